@@ -1,0 +1,48 @@
+.DEFAULT_GOAL := help
+.PHONY: help setup demo up down check lint types unit test requirements clean
+
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
+export SAM_CLI_TELEMETRY := 0
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Make the environments (every target does it when needed)
+	@local/setup.sh
+
+demo: ## Deploy to a local stack of its own, run real orders, show what happened
+	@./stepwise demo
+
+up: ## Start the local stack, deploy to it, seed stock, and leave it serving
+	@./stepwise start
+
+down: ## Stop what `make up` started
+	@./stepwise stop
+
+check: lint types unit ## Lint, types, unit and contract tests: seconds, nothing started
+
+lint: setup
+	@ruff format --check --quiet . || { echo "run 'ruff format'"; exit 1; }
+	@ruff check --quiet .
+	@sam validate --lint
+
+types: setup
+	@mypy
+
+unit: setup
+	@python -m pytest -q tests/unit tests/contract
+
+test: setup ## Everything that the README promises, on a local stack of its own
+	@$(MAKE) --no-print-directory lint types
+	@python -m pytest -q tests
+
+requirements: setup ## Pin the environments anew
+	@for name in dev sam; do \
+		uv=$$(command -v uv || echo .venv-uv/bin/uv); \
+		$$uv pip compile --quiet --upgrade --python-version 3.13 --no-header --no-annotate --no-emit-index-url \
+			--no-emit-find-links requirements/$$name.in --output-file requirements/$$name.txt; \
+	done
+
+clean: setup down ## Remove everything that the targets made
+	rm -rf .stepwise .venv .venv-sam .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

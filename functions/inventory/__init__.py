@@ -1,0 +1,1 @@
+"""Inventory: ReserveInventory takes the stock of an order, ReleaseInventory gives it back."""

@@ -1,0 +1,33 @@
+"""Lambda handlers of the inventory service."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from runtime.environment import read
+from saga.task import Result, StepEnvironment, Task, saga_task, step_store
+
+from .service import Inventory
+from .table import InventoryTable
+
+
+@dataclass(frozen=True, slots=True)
+class Environment(StepEnvironment):
+    inventory_table: str
+
+
+@cache
+def inventory() -> Inventory:
+    environment = read(Environment)
+    return Inventory(step_store(environment), InventoryTable(environment.inventory_table))
+
+
+@saga_task(step="ReserveInventory")
+def reserve_inventory(task: Task) -> Result:
+    """Reserve every line of the order and take its stock."""
+    return inventory().reserve(task)
+
+
+@saga_task(step="ReserveInventory")
+def release_inventory(task: Task) -> Result:
+    """Undo reserve_inventory: cancel the reservation and give the stock back."""
+    return inventory().release(task)

@@ -1,0 +1,49 @@
+"""ReserveInventory and its compensation, ReleaseInventory."""
+
+from dataclasses import dataclass
+
+from idempotency import BusinessError, Refusal, StateConflict, StepStore
+from saga.order import Order
+from saga.task import Result, Task
+
+from .table import RELEASED, RESERVED, InventoryTable
+
+
+class OutOfStock(BusinessError):
+    """At least one line has too little stock; no line was taken. The message names each short SKU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    steps: StepStore
+    table: InventoryTable
+
+    def reserve(self, task: Task) -> Result:
+        """Take the stock of all lines, or of none. Raises OutOfStock, naming each short line."""
+        order, step = task.order, task.step
+        reservation = self.table.reserve(order, step.at)
+        lines = [self.table.take(item) for item in order.items]
+        try:
+            return self.steps.commit(step, [*lines, reservation], {"status": RESERVED, "lines": len(lines)})
+        except StateConflict as conflict:
+            short = [refusal for refusal in conflict.refusals if refusal.index < len(lines)]
+            if len(short) < len(conflict.refusals):
+                raise
+            raise OutOfStock("; ".join(_shortage(order, refusal) for refusal in short)) from None
+
+    def release(self, task: Task) -> Result:
+        """Give the stock of all lines back, or bar a reservation that was never made."""
+        order, step = task.order, task.step
+        return self.steps.compensate(
+            step,
+            undo=[self.table.release(order.order_id, step.at), *(self.table.give_back(item) for item in order.items)],
+            absence=[self.table.never_reserved(order.order_id)],
+            result={"status": RELEASED},
+        )
+
+
+def _shortage(order: Order, refusal: Refusal) -> str:
+    item = order.items[refusal.index]
+    if refusal.item is None:
+        return f"items[{refusal.index}]: {item.sku} is not stocked"
+    return f"items[{refusal.index}]: {item.sku} has {refusal.item['on_hand']['N']}, ordered {item.quantity}"

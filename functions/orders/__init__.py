@@ -1,0 +1,1 @@
+"""Orders: ProcessOrder saves an order, UpdateOrderStatus settles one that failed."""

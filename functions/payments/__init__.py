@@ -1,0 +1,1 @@
+"""Payments: ProcessPayment captures what an order costs, ProcessRefund gives it back."""

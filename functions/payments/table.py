@@ -1,0 +1,64 @@
+"""The Payments table: every write to it, each with its condition. A refund never deletes the payment."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from idempotency import Action
+from runtime.dynamodb import absent, attributes
+
+CAPTURED = "Captured"
+REFUNDED = "Refunded"
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/payments")
+
+
+def payment_id(order_id: str) -> str:
+    """The one payment of an order. A retry arrives at the same id."""
+    return str(uuid.uuid5(_NAMESPACE, order_id))
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentsTable:
+    """Builds actions of a transaction; the step store writes them."""
+
+    name: str
+
+    def capture(self, order_id: str, *, amount: int, currency: str, at: datetime) -> Action:
+        """Insert the payment. amount is in the currency's minor unit."""
+        return {
+            "Put": {
+                "TableName": self.name,
+                "Item": attributes(
+                    {
+                        "order_id": order_id,
+                        "payment_id": payment_id(order_id),
+                        "amount": amount,
+                        "currency": currency,
+                        "status": CAPTURED,
+                        "captured_at": at.isoformat(),
+                    }
+                ),
+                "ConditionExpression": "attribute_not_exists(order_id)",
+            }
+        }
+
+    def refund(self, order_id: str, at: datetime) -> Action:
+        """Mark the captured payment as refunded, once."""
+        still_captured = "#status = :captured"
+        return {
+            "Update": {
+                "TableName": self.name,
+                "Key": attributes({"order_id": order_id}),
+                "UpdateExpression": "SET #status = :refunded, refunded_at = :at",
+                "ConditionExpression": still_captured,
+                "ExpressionAttributeNames": {"#status": "status"},
+                "ExpressionAttributeValues": attributes(
+                    {":captured": CAPTURED, ":refunded": REFUNDED, ":at": at.isoformat()}
+                ),
+            }
+        }
+
+    def never_captured(self, order_id: str) -> Action:
+        """Check that there is no payment of this order."""
+        return absent(self.name, order_id=order_id)

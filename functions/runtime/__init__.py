@@ -1,0 +1,1 @@
+"""What every function needs of its surroundings: typed environment, AWS clients, tracing."""

@@ -1,0 +1,26 @@
+"""X-Ray, silent where there is no trace (a laptop, an unsampled call)."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aws_xray_sdk.core import patch, xray_recorder
+
+# The SDK warns at each call that comes without a trace header.
+logging.getLogger("aws_xray_sdk").setLevel(logging.ERROR)
+
+
+def trace_aws_calls() -> None:
+    """Let each AWS call show as a subsegment of its own."""
+    xray_recorder.configure(context_missing="IGNORE_ERROR")
+    patch(("botocore",))
+
+
+@contextmanager
+def traced(name: str, **annotations: str) -> Iterator[None]:
+    """Show the block as the subsegment `name`, found in X-Ray by its annotations."""
+    with xray_recorder.in_subsegment(name) as subsegment:
+        if subsegment is not None:
+            for key, value in annotations.items():
+                subsegment.put_annotation(key, value)
+        yield

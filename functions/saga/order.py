@@ -1,0 +1,81 @@
+"""The saga's input. Whatever does not fit is refused here, before anything is written."""
+
+import re
+from typing import Annotated, Any, Literal
+
+import msgspec
+from idempotency import BusinessError
+
+# \Z, not $: the latter also matches before a trailing newline.
+type Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,80}\Z")]
+type Sku = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,80}\Z")]
+type Currency = Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}\Z")]
+type Token = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,255}\Z")]
+
+_PATH = re.compile(r"^(?P<problem>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
+_QUOTED_VALUE = re.compile(r"^Invalid enum value .*$", re.DOTALL)
+
+
+class InvalidOrder(BusinessError):
+    """The input is not an order. The message starts with the path of the field and never repeats a value."""
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class Item(_Strict):
+    """One line: quantity in pieces, unit_price in the currency's minor unit."""
+
+    sku: Sku
+    quantity: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+    unit_price: Annotated[int, msgspec.Meta(ge=0, le=10**9)]
+
+
+class PaymentMethod(_Strict):
+    """How the customer pays: a token of the card processor, never a card number."""
+
+    method: Literal["card"]
+    token: Token
+
+
+class Order(_Strict):
+    """An order. 90 lines at most, so that a reservation fits one DynamoDB transaction of 100 actions."""
+
+    order_id: Id
+    customer_id: Id
+    currency: Currency
+    items: Annotated[tuple[Item, ...], msgspec.Meta(min_length=1, max_length=90)]
+    payment: PaymentMethod
+
+    @property
+    def total(self) -> int:
+        """What the customer pays, in the currency's minor unit."""
+        return sum(item.quantity * item.unit_price for item in self.items)
+
+
+def parse_order(document: Any) -> Order:
+    """Read an order from parsed JSON. Raises InvalidOrder, naming the field."""
+    try:
+        order = msgspec.convert(document, Order)
+    except msgspec.ValidationError as error:
+        raise InvalidOrder(_explained(str(error))) from None
+    _require_distinct_skus(order)
+    return order
+
+
+def _require_distinct_skus(order: Order) -> None:
+    first_at: dict[str, int] = {}
+    for index, item in enumerate(order.items):
+        if item.sku in first_at:
+            raise InvalidOrder(
+                f"items[{index}].sku: the same SKU as items[{first_at[item.sku]}]; put the quantities in one line"
+            )
+        first_at[item.sku] = index
+
+
+def _explained(message: str) -> str:
+    match = _PATH.match(message)
+    problem, path = (match["problem"], match["path"]) if match else (message, None)
+    problem = _QUOTED_VALUE.sub("not one of the values that are allowed here", problem)
+    return f"{path or 'the order'}: {problem}"

@@ -1,0 +1,79 @@
+"""The one shape of a saga function: read the order, call the domain once, log how it ended."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from typing import Any, Protocol
+
+from idempotency import Step, StepStore
+from runtime.dynamodb import dynamodb
+from runtime.tracing import traced
+
+from .order import Order, parse_order
+
+type Result = Mapping[str, Any]
+
+_logger = logging.getLogger(__name__)
+
+
+class LambdaContext(Protocol):
+    """The part of Lambda's context object that is used."""
+
+    @property
+    def aws_request_id(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One call of a saga function: the order, and the step that it commits or compensates."""
+
+    order: Order
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnvironment:
+    """The environment variables of every saga function. record_lifetime_days: how long a step record is kept."""
+
+    idempotency_table: str
+    record_lifetime_days: int
+
+
+def step_store(environment: StepEnvironment) -> StepStore:
+    """The step records of the stack."""
+    lifetime = timedelta(days=environment.record_lifetime_days)
+    return StepStore(dynamodb(), environment.idempotency_table, lifetime=lifetime)
+
+
+def saga_task(*, step: str) -> Callable[[Callable[[Task], Result]], Callable[[Any, LambdaContext], Result]]:
+    """Make a Lambda handler of a function from Task to result.
+
+    step: the name of the step that the function commits or compensates.
+    Raises InvalidOrder before the function is called, or whatever the function raises.
+    """
+
+    def decorate(run: Callable[[Task], Result]) -> Callable[[Any, LambdaContext], Result]:
+        @wraps(run)
+        def handler(event: Any, context: LambdaContext) -> Result:
+            order = parse_order(event)
+            call = Step(order.order_id, step, event, context.aws_request_id, datetime.now(UTC))
+            with traced(run.__name__, order_id=order.order_id, step=step):
+                return _logged(run, Task(order, call))
+
+        return handler
+
+    return decorate
+
+
+def _logged(run: Callable[[Task], Result], task: Task) -> Result:
+    fields = {"task": run.__name__, "order_id": task.order.order_id}
+    _logger.info("started", extra=fields)
+    try:
+        result = run(task)
+    except Exception as error:
+        _logger.warning("refused or failed", extra={**fields, "error": type(error).__name__})
+        raise
+    _logger.info("done", extra=fields)
+    return result

@@ -1,0 +1,95 @@
+"""One `TransactWriteItems`, and what became of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .errors import Contention, Refusal, StoreUnavailable
+
+type Action = Mapping[str, Mapping[str, Any]]
+"""One element of `TransactItems`: {"Put" | "Update" | "Delete" | "ConditionCheck": {...}} in DynamoDB's own JSON."""
+
+_CONDITION_FAILED = "ConditionalCheckFailed"
+_CONFLICTS = frozenset({"TransactionConflict", "TransactionInProgressException", "TransactionConflictException"})
+_UNAVAILABLE = frozenset(
+    {
+        "InternalServerError",
+        "ProvisionedThroughputExceeded",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "ServiceUnavailable",
+        "ThrottlingError",
+        "ThrottlingException",
+    }
+)
+# botocore is not imported, so that the layer ships and needs nothing: its transport errors are known by name.
+_TRANSPORT_ERRORS = frozenset({"ConnectionError", "HTTPClientError"})
+
+
+class TransactionClient(Protocol):
+    """The part of `boto3.client("dynamodb")` that the layer calls."""
+
+    def transact_write_items(self, *, TransactItems: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """Why a transaction was cancelled: one refusal for each action whose condition failed, by its index."""
+
+    refusals: Mapping[int, Refusal]
+
+
+def transact(client: TransactionClient, actions: Sequence[Action]) -> Cancellation | None:
+    """Write all actions or none, in one call.
+
+    Returns None when everything was written, or the failed conditions when nothing was.
+    Raises Contention or StoreUnavailable when the outcome is not known or not decided; anything else (a missing
+    permission, a malformed action) is raised as it came.
+
+    The SDK gives each call a client token, so that its own retries after a lost answer do not write twice.
+    """
+    items = [_returning_old_item(action) for action in actions]
+    try:
+        client.transact_write_items(TransactItems=items)
+    except Exception as error:
+        return _cancellation(error)
+    return None
+
+
+def _returning_old_item(action: Action) -> dict[str, dict[str, Any]]:
+    ((kind, parameters),) = action.items()
+    return {kind: {**parameters, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}}
+
+
+def _cancellation(error: Exception) -> Cancellation:
+    response: Mapping[str, Any] = getattr(error, "response", {})
+    code = response.get("Error", {}).get("Code", "")
+    if code == "TransactionCanceledException":
+        return _decided(error, response.get("CancellationReasons", []))
+    if code in _CONFLICTS:
+        raise Contention(code) from error
+    if code in _UNAVAILABLE or response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500:
+        raise StoreUnavailable(code) from error
+    if not _TRANSPORT_ERRORS.isdisjoint(cls.__name__ for cls in type(error).__mro__):
+        raise StoreUnavailable(type(error).__name__) from error
+    raise error
+
+
+def _decided(error: Exception, reasons: Sequence[Mapping[str, Any]]) -> Cancellation:
+    refusals = {
+        index: Refusal(index, reason.get("Item"))
+        for index, reason in enumerate(reasons)
+        if reason.get("Code") == _CONDITION_FAILED
+    }
+    # The step record (index 0) decides by itself. Without it, a refused business write next to a conflict proves
+    # nothing: the twin of this very call may be writing the row at this moment.
+    if 0 in refusals:
+        return Cancellation(refusals)
+    codes = {str(reason.get("Code")) for reason in reasons} - {"None", _CONDITION_FAILED}
+    if codes & _CONFLICTS:
+        raise Contention("another transaction was writing the same items") from error
+    if codes & _UNAVAILABLE:
+        raise StoreUnavailable(", ".join(sorted(codes))) from error
+    if codes or not refusals:
+        raise error
+    return Cancellation(refusals)

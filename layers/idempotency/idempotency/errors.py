@@ -1,0 +1,70 @@
+"""Every error of the layer, as a tree.
+
+Step Functions matches an error by its class name alone, never by its base class, so each leaf below is named where a
+state machine has to tell it apart (a contract test compares the two).
+
+Exception
+└── IdempotencyError
+    ├── BusinessError       final: the same call would end the same way; never retried, always compensated
+    │   ├── PayloadMismatch
+    │   ├── StepCompensated
+    │   └── StateConflict
+    └── TransientError      nothing was decided: the same call is worth repeating
+        ├── Contention
+        └── StoreUnavailable
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+class IdempotencyError(Exception):
+    """Base of all errors of this layer."""
+
+
+class BusinessError(IdempotencyError):
+    """A final, expected outcome. Services derive their own refusals from it."""
+
+
+class TransientError(IdempotencyError):
+    """The call may be repeated unchanged; whether it took effect will then be found out."""
+
+
+class PayloadMismatch(BusinessError):
+    """The step is recorded with another payload: the same id was used for two different requests."""
+
+
+class StepCompensated(BusinessError):
+    """The step was undone, or barred before it happened. A late call must not land any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A business write whose condition did not hold.
+
+    index: its place in the `writes` that the caller gave.
+    item: the row that stands there, in DynamoDB's own JSON, or None if there is none.
+    """
+
+    index: int
+    item: Mapping[str, Any] | None
+
+
+class StateConflict(BusinessError):
+    """A business row is not in the state that the step expects to find; nothing was written.
+
+    refusals: the writes that were refused, in the order of the caller's `writes`.
+    """
+
+    def __init__(self, message: str, refusals: tuple[Refusal, ...] = ()) -> None:
+        super().__init__(message)
+        self.refusals = refusals
+
+
+class Contention(TransientError):
+    """Another transaction was writing the same item at the same moment."""
+
+
+class StoreUnavailable(TransientError):
+    """DynamoDB throttled the call, failed, or its answer was lost. The write may or may not have happened."""

@@ -1,0 +1,226 @@
+"""The step protocol: a forward transaction T and its compensation C, each safe to run any number of times.
+
+| call | step record found        | what happens                                                                  |
+| ---- | ------------------------ | ----------------------------------------------------------------------------- |
+| T    | none                     | record COMMITTED and business writes, atomically; the result is returned      |
+| T    | COMMITTED, same payload  | nothing is written; the stored result is returned; one WARNING line           |
+| T    | COMMITTED, other payload | PayloadMismatch                                                               |
+| T    | COMPENSATED              | StepCompensated                                                               |
+| C    | COMMITTED                | record COMPENSATED and undo writes, atomically; the result is returned        |
+| C    | none                     | tombstone COMPENSATED, which bars a late T for ever                           |
+| C    | COMPENSATED              | nothing is written; the stored result is returned                             |
+
+Idempotence, empty rollback and anti-suspension are the three names that Seata's TCC fence gives to these guarantees;
+that the record commits with the business write, in one `TransactWriteItems`, is what leaves nothing in between to
+crash in.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from .dynamodb import Action, Cancellation, TransactionClient, transact
+from .errors import Contention, PayloadMismatch, Refusal, StateConflict, StepCompensated
+
+COMMITTED = "COMMITTED"
+COMPENSATED = "COMPENSATED"
+
+# A compensation that finds no record writes a tombstone; each round lost means that a twin wrote the record just then.
+_COMPENSATION_ROUNDS = 3
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of a step or of its compensation.
+
+    saga_id: the saga's execution name, here the order_id.
+    name: the step's name; a compensation carries the name of the step that it undoes.
+    payload: the request as it came in (anything that JSON can hold). Its hash tells a duplicate from a reused id.
+    owner: who is calling, for the record: the invocation's request id.
+    at: the time of the call, aware UTC.
+    """
+
+    saga_id: str
+    name: str
+    payload: Any
+    owner: str
+    at: datetime
+
+    @property
+    def key(self) -> str:
+        """The step record's primary key."""
+        return f"{self.saga_id}#{self.name}"
+
+
+class StepStore:
+    """Step records in one DynamoDB table, committed together with the business writes of the caller.
+
+    client: a `boto3.client("dynamodb")`.
+    table: name of the table of step records (string key `pk`, TTL on `expires_at`).
+    lifetime: how long a record outlives its last write. It must be longer than the longest life of a saga; a record
+        that has expired but is not deleted yet still counts.
+    """
+
+    def __init__(self, client: TransactionClient, table: str, *, lifetime: timedelta = timedelta(days=90)) -> None:
+        self._client = client
+        self._table = table
+        self._lifetime = lifetime
+
+    def commit(self, step: Step, writes: Sequence[Action], result: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Run T: write the record and the business writes, or replay what an earlier call wrote. One DynamoDB call.
+
+        writes: up to 99 actions of `TransactWriteItems`, each with its own condition, none on the same item.
+        result: what T answers, and what every duplicate is answered later (a JSON object).
+
+        Raises PayloadMismatch, StepCompensated, StateConflict (a write was refused, no record stands), Contention,
+        StoreUnavailable. After a BusinessError nothing was written.
+        """
+        cancelled = transact(self._client, [self._record_committed(step, result), *writes])
+        if cancelled is None:
+            return result
+        record = _old_record(cancelled)
+        if record is None:
+            raise _state_conflict(step, writes, cancelled)
+        if record["status"]["S"] == COMPENSATED:
+            raise StepCompensated(f"{step.key} was compensated; place a new order under a new order_id")
+        _require_same_payload(step, record)
+        _logger.warning(
+            "duplicate call: the stored result is returned",
+            extra={"step": step.key, "owner": step.owner, "first_owner": record["owner"]["S"]},
+        )
+        return _result(record)
+
+    def compensate(
+        self, step: Step, *, undo: Sequence[Action], absence: Sequence[Action], result: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Run C: undo what T wrote, or see to it that T can never land. One DynamoDB call if T had happened, else two.
+
+        undo: actions that undo T's writes, each on the condition that T's write stands.
+        absence: condition checks that T's writes do not stand, so that a lost record never passes for "nothing to
+            undo". They are evaluated only when no record is found.
+        result: what C answers, and what every duplicate of C is answered later (a JSON object).
+
+        Raises PayloadMismatch (T was called with another payload), StateConflict (the rows are not as T left them),
+        Contention, StoreUnavailable. After an error nothing was written.
+        """
+        for _ in range(_COMPENSATION_ROUNDS):
+            cancelled = transact(self._client, [self._record_compensated(step, result), *undo])
+            if cancelled is None:
+                return result
+            if 0 not in cancelled.refusals:
+                raise _state_conflict(step, undo, cancelled)
+            record = _old_record(cancelled)
+            if record is not None:
+                return self._compensated_before(step, record)
+            cancelled = transact(self._client, [self._tombstone(step, result), *absence])
+            if cancelled is None:
+                return result
+            if 0 not in cancelled.refusals:
+                raise _state_conflict(step, absence, cancelled)
+        raise Contention(f"{step.key} is being written by other calls")
+
+    def _compensated_before(self, step: Step, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        if record["status"]["S"] == COMMITTED:
+            _require_same_payload(step, record)
+        _logger.warning(
+            "duplicate compensation: the stored result is returned",
+            extra={"step": step.key, "owner": step.owner, "first_owner": record["owner"]["S"]},
+        )
+        return _result(record)
+
+    def _record_committed(self, step: Step, result: Mapping[str, Any]) -> Action:
+        return self._new_record(step, COMMITTED, result)
+
+    def _tombstone(self, step: Step, result: Mapping[str, Any]) -> Action:
+        return self._new_record(step, COMPENSATED, result)
+
+    def _new_record(self, step: Step, status: str, result: Mapping[str, Any]) -> Action:
+        first_call = "attribute_not_exists(pk)"
+        return {
+            "Put": {
+                "TableName": self._table,
+                "Item": {
+                    "pk": {"S": step.key},
+                    "status": {"S": status},
+                    "result": {"S": _json(result)},
+                    "payload_hash": {"S": payload_hash(step.payload)},
+                    "owner": {"S": step.owner},
+                    "created_at": {"S": step.at.isoformat()},
+                    "updated_at": {"S": step.at.isoformat()},
+                    "expires_at": self._expires_at(step),
+                },
+                "ConditionExpression": first_call,
+            }
+        }
+
+    def _record_compensated(self, step: Step, result: Mapping[str, Any]) -> Action:
+        committed_by_the_same_request = "#status = :committed AND payload_hash = :payload_hash"
+        return {
+            "Update": {
+                "TableName": self._table,
+                "Key": {"pk": {"S": step.key}},
+                "UpdateExpression": (
+                    "SET #status = :compensated, #result = :result, #owner = :owner, "
+                    "updated_at = :at, expires_at = :expires_at"
+                ),
+                "ConditionExpression": committed_by_the_same_request,
+                "ExpressionAttributeNames": {"#status": "status", "#result": "result", "#owner": "owner"},
+                "ExpressionAttributeValues": {
+                    ":committed": {"S": COMMITTED},
+                    ":compensated": {"S": COMPENSATED},
+                    ":payload_hash": {"S": payload_hash(step.payload)},
+                    ":result": {"S": _json(result)},
+                    ":owner": {"S": step.owner},
+                    ":at": {"S": step.at.isoformat()},
+                    ":expires_at": self._expires_at(step),
+                },
+            }
+        }
+
+    def _expires_at(self, step: Step) -> dict[str, str]:
+        return {"N": str(int((step.at + self._lifetime).timestamp()))}
+
+
+def payload_hash(payload: Any) -> str:
+    """SHA-256, in hex, of the payload's canonical JSON: keys sorted, no white space.
+
+    It is taken of the request as it came in, not of what this version of the code reads from it, so that a deployment
+    between a step and its compensation does not make them strangers.
+    """
+    return hashlib.sha256(_json(payload).encode()).hexdigest()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _old_record(cancelled: Cancellation) -> Mapping[str, Any] | None:
+    refusal = cancelled.refusals.get(0)
+    return refusal.item if refusal else None
+
+
+def _result(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    result: Mapping[str, Any] = json.loads(record["result"]["S"])
+    return result
+
+
+def _require_same_payload(step: Step, record: Mapping[str, Any]) -> None:
+    if record["payload_hash"]["S"] != payload_hash(step.payload):
+        raise PayloadMismatch(f"{step.key} is recorded with another payload; use a new order_id for another order")
+
+
+def _state_conflict(step: Step, writes: Sequence[Action], cancelled: Cancellation) -> StateConflict:
+    refusals = tuple(Refusal(index - 1, refusal.item) for index, refusal in sorted(cancelled.refusals.items()))
+    rows = ", ".join(_row(writes[refusal.index]) for refusal in refusals)
+    return StateConflict(f"{step.key}: not in the expected state: {rows}", refusals)
+
+
+def _row(action: Action) -> str:
+    ((_, parameters),) = action.items()
+    return f"{parameters['TableName']} {json.dumps(parameters.get('Key', '(new row)'))}"

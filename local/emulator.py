@@ -1,0 +1,213 @@
+"""Starts and stops the emulator process. Nothing of it outlives `stop`: no process, no temporary file."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from .ministack_server import UNTIL_EOF
+
+ROOT = Path(__file__).resolve().parent.parent
+STATE = ROOT / ".stepwise"
+REGION = "us-east-1"
+
+# Worker processes that may run at once. Unbounded, a burst of cold starts chokes two cores.
+_CONCURRENCY = 16
+_START_SECONDS = 30
+_STOP_SECONDS = 5
+
+
+class LocalStackError(Exception):
+    """The local stack cannot do what was asked; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """A running emulator: its process and when that began, which together name it for ever."""
+
+    port: int
+    pid: int
+    created: float
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        return _home(self.port) / "emulator.log"
+
+
+def environment(endpoint: str) -> dict[str, str]:
+    """Environment of a program that is to talk to the local stack, and cannot reach a real account by mistake."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SAM_"))}
+    return kept | {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_REGION": REGION,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "SAM_CLI_TELEMETRY": "0",
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def running(port: int) -> Emulator | None:
+    """The emulator that an earlier command started at this port, if it lives. What a crashed one left is removed."""
+    emulator = _recorded(port)
+    if emulator and _process(emulator):
+        return emulator
+    shutil.rmtree(_home(port), ignore_errors=True)
+    return None
+
+
+def start(port: int, *, attached: bool = False, settings: Mapping[str, str] | None = None) -> Emulator:
+    """Start an emulator and wait until it answers.
+
+    attached: it ends with the process that starts it, however that ends.
+    settings: more variables of the emulator's environment.
+    Raises LocalStackError if the port is taken or the emulator does not come up.
+    """
+    if _taken(port):
+        raise LocalStackError(f"port {port} is taken by another program; choose another one with STEPWISE_PORT")
+    process = _spawn(port, attached=attached, settings=settings or {})
+    emulator = Emulator(port, process.pid, psutil.Process(process.pid).create_time())
+    _record(emulator).write_text(json.dumps({"pid": emulator.pid, "created": emulator.created}))
+    try:
+        _wait_until_ready(emulator, process)
+    except BaseException:
+        stop(emulator)
+        raise
+    return emulator
+
+
+def stop(emulator: Emulator) -> None:
+    """End the emulator with its workers, and remove its files."""
+    process = _process(emulator)
+    if process:
+        family = [*process.children(recursive=True), process]
+        for member in family:
+            _end(member, psutil.Process.terminate)
+        _, alive = psutil.wait_procs(family, timeout=_STOP_SECONDS)
+        for member in alive:
+            _end(member, psutil.Process.kill)
+        psutil.wait_procs(alive, timeout=_STOP_SECONDS)
+    shutil.rmtree(_home(emulator.port), ignore_errors=True)
+
+
+@contextmanager
+def attached(settings: Mapping[str, str] | None = None) -> Iterator[Emulator]:
+    """An emulator on a free port for the length of a block."""
+    emulator = start(free_port(), attached=True, settings=settings)
+    try:
+        yield emulator
+    finally:
+        stop(emulator)
+
+
+def _home(port: int) -> Path:
+    return STATE / "run" / str(port)
+
+
+def _record(emulator: Emulator) -> Path:
+    return _home(emulator.port) / "process.json"
+
+
+def _recorded(port: int) -> Emulator | None:
+    try:
+        record = json.loads((_home(port) / "process.json").read_text())
+        return Emulator(port, record["pid"], record["created"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _process(emulator: Emulator) -> psutil.Process | None:
+    try:
+        process = psutil.Process(emulator.pid)
+        alive = process.create_time() == emulator.created and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return None
+    return process if alive else None
+
+
+def _taken(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    home = _home(port)
+    shutil.rmtree(home, ignore_errors=True)
+    temporary = home / "tmp"
+    temporary.mkdir(parents=True)
+    variables = environment(f"http://127.0.0.1:{port}") | {
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",
+        "AUTH": "true",
+        "LAMBDA_ACCOUNT_CONCURRENCY": str(_CONCURRENCY),
+        "LOG_LEVEL": "WARNING",
+        "TMPDIR": str(temporary),
+        "PYTHONPATH": str(ROOT),
+        **settings,
+    }
+    command = [sys.executable, "-m", f"{__package__}.ministack_server", *([UNTIL_EOF] if attached else [])]
+    with (home / "emulator.log").open("wb") as log:
+        return subprocess.Popen(
+            command,
+            cwd=home,
+            env=variables,
+            stdin=subprocess.PIPE if attached else subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _wait_until_ready(emulator: Emulator, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise LocalStackError(f"the emulator ended at its start:\n{_tail(emulator.log)}")
+        if _answers(emulator.endpoint):
+            return
+        time.sleep(0.05)
+    raise LocalStackError(f"the emulator did not answer within {_START_SECONDS} s:\n{_tail(emulator.log)}")
+
+
+def _answers(endpoint: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{endpoint}/_ministack/health", timeout=1):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _tail(path: Path) -> str:
+    return "\n".join(path.read_text(errors="replace").splitlines()[-15:])
+
+
+def _end(process: psutil.Process, how: "type[psutil.Process.kill]") -> None:  # type: ignore[valid-type]
+    try:
+        how(process)  # type: ignore[operator]
+    except psutil.NoSuchProcess:
+        pass

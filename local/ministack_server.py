@@ -1,0 +1,83 @@
+"""The emulator process: MiniStack 1.5.33, with three gaps to AWS closed from outside.
+
+1. An exception of a function arrives under its class name, as on AWS, where MiniStack says `Runtime.HandlerError`; and
+   the worker lives on, where MiniStack starts another one.
+2. A worker that died is `Runtime.ExitError`.
+3. A call over the account's concurrency reaches a state machine as `Lambda.TooManyRequestsException`, where MiniStack
+   says `Lambda.Unknown`.
+
+`tests/integration/test_ministack_server.py` fails once MiniStack does one of these by itself.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+UNTIL_EOF = "--until-eof"
+
+_MARKER = "__function_error__"
+_MINISTACK_ANSWER = '{"status": "error", "error": str(e), "trace": traceback.format_exc()}'
+_OUR_ANSWER = (
+    '{"status": "ok", "result": {"' + _MARKER + '": {"errorMessage": str(e), "errorType": type(e).__name__, '
+    '"requestId": context.aws_request_id, "stackTrace": traceback.format_tb(e.__traceback__)}}}'
+)
+
+
+def close_gaps() -> None:
+    """Change the loaded MiniStack modules. Raises RuntimeError if the code to change is not there."""
+    from ministack.core import lambda_runtime
+    from ministack.services import lambda_svc
+
+    script = lambda_runtime._PYTHON_WORKER_SCRIPT
+    if script.count(_MINISTACK_ANSWER) != 1:
+        raise RuntimeError("this MiniStack answers exceptions in another way; see whether the fix is still needed")
+    lambda_runtime._PYTHON_WORKER_SCRIPT = script.replace(_MINISTACK_ANSWER, _OUR_ANSWER)
+    lambda_svc._execute_function_warm = _naming_errors(lambda_svc._execute_function_warm)
+    lambda_svc._throttle_response = _naming_throttles(lambda_svc._throttle_response)
+
+
+def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def execute_function_warm(func: Any, event: Any, request_id: str) -> dict[str, Any]:
+        result = execute(func, event, request_id)
+        body = result.get("body")
+        if isinstance(body, dict) and _MARKER in body:
+            error = body[_MARKER]
+            log = "".join([result.get("log", ""), "\n", *error["stackTrace"], error["errorType"]])
+            return {"body": error, "error": True, "log": log}
+        if isinstance(body, dict) and result.get("error") and body.get("errorMessage") == "Worker process died":
+            return {**result, "body": {**body, "errorType": "Runtime.ExitError"}}
+        return result
+
+    return execute_function_warm
+
+
+def _naming_throttles(respond: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def throttle_response(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        result = respond(*args, **kwargs)
+        result["body"]["errorType"] = "Lambda.TooManyRequestsException"
+        return result
+
+    return throttle_response
+
+
+def _end_with_parent() -> None:
+    """End when standard input does: the pipe closes however the parent ends, a kill included."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    if UNTIL_EOF in sys.argv[1:]:
+        sys.argv.remove(UNTIL_EOF)
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    close_gaps()
+    from ministack.app import main as serve
+
+    serve()
+
+
+if __name__ == "__main__":
+    main()
