@@ -1,3 +1,43 @@
-from .cli import app
+"""`python -m local`, which ./stepwise calls."""
 
-app(prog_name="stepwise")
+import signal
+import sys
+from types import FrameType
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from idempotency import BusinessError
+
+from . import views
+from .cli import app
+from .emulator import LocalStackError
+from .orders import OrderNotFound, OrderReused
+from .stack import StackNotFound
+
+_EXPECTED = (
+    LocalStackError,
+    StackNotFound,
+    BusinessError,
+    OrderReused,
+    OrderNotFound,
+    TimeoutError,
+    ClientError,
+    BotoCoreError,
+)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    """Leave as after Ctrl-C, so that what was started is stopped."""
+    sys.exit(128 + number)
+
+
+def main() -> None:
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        app(prog_name="stepwise")
+    except _EXPECTED as error:
+        views.console(stderr=True).print(f"{type(error).__name__}: {error}", style="red", markup=False)
+        sys.exit(1)
+
+
+main()

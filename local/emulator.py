@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,6 +88,8 @@ def start(port: int, *, attached: bool = False, settings: Mapping[str, str] | No
     settings: more variables of the emulator's environment.
     Raises LocalStackError if the port is taken or the emulator does not come up.
     """
+    for home in (STATE / "run").glob("[0-9]*"):
+        running(int(home.name))
     if _taken(port):
         raise LocalStackError(f"port {port} is taken by another program; choose another one with STEPWISE_PORT")
     process = _spawn(port, attached=attached, settings=settings or {})
@@ -107,10 +109,12 @@ def stop(emulator: Emulator) -> None:
     if process:
         family = [*process.children(recursive=True), process]
         for member in family:
-            _end(member, psutil.Process.terminate)
+            with suppress(psutil.NoSuchProcess):
+                member.terminate()
         _, alive = psutil.wait_procs(family, timeout=_STOP_SECONDS)
         for member in alive:
-            _end(member, psutil.Process.kill)
+            with suppress(psutil.NoSuchProcess):
+                member.kill()
         psutil.wait_procs(alive, timeout=_STOP_SECONDS)
     shutil.rmtree(_home(emulator.port), ignore_errors=True)
 
@@ -204,10 +208,3 @@ def _answers(endpoint: str) -> bool:
 
 def _tail(path: Path) -> str:
     return "\n".join(path.read_text(errors="replace").splitlines()[-15:])
-
-
-def _end(process: psutil.Process, how: "type[psutil.Process.kill]") -> None:  # type: ignore[valid-type]
-    try:
-        how(process)  # type: ignore[operator]
-    except psutil.NoSuchProcess:
-        pass

@@ -70,6 +70,8 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
+    # The workers inherit this environment, and must find only what was deployed.
+    os.environ.pop("PYTHONPATH", None)
     if UNTIL_EOF in sys.argv[1:]:
         sys.argv.remove(UNTIL_EOF)
         threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -6,7 +6,7 @@ from idempotency import BusinessError, Refusal, StateConflict, StepStore
 from saga.order import Order
 from saga.task import Result, Task
 
-from .table import RELEASED, RESERVED, InventoryTable
+from .table import RESERVED, InventoryTable
 
 
 class OutOfStock(BusinessError):
@@ -38,7 +38,6 @@ class Inventory:
             step,
             undo=[self.table.release(order.order_id, step.at), *(self.table.give_back(item) for item in order.items)],
             absence=[self.table.never_reserved(order.order_id)],
-            result={"status": RELEASED},
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from idempotency import StepStore
 from saga.task import Result, Task
 
-from .table import NEW, PENDING, OrdersTable
+from .table import NEW, OrdersTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +29,4 @@ class Orders:
             step,
             undo=[self.table.set_pending(order_id, step.at)],
             absence=[self.table.never_saved(order_id)],
-            result={"order_id": order_id, "status": PENDING},
         )

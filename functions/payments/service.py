@@ -6,7 +6,7 @@ from idempotency import StepStore
 from saga.task import Result, Task
 
 from .authorization import authorize
-from .table import CAPTURED, REFUNDED, PaymentsTable, payment_id
+from .table import CAPTURED, PaymentsTable, payment_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +36,4 @@ class Payments:
             step,
             undo=[self.table.refund(order_id, step.at)],
             absence=[self.table.never_captured(order_id)],
-            result={"payment_id": payment_id(order_id), "status": REFUNDED},
         )

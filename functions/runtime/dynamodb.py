@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from boto3.dynamodb.types import TypeSerializer
 from botocore.config import Config
+
 from idempotency import Action
 
 from .tracing import trace_aws_calls

@@ -4,6 +4,7 @@ import re
 from typing import Annotated, Any, Literal
 
 import msgspec
+
 from idempotency import BusinessError
 
 # \Z, not $: the latter also matches before a trailing newline.
@@ -20,11 +21,7 @@ class InvalidOrder(BusinessError):
     """The input is not an order. The message starts with the path of the field and never repeats a value."""
 
 
-class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pass
-
-
-class Item(_Strict):
+class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line: quantity in pieces, unit_price in the currency's minor unit."""
 
     sku: Sku
@@ -32,14 +29,14 @@ class Item(_Strict):
     unit_price: Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 
 
-class PaymentMethod(_Strict):
+class PaymentMethod(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the customer pays: a token of the card processor, never a card number."""
 
     method: Literal["card"]
     token: Token
 
 
-class Order(_Strict):
+class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An order. 90 lines at most, so that a reservation fits one DynamoDB transaction of 100 actions."""
 
     order_id: Id

@@ -6,8 +6,8 @@
 | T    | COMMITTED, same payload  | nothing is written; the stored result is returned; one WARNING line           |
 | T    | COMMITTED, other payload | PayloadMismatch                                                               |
 | T    | COMPENSATED              | StepCompensated                                                               |
-| C    | COMMITTED                | record COMPENSATED and undo writes, atomically; the result is returned        |
-| C    | none                     | tombstone COMPENSATED, which bars a late T for ever                           |
+| C    | COMMITTED                | record COMPENSATED and undo writes, atomically; answers that it undid T       |
+| C    | none                     | tombstone COMPENSATED, which bars a late T; answers that nothing was undone   |
 | C    | COMPENSATED              | nothing is written; the stored result is returned                             |
 
 Idempotence, empty rollback and anti-suspension are the three names that Seata's TCC fence gives to these guarantees;
@@ -81,7 +81,7 @@ class StepStore:
         Raises PayloadMismatch, StepCompensated, StateConflict (a write was refused, no record stands), Contention,
         StoreUnavailable. After a BusinessError nothing was written.
         """
-        cancelled = transact(self._client, [self._record_committed(step, result), *writes])
+        cancelled = transact(self._client, [self._new_record(step, COMMITTED, result), *writes])
         if cancelled is None:
             return result
         record = _old_record(cancelled)
@@ -96,31 +96,30 @@ class StepStore:
         )
         return _result(record)
 
-    def compensate(
-        self, step: Step, *, undo: Sequence[Action], absence: Sequence[Action], result: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
+    def compensate(self, step: Step, *, undo: Sequence[Action], absence: Sequence[Action]) -> Mapping[str, Any]:
         """Run C: undo what T wrote, or see to it that T can never land. One DynamoDB call if T had happened, else two.
 
-        undo: actions that undo T's writes, each on the condition that T's write stands.
+        undo: up to 99 actions that undo T's writes, each on the condition that T's write stands.
         absence: condition checks that T's writes do not stand, so that a lost record never passes for "nothing to
             undo". They are evaluated only when no record is found.
-        result: what C answers, and what every duplicate of C is answered later (a JSON object).
 
+        Returns {"undone": whether there was something to undo}; every duplicate of C is answered the same.
         Raises PayloadMismatch (T was called with another payload), StateConflict (the rows are not as T left them),
-        Contention, StoreUnavailable. After an error nothing was written.
+        Contention, StoreUnavailable. After a BusinessError nothing was written.
         """
+        undone, barred = {"undone": True}, {"undone": False}
         for _ in range(_COMPENSATION_ROUNDS):
-            cancelled = transact(self._client, [self._record_compensated(step, result), *undo])
+            cancelled = transact(self._client, [self._record_compensated(step, undone), *undo])
             if cancelled is None:
-                return result
+                return undone
             if 0 not in cancelled.refusals:
                 raise _state_conflict(step, undo, cancelled)
             record = _old_record(cancelled)
             if record is not None:
                 return self._compensated_before(step, record)
-            cancelled = transact(self._client, [self._tombstone(step, result), *absence])
+            cancelled = transact(self._client, [self._new_record(step, COMPENSATED, barred), *absence])
             if cancelled is None:
-                return result
+                return barred
             if 0 not in cancelled.refusals:
                 raise _state_conflict(step, absence, cancelled)
         raise Contention(f"{step.key} is being written by other calls")
@@ -133,12 +132,6 @@ class StepStore:
             extra={"step": step.key, "owner": step.owner, "first_owner": record["owner"]["S"]},
         )
         return _result(record)
-
-    def _record_committed(self, step: Step, result: Mapping[str, Any]) -> Action:
-        return self._new_record(step, COMMITTED, result)
-
-    def _tombstone(self, step: Step, result: Mapping[str, Any]) -> Action:
-        return self._new_record(step, COMPENSATED, result)
 
     def _new_record(self, step: Step, status: str, result: Mapping[str, Any]) -> Action:
         first_call = "attribute_not_exists(pk)"

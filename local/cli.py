@@ -1,0 +1,177 @@
+"""The command line, the same for the local stack and for AWS."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import emulator, stock, views
+from .demo import run_demo
+from .deployment import deploy
+from .orders import Execution, ended, follow, place, view
+from .stack import STACK_NAME, Stack
+
+app = typer.Typer(
+    help="Order sagas on a local stack or, with --aws, on a deployed one.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+_SEED = Path(__file__).with_name("seed_stock.json")
+
+Port = Annotated[int, typer.Option(envvar="STEPWISE_PORT", help="Port of the local stack.")]
+OnAws = Annotated[bool, typer.Option("--aws", help="Use the AWS account of your usual settings.")]
+StackName = Annotated[str, typer.Option("--stack", help="Name of the stack on AWS.")]
+OrderId = Annotated[str, typer.Argument(help="The order's id.")]
+
+
+def _stack(port: int, aws: bool, name: str) -> Stack:
+    return Stack.on_aws(name) if aws else Stack.local(f"http://127.0.0.1:{port}")
+
+
+@app.command()
+def start(port: Port = 4566) -> None:
+    """Start the local stack, deploy the template to it and seed stock. Run it again after a change to deploy it."""
+    out = views.console()
+    began = time.monotonic()
+    with out.status("starting the emulator") as status:
+        running = emulator.running(port) or emulator.start(port)
+        status.update("sam build, sam deploy")
+        deploy(running.endpoint, running.log)
+        stack = Stack.local(running.endpoint)
+        stock.seed(stack, json.loads(_SEED.read_text()))
+    out.print(f"Serving at {running.endpoint} after {time.monotonic() - began:.1f} s; stop it with 'make down'.")
+    out.print(views.stock(stock.on_hand(stack)))
+
+
+@app.command()
+def stop(port: Port = 4566) -> None:
+    """Stop the local stack. What it holds is gone."""
+    out = views.console()
+    running = emulator.running(port)
+    if running is None:
+        out.print(f"Nothing runs at port {port}.")
+        return
+    with out.status("stopping"):
+        emulator.stop(running)
+    out.print(f"Stopped the stack at port {port}.")
+
+
+@app.command()
+def status(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """Say whether the stack is there, and what it is made of."""
+    out = views.console()
+    if not aws and emulator.running(port) is None:
+        out.print(f"Nothing runs at port {port}; start it with 'make up'.")
+        raise typer.Exit(1)
+    outputs = _stack(port, aws, name).outputs
+    out.print(views.table("Outputs", ["output", "value"], [[key, value] for key, value in sorted(outputs.items())]))
+
+
+@app.command("place")
+def place_order(
+    file: Annotated[Path | None, typer.Option(help="Order as JSON; - reads standard input.")] = None,
+    order_id: Annotated[str, typer.Option(help="1 to 80 letters, digits, - and _. A new one for each order.")] = "",
+    customer: Annotated[str, typer.Option(help="The customer's id.")] = "c-1",
+    currency: Annotated[str, typer.Option(help="Three letters, as in ISO 4217.")] = "JPY",
+    item: Annotated[list[str] | None, typer.Option(help="SKU:QUANTITY:UNIT_PRICE; may be repeated.")] = None,
+    token: Annotated[str, typer.Option(help="Payment token; tok_declined is refused.")] = "tok_visa",
+    wait: Annotated[bool, typer.Option("--follow/--no-follow", help="Follow the order to its end.")] = True,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Place an order, from a file or from options, and follow it to its end. Ends with 1 if the order fails."""
+    document = _document(file) if file else _from_options(order_id, customer, currency, item or [], token)
+    stack = _stack(port, aws, name)
+    placement = place(stack, document)
+    out = views.console()
+    if placement.again:
+        out.print(f"Order {placement.order_id} was placed before; nothing is done twice.")
+    if not wait:
+        out.print(f"Placed order {placement.order_id}; see 'show {placement.order_id}'.")
+        return
+    last = _followed(stack, placement.order_id)
+    out.print(views.order(view(stack, placement.order_id)))
+    raise typer.Exit(0 if last.status == "SUCCEEDED" else 1)
+
+
+@app.command()
+def show(order_id: OrderId, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """Show all that is known of an order: rows, step records, and the states it went through."""
+    views.console().print(views.order(view(_stack(port, aws, name), order_id)))
+
+
+@app.command("stock")
+def show_stock(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """Show the stock on hand."""
+    views.console().print(views.stock(stock.on_hand(_stack(port, aws, name))))
+
+
+@app.command()
+def seed(
+    pieces: Annotated[list[str], typer.Argument(metavar="SKU=PIECES...", help="Stock of SKUs that have none yet.")],
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Stock SKUs that are not stocked yet. What is stocked already stays as it is."""
+    wanted = dict(_pieces(text) for text in pieces)
+    stack = _stack(port, aws, name)
+    kept = stock.seed(stack, wanted)
+    out = views.console()
+    if kept:
+        out.print(f"Stocked already, left as they are: {', '.join(kept)}")
+    out.print(views.stock(stock.on_hand(stack)))
+
+
+@app.command()
+def demo() -> None:
+    """Deploy to a local stack of its own, run real orders, show what happened, and stop it."""
+    run_demo()
+
+
+def _document(file: Path) -> Any:
+    try:
+        return json.loads(sys.stdin.read() if str(file) == "-" else file.read_text())
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{file}: {error}", param_hint="--file") from None
+
+
+def _from_options(order_id: str, customer: str, currency: str, items: list[str], token: str) -> dict[str, Any]:
+    if not (order_id and items):
+        raise typer.BadParameter("give --file, or --order-id and at least one --item", param_hint="place")
+    return {
+        "order_id": order_id,
+        "customer_id": customer,
+        "currency": currency,
+        "items": [_item(text) for text in items],
+        "payment": {"method": "card", "token": token},
+    }
+
+
+def _item(text: str) -> dict[str, Any]:
+    try:
+        sku, quantity, unit_price = text.split(":")
+        return {"sku": sku, "quantity": int(quantity), "unit_price": int(unit_price)}
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not SKU:QUANTITY:UNIT_PRICE", param_hint="--item") from None
+
+
+def _pieces(text: str) -> tuple[str, int]:
+    sku, _, count = text.partition("=")
+    if not (sku and count.isdecimal()):
+        raise typer.BadParameter(f"{text!r} is not SKU=PIECES", param_hint="SKU=PIECES")
+    return sku, int(count)
+
+
+def _followed(stack: Stack, order_id: str) -> Execution:
+    with views.console().status(f"order {order_id}") as status:
+        for execution in follow(stack, order_id):
+            if execution.states:
+                status.update(f"order {order_id}: {execution.states[-1].name}")
+    return ended(stack, order_id)

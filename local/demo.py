@@ -1,0 +1,94 @@
+"""The demonstration: real orders through a real deployment, on a stack that is gone afterwards."""
+
+import json
+import time
+from typing import Any
+
+from rich.console import Console
+
+from . import emulator, stock, views
+from .deployment import deploy
+from .orders import OrderView, ended, place, view
+from .stack import Stack
+
+_STOCK = {"tea-01": 10, "pot-01": 1}
+
+
+def run_demo() -> None:
+    """Start, deploy, place four orders, show what became of them, stop."""
+    out = views.console()
+    began = time.monotonic()
+    with out.status("starting the emulator") as status, emulator.attached() as running:
+        status.update("sam build, sam deploy (the first time takes longest)")
+        deploy(running.endpoint, running.log)
+        stack = Stack.local(running.endpoint)
+        stock.seed(stack, _STOCK)
+        out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")
+        status.update("placing orders")
+        _show(out, stack)
+        status.update("stopping")
+    out.print(f"Done in {time.monotonic() - began:.1f} s; everything that was started is stopped.")
+
+
+def _show(out: Console, stack: Stack) -> None:
+    before = stock.on_hand(stack)
+    success = _order("o-1001", "tea-01", 2, 1500)
+    orders = {
+        "a success": success,
+        "a decline": _order("o-1002", "tea-01", 1, 1500, token="tok_declined"),
+        "out of stock": _order("o-1003", "pot-01", 2, 9000),
+    }
+    for order in orders.values():
+        place(stack, order)
+    for order in orders.values():
+        ended(stack, order["order_id"])
+    views_by_title = {title: view(stack, order["order_id"]) for title, order in orders.items()}
+    views_by_title["a duplicate"] = _placed_again(stack, success)
+    out.print(views.summary(views_by_title, {"a duplicate": "placed before; nothing was done twice"}))
+    out.print(views.order(views_by_title["out of stock"]))
+    out.print(_stock_moves(before, stock.on_hand(stack)))
+    out.print(_delivered_twice(stack, success))
+
+
+def _order(order_id: str, sku: str, quantity: int, unit_price: int, *, token: str = "tok_visa") -> dict[str, Any]:
+    return {
+        "order_id": order_id,
+        "customer_id": "c-7",
+        "currency": "JPY",
+        "items": [{"sku": sku, "quantity": quantity, "unit_price": unit_price}],
+        "payment": {"method": "card", "token": token},
+    }
+
+
+def _placed_again(stack: Stack, order: dict[str, Any]) -> OrderView:
+    if not place(stack, order).again:
+        raise AssertionError("the stack took the same order twice")
+    return view(stack, order["order_id"])
+
+
+def _delivered_twice(stack: Stack, order: dict[str, Any]) -> Any:
+    """Invoke each step's function once more with the same event, as Lambda may do by itself."""
+    functions = _functions(stack)
+    rows = [[step, _invoke_again(stack, functions[step], order)] for step in view(stack, order["order_id"]).steps]
+    title = "The success, each function delivered once more: the stored result, and not one more row"
+    return views.table(title, ["function", "answer"], rows)
+
+
+def _functions(stack: Stack) -> dict[str, str]:
+    resources = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName="stepwise")
+    return {
+        resource["LogicalResourceId"].removesuffix("Function"): resource["PhysicalResourceId"]
+        for page in resources
+        for resource in page["StackResourceSummaries"]
+        if resource["ResourceType"] == "AWS::Lambda::Function"
+    }
+
+
+def _invoke_again(stack: Stack, function: str, order: dict[str, Any]) -> str:
+    answer = stack.client("lambda").invoke(FunctionName=function, Payload=json.dumps(order))
+    return str(answer["Payload"].read().decode())
+
+
+def _stock_moves(before: dict[str, int], after: dict[str, int]) -> Any:
+    rows = [[sku, str(count), str(after[sku])] for sku, count in before.items()]
+    return views.table("Stock", ["SKU", "before", "after"], rows)

@@ -1,0 +1,168 @@
+"""Places orders, follows them, and reads all that is known of one."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from inventory.table import reservation_key
+from saga.order import Order, parse_order
+
+from .stack import Row, Stack
+
+_STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
+_POLL_SECONDS = 0.1
+_FAILURES = ("TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "TaskStartFailed")
+
+
+class OrderReused(Exception):
+    """The order_id was used for another order; that one stands."""
+
+
+class OrderNotFound(Exception):
+    """Nothing is known of the order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """order_id, and whether the very same order had been placed before."""
+
+    order_id: str
+    again: bool
+
+
+@dataclass(slots=True)
+class StateVisit:
+    """One state that an execution went through. errors: one for each failed attempt."""
+
+    name: str
+    entered: datetime
+    exited: datetime
+    attempts: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def milliseconds(self) -> int:
+        return round((self.exited - self.entered).total_seconds() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """error and cause: the saga's first error, if it failed."""
+
+    status: str
+    error: str | None
+    cause: str | None
+    states: list[StateVisit]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderView:
+    """Everything that the stack knows of an order."""
+
+    order_id: str
+    execution: Execution | None
+    order: Row | None
+    payment: Row | None
+    reservation: Row | None
+    steps: dict[str, Row | None]
+
+
+def place(stack: Stack, document: Any) -> Placement:
+    """Start the saga of an order. Placing the same order twice is harmless.
+
+    Raises InvalidOrder (nothing is started) or OrderReused.
+    """
+    order: Order = parse_order(document)
+    text = json.dumps(document, sort_keys=True)
+    try:
+        stack.stepfunctions.start_execution(
+            stateMachineArn=stack.outputs["OrderSagaArn"], name=order.order_id, input=text
+        )
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ExecutionAlreadyExists":
+            raise
+        if json.loads(_described(stack, order.order_id)["input"]) != document:
+            raise OrderReused(f"order_id {order.order_id} belongs to another order; choose a new one") from None
+        return Placement(order.order_id, again=True)
+    return Placement(order.order_id, again=False)
+
+
+def follow(stack: Stack, order_id: str, *, seconds: float = 3600) -> Iterator[Execution]:
+    """Yield the execution as it goes on, last of all when it has ended.
+
+    Raises TimeoutError if it has not ended in time; it goes on.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        execution = _execution(stack, order_id)
+        yield execution
+        if execution.status != "RUNNING":
+            return
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"order {order_id} is still running; look again with 'show {order_id}'")
+        time.sleep(_POLL_SECONDS)
+
+
+def ended(stack: Stack, order_id: str, *, seconds: float = 3600) -> Execution:
+    """Wait until the order's execution has ended."""
+    *_, last = follow(stack, order_id, seconds=seconds)
+    return last
+
+
+def view(stack: Stack, order_id: str) -> OrderView:
+    """Read all that is known of an order. Raises OrderNotFound."""
+    try:
+        execution = _execution(stack, order_id)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ExecutionDoesNotExist":
+            raise
+        execution = None
+    seen = OrderView(
+        order_id,
+        execution,
+        stack.row("OrdersTable", order_id=order_id),
+        stack.row("PaymentsTable", order_id=order_id),
+        stack.row("InventoryTable", pk=reservation_key(order_id)),
+        {step: stack.row("IdempotencyTable", pk=f"{order_id}#{step}") for step in _STEPS},
+    )
+    if not any([seen.execution, seen.order, seen.payment, seen.reservation, *seen.steps.values()]):
+        raise OrderNotFound(f"nothing is known of order {order_id}")
+    return seen
+
+
+def _execution(stack: Stack, order_id: str) -> Execution:
+    described = _described(stack, order_id)
+    return Execution(
+        described["status"], described.get("error"), described.get("cause"), _states(stack, described["executionArn"])
+    )
+
+
+def _described(stack: Stack, order_id: str) -> Any:
+    arn = stack.outputs["OrderSagaArn"].replace(":stateMachine:", ":execution:")
+    return stack.stepfunctions.describe_execution(executionArn=f"{arn}:{order_id}")
+
+
+def _states(stack: Stack, execution_arn: str) -> list[StateVisit]:
+    pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=execution_arn)
+    visits: list[StateVisit] = []
+    for event in (event for page in pages for event in page["events"]):
+        kind, at = event["type"], event["timestamp"]
+        if kind.endswith("StateEntered"):
+            visits.append(StateVisit(event["stateEnteredEventDetails"]["name"], at, at))
+        elif visits:
+            _note(visits[-1], kind, event)
+    return visits
+
+
+def _note(visit: StateVisit, kind: str, event: Any) -> None:
+    visit.exited = event["timestamp"]
+    if kind == "TaskScheduled":
+        visit.attempts += 1
+    elif kind in _FAILURES:
+        details = event[f"{kind[0].lower()}{kind[1:]}EventDetails"]
+        visit.errors.append(details.get("error", kind))

@@ -1,0 +1,90 @@
+"""A deployed stack, local or on AWS: its outputs, and clients that reach it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from boto3.dynamodb.types import TypeDeserializer
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from .emulator import REGION
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_stepfunctions import SFNClient
+
+STACK_NAME = "stepwise"
+
+type Row = dict[str, Any]
+
+
+class StackNotFound(Exception):
+    """There is no such stack; the message says how to get one."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """outputs: what the template names in its Outputs section, by name."""
+
+    session: boto3.Session
+    endpoint: str | None
+    outputs: Mapping[str, str]
+
+    @classmethod
+    def local(cls, endpoint: str) -> "Stack":
+        """The stack at a local endpoint. Raises StackNotFound."""
+        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=REGION)
+        return cls._described(session, endpoint, STACK_NAME, "start it with 'make up'")
+
+    @classmethod
+    def on_aws(cls, name: str) -> "Stack":
+        """A stack of the account that the usual AWS settings name. Raises StackNotFound."""
+        return cls._described(boto3.Session(), None, name, "deploy it with 'sam build && sam deploy'")
+
+    @classmethod
+    def _described(cls, session: boto3.Session, endpoint: str | None, name: str, remedy: str) -> "Stack":
+        try:
+            cloudformation: CloudFormationClient = session.client("cloudformation", endpoint_url=endpoint)
+            described = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+        except (ClientError, BotoCoreError) as error:
+            raise StackNotFound(f"no stack {name!r} at {endpoint or 'AWS'} ({error}); {remedy}") from error
+        outputs = {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
+        return cls(session, endpoint, outputs)
+
+    def client(self, service: str) -> Any:
+        """A boto3 client that reaches this stack."""
+        settings = Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32)
+        return self.session.client(service, endpoint_url=self.endpoint, config=settings)  # type: ignore[call-overload]
+
+    @cached_property
+    def dynamodb(self) -> "DynamoDBClient":
+        client: DynamoDBClient = self.client("dynamodb")
+        return client
+
+    @cached_property
+    def stepfunctions(self) -> "SFNClient":
+        client: SFNClient = self.client("stepfunctions")
+        return client
+
+    def row(self, table_output: str, **key: str) -> Row | None:
+        """Read one row, consistently, from the table that an output names."""
+        name, value = next(iter(key.items()))
+        found = self.dynamodb.get_item(
+            TableName=self.outputs[table_output], Key={name: {"S": value}}, ConsistentRead=True
+        )
+        return plain(found["Item"]) if "Item" in found else None
+
+    def rows(self, table_output: str) -> list[Row]:
+        """Read all rows of the table that an output names."""
+        pages = self.dynamodb.get_paginator("scan").paginate(TableName=self.outputs[table_output], ConsistentRead=True)
+        return [plain(item) for page in pages for item in page["Items"]]
+
+
+def plain(item: Mapping[str, Any]) -> Row:
+    """A DynamoDB item as Python values."""
+    deserializer = TypeDeserializer()
+    return {name: deserializer.deserialize(value) for name, value in item.items()}
