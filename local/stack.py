@@ -48,7 +48,11 @@ class Stack:
     @classmethod
     def _described(cls, session: boto3.Session, endpoint: str | None, name: str, remedy: str) -> "Stack":
         try:
-            cloudformation: CloudFormationClient = session.client("cloudformation", endpoint_url=endpoint)
+            # Whether anything answers is known at once; waiting for it is nobody's wish.
+            settings = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
+            cloudformation: CloudFormationClient = session.client(
+                "cloudformation", endpoint_url=endpoint, config=settings
+            )
             described = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
         except (ClientError, BotoCoreError) as error:
             raise StackNotFound(f"no stack {name!r} at {endpoint or 'AWS'} ({error}); {remedy}") from error
@@ -56,16 +60,22 @@ class Stack:
         return cls(session, endpoint, outputs)
 
     def client(self, service: str) -> Any:
-        """A boto3 client that reaches this stack."""
-        settings = Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32)
-        return self.session.client(service, endpoint_url=self.endpoint, config=settings)  # type: ignore[call-overload]
+        """The boto3 client of a service that reaches this stack."""
+        if service not in self._clients:
+            settings = Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32)
+            self._clients[service] = self.session.client(service, endpoint_url=self.endpoint, config=settings)  # type: ignore[call-overload]
+        return self._clients[service]
 
     @cached_property
+    def _clients(self) -> dict[str, Any]:
+        return {}
+
+    @property
     def dynamodb(self) -> "DynamoDBClient":
         client: DynamoDBClient = self.client("dynamodb")
         return client
 
-    @cached_property
+    @property
     def stepfunctions(self) -> "SFNClient":
         client: SFNClient = self.client("stepfunctions")
         return client

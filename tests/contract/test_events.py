@@ -1,0 +1,74 @@
+"""The sample events: one or more for each function, named after its handler."""
+
+import re
+
+import pytest
+
+from payments.authorization import PaymentDeclined, authorize
+from saga.order import InvalidOrder, parse_order
+from tests.contract.machine import SAGA
+from tests.contract.project import ROOT, read_json
+from tests.contract.template import FUNCTIONS, arn_of
+
+EVENTS = {path.stem: path for path in sorted((ROOT / "events").glob("*.json"))}
+HANDLERS = {function.handler for function in FUNCTIONS.values()}
+SAGA_HANDLERS = {FUNCTIONS[name].handler for name in map(arn_of, SAGA.substitutions.values()) if name in FUNCTIONS}
+
+
+def handler_of(event: str) -> str | None:
+    """The handler whose name the event's name starts with: the longest, if there are several."""
+    fitting = [handler for handler in HANDLERS if re.fullmatch(rf"{handler}(_\w+)?", event)]
+    return max(fitting, key=len, default=None)
+
+
+SAGA_EVENTS = [event for event in EVENTS if handler_of(event) in SAGA_HANDLERS]
+INVALID = [event for event in SAGA_EVENTS if event.endswith("_invalid")]
+VALID = [event for event in SAGA_EVENTS if event not in INVALID]
+
+
+@pytest.mark.parametrize("handler", sorted(HANDLERS))
+def test_every_function_has_an_event(handler: str) -> None:
+    assert handler in map(handler_of, EVENTS)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_every_event_belongs_to_a_function(event: str) -> None:
+    assert handler_of(event) is not None
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_an_event_is_indented_by_two_spaces(event: str) -> None:
+    indents = [len(line) - len(line.lstrip(" ")) for line in EVENTS[event].read_text().splitlines()]
+
+    assert [indent for indent in indents if indent % 2] == []
+
+
+@pytest.mark.parametrize("event", VALID)
+def test_the_event_of_a_saga_function_is_an_order(event: str) -> None:
+    assert parse_order(read_json(EVENTS[event])).order_id
+
+
+@pytest.mark.parametrize("event", INVALID)
+def test_an_event_that_says_so_is_no_order(event: str) -> None:
+    with pytest.raises(InvalidOrder):
+        parse_order(read_json(EVENTS[event]))
+
+
+def test_there_is_an_event_that_is_no_order() -> None:
+    assert INVALID
+
+
+def test_the_declined_payment_is_declined() -> None:
+    order = parse_order(read_json(EVENTS["process_payment_declined"]))
+
+    with pytest.raises(PaymentDeclined, match="declined"):
+        authorize(order.payment.token)
+
+
+@pytest.mark.parametrize("event", VALID)
+def test_only_the_event_that_says_so_orders_more_than_is_seeded(event: str) -> None:
+    seeded = read_json(ROOT / "local" / "seed_stock.json")
+    items = parse_order(read_json(EVENTS[event])).items
+    short = any(item.quantity > seeded[item.sku] for item in items)
+
+    assert short == event.endswith("_out_of_stock")

@@ -1,0 +1,118 @@
+"""What holds for every Lambda function, and for the roles of all."""
+
+import dataclasses
+import importlib
+import re
+from typing import Any
+
+import pytest
+
+from tests.contract.template import FUNCTIONS, TEMPLATE, Function, Statement, allowed, arn_of, of_type, statements
+
+ROLES = of_type("AWS::IAM::Role")
+STATEMENTS = [statement for role in ROLES for statement in statements(role)]
+MOST_ACTIONS = 4
+# Neither X-Ray nor log delivery knows resources.
+WITHOUT_RESOURCES = re.compile(r"xray:(Put|Get)\w+|logs:\w*(LogDelivery|LogDeliveries|ResourcePolic\w+|LogGroups)")
+
+every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+every_statement = pytest.mark.parametrize(
+    "statement", STATEMENTS, ids=lambda statement: f"{statement.role}-{statement.actions[0]}"
+)
+
+
+def snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def is_exact_table(resource: Any) -> bool:
+    """Whether this is one table, its stream, or one of its indexes."""
+    match resource:
+        case {"Fn::GetAtt": [str(table), "Arn" | "StreamArn"]}:
+            return table in of_type("AWS::DynamoDB::Table")
+        case {"Fn::Sub": str(text)}:
+            index = re.fullmatch(r"\$\{(\w+)\.Arn\}/index/\w+", text)
+            return index is not None and index[1] in of_type("AWS::DynamoDB::Table")
+    return False
+
+
+@every_function
+def test_a_handler_exists(function: Function) -> None:
+    assert callable(getattr(importlib.import_module(function.module), function.handler))
+
+
+@every_function
+def test_a_function_is_named_after_its_handler(function: Function) -> None:
+    assert function.name == f"{function.state}Function"
+    assert function.handler == snake_case(function.state)
+
+
+@every_function
+def test_a_function_is_described(function: Function) -> None:
+    assert len(function.properties["Description"]) > len(function.name)
+
+
+@every_function
+def test_a_function_has_a_role_of_its_own(function: Function) -> None:
+    assert function.role == f"{function.state}Role"
+    assert "Policies" not in function.properties
+
+
+@every_function
+def test_a_function_logs_to_a_group_of_its_own(function: Function) -> None:
+    assert function.log_group == f"{function.state}LogGroup"
+    assert function.log_group in of_type("AWS::Logs::LogGroup")
+
+
+@every_function
+def test_a_function_may_write_to_its_own_log_and_to_no_other(function: Function) -> None:
+    own = {"Fn::GetAtt": [function.log_group, "Arn"]}
+
+    assert allowed(str(function.role), "logs:PutLogEvents") == [own]
+    assert allowed(str(function.role), "logs:CreateLogStream") == [own]
+
+
+@every_function
+def test_a_function_may_trace(function: Function) -> None:
+    assert allowed(str(function.role), "xray:PutTraceSegments") == ["*"]
+
+
+@every_function
+def test_the_environment_is_what_the_code_reads(function: Function) -> None:
+    environment = importlib.import_module(function.module).Environment
+
+    assert function.variables == {field.name.upper() for field in dataclasses.fields(environment)}
+
+
+@every_function
+def test_every_table_that_a_function_is_told_of_is_one_that_it_may_use(function: Function) -> None:
+    told = {table for table in of_type("AWS::DynamoDB::Table") if snake_case(table).upper() in function.variables}
+    on_tables = (statement for statement in statements(str(function.role)) if statement.services == {"dynamodb"})
+    granted = {arn_of(resource) for statement in on_tables for resource in statement.resources}
+
+    assert granted - {None} == told
+
+
+def test_every_role_has_a_user() -> None:
+    text = str({name: body for name, body in TEMPLATE["Resources"].items() if name not in ROLES})
+
+    assert [role for role in ROLES if f"['{role}', 'Arn']" not in text] == []
+
+
+@every_statement
+def test_a_statement_allows_one_service_a_few_named_actions(statement: Statement) -> None:
+    assert len(statement.services) == 1
+    assert not any("*" in action for action in statement.actions)
+    assert len(statement.actions) <= MOST_ACTIONS or statement.resources == ("*",)
+
+
+@every_statement
+def test_only_what_knows_no_resources_is_allowed_on_all(statement: Statement) -> None:
+    wide = "*" in str(statement.resources)
+
+    assert not wide or all(WITHOUT_RESOURCES.fullmatch(action) for action in statement.actions)
+
+
+@every_statement
+def test_a_statement_on_tables_names_each(statement: Statement) -> None:
+    assert statement.services != {"dynamodb"} or all(map(is_exact_table, statement.resources))

@@ -1,0 +1,135 @@
+"""The order saga's states and transitions, which are a contract."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.machine import SAGA, State, is_lambda, retry_block
+from tests.contract.template import RESOURCES, TEMPLATE
+
+# state: (type, next, next on failure)
+TABLE: dict[str, tuple[str, str | None, str | None]] = {
+    "ProcessOrder": ("Task", "ProcessPayment", "UpdateOrderStatus"),
+    "ProcessPayment": ("Task", "ReserveInventory", "ProcessRefund"),
+    "ReserveInventory": ("Task", "sns:NotifySuccess", "ReleaseInventory"),
+    "sns:NotifySuccess": ("Task", "OrderSucceeded", "OrderSucceeded"),
+    "ReleaseInventory": ("Task", "ProcessRefund", "sns:NotifyReleaseInventoryFail"),
+    "sns:NotifyReleaseInventoryFail": ("Task", "OrderFailed", "OrderFailed"),
+    "ProcessRefund": ("Task", "UpdateOrderStatus", "sns:NotifyProcessRefundFail"),
+    "sns:NotifyProcessRefundFail": ("Task", "OrderFailed", "OrderFailed"),
+    "UpdateOrderStatus": ("Task", "sns:NotifyUpdateOrderFail", "sns:NotifyUpdateOrderFail"),
+    "sns:NotifyUpdateOrderFail": ("Task", "OrderFailed", "OrderFailed"),
+    "OrderSucceeded": ("Succeed", None, None),
+    "OrderFailed": ("Fail", None, None),
+}
+STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
+COMPENSATIONS = ("ReleaseInventory", "ProcessRefund", "UpdateOrderStatus")
+NOTICES = tuple(name for name in TABLE if name.startswith("sns:"))
+ALERTS = tuple(name for name in NOTICES if name != "sns:NotifySuccess")
+
+every_step = pytest.mark.parametrize("name", STEPS)
+every_compensation = pytest.mark.parametrize("name", COMPENSATIONS)
+every_notice = pytest.mark.parametrize("name", NOTICES)
+every_lambda = pytest.mark.parametrize("name", [*STEPS, *COMPENSATIONS])
+
+
+def row(state: State) -> tuple[str, str | None, str | None]:
+    """A state as the table shows it."""
+    caught = [catcher["Next"] for catcher in state.get("Catch", [])]
+    return state["Type"], state.get("Next"), caught[0] if caught else None
+
+
+def written_on_failure(name: str) -> str:
+    (catcher,) = SAGA.states[name]["Catch"]
+    return str(catcher["ResultPath"])
+
+
+def retry_blocks(names: tuple[str, ...]) -> set[str]:
+    return {retry_block(SAGA.states[name]) for name in names}
+
+
+def attempts(name: str) -> int:
+    return sum(retrier["MaxAttempts"] for retrier in SAGA.states[name]["Retry"])
+
+
+def test_the_states_are_those_of_the_table() -> None:
+    assert {name: row(state) for name, state in SAGA.states.items()} == TABLE
+
+
+def test_the_saga_starts_with_the_order() -> None:
+    assert SAGA.definition["StartAt"] == "ProcessOrder"
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE if TABLE[name][0] == "Task"])
+def test_the_only_catcher_takes_every_error(name: str) -> None:
+    assert [catcher["ErrorEquals"] for catcher in SAGA.states[name]["Catch"]] == [["States.ALL"]]
+
+
+@every_lambda
+def test_a_function_gets_the_input_of_the_saga_and_nothing_else(name: str) -> None:
+    state = SAGA.states[name]
+
+    assert is_lambda(state)
+    assert set(state["Parameters"]) == {"FunctionName", "Payload.$"}
+    assert state["Parameters"]["Payload.$"] == "$$.Execution.Input"
+
+
+@every_step
+def test_the_error_of_a_step_is_the_error_of_the_saga(name: str) -> None:
+    assert written_on_failure(name) == "$.error"
+
+
+@pytest.mark.parametrize("name", [*COMPENSATIONS, *NOTICES])
+def test_nothing_after_a_step_hides_its_error(name: str) -> None:
+    assert not written_on_failure(name).startswith("$.error")
+    assert not SAGA.states[name]["ResultPath"].startswith("$.error")
+
+
+def test_a_failed_order_ends_with_the_error_of_its_step() -> None:
+    failed = SAGA.states["OrderFailed"]
+
+    assert (failed["ErrorPath"], failed["CausePath"]) == ("$.error.Error", "$.error.Cause")
+
+
+@every_notice
+def test_a_notice_names_the_order_even_if_its_input_is_broken(name: str) -> None:
+    state = SAGA.states[name]
+
+    assert state["Resource"] == "arn:aws:states:::sns:publish"
+    assert state["Parameters"]["Message"]["order_id.$"] == "$$.Execution.Name"
+
+
+def test_a_success_goes_to_the_order_events() -> None:
+    assert SAGA.states["sns:NotifySuccess"]["Parameters"]["TopicArn"] == "${OrderEventsTopicArn}"
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_goes_to_the_alerts_with_what_the_compensation_left(name: str) -> None:
+    parameters = SAGA.states[name]["Parameters"]
+    compensations = {written_on_failure(state) for state in COMPENSATIONS if TABLE[state][2] == name}
+
+    assert parameters["TopicArn"] == "${AlertsTopicArn}"
+    assert {parameters["Message"]["outcome.$"]} == compensations
+
+
+@pytest.mark.parametrize("names", [STEPS, COMPENSATIONS, NOTICES], ids=["steps", "compensations", "notices"])
+def test_retry_blocks_of_one_kind_are_identical(names: tuple[str, ...]) -> None:
+    assert len(retry_blocks(names)) == 1
+
+
+def test_a_compensation_is_retried_longer_than_a_step() -> None:
+    assert min(map(attempts, COMPENSATIONS)) > max(map(attempts, STEPS))
+
+
+def test_the_saga_is_a_standard_workflow_so_that_each_order_runs_once() -> None:
+    assert SAGA.properties.get("Type", "STANDARD") == "STANDARD"
+
+
+def test_a_step_record_outlives_the_saga() -> None:
+    lifetime: dict[str, Any] = TEMPLATE["Parameters"]["RecordLifetimeDays"]
+
+    assert lifetime["MinValue"] * 24 * 3600 > SAGA.definition["TimeoutSeconds"]
+
+
+def test_every_step_and_compensation_has_its_function() -> None:
+    assert {f"{name}Function" for name in (*STEPS, *COMPENSATIONS)} <= set(RESOURCES)

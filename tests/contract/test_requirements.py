@@ -1,0 +1,37 @@
+"""What is deployed is what is tested, from package indexes alone."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.contract.project import ROOT
+
+LAYER = ROOT / "layers" / "dependencies" / "requirements.txt"
+PINS = [LAYER, *sorted((ROOT / "requirements").glob("*.txt"))]
+FILES = [*PINS, *sorted((ROOT / "requirements").glob("*.in"))]
+
+
+def lines(path: Path) -> list[str]:
+    """The requirements of a file, without its comments."""
+    bare = (line.partition("#")[0].strip() for line in path.read_text().splitlines())
+    return [line for line in bare if line]
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", PINS, ids=name)
+def test_every_version_is_pinned(path: Path) -> None:
+    assert [line for line in lines(path) if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_nothing_comes_from_a_url(path: Path) -> None:
+    assert [line for line in lines(path) if "://" in line or "@" in line or "index" in line] == []
+
+
+def test_the_deployed_packages_are_the_ones_that_are_tested() -> None:
+    assert lines(LAYER)
+    assert set(lines(LAYER)) <= set(lines(ROOT / "requirements" / "dev.txt"))

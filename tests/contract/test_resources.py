@@ -1,0 +1,105 @@
+"""Tables, topics, logs, parameters and outputs of the template."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.template import RESOURCES, TEMPLATE, arn_of, of_type
+
+TABLES = of_type("AWS::DynamoDB::Table")
+TOPICS = of_type("AWS::SNS::Topic")
+LOG_GROUPS = of_type("AWS::Logs::LogGroup")
+ALARMS = of_type("AWS::CloudWatch::Alarm")
+# Outputs that other systems read, and the resource that each is about.
+OUTPUTS = {
+    "OrderSagaArn": "OrderSaga",
+    "OrdersTable": "OrdersTable",
+    "PaymentsTable": "PaymentsTable",
+    "InventoryTable": "InventoryTable",
+    "IdempotencyTable": "IdempotencyTable",
+    "OrderEventsTopicArn": "OrderEventsTopic",
+    "AlertsTopicArn": "AlertsTopic",
+}
+KEYS = {"OrdersTable": "order_id", "PaymentsTable": "order_id", "InventoryTable": "pk", "IdempotencyTable": "pk"}
+
+every_table = pytest.mark.parametrize("table", TABLES)
+
+
+def schema(keys: list[dict[str, str]]) -> dict[str, str]:
+    return {key["KeyType"]: key["AttributeName"] for key in keys}
+
+
+@every_table
+def test_a_table_is_paid_by_request(table: str) -> None:
+    assert TABLES[table]["BillingMode"] == "PAY_PER_REQUEST"
+
+
+@every_table
+def test_a_table_is_encrypted_and_can_be_restored_to_any_moment(table: str) -> None:
+    assert TABLES[table]["SSESpecification"] == {"SSEEnabled": True}
+    assert TABLES[table]["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+
+
+@every_table
+def test_what_becomes_of_a_table_with_its_stack_is_said(table: str) -> None:
+    assert RESOURCES[table]["DeletionPolicy"] == RESOURCES[table]["UpdateReplacePolicy"]
+    assert RESOURCES[table]["DeletionPolicy"] in {"Retain", "Snapshot", "Delete"}
+
+
+@pytest.mark.parametrize(("table", "key"), KEYS.items())
+def test_a_table_has_the_key_of_the_contract(table: str, key: str) -> None:
+    assert schema(TABLES[table]["KeySchema"]) == {"HASH": key}
+
+
+def test_the_stream_of_the_orders_shows_them_before_and_after() -> None:
+    assert TABLES["OrdersTable"]["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+
+
+def test_the_orders_of_a_day_can_be_found() -> None:
+    indexes = {index["IndexName"]: index for index in TABLES["OrdersTable"]["GlobalSecondaryIndexes"]}
+
+    assert schema(indexes["created_ymd"]["KeySchema"])["HASH"] == "created_ymd"
+
+
+def test_step_records_expire() -> None:
+    assert TABLES["IdempotencyTable"]["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+
+
+@pytest.mark.parametrize("table", sorted(set(TABLES) - {"IdempotencyTable"}))
+def test_business_rows_never_expire(table: str) -> None:
+    assert "TimeToLiveSpecification" not in TABLES[table]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_topic_is_encrypted(topic: str) -> None:
+    assert arn_of(TOPICS[topic]["KmsMasterKeyId"]) in of_type("AWS::KMS::Key")
+
+
+@pytest.mark.parametrize("group", LOG_GROUPS)
+def test_a_log_is_kept_for_a_stated_time(group: str) -> None:
+    assert LOG_GROUPS[group]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+
+@pytest.mark.parametrize("alarm", ALARMS)
+def test_an_alarm_says_what_happened_and_reaches_the_alerts(alarm: str) -> None:
+    assert ALARMS[alarm]["AlarmDescription"].endswith(".")
+    assert [arn_of(action) for action in ALARMS[alarm]["AlarmActions"]] == ["AlertsTopic"]
+
+
+@pytest.mark.parametrize("section", ["Parameters", "Outputs"])
+def test_every_parameter_and_output_is_described(section: str) -> None:
+    entries: dict[str, dict[str, Any]] = TEMPLATE[section]
+
+    assert [name for name, entry in entries.items() if not entry.get("Description")] == []
+
+
+@pytest.mark.parametrize("name", TEMPLATE["Parameters"])
+def test_every_parameter_is_used(name: str) -> None:
+    everything = {section: body for section, body in TEMPLATE.items() if section != "Parameters"}
+
+    assert f"'Ref': '{name}'" in str(everything)
+
+
+@pytest.mark.parametrize(("output", "resource"), OUTPUTS.items())
+def test_an_output_of_the_contract_is_there(output: str, resource: str) -> None:
+    assert arn_of(TEMPLATE["Outputs"][output]["Value"]) == resource

@@ -1,0 +1,194 @@
+"""What holds for every state machine."""
+
+import math
+import re
+
+import pytest
+
+from idempotency import BusinessError, TransientError
+from tests.contract.machine import (
+    MACHINES,
+    SAGA,
+    Machine,
+    State,
+    is_lambda,
+    longest_seconds,
+    retried_errors,
+)
+from tests.contract.project import ROOT, exceptions, leaves
+from tests.contract.template import FUNCTIONS, allowed, arn_of, of_type
+
+# https://docs.aws.amazon.com/step-functions/latest/dg/sfn-best-practices.html asks for the first three.
+TRANSIENT_LAMBDA_ERRORS = {
+    "Lambda.ServiceException",
+    "Lambda.AWSLambdaException",
+    "Lambda.SdkClientException",
+    "Lambda.TooManyRequestsException",
+    "Lambda.Unknown",
+    "States.Timeout",
+}
+TASK_FIELDS = [
+    "Type",
+    "Comment",
+    "Resource",
+    "Parameters",
+    "ResultSelector",
+    "ResultPath",
+    "TimeoutSeconds",
+    "Retry",
+    "Catch",
+    "Next",
+]
+INIT_SECONDS = 10
+
+TASKS = {f"{machine.name}.{name}": (name, state) for machine in MACHINES.values() for name, state in machine.tasks()}
+LAMBDA_TASKS = {key: (name, state) for key, (name, state) in TASKS.items() if is_lambda(state)}
+SAGA_FUNCTIONS = set(SAGA.substitutions)
+SAGA_TASKS = {
+    key: (name, state)
+    for key, (name, state) in LAMBDA_TASKS.items()
+    if state["Parameters"]["FunctionName"].strip("${}") in SAGA_FUNCTIONS
+}
+
+every_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+every_task = pytest.mark.parametrize(("name", "state"), TASKS.values(), ids=TASKS)
+every_lambda_task = pytest.mark.parametrize(("name", "state"), LAMBDA_TASKS.values(), ids=LAMBDA_TASKS)
+every_saga_task = pytest.mark.parametrize(("name", "state"), SAGA_TASKS.values(), ids=SAGA_TASKS)
+
+
+def targets(machine: Machine, kind: str) -> set[str]:
+    """The resources of a type that the definition gets to know."""
+    return {str(arn_of(value)) for value in machine.substitutions.values()} & set(of_type(kind))
+
+
+def granted(machine: Machine, action: str) -> set[str | None]:
+    role = arn_of(machine.properties["Role"])
+    return {arn_of(resource) for resource in allowed(str(role), action)}
+
+
+def test_every_definition_is_deployed() -> None:
+    assert {machine.path for machine in MACHINES.values()} == set((ROOT / "statemachine").glob("*"))
+
+
+@every_machine
+def test_a_definition_is_indented_by_two_spaces(machine: Machine) -> None:
+    indents = [re.match(r"\s*", line)[0] for line in machine.path.read_text().splitlines()]
+
+    assert [indent for indent in indents if "\t" in indent or len(indent) % 2] == []
+
+
+@every_machine
+def test_the_placeholders_are_the_substitutions(machine: Machine) -> None:
+    assert set(re.findall(r"\$\{(\w+)\}", machine.path.read_text())) == set(machine.substitutions)
+
+
+@every_machine
+def test_a_substitution_is_named_after_its_resource(machine: Machine) -> None:
+    for key, value in machine.substitutions.items():
+        assert key == f"{arn_of(value)}Arn"
+
+
+@every_machine
+def test_a_machine_may_invoke_its_own_functions_and_no_other(machine: Machine) -> None:
+    assert granted(machine, "lambda:InvokeFunction") == targets(machine, "AWS::Serverless::Function")
+
+
+@every_machine
+def test_a_machine_may_publish_to_its_own_topics_and_no_other(machine: Machine) -> None:
+    assert granted(machine, "sns:Publish") == targets(machine, "AWS::SNS::Topic")
+
+
+@every_machine
+def test_a_machine_has_a_comment_and_a_timeout(machine: Machine) -> None:
+    assert machine.definition["Comment"]
+    assert machine.definition["TimeoutSeconds"] > 0
+
+
+@every_machine
+def test_a_machine_logs_to_a_group_of_its_own_without_its_data(machine: Machine) -> None:
+    logging = machine.properties["Logging"]
+    (destination,) = logging["Destinations"]
+
+    assert logging["IncludeExecutionData"] is False
+    assert arn_of(destination["CloudWatchLogsLogGroup"]["LogGroupArn"]) == f"{machine.name}LogGroup"
+
+
+@every_machine
+def test_every_retry_fits_into_the_life_of_the_machine(machine: Machine) -> None:
+    seconds = longest_seconds(machine)
+
+    assert seconds <= machine.definition["TimeoutSeconds"] or (math.isinf(seconds) and machine is not SAGA)
+
+
+@every_machine
+def test_no_state_is_out_of_reach(machine: Machine) -> None:
+    named = set(re.findall(r'"(?:Next|StartAt|Default)": "([^"]+)"', machine.path.read_text()))
+
+    assert set(machine.states) <= named
+
+
+@every_task
+def test_a_task_has_what_it_needs_to_fail_well(name: str, state: State) -> None:
+    assert {"Comment", "TimeoutSeconds", "Retry", "Catch"} <= set(state)
+    assert state["Comment"].endswith(".")
+
+
+@every_task
+def test_a_task_lists_its_fields_in_one_order(name: str, state: State) -> None:
+    assert list(state) == [field for field in TASK_FIELDS if field in state]
+
+
+@every_task
+def test_a_task_catches_everything_last_and_keeps_the_input(name: str, state: State) -> None:
+    last = state["Catch"][-1]
+
+    assert last["ErrorEquals"] == ["States.ALL"]
+    assert last["ResultPath"].startswith("$.")
+
+
+@every_task
+def test_a_task_adds_to_its_input_and_never_replaces_it(name: str, state: State) -> None:
+    assert state["ResultPath"] is None or state["ResultPath"].startswith("$.")
+
+
+@every_task
+def test_retries_are_capped_and_spread(name: str, state: State) -> None:
+    for retrier in state["Retry"]:
+        assert retrier["MaxDelaySeconds"] >= retrier["IntervalSeconds"]
+        assert retrier["JitterStrategy"] == "FULL"
+        assert retrier["MaxAttempts"] > 0
+        assert retrier["BackoffRate"] > 1
+
+
+@every_task
+def test_every_error_of_ours_that_is_named_exists(name: str, state: State) -> None:
+    clauses = [*state["Retry"], *state["Catch"]]
+    named = {error for clause in clauses for error in clause["ErrorEquals"] if "." not in error}
+
+    assert named <= set(exceptions())
+
+
+@every_task
+def test_no_business_error_is_retried(name: str, state: State) -> None:
+    assert not is_lambda(state) or "States.ALL" not in retried_errors(state)
+    assert retried_errors(state).isdisjoint(leaves(BusinessError))
+
+
+@every_lambda_task
+def test_a_state_calls_the_function_of_its_own_name(name: str, state: State) -> None:
+    assert state["Parameters"]["FunctionName"] == f"${{{name}FunctionArn}}"
+
+
+@every_lambda_task
+def test_a_task_waits_longer_than_its_function_can_run(name: str, state: State) -> None:
+    assert state["TimeoutSeconds"] > FUNCTIONS[f"{name}Function"].timeout + INIT_SECONDS
+
+
+@every_lambda_task
+def test_what_lambda_itself_gets_wrong_is_retried(name: str, state: State) -> None:
+    assert retried_errors(state) >= TRANSIENT_LAMBDA_ERRORS
+
+
+@every_saga_task
+def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: State) -> None:
+    assert retried_errors(state) >= leaves(TransientError)

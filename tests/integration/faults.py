@@ -1,0 +1,175 @@
+"""Faults brought in from outside: what a test may do to a deployed stack, and undoes at its end."""
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlparse
+
+from local.stack import Stack
+
+type Answer = tuple[int, dict[str, Any]]
+
+CONFLICT: Answer = (
+    400,
+    {
+        "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+        "Message": "Transaction cancelled, see the cancellation reasons [TransactionConflict, None]",
+        "CancellationReasons": [{"Code": "TransactionConflict"}, {"Code": "None"}],
+    },
+)
+THROTTLED: Answer = (400, {"__type": "com.amazonaws.dynamodb.v20120810#ThrottlingException", "message": "slow down"})
+BROKEN: Answer = (500, {"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": "broken"})
+
+
+@dataclass
+class DynamoDBProxy:
+    """Stands between a function and DynamoDB: notes the calls, and answers some of them itself.
+
+    calls: operation and status of each call, such as "TransactWriteItems 200".
+    answers: given instead of the real ones, one for each call, as long as they last.
+    lose: number of calls that are carried out and whose answer never arrives.
+    """
+
+    upstream: str
+    answers: list[Answer] = field(default_factory=list)
+    lose: int = 0
+    calls: list[str] = field(default_factory=list)
+    port: int = 0
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @contextmanager
+    def serving(self) -> Iterator["DynamoDBProxy"]:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        server.daemon_threads = True
+        self.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    def forward(self, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
+        target = urlparse(self.upstream)
+        connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=30)
+        connection.request("POST", "/", body=body, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def _handler(proxy: DynamoDBProxy) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if proxy.answers:
+                status, document = proxy.answers.pop(0)
+                answer = json.dumps(document).encode()
+            else:
+                status, answer = proxy.forward(dict(self.headers), body)
+            proxy.calls.append(f"{self.headers['X-Amz-Target'].partition('.')[2]} {status}")
+            if proxy.lose:
+                proxy.lose -= 1
+                self.close_connection = True
+                return None
+            return self._answer(status, answer)
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/x-amz-json-1.0")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+    return Handler
+
+
+class Resources:
+    """The physical names behind the template's logical ids."""
+
+    def __init__(self, stack: Stack) -> None:
+        pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName="stepwise")
+        self._names = {
+            resource["LogicalResourceId"]: resource["PhysicalResourceId"]
+            for page in pages
+            for resource in page["StackResourceSummaries"]
+        }
+
+    def __getitem__(self, logical_id: str) -> str:
+        return self._names[logical_id]
+
+
+@contextmanager
+def denied(stack: Stack, resources: Resources, function: str) -> Iterator[None]:
+    """Take a function's right to write to DynamoDB away."""
+    role, iam = resources[f"{function}Role"], stack.client("iam")
+    statement = {"Effect": "Deny", "Action": "dynamodb:*", "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    iam.put_role_policy(RoleName=role, PolicyName="Fault", PolicyDocument=policy)
+    try:
+        yield
+    finally:
+        iam.delete_role_policy(RoleName=role, PolicyName="Fault")
+
+
+@contextmanager
+def topic_gone(stack: Stack, output: str) -> Iterator[None]:
+    """Let a topic be missing, so that every publish to it fails."""
+    sns, arn = stack.client("sns"), stack.outputs[output]
+    sns.delete_topic(TopicArn=arn)
+    try:
+        yield
+    finally:
+        assert sns.create_topic(Name=arn.rpartition(":")[2])["TopicArn"] == arn
+
+
+@contextmanager
+def no_concurrency(stack: Stack, resources: Resources, function: str) -> Iterator[None]:
+    """Throttle every call of a function."""
+    client, name = stack.client("lambda"), resources[f"{function}Function"]
+    client.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
+    try:
+        yield
+    finally:
+        client.delete_function_concurrency(FunctionName=name)
+
+
+@contextmanager
+def through_proxy(stack: Stack, resources: Resources, function: str) -> Iterator[DynamoDBProxy]:
+    """Let a function reach DynamoDB through a proxy."""
+    client, name = stack.client("lambda"), resources[f"{function}Function"]
+    before = client.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    with DynamoDBProxy(stack.endpoint or "").serving() as proxy:
+        _set_environment(client, name, before | {"AWS_ENDPOINT_URL_DYNAMODB": proxy.endpoint})
+        try:
+            yield proxy
+        finally:
+            _set_environment(client, name, before)
+
+
+def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
+    client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+    eventually(lambda: client.get_function_configuration(FunctionName=name)["LastUpdateStatus"] == "Successful")
+
+
+def eventually(condition: Callable[[], bool], *, seconds: float = 20) -> None:
+    """Wait for a condition. Raises TimeoutError."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the condition did not come true")
+        time.sleep(0.05)

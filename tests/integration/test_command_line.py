@@ -1,0 +1,101 @@
+"""The command line, as a person runs it, against the stack of the tests."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from local import emulator
+from tests.integration.conftest import Document
+
+type CommandLine = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def stepwise(running: emulator.Emulator) -> CommandLine:
+    def call(*arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+        variables = {**os.environ, "STEPWISE_PORT": str(running.port)}
+        command = [str(emulator.ROOT / "stepwise"), *arguments]
+        return subprocess.run(command, env=variables, input=text, capture_output=True, text=True, check=False)
+
+    return call
+
+
+def test_it_places_an_order_from_a_file_and_follows_it(stepwise: CommandLine, order: Document, tmp_path: Path) -> None:
+    file = tmp_path / "order.json"
+    file.write_text(json.dumps(order))
+    placed = stepwise("place", "--file", str(file))
+    assert placed.returncode == 0, placed.stderr
+    for word in ("SUCCEEDED", "Captured", "Reserved", "sns:NotifySuccess", "3000 JPY", "COMMITTED"):
+        assert word in placed.stdout
+
+
+def test_it_places_an_order_from_options(stepwise: CommandLine, order: Document, sku: str) -> None:
+    placed = stepwise("place", "--order-id", order["order_id"], "--item", f"{sku}:1:250")
+    assert placed.returncode == 0, placed.stderr
+    assert "250 JPY" in placed.stdout
+
+
+def test_it_ends_with_1_when_the_order_fails(stepwise: CommandLine, order: Document) -> None:
+    refused = order | {"payment": {"method": "card", "token": "tok_declined"}}
+    placed = stepwise("place", "--file", "-", text=json.dumps(refused))
+    assert placed.returncode == 1
+    assert "PaymentDeclined" in placed.stdout
+    assert "the card was declined" in placed.stdout
+
+
+def test_placing_twice_is_harmless(stepwise: CommandLine, order: Document, on_hand: Callable[[], int]) -> None:
+    stepwise("place", "--file", "-", text=json.dumps(order))
+    again = stepwise("place", "--file", "-", text=json.dumps(order))
+    assert "was placed before" in again.stdout
+    assert on_hand() == 8
+
+
+def test_a_bad_order_is_refused_before_it_starts(stepwise: CommandLine, order: Document) -> None:
+    placed = stepwise("place", "--file", "-", text=json.dumps(order | {"currency": "yen"}))
+    assert placed.returncode == 1
+    assert "InvalidOrder: currency: " in placed.stderr
+    shown = stepwise("show", order["order_id"])
+    assert shown.returncode == 1
+    assert "OrderNotFound" in shown.stderr
+
+
+def test_it_shows_an_order_that_was_placed_without_waiting(stepwise: CommandLine, order: Document) -> None:
+    placed = stepwise("place", "--file", "-", "--no-follow", text=json.dumps(order))
+    assert placed.returncode == 0
+    shown = stepwise("show", order["order_id"])
+    assert order["order_id"] in shown.stdout
+    assert "ProcessOrder" in shown.stdout
+
+
+def test_it_seeds_and_shows_stock(stepwise: CommandLine, sku: str) -> None:
+    seeded = stepwise("seed", f"{sku}=99", f"{sku}-b=3")
+    assert f"left as they are: {sku}" in seeded.stdout
+    shown = stepwise("stock").stdout
+    rows = {cells[0]: cells[1] for line in shown.splitlines() if len(cells := line.strip("│ ").split("│")) == 2}
+    stock = {sku.strip(): count.strip() for sku, count in rows.items()}
+    assert stock[sku] == "10"
+    assert stock[f"{sku}-b"] == "3"
+
+
+def test_it_says_whether_the_stack_is_there(stepwise: CommandLine) -> None:
+    assert "OrderSagaArn" in stepwise("status").stdout
+    free = str(emulator.free_port())
+    gone = stepwise("status", "--port", free)
+    assert gone.returncode == 1
+    assert "make up" in gone.stdout
+    assert "make up" in stepwise("stock", "--port", free).stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["place"], ["place", "--order-id", "o-1", "--item", "tea"], ["seed", "tea"], ["place", "--file", "/no/such/file"]],
+    ids=" ".join,
+)
+def test_a_wrong_call_says_what_is_right(stepwise: CommandLine, arguments: list[str]) -> None:
+    wrong = stepwise(*arguments)
+    assert wrong.returncode == 2
+    assert "Invalid value" in wrong.stderr

@@ -1,0 +1,147 @@
+"""Lambda delivers at least once: every function may come twice, late, in any order, and alone."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from local.orders import OrderReused, ended, place
+from local.stack import Stack
+from tests.integration.conftest import Document, Invocation, Saga
+from tests.integration.faults import DynamoDBProxy, Resources, through_proxy
+
+type Run = Callable[..., Saga]
+type Invoke = Callable[[str, object], Invocation]
+
+STEPS = ["ProcessOrder", "ProcessPayment", "ReserveInventory"]
+COMPENSATIONS = ["UpdateOrderStatus", "ProcessRefund", "ReleaseInventory"]
+TABLES = ["OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable"]
+PAIRS = list(zip(STEPS, COMPENSATIONS, strict=True))
+
+
+def _rows(stack: Stack) -> dict[str, list[Any]]:
+    return {table: sorted(stack.rows(table), key=str) for table in TABLES}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_that_is_delivered_twice_writes_once(invoke: Invoke, stack: Stack, order: Document, step: str) -> None:
+    first = invoke(step, order)
+    before = _rows(stack)
+    assert invoke(step, order) == first
+    assert _rows(stack) == before
+
+
+@pytest.mark.parametrize(("step", "compensation"), PAIRS)
+def test_a_compensation_that_is_delivered_twice_undoes_once(
+    invoke: Invoke, stack: Stack, order: Document, step: str, compensation: str
+) -> None:
+    invoke(step, order)
+    first = invoke(compensation, order)
+    before = _rows(stack)
+    assert first.result == {"undone": True}
+    assert invoke(compensation, order) == first
+    assert _rows(stack) == before
+
+
+@pytest.mark.parametrize(("step", "compensation"), PAIRS)
+def test_a_step_that_comes_after_its_compensation_does_not_land(
+    invoke: Invoke, stack: Stack, order: Document, step: str, compensation: str
+) -> None:
+    assert invoke(compensation, order).result == {"undone": False}
+    before = _rows(stack)
+    assert invoke(step, order).error == "StepCompensated"
+    assert _rows(stack) == before
+
+
+@pytest.mark.parametrize(("step", "compensation"), PAIRS)
+def test_an_order_id_with_another_order_changes_nothing(
+    invoke: Invoke, stack: Stack, order: Document, step: str, compensation: str
+) -> None:
+    invoke(step, order)
+    before = _rows(stack)
+    other = order | {"customer_id": "c-8"}
+    assert invoke(step, other).error == "PayloadMismatch"
+    assert invoke(compensation, other).error == "PayloadMismatch"
+    assert _rows(stack) == before
+
+
+def test_a_step_that_is_delivered_eight_times_at_once_takes_the_stock_once(
+    invoke: Invoke, order: Document, on_hand: Callable[[], int]
+) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: invoke("ReserveInventory", order), range(8)))
+    assert {result.error for result in results} <= {None, "Contention"}
+    assert on_hand() == 8
+
+
+def test_a_confirmed_order_is_not_set_back(invoke: Invoke, stack: Stack, order: Document) -> None:
+    invoke("ProcessOrder", order)
+    stack.dynamodb.update_item(
+        TableName=stack.outputs["OrdersTable"],
+        Key={"order_id": {"S": order["order_id"]}},
+        UpdateExpression="SET #status = :confirmed",
+        ExpressionAttributeNames={"#status": "status"},
+        ExpressionAttributeValues={":confirmed": {"S": "Confirmed"}},
+    )
+    assert invoke("UpdateOrderStatus", order).error == "StateConflict"
+    row = stack.row("OrdersTable", order_id=order["order_id"])
+    assert row is not None
+    assert row["status"] == "Confirmed"
+
+
+@pytest.mark.parametrize(("step", "compensation"), PAIRS)
+def test_a_compensation_does_not_take_a_lost_record_for_nothing_to_undo(
+    invoke: Invoke, stack: Stack, order: Document, step: str, compensation: str
+) -> None:
+    invoke(step, order)
+    key = {"pk": {"S": f"{order['order_id']}#{step}"}}
+    stack.dynamodb.delete_item(TableName=stack.outputs["IdempotencyTable"], Key=key)
+    before = _rows(stack)
+    assert invoke(compensation, order).error == "StateConflict"
+    assert _rows(stack) == before
+
+
+def test_an_order_that_is_placed_twice_runs_once(stack: Stack, order: Document, on_hand: Callable[[], int]) -> None:
+    assert not place(stack, order).again
+    ended(stack, order["order_id"], seconds=60)
+    assert place(stack, order).again
+    assert on_hand() == 8
+
+
+def test_an_order_id_is_not_lent_to_another_order(stack: Stack, order: Document) -> None:
+    place(stack, order)
+    with pytest.raises(OrderReused):
+        place(stack, order | {"customer_id": "c-8"})
+    ended(stack, order["order_id"], seconds=60)
+
+
+WRITTEN = "TransactWriteItems 200"
+REFUSED = "TransactWriteItems 400"
+
+
+def _calls(proxy: DynamoDBProxy, invoke: Invoke, function: str, order: Document) -> list[str]:
+    proxy.calls.clear()
+    invoke(function, order)
+    return proxy.calls
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_costs_one_call_fresh_and_one_as_a_duplicate(
+    invoke: Invoke, stack: Stack, resources: Resources, order: Document, step: str
+) -> None:
+    with through_proxy(stack, resources, step) as proxy:
+        assert _calls(proxy, invoke, step, order) == [WRITTEN]
+        assert _calls(proxy, invoke, step, order) == [REFUSED]
+
+
+@pytest.mark.parametrize(("step", "compensation"), PAIRS)
+def test_a_compensation_costs_one_call_and_a_tombstone_two(
+    invoke: Invoke, stack: Stack, resources: Resources, order: Document, step: str, compensation: str
+) -> None:
+    never_happened = order | {"order_id": f"{order['order_id']}-none"}
+    invoke(step, order)
+    with through_proxy(stack, resources, compensation) as proxy:
+        assert _calls(proxy, invoke, compensation, order) == [WRITTEN]
+        assert _calls(proxy, invoke, compensation, order) == [REFUSED]
+        assert _calls(proxy, invoke, compensation, never_happened) == [REFUSED, WRITTEN]

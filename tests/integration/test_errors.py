@@ -1,0 +1,117 @@
+"""Each error reaches the state machine under its own name, and is retried or not by that name."""
+
+from collections.abc import Callable
+
+import pytest
+
+from local.stack import Stack
+from tests.integration.conftest import Document, Invocation, Saga
+from tests.integration.faults import (
+    BROKEN,
+    CONFLICT,
+    THROTTLED,
+    Answer,
+    Resources,
+    no_concurrency,
+    through_proxy,
+)
+
+type Run = Callable[..., Saga]
+type Invoke = Callable[[str, object], Invocation]
+
+
+def test_a_declined_payment_is_not_retried(run: Run, order: Document) -> None:
+    saga = run(order | {"payment": {"method": "card", "token": "tok_declined"}})
+    assert saga.visit("ProcessPayment").errors == ["PaymentDeclined"]
+
+
+def test_missing_stock_is_not_retried(run: Run, order: Document) -> None:
+    saga = run(order | {"items": [{**order["items"][0], "quantity": 11}]})
+    assert saga.visit("ReserveInventory").errors == ["OutOfStock"]
+
+
+def test_a_broken_order_is_not_retried(run: Run, order: Document) -> None:
+    saga = run(order | {"currency": "yen"})
+    assert saga.visit("ProcessOrder").errors == ["InvalidOrder"]
+    assert "currency: " in (saga.execution.cause or "")
+
+
+def test_an_order_id_used_for_another_order_is_refused(run: Run, invoke: Invoke, order: Document) -> None:
+    invoke("ProcessOrder", order)
+    saga = run(order | {"customer_id": "c-8"})
+    assert saga.visit("ProcessOrder").errors == ["PayloadMismatch"]
+
+
+def test_a_step_that_was_barred_does_not_land(run: Run, invoke: Invoke, order: Document) -> None:
+    invoke("ReleaseInventory", order)
+    saga = run(order)
+    assert saga.visit("ReserveInventory").errors == ["StepCompensated"]
+    assert saga.view.reservation is None
+
+
+def test_a_row_without_its_step_record_is_a_conflict(run: Run, stack: Stack, order: Document) -> None:
+    row = {"order_id": {"S": order["order_id"]}, "status": {"S": "Captured"}, "amount": {"N": "1"}}
+    stack.dynamodb.put_item(TableName=stack.outputs["PaymentsTable"], Item=row)
+    saga = run(order)
+    assert saga.visit("ProcessPayment").errors == ["StateConflict"]
+    assert saga.visit("ProcessRefund").errors == ["StateConflict"]
+    assert saga.states[-2:] == ["sns:NotifyProcessRefundFail", "OrderFailed"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [(CONFLICT, "Contention"), (THROTTLED, "StoreUnavailable"), (BROKEN, "StoreUnavailable")],
+    ids=["conflict", "throttled", "broken"],
+)
+def test_a_transient_error_is_retried_until_it_is_over(
+    run: Run, stack: Stack, resources: Resources, order: Document, answer: Answer, name: str
+) -> None:
+    with through_proxy(stack, resources, "ProcessPayment") as proxy:
+        # The SDK itself tries a throttled or broken call three times; a cancelled transaction once.
+        proxy.answers = [answer] * (2 if answer is CONFLICT else 6)
+        saga = run(order)
+    assert saga.visit("ProcessPayment").errors == [name, name]
+    assert saga.visit("ProcessPayment").attempts == 3
+    assert saga.execution.status == "SUCCEEDED"
+
+
+def test_a_transient_error_that_stays_is_compensated(
+    run: Run, stack: Stack, resources: Resources, order: Document, on_hand: Callable[[], int]
+) -> None:
+    with through_proxy(stack, resources, "ReserveInventory") as proxy:
+        proxy.answers = [CONFLICT] * 5
+        saga = run(order)
+    assert saga.visit("ReserveInventory").errors == ["Contention"] * 5
+    assert saga.states[-5:-2] == ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"]
+    assert on_hand() == 10
+
+
+def test_a_compensation_is_more_patient_than_a_step(
+    run: Run, stack: Stack, resources: Resources, order: Document
+) -> None:
+    with through_proxy(stack, resources, "ProcessRefund") as proxy:
+        proxy.answers = [CONFLICT] * 8
+        saga = run(order | {"items": [{**order["items"][0], "quantity": 11}]})
+    assert saga.visit("ProcessRefund").attempts == 9
+    assert saga.view.payment is not None
+    assert saga.view.payment["status"] == "Refunded"
+
+
+def test_a_lost_answer_does_not_capture_twice(run: Run, stack: Stack, resources: Resources, order: Document) -> None:
+    with through_proxy(stack, resources, "ProcessPayment") as proxy:
+        proxy.lose = 1
+        saga = run(order)
+    assert saga.execution.status == "SUCCEEDED"
+    assert proxy.calls == ["TransactWriteItems 200"] * 2
+    assert saga.view.payment is not None
+    assert saga.view.payment["status"] == "Captured"
+
+
+def test_a_throttled_function_is_retried_and_then_compensated(
+    run: Run, stack: Stack, resources: Resources, order: Document
+) -> None:
+    with no_concurrency(stack, resources, "ProcessPayment"):
+        saga = run(order)
+    assert saga.visit("ProcessPayment").errors == ["Lambda.TooManyRequestsException"] * 5
+    assert saga.view.order is not None
+    assert saga.view.order["status"] == "Pending"

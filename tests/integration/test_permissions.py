@@ -1,0 +1,65 @@
+"""Each function may do what it does, on its own tables, and nothing else."""
+
+from collections.abc import Callable
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from local.stack import Stack
+from tests.integration.conftest import Document, Invocation
+from tests.integration.faults import Resources, denied
+
+FUNCTIONS = {
+    "ProcessOrder": "OrdersTable",
+    "UpdateOrderStatus": "OrdersTable",
+    "ProcessPayment": "PaymentsTable",
+    "ProcessRefund": "PaymentsTable",
+    "ReserveInventory": "InventoryTable",
+    "ReleaseInventory": "InventoryTable",
+}
+TABLES = {"OrdersTable": "order_id", "PaymentsTable": "order_id", "InventoryTable": "pk", "IdempotencyTable": "pk"}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_without_its_grant_fails(
+    invoke: Callable[[str, object], Invocation], stack: Stack, resources: Resources, order: Document, function: str
+) -> None:
+    with denied(stack, resources, function):
+        refused = invoke(function, order)
+    assert refused.error == "ClientError"
+    assert "AccessDenied" in refused.message
+    assert invoke(function, order).error is None
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_cannot_read_or_delete_rows_or_write_another_table(
+    stack: Stack, resources: Resources, function: str
+) -> None:
+    role = _as_role(stack, resources[f"{function}Role"])
+    for table, key in TABLES.items():
+        name, row = stack.outputs[table], {key: {"S": "x"}}
+        _refused(lambda: role.get_item(TableName=name, Key=row))  # noqa: B023
+        _refused(lambda: role.delete_item(TableName=name, Key=row))  # noqa: B023
+        if table not in (FUNCTIONS[function], "IdempotencyTable"):
+            _refused(lambda: role.put_item(TableName=name, Item=row))  # noqa: B023
+            _refused(lambda: role.update_item(TableName=name, Key=row))  # noqa: B023
+
+
+def _as_role(stack: Stack, role: str):
+    arn = f"arn:aws:iam::000000000000:role/{role}"
+    granted = stack.client("sts").assume_role(RoleArn=arn, RoleSessionName="test")["Credentials"]
+    return boto3.client(
+        "dynamodb",
+        endpoint_url=stack.endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=granted["AccessKeyId"],
+        aws_secret_access_key=granted["SecretAccessKey"],
+        aws_session_token=granted["SessionToken"],
+    )
+
+
+def _refused(call: Callable[[], object]) -> None:
+    with pytest.raises(ClientError) as refused:
+        call()
+    assert "AccessDenied" in refused.value.response["Error"]["Code"]

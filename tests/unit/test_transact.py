@@ -1,0 +1,197 @@
+"""What the layer makes of DynamoDB's answer to one transaction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from botocore import exceptions as sdk
+
+from idempotency import Contention, Refusal, StoreUnavailable
+from idempotency.dynamodb import Action, Cancellation, transact
+
+RECORD: Action = {"Put": {"TableName": "Idempotency"}}
+ROW: Action = {"Update": {"TableName": "Stock"}}
+ACTIONS = [RECORD, ROW, ROW]
+OLD = {"pk": {"S": "o-1001#ProcessOrder"}}
+
+FINE = {"Code": "None"}
+REFUSED = {"Code": "ConditionalCheckFailed"}
+CONFLICT = {"Code": "TransactionConflict"}
+THROTTLED = {"Code": "ThrottlingError"}
+OVER_CAPACITY = {"Code": "ProvisionedThroughputExceeded"}
+MALFORMED = {"Code": "ValidationError"}
+
+
+@dataclass
+class Answering:
+    """A client that takes every transaction, and raises the error if there is one."""
+
+    error: Exception | None = None
+    sent: list[Any] = field(default_factory=list)
+
+    def transact_write_items(self, *, TransactItems: Any) -> Any:
+        self.sent.append(TransactItems)
+        if self.error:
+            raise self.error
+        return {}
+
+
+def client_error(code: str, status: int = 400, **more: Any) -> sdk.ClientError:
+    return sdk.ClientError(
+        {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": status}, **more},
+        "TransactWriteItems",
+    )
+
+
+def cancelled(*reasons: Mapping[str, Any]) -> Cancellation | None:
+    """What becomes of a transaction that DynamoDB cancels for these reasons, one for each action."""
+    error = client_error("TransactionCanceledException", CancellationReasons=list(reasons))
+    return transact(Answering(error), ACTIONS)
+
+
+def failed(error: Exception) -> Cancellation | None:
+    return transact(Answering(error), ACTIONS)
+
+
+def test_a_written_transaction_has_no_cancellation() -> None:
+    assert transact(Answering(), ACTIONS) is None
+
+
+def test_all_actions_go_out_in_one_call_and_ask_for_the_old_row() -> None:
+    client = Answering()
+
+    transact(client, [RECORD, ROW])
+
+    ask = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+    assert client.sent == [[{"Put": {"TableName": "Idempotency", **ask}}, {"Update": {"TableName": "Stock", **ask}}]]
+
+
+def test_a_refused_row_comes_back_as_it_stands() -> None:
+    assert cancelled(FINE, {**REFUSED, "Item": OLD}, FINE) == Cancellation({1: Refusal(1, OLD)})
+
+
+def test_a_refused_row_that_does_not_exist_comes_back_as_nothing() -> None:
+    assert cancelled(FINE, FINE, REFUSED) == Cancellation({2: Refusal(2, None)})
+
+
+def test_every_refused_row_comes_back() -> None:
+    assert cancelled(FINE, REFUSED, REFUSED) == Cancellation({1: Refusal(1, None), 2: Refusal(2, None)})
+
+
+@pytest.mark.parametrize("beside", [CONFLICT, THROTTLED, MALFORMED], ids=lambda reason: reason["Code"])
+def test_a_refused_record_decides_whatever_stands_beside_it(beside: Mapping[str, Any]) -> None:
+    assert cancelled({**REFUSED, "Item": OLD}, beside, FINE) == Cancellation({0: Refusal(0, OLD)})
+
+
+@pytest.mark.parametrize("reasons", [(CONFLICT, FINE, FINE), (FINE, CONFLICT, FINE), (CONFLICT, CONFLICT, CONFLICT)])
+def test_a_conflict_is_contention(reasons: tuple[Mapping[str, Any], ...]) -> None:
+    with pytest.raises(Contention):
+        cancelled(*reasons)
+
+
+@pytest.mark.parametrize("conflict_at", [0, 2])
+def test_a_conflict_beside_a_refused_row_proves_nothing(conflict_at: int) -> None:
+    reasons = [FINE, REFUSED, FINE]
+    reasons[conflict_at] = CONFLICT
+
+    with pytest.raises(Contention):
+        cancelled(*reasons)
+
+
+@pytest.mark.parametrize("reason", [THROTTLED, OVER_CAPACITY], ids=lambda reason: reason["Code"])
+def test_a_throttled_row_beside_a_refused_one_proves_nothing(reason: Mapping[str, Any]) -> None:
+    with pytest.raises(StoreUnavailable, match=reason["Code"]):
+        cancelled(FINE, REFUSED, reason)
+
+
+def test_a_malformed_action_beside_a_refused_one_is_a_defect_and_is_raised_as_it_came() -> None:
+    with pytest.raises(sdk.ClientError) as caught:
+        cancelled(FINE, REFUSED, MALFORMED)
+
+    assert caught.value.response["CancellationReasons"][2] == MALFORMED
+
+
+def test_a_cancellation_without_a_reason_is_raised_as_it_came() -> None:
+    with pytest.raises(sdk.ClientError, match="TransactionCanceledException"):
+        cancelled(FINE, FINE, FINE)
+
+
+@pytest.mark.parametrize("code", ["TransactionInProgressException", "TransactionConflictException"])
+def test_another_transaction_at_work_is_contention(code: str) -> None:
+    with pytest.raises(Contention, match=code):
+        failed(client_error(code))
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("ThrottlingException", 400),
+        ("ProvisionedThroughputExceededException", 400),
+        ("RequestLimitExceeded", 400),
+        ("InternalServerError", 500),
+        ("ServiceUnavailable", 503),
+        ("502", 502),
+    ],
+)
+def test_a_store_that_cannot_answer_is_unavailable(code: str, status: int) -> None:
+    with pytest.raises(StoreUnavailable, match=code):
+        failed(client_error(code, status))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        sdk.ConnectTimeoutError(endpoint_url="https://dynamodb"),
+        sdk.EndpointConnectionError(endpoint_url="https://dynamodb"),
+        sdk.SSLError(endpoint_url="https://dynamodb", error="handshake"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_store_that_cannot_be_reached_is_unavailable(error: Exception) -> None:
+    with pytest.raises(StoreUnavailable, match=type(error).__name__):
+        failed(error)
+
+
+@pytest.mark.xfail(raises=AttributeError, strict=True, reason="transact reads HTTPClientError.response, which is None")
+@pytest.mark.parametrize(
+    "error",
+    [
+        sdk.ReadTimeoutError(endpoint_url="https://dynamodb"),
+        sdk.ConnectionClosedError(endpoint_url="https://dynamodb"),
+        sdk.HTTPClientError(error="broken pipe"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_lost_answer_is_a_store_that_is_unavailable(error: Exception) -> None:
+    with pytest.raises(StoreUnavailable, match=type(error).__name__):
+        failed(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        client_error("AccessDeniedException"),
+        client_error("ValidationException"),
+        client_error("ResourceNotFoundException"),
+        client_error("IdempotentParameterMismatchException"),
+        sdk.ParamValidationError(report="Missing required parameter"),
+        sdk.NoCredentialsError(),
+        KeyError("a defect"),
+    ],
+    ids=repr,
+)
+def test_what_a_retry_cannot_mend_is_raised_as_it_came(error: Exception) -> None:
+    with pytest.raises(type(error)) as caught:
+        failed(error)
+
+    assert caught.value is error
+
+
+def test_the_sdks_error_stays_the_cause() -> None:
+    error = client_error("ThrottlingException")
+
+    with pytest.raises(StoreUnavailable) as caught:
+        failed(error)
+
+    assert caught.value.__cause__ is error
