@@ -15,9 +15,9 @@ from .tracing import trace_aws_calls
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-# Three tries of at most 1 + 2 s each, and 2 s between them, end before a function's time-out of 15 s: a lost answer
-# becomes StoreUnavailable, which is retried, and not a time-out of the function, which says nothing.
-_CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
+# Two tries of at most 1 + 2 s each, and up to 1 s between them: even the two calls of a tombstone end before the
+# function's time-out of 15 s. A lost answer becomes StoreUnavailable, not a time-out, which would say nothing.
+_CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 
 
 @cache

@@ -8,11 +8,11 @@ from aws_xray_sdk.core import patch, xray_recorder
 
 # The SDK warns at each call that comes without a trace header.
 logging.getLogger("aws_xray_sdk").setLevel(logging.ERROR)
+xray_recorder.configure(context_missing="IGNORE_ERROR")
 
 
 def trace_aws_calls() -> None:
     """Let each AWS call show as a subsegment of its own."""
-    xray_recorder.configure(context_missing="IGNORE_ERROR")
     patch(("botocore",))
 
 

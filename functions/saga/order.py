@@ -13,7 +13,9 @@ type Sku = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,80}\Z")]
 type Currency = Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}\Z")]
 type Token = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,255}\Z")]
 
-_PATH = re.compile(r"^(?P<problem>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
+_PATH = re.compile(r"^(?P<problem>.*) - at `\$\.?(?P<path>[^`]*)`$", re.DOTALL)
+# An unknown field is named in the message, however long its name is.
+_LONGEST_PROBLEM = 300
 _QUOTED_VALUE = re.compile(r"^Invalid enum value .*$", re.DOTALL)
 
 
@@ -57,6 +59,8 @@ def parse_order(document: Any) -> Order:
         order = msgspec.convert(document, Order)
     except msgspec.ValidationError as error:
         raise InvalidOrder(_explained(str(error))) from None
+    except UnicodeEncodeError:
+        raise InvalidOrder("the order: the name of a field is not valid Unicode") from None
     _require_distinct_skus(order)
     return order
 
@@ -75,4 +79,4 @@ def _explained(message: str) -> str:
     match = _PATH.match(message)
     problem, path = (match["problem"], match["path"]) if match else (message, None)
     problem = _QUOTED_VALUE.sub("not one of the values that are allowed here", problem)
-    return f"{path or 'the order'}: {problem}"
+    return f"{path or 'the order'}: {problem[:_LONGEST_PROBLEM]}"

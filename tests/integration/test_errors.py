@@ -67,8 +67,8 @@ def test_a_transient_error_is_retried_until_it_is_over(
     run: Run, stack: Stack, resources: Resources, order: Document, answer: Answer, name: str
 ) -> None:
     with through_proxy(stack, resources, "ProcessPayment") as proxy:
-        # The SDK itself tries a throttled or broken call three times; a cancelled transaction once.
-        proxy.answers = [answer] * (2 if answer is CONFLICT else 6)
+        # The SDK itself tries a throttled or broken call twice; a cancelled transaction once.
+        proxy.answers = [answer] * (2 if answer is CONFLICT else 4)
         saga = run(order)
     assert saga.visit("ProcessPayment").errors == [name, name]
     assert saga.visit("ProcessPayment").attempts == 3

@@ -1,7 +1,6 @@
 """The step protocol against a DynamoDB over HTTP: what each call answers, and what stands in the tables afterwards."""
 
 import hashlib
-import itertools
 import json
 import logging
 import threading
@@ -19,7 +18,7 @@ from botocore.awsrequest import AWSPreparedRequest
 from botocore.config import Config
 from botocore.exceptions import ReadTimeoutError
 from botocore.httpsession import URLLib3Session
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from idempotency import (
@@ -67,8 +66,8 @@ class Database:
 
     def client(self, *, attempts: int = 1) -> "DynamoDBClient":
         """attempts: how often the SDK itself sends a call whose answer does not come."""
-        settings = Config(retries={"total_max_attempts": attempts}, max_pool_connections=16)
-        return self.session.client("dynamodb", endpoint_url=self.endpoint, config=settings)
+        config = Config(retries={"total_max_attempts": attempts}, max_pool_connections=16)
+        return self.session.client("dynamodb", endpoint_url=self.endpoint, config=config)
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +96,6 @@ class Found(NamedTuple):
     record: Row
     booking: Row
     tally: Row
-
-
-NOTHING = Found(None, None, None)
 
 
 @dataclass(frozen=True)
@@ -131,7 +127,7 @@ class Saga:
         keys = [(self.database.records, self.record_key)]
         keys += [(self.database.bookings, key) for key in (self.booking_key, self.tally_key)]
         gets: Any = [{"Get": {"TableName": table, "Key": {"pk": {"S": key}}}} for table, key in keys]
-        items = [row.get("Item") for row in self.database.client().transact_get_items(TransactItems=gets)["Responses"]]
+        items = [row.get("Item") for row in self.client.transact_get_items(TransactItems=gets)["Responses"]]
         return Found(*(plain(item) if item else None for item in items))
 
     def put_booking(self, **attributes: str) -> None:
@@ -243,6 +239,12 @@ class Wire:
     def attach(self, client: "DynamoDBClient") -> "DynamoDBClient":
         client.meta.events.register("before-send.dynamodb", self.before_send)
         return client
+
+    def befall(self, call: "Call") -> None:
+        """Begin anew, with the fault of a call."""
+        self.sent = 0
+        self.lose = call.nth if call.fault == "lose" else 0
+        self.die = call.nth if call.fault == "die" else 0
 
     def before_send(self, request: AWSPreparedRequest, **_: Any) -> None:
         self.sent += 1
@@ -739,10 +741,6 @@ def _answer(saga: Saga, call: Call, result: Document) -> Any:
         return type(error)
 
 
-def _armed(call: Call) -> Wire:
-    return Wire(lose=call.nth if call.fault == "lose" else 0, die=call.nth if call.fault == "die" else 0)
-
-
 _calls = st.builds(
     Call,
     kind=st.sampled_from(["T", "C"]),
@@ -752,16 +750,22 @@ _calls = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=60)
 @given(calls=st.lists(_calls, min_size=1, max_size=8))
 def test_every_call_in_every_history_answers_as_the_model_says(database: Database, calls: list[Call]) -> None:
-    model, saga = Model(), Saga(database, database.client())
-    for number, call in zip(itertools.count(), calls):
+    model, saga, wire = Model(), Saga(database, database.client()), Wire()
+    faulty = _on(wire, saga)
+    for number, call in enumerate(calls):
         result = {"call": number}
         answer, model, _ = _expected(model, call, result)
-        assert _answer(_on(_armed(call), saga), call, result) == answer
-        record, booking, tally = saga.found()
-        assert (record or {}).get("status") == model.status
-        assert ((booking or {}).get("status") == "Booked") == (model.status == "COMMITTED")
-        assert (tally or {}).get("landed", 0) <= 1
-        assert (tally or {}).get("undone", 0) == (model.result == {"undone": True})
+        wire.befall(call)
+        assert _answer(faulty, call, result) == answer
+        _assert_stands(saga.found(), model)
+
+
+def _assert_stands(found: Found, model: Model) -> None:
+    record, booking, tally = found
+    assert (record or {}).get("status") == model.status
+    assert ((booking or {}).get("status") == "Booked") == (model.status == "COMMITTED")
+    assert (tally or {}).get("landed", 0) <= 1
+    assert (tally or {}).get("undone", 0) == (model.result == {"undone": True})

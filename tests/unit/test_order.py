@@ -39,9 +39,11 @@ GOOD_ORDERS = {
     "two SKUs that differ in case": good_order(items=[GOOD_ITEM, {**GOOD_ITEM, "sku": "TEA-01"}]),
 }
 
+# Half a surrogate pair is no character, but json.loads lets it through.
+any_text = st.text(st.characters(exclude_categories=()))
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(), values, max_size=3),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | any_text,
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(any_text, values, max_size=3),
     max_leaves=6,
 )
 
@@ -149,6 +151,5 @@ def test_half_a_surrogate_pair_is_refused_as_a_value() -> None:
     assert refusal(good_order("\ud800")).startswith("order_id: ")
 
 
-@pytest.mark.xfail(raises=UnicodeEncodeError, strict=True, reason="parse_order lets msgspec's UnicodeEncodeError out")
 def test_half_a_surrogate_pair_is_refused_as_the_name_of_a_field() -> None:
     assert refusal({**good_order(), "\ud800": 1}).startswith("the order: ")

@@ -153,7 +153,6 @@ def test_a_store_that_cannot_be_reached_is_unavailable(error: Exception) -> None
         failed(error)
 
 
-@pytest.mark.xfail(raises=AttributeError, strict=True, reason="transact reads HTTPClientError.response, which is None")
 @pytest.mark.parametrize(
     "error",
     [

@@ -62,7 +62,8 @@ def _returning_old_item(action: Action) -> dict[str, dict[str, Any]]:
 
 
 def _cancellation(error: Exception) -> Cancellation:
-    response: Mapping[str, Any] = getattr(error, "response", {})
+    # A transport error has the attribute too, and None in it.
+    response: Mapping[str, Any] = getattr(error, "response", None) or {}
     code = response.get("Error", {}).get("Code", "")
     if code == "TransactionCanceledException":
         return _decided(error, response.get("CancellationReasons", []))
