@@ -12,6 +12,7 @@ from . import views
 from .cli import app
 from .emulator import LocalStackError
 from .orders import OrderNotFound, OrderReused
+from .recovery import NothingToRecover
 from .stack import StackNotFound
 
 _EXPECTED = (
@@ -20,6 +21,7 @@ _EXPECTED = (
     BusinessError,
     OrderReused,
     OrderNotFound,
+    NothingToRecover,
     TimeoutError,
     ClientError,
     BotoCoreError,

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from . import emulator, stock, views
+from . import emulator, recovery, stock, views
 from .demo import run_demo
 from .deployment import deploy
-from .orders import Execution, ended, follow, place, view
+from .orders import Execution, ended, follow, place, settled, view
 from .stack import STACK_NAME, Stack
 
 app = typer.Typer(
@@ -96,7 +96,7 @@ def place_order(
         out.print(f"Placed order {placement.order_id}; see 'show {placement.order_id}'.")
         return
     last = _followed(stack, placement.order_id)
-    out.print(views.order(view(stack, placement.order_id)))
+    out.print(views.order(settled(stack, placement.order_id)))
     raise typer.Exit(0 if last.status == "SUCCEEDED" else 1)
 
 
@@ -104,6 +104,24 @@ def place_order(
 def show(order_id: OrderId, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Show all that is known of an order: rows, step records, and the states it went through."""
     views.console().print(views.order(view(_stack(port, aws, name), order_id)))
+
+
+@app.command()
+def recover(order_id: OrderId, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """Undo what a failed saga has left, and follow it to its end. Ends with 1 if something is still left."""
+    stack, out = _stack(port, aws, name), views.console()
+    execution_name = recovery.recover(stack, order_id)
+    with out.status(f"recovering {order_id}"):
+        last = ended(stack, execution_name, output="OrderRecoveryArn")
+    out.print(views.states(last))
+    out.print(views.order(view(stack, order_id)))
+    raise typer.Exit(0 if last.status == "SUCCEEDED" else 1)
+
+
+@app.command()
+def attention(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """List the orders that need attention: something is left to undo, and nothing is about to undo it."""
+    views.console().print(views.attention(recovery.needing_attention(_stack(port, aws, name))))
 
 
 @app.command("stock")

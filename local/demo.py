@@ -8,7 +8,7 @@ from rich.console import Console
 
 from . import emulator, stock, views
 from .deployment import deploy
-from .orders import OrderView, ended, place, view
+from .orders import OrderView, ended, place, settled, view
 from .stack import Stack
 
 _STOCK = {"tea-01": 10, "pot-01": 1}
@@ -42,7 +42,7 @@ def _show(out: Console, stack: Stack) -> None:
         place(stack, order)
     for order in orders.values():
         ended(stack, order["order_id"])
-    views_by_title = {title: view(stack, order["order_id"]) for title, order in orders.items()}
+    views_by_title = {title: settled(stack, order["order_id"]) for title, order in orders.items()}
     views_by_title["a duplicate"] = _placed_again(stack, success)
     out.print(views.summary(views_by_title, {"a duplicate": "placed before; nothing was done twice"}))
     out.print(views.order(views_by_title["out of stock"]))

@@ -10,11 +10,12 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from inventory.table import reservation_key
+from orders.settlement import STEPS
+from orders.table import NEW
 from saga.order import Order, parse_order
 
 from .stack import Row, Stack
 
-_STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
 _POLL_SECONDS = 0.1
 _FAILURES = ("TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "TaskStartFailed")
 
@@ -52,9 +53,10 @@ class StateVisit:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """error and cause: the saga's first error, if it failed."""
+    """input: as JSON text. error and cause: the first error, if it failed."""
 
     status: str
+    input: str
     error: str | None
     cause: str | None
     states: list[StateVisit]
@@ -86,65 +88,78 @@ def place(stack: Stack, document: Any) -> Placement:
     except ClientError as error:
         if error.response["Error"]["Code"] != "ExecutionAlreadyExists":
             raise
-        if json.loads(_described(stack, order.order_id)["input"]) != document:
+        if json.loads(execution(stack, order.order_id).input) != document:
             raise OrderReused(f"order_id {order.order_id} belongs to another order; choose a new one") from None
         return Placement(order.order_id, again=True)
     return Placement(order.order_id, again=False)
 
 
-def follow(stack: Stack, order_id: str, *, seconds: float = 3600) -> Iterator[Execution]:
+def follow(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "OrderSagaArn") -> Iterator[Execution]:
     """Yield the execution as it goes on, last of all when it has ended.
 
     Raises TimeoutError if it has not ended in time; it goes on.
     """
     deadline = time.monotonic() + seconds
     while True:
-        execution = _execution(stack, order_id)
-        yield execution
-        if execution.status != "RUNNING":
+        seen = execution(stack, order_id, output=output)
+        yield seen
+        if seen.status != "RUNNING":
             return
         if time.monotonic() > deadline:
             raise TimeoutError(f"order {order_id} is still running; look again with 'show {order_id}'")
         time.sleep(_POLL_SECONDS)
 
 
-def ended(stack: Stack, order_id: str, *, seconds: float = 3600) -> Execution:
-    """Wait until the order's execution has ended."""
-    *_, last = follow(stack, order_id, seconds=seconds)
+def ended(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "OrderSagaArn") -> Execution:
+    """Wait until the execution of this name has ended."""
+    *_, last = follow(stack, order_id, seconds=seconds, output=output)
     return last
+
+
+def settled(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
+    """Read all that is known of an order once it is settled, or as it is when the time is over.
+
+    The saga's end and the order's last status are two things: an event comes in between.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        seen = view(stack, order_id)
+        if seen.order is None or seen.order["status"] != NEW or time.monotonic() > deadline:
+            return seen
+        time.sleep(_POLL_SECONDS)
+
+
+def execution(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> Execution:
+    """Read an execution by its name. output: the stack's output that names the state machine.
+
+    Raises ClientError if there is none.
+    """
+    arn = f"{stack.outputs[output].replace(':stateMachine:', ':execution:')}:{name}"
+    described = stack.stepfunctions.describe_execution(executionArn=arn)
+    return Execution(
+        described["status"], described["input"], described.get("error"), described.get("cause"), _states(stack, arn)
+    )
 
 
 def view(stack: Stack, order_id: str) -> OrderView:
     """Read all that is known of an order. Raises OrderNotFound."""
     try:
-        execution = _execution(stack, order_id)
+        saga = execution(stack, order_id)
     except ClientError as error:
         if error.response["Error"]["Code"] != "ExecutionDoesNotExist":
             raise
-        execution = None
+        saga = None
     seen = OrderView(
         order_id,
-        execution,
+        saga,
         stack.row("OrdersTable", order_id=order_id),
         stack.row("PaymentsTable", order_id=order_id),
         stack.row("InventoryTable", pk=reservation_key(order_id)),
-        {step: stack.row("IdempotencyTable", pk=f"{order_id}#{step}") for step in _STEPS},
+        {step: stack.row("IdempotencyTable", pk=f"{order_id}#{step}") for step in STEPS},
     )
     if not any([seen.execution, seen.order, seen.payment, seen.reservation, *seen.steps.values()]):
         raise OrderNotFound(f"nothing is known of order {order_id}")
     return seen
-
-
-def _execution(stack: Stack, order_id: str) -> Execution:
-    described = _described(stack, order_id)
-    return Execution(
-        described["status"], described.get("error"), described.get("cause"), _states(stack, described["executionArn"])
-    )
-
-
-def _described(stack: Stack, order_id: str) -> Any:
-    arn = stack.outputs["OrderSagaArn"].replace(":stateMachine:", ":execution:")
-    return stack.stepfunctions.describe_execution(executionArn=f"{arn}:{order_id}")
 
 
 def _states(stack: Stack, execution_arn: str) -> list[StateVisit]:

@@ -88,9 +88,11 @@ class Stack:
         )
         return plain(found["Item"]) if "Item" in found else None
 
-    def rows(self, table_output: str) -> list[Row]:
-        """Read all rows of the table that an output names."""
-        pages = self.dynamodb.get_paginator("scan").paginate(TableName=self.outputs[table_output], ConsistentRead=True)
+    def rows(self, table_output: str, *, index: str | None = None) -> list[Row]:
+        """Read all rows of the table that an output names, or of an index of it (which may lag behind)."""
+        which = {"IndexName": index} if index else {"ConsistentRead": True}
+        scan: Any = self.dynamodb.get_paginator("scan")
+        pages = scan.paginate(TableName=self.outputs[table_output], **which)
         return [plain(item) for page in pages for item in page["Items"]]
 
 

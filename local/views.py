@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .orders import Execution, OrderView
+from .recovery import Attention
 from .stack import Row
 
 _COLOURS = {
@@ -108,6 +109,21 @@ def states(execution: Execution) -> Table:
         for visit in execution.states
     ]
     return table("States", ["state", "took", "retries", "errors"], rows)
+
+
+def attention(orders: Sequence[Attention]) -> Table:
+    """Orders that a person should look at, and what helps."""
+    rows: list[list[RenderableType]] = [
+        [
+            order.order_id,
+            status(order.saga),
+            status(order.recovery),
+            ", ".join(order.standing),
+            f"./stepwise recover {order.order_id}",
+        ]
+        for order in orders
+    ]
+    return table("Orders that need attention", ["order_id", "saga", "recovery", "not undone", "what helps"], rows)
 
 
 def stock(pieces: Mapping[str, int]) -> Table:

@@ -1,30 +1,22 @@
-"""The DynamoDB client with its time-outs, and the way from Python values to DynamoDB's own JSON."""
+"""The DynamoDB client, and the way from Python values to DynamoDB's own JSON."""
 
 from collections.abc import Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import boto3
 from boto3.dynamodb.types import TypeSerializer
-from botocore.config import Config
 
 from idempotency import Action
 
-from .tracing import trace_aws_calls
+from .clients import client
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-# Two tries of at most 1 + 2 s each, and up to 1 s between them: even the two calls of a tombstone end before the
-# function's time-out of 15 s. A lost answer becomes StoreUnavailable, not a time-out, which would say nothing.
-_CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 
-
-@cache
 def dynamodb() -> "DynamoDBClient":
-    """The client of this execution environment, made at its first use."""
-    trace_aws_calls()
-    return boto3.client("dynamodb", config=_CONFIG)
+    """The client of this execution environment."""
+    made: DynamoDBClient = client("dynamodb")
+    return made
 
 
 def attributes(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,8 +63,12 @@ def retry_block(state: State) -> str:
     return json.dumps(state["Retry"])
 
 
-def retried_errors(state: State) -> set[str]:
-    return {error for retrier in state["Retry"] for error in retrier["ErrorEquals"]}
+def retries(state: State, error: str) -> int:
+    """How often a task is tried again after an error: the first retrier that matches decides."""
+    for retrier in state["Retry"]:
+        if not {error, "States.ALL"}.isdisjoint(retrier["ErrorEquals"]):
+            return int(retrier["MaxAttempts"])
+    return 0
 
 
 def successors(state: State) -> list[str]:
@@ -98,5 +102,7 @@ def _seconds(state: State) -> float:
 
 
 def _delays(retrier: Mapping[str, Any]) -> float:
+    if retrier["MaxAttempts"] == 0:
+        return 0
     grown = (retrier["IntervalSeconds"] * retrier["BackoffRate"] ** number for number in range(retrier["MaxAttempts"]))
     return sum(min(delay, retrier["MaxDelaySeconds"]) for delay in grown)

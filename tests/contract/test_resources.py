@@ -13,6 +13,7 @@ ALARMS = of_type("AWS::CloudWatch::Alarm")
 # Outputs that other systems read, and the resource that each is about.
 OUTPUTS = {
     "OrderSagaArn": "OrderSaga",
+    "OrderRecoveryArn": "OrderRecovery",
     "OrdersTable": "OrdersTable",
     "PaymentsTable": "PaymentsTable",
     "InventoryTable": "InventoryTable",

@@ -32,6 +32,7 @@ class DynamoDBProxy:
     """Stands between a function and DynamoDB: notes the calls, and answers some of them itself.
 
     calls: operation and status of each call, such as "TransactWriteItems 200".
+    held: while it is clear, a call waits before it is carried out.
     answers: given instead of the real ones, one for each call, as long as they last.
     lose: number of calls that are carried out and whose answer never arrives.
     """
@@ -41,6 +42,10 @@ class DynamoDBProxy:
     lose: int = 0
     calls: list[str] = field(default_factory=list)
     port: int = 0
+    held: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.held.set()
 
     @property
     def endpoint(self) -> str:
@@ -77,6 +82,7 @@ def _handler(proxy: DynamoDBProxy) -> type[BaseHTTPRequestHandler]:
                 status, document = proxy.answers.pop(0)
                 answer = json.dumps(document).encode()
             else:
+                proxy.held.wait(timeout=60)
                 status, answer = proxy.forward(dict(self.headers), body)
             proxy.calls.append(f"{self.headers['X-Amz-Target'].partition('.')[2]} {status}")
             if proxy.lose:
@@ -124,6 +130,17 @@ def denied(stack: Stack, resources: Resources, function: str) -> Iterator[None]:
         yield
     finally:
         iam.delete_role_policy(RoleName=role, PolicyName="Fault")
+
+
+@contextmanager
+def status_events_lost(stack: Stack, resources: Resources) -> Iterator[None]:
+    """Lose every event of a saga's end."""
+    events, rule = stack.client("events"), resources["SettleOrderFunctionSagaEnded"]
+    events.disable_rule(Name=rule)
+    try:
+        yield
+    finally:
+        events.enable_rule(Name=rule)
 
 
 @contextmanager

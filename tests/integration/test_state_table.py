@@ -7,7 +7,7 @@ import pytest
 
 from local.stack import Stack
 from tests.integration.conftest import Document, Saga
-from tests.integration.faults import Resources, denied, topic_gone
+from tests.integration.faults import Resources, denied, status_events_lost, topic_gone
 
 type Run = Callable[..., Saga]
 
@@ -37,7 +37,7 @@ def test_a_good_order_is_saved_paid_and_reserved(run: Run, order: Document, on_h
     saga = run(order)
     assert saga.states == SUCCESS
     assert saga.execution.status == "SUCCEEDED"
-    assert _statuses(saga) == ("New", "Captured", "Reserved")
+    assert _statuses(saga) == ("Confirmed", "Captured", "Reserved")
     assert set(_steps(saga).values()) == {"COMMITTED"}
     assert on_hand() == 8
 
@@ -49,7 +49,7 @@ def test_what_a_good_order_leaves_in_the_tables(run: Run, order: Document, sku: 
     assert view.reservation is not None
     assert (view.order["total"], view.order["currency"], view.order["customer_id"]) == (3000, "JPY", "c-7")
     assert view.order["created_ymd"] == view.order["created_at"][:10]
-    assert view.order["revision"] == 1
+    assert view.order["revision"] == 2
     assert (view.payment["amount"], view.payment["currency"]) == (3000, "JPY")
     assert view.reservation["items"] == [{"sku": sku, "quantity": 2}]
     assert view.reservation["context"]["customer_id"] == "c-7"
@@ -97,14 +97,14 @@ def test_the_success_notice_is_lost(run: Run, order: Document, stack: Stack) -> 
         saga = run(order)
     assert saga.states == SUCCESS
     assert saga.execution.status == "SUCCEEDED"
-    assert _statuses(saga) == ("New", "Captured", "Reserved")
+    assert _statuses(saga) == ("Confirmed", "Captured", "Reserved")
     assert saga.visit("sns:NotifySuccess").attempts == 5
 
 
 def test_release_inventory_fails(
     run: Run, order: Document, stack: Stack, resources: Resources, alerts: Callable[[str], list[Any]]
 ) -> None:
-    with denied(stack, resources, "ReleaseInventory"):
+    with status_events_lost(stack, resources), denied(stack, resources, "ReleaseInventory"):
         saga = run(_too_many(order))
     assert saga.states == [*SUCCESS[:3], "ReleaseInventory", "sns:NotifyReleaseInventoryFail", "OrderFailed"]
     assert saga.execution.error == "OutOfStock"
@@ -117,7 +117,7 @@ def test_release_inventory_fails(
 def test_process_refund_fails(
     run: Run, order: Document, stack: Stack, resources: Resources, alerts: Callable[[str], list[Any]]
 ) -> None:
-    with denied(stack, resources, "ProcessRefund"):
+    with status_events_lost(stack, resources), denied(stack, resources, "ProcessRefund"):
         saga = run(_too_many(order))
     ends = ["ReleaseInventory", "ProcessRefund", "sns:NotifyProcessRefundFail", "OrderFailed"]
     assert saga.states == [*SUCCESS[:3], *ends]
@@ -131,7 +131,7 @@ def test_process_refund_fails(
 def test_update_order_status_fails(
     run: Run, order: Document, stack: Stack, resources: Resources, alerts: Callable[[str], list[Any]]
 ) -> None:
-    with denied(stack, resources, "UpdateOrderStatus"):
+    with status_events_lost(stack, resources), denied(stack, resources, "UpdateOrderStatus"):
         saga = run(_declined(order))
     assert saga.states == ["ProcessOrder", "ProcessPayment", "ProcessRefund", *SETTLED]
     assert saga.execution.error == "PaymentDeclined"
@@ -153,7 +153,7 @@ def test_an_order_that_failed_in_good_order_is_published_without_an_error(
 def test_an_alert_that_cannot_be_published_ends_the_saga_all_the_same(
     run: Run, order: Document, stack: Stack, resources: Resources, state: str
 ) -> None:
-    with denied(stack, resources, state), topic_gone(stack, "AlertsTopicArn"):
+    with status_events_lost(stack, resources), denied(stack, resources, state), topic_gone(stack, "AlertsTopicArn"):
         saga = run(_too_many(order))
     assert saga.states[-1] == "OrderFailed"
     assert saga.states[-2].startswith("sns:Notify")

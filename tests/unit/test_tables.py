@@ -22,6 +22,7 @@ ORDERS, PAYMENTS, INVENTORY = OrdersTable("Orders"), PaymentsTable("Payments"), 
 ACTIONS: dict[str, Action] = {
     "Orders.save": ORDERS.save(ORDER, AT),
     "Orders.set_pending": ORDERS.set_pending("o-1001", AT),
+    "Orders.confirm": ORDERS.confirm("o-1001", AT),
     "Orders.never_saved": ORDERS.never_saved("o-1001"),
     "Payments.capture": PAYMENTS.capture("o-1001", amount=3000, currency="JPY", at=AT),
     "Payments.refund": PAYMENTS.refund("o-1001", AT),

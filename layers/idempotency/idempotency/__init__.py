@@ -12,9 +12,11 @@ from .errors import (
     StoreUnavailable,
     TransientError,
 )
-from .steps import Step, StepStore, payload_hash
+from .steps import COMMITTED, COMPENSATED, Step, StepStore, payload_hash
 
 __all__ = [
+    "COMMITTED",
+    "COMPENSATED",
     "Action",
     "BusinessError",
     "Contention",

@@ -31,6 +31,8 @@ class TransactionClient(Protocol):
 
     def transact_write_items(self, *, TransactItems: Any) -> Any: ...
 
+    def batch_get_item(self, *, RequestItems: Any) -> Any: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Cancellation:
@@ -56,24 +58,50 @@ def transact(client: TransactionClient, actions: Sequence[Action]) -> Cancellati
     return None
 
 
+def read(client: TransactionClient, table: str, keys: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Read the records with these primary keys (up to 100), consistently, in one call; what is not there is left out.
+
+    Raises StoreUnavailable, or anything else as it came.
+    """
+    wanted = {"Keys": [{"pk": {"S": key}} for key in keys], "ConsistentRead": True}
+    try:
+        answer = client.batch_get_item(RequestItems={table: wanted})
+    except Exception as error:
+        _raise_if_transient(error)
+        raise
+    if answer.get("UnprocessedKeys"):
+        raise StoreUnavailable("DynamoDB did not answer for all records")
+    return list(answer["Responses"].get(table, []))
+
+
 def _returning_old_item(action: Action) -> dict[str, dict[str, Any]]:
     ((kind, parameters),) = action.items()
     return {kind: {**parameters, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}}
 
 
 def _cancellation(error: Exception) -> Cancellation:
-    # A transport error has the attribute too, and None in it.
-    response: Mapping[str, Any] = getattr(error, "response", None) or {}
+    response = _response(error)
     code = response.get("Error", {}).get("Code", "")
     if code == "TransactionCanceledException":
         return _decided(error, response.get("CancellationReasons", []))
+    _raise_if_transient(error)
+    raise error
+
+
+def _raise_if_transient(error: Exception) -> None:
+    response = _response(error)
+    code = response.get("Error", {}).get("Code", "")
     if code in _CONFLICTS:
         raise Contention(code) from error
     if code in _UNAVAILABLE or response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500:
         raise StoreUnavailable(code) from error
     if not _TRANSPORT_ERRORS.isdisjoint(cls.__name__ for cls in type(error).__mro__):
         raise StoreUnavailable(type(error).__name__) from error
-    raise error
+
+
+def _response(error: Exception) -> Mapping[str, Any]:
+    # A transport error has the attribute too, and None in it.
+    return getattr(error, "response", None) or {}
 
 
 def _decided(error: Exception, reasons: Sequence[Mapping[str, Any]]) -> Cancellation:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from .dynamodb import Action, Cancellation, TransactionClient, transact
+from .dynamodb import Action, Cancellation, TransactionClient, read, transact
 from .errors import Contention, PayloadMismatch, Refusal, StateConflict, StepCompensated
 
 COMMITTED = "COMMITTED"
@@ -55,7 +55,7 @@ class Step:
     @property
     def key(self) -> str:
         """The step record's primary key."""
-        return f"{self.saga_id}#{self.name}"
+        return _key(self.saga_id, self.name)
 
 
 class StepStore:
@@ -124,6 +124,39 @@ class StepStore:
                 raise _state_conflict(step, absence, cancelled)
         raise Contention(f"{step.key} is being written by other calls")
 
+    def statuses(self, saga_id: str, names: Sequence[str]) -> dict[str, str | None]:
+        """COMMITTED, COMPENSATED or None (no record) of each of a saga's steps, read consistently. One DynamoDB call.
+
+        Raises StoreUnavailable.
+        """
+        keys = {_key(saga_id, name): name for name in names}
+        found = {keys[record["pk"]["S"]]: record["status"]["S"] for record in read(self._client, self._table, [*keys])}
+        return {name: found.get(name) for name in names}
+
+    def write_if_committed(self, saga_id: str, names: Sequence[str], writes: Sequence[Action]) -> None:
+        """Write all, on the condition that every one of these steps stands. One DynamoDB call.
+
+        Raises StateConflict (its refusals count through the steps, then the writes), Contention, StoreUnavailable.
+        After a StateConflict nothing was written.
+        """
+        actions = [*(self._committed(saga_id, name) for name in names), *writes]
+        cancelled = transact(self._client, actions)
+        if cancelled is not None:
+            refusals = tuple(cancelled.refusals[index] for index in sorted(cancelled.refusals))
+            rows = ", ".join(_row(actions[refusal.index]) for refusal in refusals)
+            raise StateConflict(f"{saga_id}: not in the expected state: {rows}", refusals)
+
+    def _committed(self, saga_id: str, name: str) -> Action:
+        return {
+            "ConditionCheck": {
+                "TableName": self._table,
+                "Key": {"pk": {"S": _key(saga_id, name)}},
+                "ConditionExpression": "#status = :committed",
+                "ExpressionAttributeNames": {"#status": "status"},
+                "ExpressionAttributeValues": {":committed": {"S": COMMITTED}},
+            }
+        }
+
     def _compensated_before(self, step: Step, record: Mapping[str, Any]) -> Mapping[str, Any]:
         if record["status"]["S"] == COMMITTED:
             _require_same_payload(step, record)
@@ -187,6 +220,10 @@ def payload_hash(payload: Any) -> str:
     between a step and its compensation does not make them strangers.
     """
     return hashlib.sha256(_json(payload).encode()).hexdigest()
+
+
+def _key(saga_id: str, name: str) -> str:
+    return f"{saga_id}#{name}"
 
 
 def _json(value: Any) -> str:

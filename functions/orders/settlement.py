@@ -1,0 +1,109 @@
+"""Settles an order once its saga has ended, however it ended.
+
+A catcher sees neither a time-out nor a stop of the execution, nor `States.Runtime`, so the last word is taken from
+outside: from the event of its status change, or, if that was lost, from the execution itself.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from idempotency import COMMITTED, COMPENSATED, StateConflict, StepStore
+from saga.order import InvalidOrder, parse_order
+
+from .sagas import SagaEnd, Sagas
+from .table import CONFIRMED, OrdersTable, UnsettledIndex
+
+STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
+
+_ENDED = frozenset({"SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"})
+# An invocation may still be writing when the execution ends in one of these.
+_CUT_OFF = frozenset({"ABORTED", "TIMED_OUT"})
+
+_logger = logging.getLogger(__name__)
+
+
+class SweepIncomplete(Exception):
+    """Some orders could not be settled; the next sweep tries again. The message names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    steps: StepStore
+    orders: OrdersTable
+    sagas: Sagas
+
+    def settle(self, end: SagaEnd, at: datetime) -> None:
+        """Confirm the order of a saga that succeeded; otherwise see to it that everything is undone. Idempotent.
+
+        Raises StateConflict if the order of a saga that succeeded was compensated meanwhile, or a TransientError.
+        """
+        if end.status not in _ENDED:
+            return
+        if not _belongs_to_its_order(end):
+            _logger.warning("not settled: the input is no order of this name", extra={"order_id": end.name})
+            return
+        if end.status == "SUCCEEDED":
+            self._confirm(end.name, at)
+        elif self._may_need_undoing(end):
+            self.sagas.recover(end.name, end.document)
+            _logger.warning("recovery started", extra={"order_id": end.name, "status": end.status})
+
+    def _confirm(self, order_id: str, at: datetime) -> None:
+        try:
+            self.steps.write_if_committed(order_id, STEPS, [self.orders.confirm(order_id, at)])
+        except StateConflict as conflict:
+            if not _confirmed_before(conflict):
+                raise
+
+    def _may_need_undoing(self, end: SagaEnd) -> bool:
+        statuses = set(self.steps.statuses(end.name, STEPS).values())
+        if end.status in _CUT_OFF:
+            return statuses != {COMPENSATED}
+        return COMMITTED in statuses
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Makes good for events that were lost: settles what is still New after the saga's longest possible life."""
+
+    settlement: Settlement
+    sagas: Sagas
+    unsettled: UnsettledIndex
+    longest_life: timedelta
+
+    def run(self, at: datetime) -> int:
+        """Settle all that is due. Returns how many orders were; raises SweepIncomplete if some could not be."""
+        due = list(self.unsettled.before(at - self.longest_life))
+        failed = [order_id for order_id in due if not self._settled(order_id, at)]
+        if failed:
+            raise SweepIncomplete(f"{len(failed)} of {len(due)}: {_named(failed)}")
+        return len(due)
+
+    def _settled(self, order_id: str, at: datetime) -> bool:
+        try:
+            self.settlement.settle(self.sagas.end(order_id), at)
+        except Exception:
+            _logger.exception("order not settled", extra={"order_id": order_id})
+            return False
+        return True
+
+
+def _belongs_to_its_order(end: SagaEnd) -> bool:
+    """An execution under another name runs steps that belong to another saga's order, and settles nothing."""
+    try:
+        return parse_order(end.document).order_id == end.name
+    except InvalidOrder:
+        return False
+
+
+def _confirmed_before(conflict: StateConflict) -> bool:
+    (refusal, *others) = conflict.refusals
+    row = refusal.item or {}
+    return not others and refusal.index == len(STEPS) and row.get("status") == {"S": CONFIRMED}
+
+
+def _named(order_ids: Iterable[str], most: int = 10) -> str:
+    names = list(order_ids)
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

@@ -1,0 +1,20 @@
+"""AWS clients with their time-outs."""
+
+from functools import cache
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from .tracing import trace_aws_calls
+
+# Two tries of at most 1 + 2 s each, and up to 1 s between them: even the two calls of a tombstone end before the
+# function's time-out of 15 s. A lost answer becomes StoreUnavailable, not a time-out, which would say nothing.
+_CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
+
+
+@cache
+def client(service: str) -> Any:
+    """The client of a service in this execution environment, made at its first use."""
+    trace_aws_calls()
+    return boto3.client(service, config=_CONFIG)  # type: ignore[call-overload]
