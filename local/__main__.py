@@ -1,5 +1,6 @@
 """`python -m local`, which ./stepwise calls."""
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -35,6 +36,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 def main() -> None:
     signal.signal(signal.SIGTERM, _end)
+    os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1"]))
     try:
         app(prog_name="stepwise")
     except _EXPECTED as error:

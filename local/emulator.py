@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from filelock import FileLock
 
 from .ministack_server import UNTIL_EOF
 
@@ -26,6 +28,12 @@ REGION = "us-east-1"
 _CONCURRENCY = 16
 _START_SECONDS = 30
 _STOP_SECONDS = 5
+
+
+_PASSED_ON = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "TZ", "NO_PROXY", "no_proxy", "LD_LIBRARY_PATH"})
+
+# What was started and not stopped yet. An attached emulator ends when its pipe is closed, so it is held here.
+_started: dict[int, subprocess.Popen[bytes]] = {}
 
 
 class LocalStackError(Exception):
@@ -53,6 +61,8 @@ def environment(endpoint: str) -> dict[str, str]:
     """Environment of a program that is to talk to the local stack, and cannot reach a real account by mistake."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SAM_"))}
     return kept | {
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
@@ -74,6 +84,11 @@ def free_port() -> int:
 
 def running(port: int) -> Emulator | None:
     """The emulator that an earlier command started at this port, if it lives. What a crashed one left is removed."""
+    with _registry():
+        return _running(port)
+
+
+def _running(port: int) -> Emulator | None:
     emulator = _recorded(port)
     if emulator and _process(emulator):
         return emulator
@@ -88,13 +103,19 @@ def start(port: int, *, attached: bool = False, settings: Mapping[str, str] | No
     settings: more variables of the emulator's environment.
     Raises LocalStackError if the port is taken or the emulator does not come up.
     """
-    for home in (STATE / "run").glob("[0-9]*"):
-        running(int(home.name))
-    if _taken(port):
-        raise LocalStackError(f"port {port} is taken by another program; choose another one with STEPWISE_PORT")
-    process = _spawn(port, attached=attached, settings=settings or {})
-    emulator = Emulator(port, process.pid, psutil.Process(process.pid).create_time())
-    _record(emulator).write_text(json.dumps({"pid": emulator.pid, "created": emulator.created}))
+    with _registry():
+        for home in (STATE / "run").glob("[0-9]*"):
+            _running(int(home.name))
+        if _taken(port) or _recorded(port):
+            raise LocalStackError(f"port {port} is taken by another program; choose another one with STEPWISE_PORT")
+        process = _spawn(port, attached=attached, settings=settings or {})
+        _started[process.pid] = process
+        try:
+            emulator = Emulator(port, process.pid, psutil.Process(process.pid).create_time())
+            _record(emulator).write_text(json.dumps({"pid": emulator.pid, "created": emulator.created}))
+        except BaseException:
+            process.kill()
+            raise
     try:
         _wait_until_ready(emulator, process)
     except BaseException:
@@ -108,14 +129,10 @@ def stop(emulator: Emulator) -> None:
     process = _process(emulator)
     if process:
         family = [*process.children(recursive=True), process]
-        for member in family:
-            with suppress(psutil.NoSuchProcess):
-                member.terminate()
-        _, alive = psutil.wait_procs(family, timeout=_STOP_SECONDS)
-        for member in alive:
-            with suppress(psutil.NoSuchProcess):
-                member.kill()
-        psutil.wait_procs(alive, timeout=_STOP_SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        psutil.wait_procs(family, timeout=_STOP_SECONDS)
+    _forget(emulator)
     shutil.rmtree(_home(emulator.port), ignore_errors=True)
 
 
@@ -127,6 +144,12 @@ def attached(settings: Mapping[str, str] | None = None) -> Iterator[Emulator]:
         yield emulator
     finally:
         stop(emulator)
+
+
+def _registry() -> FileLock:
+    """Held while what is recorded of processes is read and changed."""
+    STATE.mkdir(exist_ok=True)
+    return FileLock(STATE / "run.lock")
 
 
 def _home(port: int) -> Path:
@@ -164,10 +187,17 @@ def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subproc
     shutil.rmtree(home, ignore_errors=True)
     temporary = home / "tmp"
     temporary.mkdir(parents=True)
-    variables = environment(f"http://127.0.0.1:{port}") | {
+    # MiniStack's own settings are variables too: of the caller's, only what a program needs anywhere is passed on.
+    settled = {name: value for name, value in environment("").items() if name in _PASSED_ON or name.startswith("AWS_")}
+    variables = settled | {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        # No container is wanted, started or cleaned up.
+        "DOCKER_HOST": f"unix://{home}/no-docker",
         "GATEWAY_PORT": str(port),
         "BIND_HOST": "127.0.0.1",
         "AUTH": "true",
+        "IOT_MTLS_ENABLED": "0",
+        "STATE_DIR": str(home / "state"),
         "LAMBDA_ACCOUNT_CONCURRENCY": str(_CONCURRENCY),
         "LOG_LEVEL": "WARNING",
         "TMPDIR": str(temporary),
@@ -198,9 +228,18 @@ def _wait_until_ready(emulator: Emulator, process: subprocess.Popen[bytes]) -> N
     raise LocalStackError(f"the emulator did not answer within {_START_SECONDS} s:\n{_tail(emulator.log)}")
 
 
+def _forget(emulator: Emulator) -> None:
+    process = _started.pop(emulator.pid, None)
+    if process:
+        process.wait(timeout=_STOP_SECONDS)
+        if process.stdin:
+            process.stdin.close()
+
+
 def _answers(endpoint: str) -> bool:
+    without_proxy = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with urllib.request.urlopen(f"{endpoint}/_ministack/health", timeout=1):
+        with without_proxy.open(f"{endpoint}/_ministack/health", timeout=1):
             return True
     except (urllib.error.URLError, OSError):
         return False

@@ -1,22 +1,31 @@
-"""The emulator process: MiniStack 1.5.33, with three gaps to AWS closed from outside.
+"""The emulator process: MiniStack 1.5.33, with four gaps to AWS closed from outside.
 
 1. An exception of a function arrives under its class name, as on AWS, where MiniStack says `Runtime.HandlerError`; and
    the worker lives on, where MiniStack starts another one.
 2. A worker that died is `Runtime.ExitError`.
 3. A call over the account's concurrency reaches a state machine as `Lambda.TooManyRequestsException`, where MiniStack
    says `Lambda.Unknown`.
+4. An event of EventBridge reaches a function by Lambda's asynchronous path: it waits while the account is at its
+   concurrency, is retried, and ends at the function's failure destination. MiniStack drops it at the first failure.
 
 `tests/integration/test_ministack_server.py` fails once MiniStack does one of these by itself.
 """
 
+import contextvars
+import json
 import os
+import random
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 UNTIL_EOF = "--until-eof"
+
+# Whether the invocation at hand came by the asynchronous path of EventBridge.
+_queued = contextvars.ContextVar("queued", default=False)
 
 _MARKER = "__function_error__"
 _MINISTACK_ANSWER = '{"status": "error", "error": str(e), "trace": traceback.format_exc()}'
@@ -29,7 +38,7 @@ _OUR_ANSWER = (
 def close_gaps() -> None:
     """Change the loaded MiniStack modules. Raises RuntimeError if the code to change is not there."""
     from ministack.core import lambda_runtime
-    from ministack.services import lambda_svc
+    from ministack.services import eventbridge, lambda_svc
 
     script = lambda_runtime._PYTHON_WORKER_SCRIPT
     if script.count(_MINISTACK_ANSWER) != 1:
@@ -37,6 +46,8 @@ def close_gaps() -> None:
     lambda_runtime._PYTHON_WORKER_SCRIPT = script.replace(_MINISTACK_ANSWER, _OUR_ANSWER)
     lambda_svc._execute_function_warm = _naming_errors(lambda_svc._execute_function_warm)
     lambda_svc._throttle_response = _naming_throttles(lambda_svc._throttle_response)
+    lambda_svc._execute_function = _waiting_its_turn(lambda_svc._execute_function)
+    eventbridge._dispatch_to_lambda = _dispatch_to_lambda
 
 
 def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
@@ -63,14 +74,36 @@ def _naming_throttles(respond: Callable[..., dict[str, Any]]) -> Callable[..., d
     return throttle_response
 
 
+def _dispatch_to_lambda(arn: str, payload: str) -> None:
+    from ministack.services import lambda_svc
+
+    function, config, _ = lambda_svc._get_func_record_for_ref(arn)
+    if function and config:
+        record = lambda_svc._execution_record_for_config(function, config)
+        context = contextvars.copy_context()
+        context.run(_queued.set, True)
+        context.run(lambda_svc.invoke_async_with_retry, record, json.loads(payload))
+
+
+def _waiting_its_turn(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def execute_function(function: Any, event: Any) -> dict[str, Any]:
+        result = execute(function, event)
+        while _queued.get() and result.get("throttle"):
+            time.sleep(random.uniform(0.1, 0.5))  # noqa: S311
+            result = execute(function, event)
+        return result
+
+    return execute_function
+
+
 def _end_with_parent() -> None:
     """End when standard input does: the pipe closes however the parent ends, a kill included."""
     sys.stdin.buffer.read()
-    os.kill(os.getpid(), signal.SIGTERM)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def main() -> None:
-    # The workers inherit this environment, and must find only what was deployed.
+    # The workers inherit this environment, and must not find the checkout beside what was deployed.
     os.environ.pop("PYTHONPATH", None)
     if UNTIL_EOF in sys.argv[1:]:
         sys.argv.remove(UNTIL_EOF)

@@ -105,15 +105,16 @@ def follow(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = 
         yield seen
         if seen.status != "RUNNING":
             return
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"order {order_id} is still running; look again with 'show {order_id}'")
-        time.sleep(_POLL_SECONDS)
+        _wait(order_id, deadline)
 
 
 def ended(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "OrderSagaArn") -> Execution:
-    """Wait until the execution of this name has ended."""
-    *_, last = follow(stack, order_id, seconds=seconds, output=output)
-    return last
+    """Wait until the execution of this name has ended. Raises TimeoutError if it has not in time; it goes on."""
+    deadline = time.monotonic() + seconds
+    arn = execution_arn(stack, order_id, output=output)
+    while stack.stepfunctions.describe_execution(executionArn=arn)["status"] == "RUNNING":
+        _wait(order_id, deadline)
+    return execution(stack, order_id, output=output)
 
 
 def settled(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
@@ -129,12 +130,17 @@ def settled(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
         time.sleep(_POLL_SECONDS)
 
 
+def execution_arn(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> str:
+    """The ARN of an execution of the state machine that an output of the stack names."""
+    return f"{stack.outputs[output].replace(':stateMachine:', ':execution:')}:{name}"
+
+
 def execution(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> Execution:
     """Read an execution by its name. output: the stack's output that names the state machine.
 
     Raises ClientError if there is none.
     """
-    arn = f"{stack.outputs[output].replace(':stateMachine:', ':execution:')}:{name}"
+    arn = execution_arn(stack, name, output=output)
     described = stack.stepfunctions.describe_execution(executionArn=arn)
     return Execution(
         described["status"], described["input"], described.get("error"), described.get("cause"), _states(stack, arn)
@@ -160,6 +166,12 @@ def view(stack: Stack, order_id: str) -> OrderView:
     if not any([seen.execution, seen.order, seen.payment, seen.reservation, *seen.steps.values()]):
         raise OrderNotFound(f"nothing is known of order {order_id}")
     return seen
+
+
+def _wait(order_id: str, deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise TimeoutError(f"order {order_id} is still running; look again with 'show {order_id}'")
+    time.sleep(_POLL_SECONDS)
 
 
 def _states(stack: Stack, execution_arn: str) -> list[StateVisit]:

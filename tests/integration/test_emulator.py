@@ -150,6 +150,12 @@ def test_stop_leaves_no_process_and_no_file(port: int) -> None:
     assert [path for name in names for path in Path(tempfile.gettempdir()).glob(f"*{name}*")] == []
 
 
+def test_what_a_service_keeps_on_disk_is_in_the_emulators_own_directory(port: int) -> None:
+    with _emulator(port) as started:
+        Account(started.endpoint).client("cognito-idp").list_user_pools(MaxResults=1)
+        assert [path.name for path in _home(port).rglob("*.pem")] == ["cognito-rsa-key.pem"]
+
+
 def test_a_taken_port_is_refused_with_the_variable_that_chooses_another(port: int) -> None:
     refusal = rf"port {port} is taken.*STEPWISE_PORT"
     with socket.create_server(("127.0.0.1", port)), pytest.raises(LocalStackError, match=refusal):

@@ -1,0 +1,108 @@
+"""Many orders at once, through worker processes with IAM on, some of which are killed. The laws hold."""
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import psutil
+
+from local import emulator, orders, stock
+from local.recovery import needing_attention
+from local.stack import Stack
+from tests.integration.conftest import Document
+from tests.integration.faults import eventually
+from tests.integration.laws import broken_laws
+
+
+def _order(order_id: str, lines: dict[str, int]) -> Document:
+    return {
+        "order_id": order_id,
+        "customer_id": "c-7",
+        "currency": "JPY",
+        "items": [{"sku": sku, "quantity": quantity, "unit_price": 100} for sku, quantity in lines.items()],
+        "payment": {"method": "card", "token": "tok_visa"},
+    }
+
+
+def _run(stack: Stack, order: Document) -> str:
+    orders.place(stack, order)
+    return orders.ended(stack, order["order_id"], seconds=300).status
+
+
+def _all_settled(stack: Stack, order_ids: list[str]) -> bool:
+    statuses = {row["order_id"]: row["status"] for row in stack.rows("OrdersTable")}
+    return all(statuses.get(order_id) != "New" for order_id in order_ids)
+
+
+def test_two_hundred_orders_for_fifty_pieces(stack: Stack, sku: str) -> None:
+    name = f"{sku}-scarce"
+    stock.seed(stack, {name: 50})
+    placed = [_order(f"{name}-{number}", {name: 1}) for number in range(200)]
+    with ThreadPoolExecutor(16) as pool:
+        ended = Counter(pool.map(lambda order: _run(stack, order), placed))
+    order_ids = [order["order_id"] for order in placed]
+    eventually(lambda: _all_settled(stack, order_ids), seconds=60)
+    assert ended == {"SUCCEEDED": 50, "FAILED": 150}
+    assert stock.on_hand(stack)[name] == 0
+    assert broken_laws(stack, order_ids, {name: 50}) == []
+
+
+def test_three_hundred_orders_while_workers_are_killed(stack: Stack, running: emulator.Emulator, sku: str) -> None:
+    chance = random.Random(2026)  # noqa: S311
+    stocked = {f"{sku}-{number}": 40 for number in range(20)}
+    stock.seed(stack, stocked)
+    placed = [_order(f"{sku}-{number}", _lines(chance, stocked)) for number in range(300)]
+    with _killing_workers(running, chance) as killed, ThreadPoolExecutor(16) as pool:
+        ended = Counter(pool.map(lambda order: _run(stack, order), placed))
+    order_ids = [order["order_id"] for order in placed]
+    eventually(lambda: not _needing_attention(stack, order_ids) and _all_settled(stack, order_ids), seconds=120)
+    assert len(killed) > 10
+    assert set(ended) <= {"SUCCEEDED", "FAILED"}
+    assert broken_laws(stack, order_ids, stocked) == []
+
+
+def test_one_order_placed_twenty_times_at_once_and_again(stack: Stack, sku: str, order: Document) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        placements = list(pool.map(lambda _: orders.place(stack, order), range(20)))
+    assert orders.ended(stack, order["order_id"], seconds=60).status == "SUCCEEDED"
+    assert [placement.again for placement in placements].count(False) == 1
+    assert orders.place(stack, order).again
+    payments = [row for row in stack.rows("PaymentsTable") if row["order_id"] == order["order_id"]]
+    assert [payment["status"] for payment in payments] == ["Captured"]
+    eventually(lambda: _all_settled(stack, [order["order_id"]]))
+    assert broken_laws(stack, [order["order_id"]], {sku: 10}) == []
+
+
+def _lines(chance: random.Random, stocked: dict[str, int]) -> dict[str, int]:
+    skus = chance.sample(sorted(stocked), k=chance.randint(1, 5))
+    return {sku: chance.randint(1, 3) for sku in skus}
+
+
+def _needing_attention(stack: Stack, order_ids: list[str]) -> list[str]:
+    return [found.order_id for found in needing_attention(stack) if found.order_id in order_ids]
+
+
+@contextmanager
+def _killing_workers(running: emulator.Emulator, chance: random.Random) -> Iterator[list[int]]:
+    """Kill a worker process of the emulator, drawn by chance, five times a second."""
+    killed: list[int] = []
+    over = threading.Event()
+
+    def kill() -> None:
+        while not over.wait(0.2):
+            workers = psutil.Process(running.pid).children()
+            if workers:
+                victim = chance.choice(workers)
+                victim.kill()
+                killed.append(victim.pid)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()

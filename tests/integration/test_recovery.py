@@ -1,0 +1,286 @@
+"""However a saga ends, its order is settled: confirmed, or undone, or an alert names what is left."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from local import orders
+from local.recovery import NothingToRecover, needing_attention, recover, recovery
+from local.stack import Stack
+from tests.integration.conftest import Document, Invocation, Saga
+from tests.integration.faults import Resources, denied, eventually, status_events_lost, through_proxy
+from tests.integration.laws import broken_laws
+
+type Run = Callable[..., Saga]
+type Invoke = Callable[[str, object], Invocation]
+type Messages = Callable[[str], list[Any]]
+
+STEPS = ["ProcessOrder", "ProcessPayment", "ReserveInventory"]
+
+
+def _too_many(order: Document) -> Document:
+    return order | {"items": [{**order["items"][0], "quantity": 11}]}
+
+
+def _start(stack: Stack, order: Document) -> str:
+    name, arn = order["order_id"], stack.outputs["OrderSagaArn"]
+    started = stack.stepfunctions.start_execution(stateMachineArn=arn, name=name, input=json.dumps(order))
+    return started["executionArn"]
+
+
+def _recovered(stack: Stack, order: Document) -> str:
+    """Wait for the end of the order's recovery."""
+    name = order["order_id"]
+    eventually(lambda: recovery(stack, name) is not None)
+    return orders.ended(stack, name, seconds=120, output="OrderRecoveryArn").status
+
+
+def _event(stack: Stack, order: Document, status: str) -> dict[str, Any]:
+    """What AWS sends when an execution ends."""
+    detail = {
+        "stateMachineArn": stack.outputs["OrderSagaArn"],
+        "name": order["order_id"],
+        "status": status,
+        "input": json.dumps(order),
+    }
+    return {"source": "aws.states", "detail-type": "Step Functions Execution Status Change", "detail": detail}
+
+
+def _backdate(stack: Stack, order: Document) -> None:
+    """Let an order be two hours old."""
+    stack.dynamodb.update_item(
+        TableName=stack.outputs["OrdersTable"],
+        Key={"order_id": {"S": order["order_id"]}},
+        UpdateExpression="SET created_at = :at",
+        ExpressionAttributeValues={":at": {"S": (datetime.now(UTC) - timedelta(hours=2)).isoformat()}},
+    )
+
+
+def _laws(stack: Stack, order: Document) -> list[str]:
+    return broken_laws(stack, [order["order_id"]], {order["items"][0]["sku"]: 10})
+
+
+def test_an_order_that_succeeded_is_confirmed_once(run: Run, stack: Stack, invoke: Invoke, order: Document) -> None:
+    before = run(order).view.order
+    assert before is not None
+    assert before["status"] == "Confirmed"
+    assert "unsettled" not in before
+    for _ in range(3):
+        assert invoke("SettleOrder", _event(stack, order, "SUCCEEDED")).error is None
+    assert stack.row("OrdersTable", order_id=order["order_id"]) == before
+    assert _laws(stack, order) == []
+
+
+def test_an_order_that_failed_in_good_order_needs_no_recovery(run: Run, stack: Stack, order: Document) -> None:
+    run(_too_many(order))
+    assert recovery(stack, order["order_id"]) is None
+    assert _laws(stack, order) == []
+
+
+@pytest.mark.parametrize("function", ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"])
+def test_a_compensation_that_gave_up_is_recovered_once_it_works_again(
+    run: Run, stack: Stack, resources: Resources, order: Document, alerts: Messages, function: str
+) -> None:
+    with denied(stack, resources, function):
+        run(_too_many(order))
+        eventually(lambda: recovery(stack, order["order_id"]) is not None)
+    assert _recovered(stack, order) == "SUCCEEDED"
+    assert _laws(stack, order) == []
+    assert [alert["state"] for alert in alerts(order["order_id"])][-1] == "sns:NotifyRecovered"
+
+
+def test_a_recovery_that_gives_up_names_order_step_and_cause(
+    run: Run, stack: Stack, resources: Resources, order: Document, alerts: Messages
+) -> None:
+    with denied(stack, resources, "ProcessRefund"):
+        run(_too_many(order))
+        assert _recovered(stack, order) == "FAILED"
+    alert = alerts(order["order_id"])[-1]
+    assert alert["state"] == "sns:NotifyRecoveryFail"
+    assert alert["outcome"]["Error"] == "RecoveryFailed"
+    causes = alert["outcome"]["Cause"]
+    assert {step: "Error" in outcome for step, outcome in causes.items()} == {
+        "ReleaseInventory": False,
+        "ProcessRefund": True,
+        "UpdateOrderStatus": False,
+    }
+    assert "AccessDenied" in causes["ProcessRefund"]["Cause"]
+
+    (listed,) = [found for found in needing_attention(stack) if found.order_id == order["order_id"]]
+    assert (listed.saga, listed.recovery, listed.standing) == ("FAILED", "FAILED", ("ProcessPayment",))
+    name = recover(stack, order["order_id"])
+    assert orders.ended(stack, name, seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"
+    assert _laws(stack, order) == []
+    assert order["order_id"] not in [found.order_id for found in needing_attention(stack)]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_saga_that_is_stopped_while_a_step_is_at_work_is_undone_also_when_it_lands_late(
+    stack: Stack, resources: Resources, order: Document, step: str
+) -> None:
+    with through_proxy(stack, resources, step) as proxy:
+        proxy.held.clear()
+        arn = _start(stack, order)
+        eventually(lambda: orders.execution(stack, order["order_id"]).states[-1:] != [] and _at(stack, order) == step)
+        stack.stepfunctions.stop_execution(executionArn=arn)
+        assert _recovered(stack, order) == "SUCCEEDED"
+        proxy.held.set()
+        eventually(lambda: proxy.calls != [])
+    assert _laws(stack, order) == []
+
+
+def _at(stack: Stack, order: Document) -> str:
+    states = orders.execution(stack, order["order_id"]).states
+    return states[-1].name if states else ""
+
+
+@pytest.mark.parametrize("compensation", ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"])
+def test_a_saga_that_is_stopped_while_it_compensates_is_undone(
+    stack: Stack, resources: Resources, order: Document, compensation: str
+) -> None:
+    with through_proxy(stack, resources, compensation) as proxy:
+        proxy.held.clear()
+        arn = _start(stack, _too_many(order))
+        eventually(lambda: _at(stack, order) == compensation)
+        stack.stepfunctions.stop_execution(executionArn=arn)
+        proxy.held.set()
+        assert _recovered(stack, order) == "SUCCEEDED"
+    assert _laws(stack, order) == []
+
+
+def test_a_saga_that_timed_out_is_undone(
+    run: Run, stack: Stack, resources: Resources, invoke: Invoke, order: Document
+) -> None:
+    invoke("ProcessOrder", order)
+    invoke("ProcessPayment", order)
+    assert invoke("SettleOrder", _event(stack, order, "TIMED_OUT")).error is None
+    assert _recovered(stack, order) == "SUCCEEDED"
+    assert _laws(stack, order) == []
+    assert invoke("ReserveInventory", order).error == "StepCompensated"
+
+
+def test_a_saga_that_died_of_a_runtime_error_is_undone(stack: Stack, invoke: Invoke, order: Document) -> None:
+    for step in STEPS:
+        invoke(step, order)
+    event = _event(stack, order, "FAILED")
+    event["detail"]["error"] = "States.Runtime"
+    assert invoke("SettleOrder", event).error is None
+    assert _recovered(stack, order) == "SUCCEEDED"
+    assert _laws(stack, order) == []
+
+
+def test_a_recovery_is_started_once_however_often_the_event_comes(
+    stack: Stack, invoke: Invoke, order: Document
+) -> None:
+    invoke("ProcessOrder", order)
+    for _ in range(3):
+        assert invoke("SettleOrder", _event(stack, order, "ABORTED")).error is None
+    assert _recovered(stack, order) == "SUCCEEDED"
+    assert invoke("SettleOrder", _event(stack, order, "ABORTED")).error is None
+    assert _laws(stack, order) == []
+
+
+def test_an_input_too_long_for_the_event_is_read_from_the_execution(
+    run: Run, stack: Stack, resources: Resources, invoke: Invoke, order: Document
+) -> None:
+    with status_events_lost(stack, resources), denied(stack, resources, "UpdateOrderStatus"):
+        run(_too_many(order))
+    event = _event(stack, order, "FAILED")
+    event["detail"] |= {"input": None, "inputDetails": {"included": False}}
+    assert invoke("SettleOrder", event).error is None
+    assert _recovered(stack, order) == "SUCCEEDED"
+    assert _laws(stack, order) == []
+
+
+def test_an_execution_under_another_name_settles_nothing(stack: Stack, invoke: Invoke, order: Document) -> None:
+    for step in STEPS:
+        invoke(step, order)
+    event = _event(stack, order, "ABORTED")
+    event["detail"]["name"] = f"{order['order_id']}-again"
+    assert invoke("SettleOrder", event).error is None
+    row = stack.row("OrdersTable", order_id=order["order_id"])
+    assert row is not None
+    assert row["status"] == "New"
+    assert recovery(stack, event["detail"]["name"]) is None
+
+
+def test_an_order_whose_steps_were_undone_is_not_confirmed(stack: Stack, invoke: Invoke, order: Document) -> None:
+    for step in STEPS:
+        invoke(step, order)
+    invoke("ProcessRefund", order)
+    assert invoke("SettleOrder", _event(stack, order, "SUCCEEDED")).error == "StateConflict"
+    row = stack.row("OrdersTable", order_id=order["order_id"])
+    assert row is not None
+    assert row["status"] == "New"
+
+
+def test_the_sweep_confirms_an_order_whose_event_was_lost(
+    run: Run, stack: Stack, resources: Resources, invoke: Invoke, order: Document
+) -> None:
+    with status_events_lost(stack, resources):
+        _start(stack, order)
+        orders.ended(stack, order["order_id"], seconds=60)
+    invoke("SweepOrders", {})
+    young = stack.row("OrdersTable", order_id=order["order_id"])
+    assert young is not None
+    assert young["status"] == "New"
+    _backdate(stack, order)
+    invoke("SweepOrders", {})
+    assert _laws(stack, order) == []
+
+
+def test_the_sweep_recovers_an_order_whose_event_was_lost(
+    run: Run, stack: Stack, resources: Resources, invoke: Invoke, order: Document
+) -> None:
+    with status_events_lost(stack, resources), denied(stack, resources, "ProcessRefund"):
+        run(_too_many(order))
+    _backdate(stack, order)
+    invoke("SweepOrders", {})
+    assert _recovered(stack, order) == "SUCCEEDED"
+    assert _laws(stack, order) == []
+
+
+def test_the_sweep_names_an_order_that_has_no_saga_and_settles_the_others(
+    stack: Stack, resources: Resources, invoke: Invoke, order: Document
+) -> None:
+    stray = order | {"order_id": f"{order['order_id']}-stray"}
+    invoke("ProcessOrder", stray)
+    with status_events_lost(stack, resources):
+        _start(stack, order)
+        orders.ended(stack, order["order_id"], seconds=60)
+    _backdate(stack, stray)
+    _backdate(stack, order)
+    swept = invoke("SweepOrders", {})
+    assert swept.error == "SweepIncomplete"
+    assert stray["order_id"] in swept.message
+    assert _laws(stack, order) == []
+    stack.dynamodb.delete_item(TableName=stack.outputs["OrdersTable"], Key={"order_id": {"S": stray["order_id"]}})
+
+
+def test_an_event_that_cannot_be_handled_is_kept(
+    stack: Stack, resources: Resources, invoke: Invoke, order: Document
+) -> None:
+    """The emulator's EventBridge drops what a function refuses; on AWS it hands it to Lambda as this test does."""
+    for step in STEPS:
+        invoke(step, order)
+    event = json.dumps(_event(stack, order, "SUCCEEDED"))
+    with denied(stack, resources, "SettleOrder"):
+        stack.client("lambda").invoke(
+            FunctionName=resources["SettleOrderFunction"], InvocationType="Event", Payload=event
+        )
+        eventually(lambda: order["order_id"] in _received(stack, resources["SettlementFailuresQueue"]))
+
+
+def _received(stack: Stack, queue: str) -> str:
+    sqs = stack.client("sqs")
+    received = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, VisibilityTimeout=0, WaitTimeSeconds=1)
+    return json.dumps(received.get("Messages", []))
+
+
+def test_a_good_order_is_not_recovered_by_command(run: Run, stack: Stack, order: Document) -> None:
+    run(order)
+    with pytest.raises(NothingToRecover, match="has succeeded"):
+        recover(stack, order["order_id"])
