@@ -1,7 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test requirements clean
+.PHONY: help setup demo up down check lint types unit test faults bench requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
+export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
 export SAM_CLI_TELEMETRY := 0
 
 help: ## List the targets
@@ -34,7 +35,13 @@ unit: setup
 
 test: setup ## Everything that the README promises, on a local stack of its own
 	@$(MAKE) --no-print-directory lint types
-	@python -m pytest -q tests
+	@python -m pytest -q --numprocesses 2 --dist loadfile tests
+
+faults: setup ## The fault explorer, whole; DYNAMODB=local puts AWS's own engine under it
+	@python -m tests.faults
+
+bench: setup ## Sagas per second through a warm local stack
+	@python -m benchmarks.sagas
 
 requirements: setup ## Pin the environments anew
 	@for name in dev sam; do \

@@ -74,12 +74,19 @@ def _naming_throttles(respond: Callable[..., dict[str, Any]]) -> Callable[..., d
     return throttle_response
 
 
-def _dispatch_to_lambda(arn: str, payload: str) -> None:
+def _record(arn: str) -> Any:
+    """MiniStack's record of a function, as it is now; None if there is none."""
     from ministack.services import lambda_svc
 
     function, config, _ = lambda_svc._get_func_record_for_ref(arn)
-    if function and config:
-        record = lambda_svc._execution_record_for_config(function, config)
+    return lambda_svc._execution_record_for_config(function, config) if function and config else None
+
+
+def _dispatch_to_lambda(arn: str, payload: str) -> None:
+    from ministack.services import lambda_svc
+
+    record = _record(arn)
+    if record:
         context = contextvars.copy_context()
         context.run(_queued.set, True)
         context.run(lambda_svc.invoke_async_with_retry, record, json.loads(payload))
@@ -90,7 +97,7 @@ def _waiting_its_turn(execute: Callable[..., dict[str, Any]]) -> Callable[..., d
         result = execute(function, event)
         while _queued.get() and result.get("throttle"):
             time.sleep(random.uniform(0.1, 0.5))  # noqa: S311
-            result = execute(function, event)
+            result = execute(_record(function["config"]["FunctionArn"]) or function, event)
         return result
 
     return execute_function

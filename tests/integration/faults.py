@@ -168,14 +168,23 @@ def no_concurrency(stack: Stack, resources: Resources, function: str) -> Iterato
 @contextmanager
 def through_proxy(stack: Stack, resources: Resources, function: str) -> Iterator[DynamoDBProxy]:
     """Let a function reach DynamoDB through a proxy."""
+    with (
+        DynamoDBProxy(stack.endpoint or "").serving() as proxy,
+        environment(stack, resources, function, AWS_ENDPOINT_URL_DYNAMODB=proxy.endpoint),
+    ):
+        yield proxy
+
+
+@contextmanager
+def environment(stack: Stack, resources: Resources, function: str, **variables: str) -> Iterator[None]:
+    """Give a function other environment variables."""
     client, name = stack.client("lambda"), resources[f"{function}Function"]
     before = client.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-    with DynamoDBProxy(stack.endpoint or "").serving() as proxy:
-        _set_environment(client, name, before | {"AWS_ENDPOINT_URL_DYNAMODB": proxy.endpoint})
-        try:
-            yield proxy
-        finally:
-            _set_environment(client, name, before)
+    _set_environment(client, name, before | variables)
+    try:
+        yield
+    finally:
+        _set_environment(client, name, before)
 
 
 def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
@@ -183,10 +192,10 @@ def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
     eventually(lambda: client.get_function_configuration(FunctionName=name)["LastUpdateStatus"] == "Successful")
 
 
-def eventually(condition: Callable[[], bool], *, seconds: float = 20) -> None:
+def eventually(condition: Callable[[], bool], *, seconds: float = 20, every: float = 0.05) -> None:
     """Wait for a condition. Raises TimeoutError."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError("the condition did not come true")
-        time.sleep(0.05)
+        time.sleep(every)

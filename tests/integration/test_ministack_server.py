@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -20,6 +21,7 @@ import pytest
 from botocore.config import Config
 
 from local import emulator
+from tests.integration.faults import eventually
 
 OUT_OF_STOCK = """
 import os
@@ -52,6 +54,15 @@ import importlib.util
 def handler(event, context):
     return importlib.util.find_spec(event["module"]) is not None
 """
+
+NOTE_AND_FAIL = """
+def handler(event, context):
+    with open(event["detail"]["file"], "a") as notes:
+        notes.write("called\\n")
+    raise ValueError("again, please")
+"""
+# AWS tries an asynchronous call three times; MiniStack's async path waits 1 s and 2 s in between.
+TRIES, TRIES_TAKE = 3, 10
 
 FAIL = {"fail": True}
 STILL_THERE = (
@@ -91,6 +102,27 @@ class Function:
     def throttle(self) -> None:
         """Let every further call be one too many."""
         self.account.client("lambda").put_function_concurrency(FunctionName=self.name, ReservedConcurrentExecutions=0)
+
+    def release(self) -> None:
+        """Take `throttle` back."""
+        self.account.client("lambda").delete_function_concurrency(FunctionName=self.name)
+
+    def on_events(self) -> None:
+        """Let EventBridge call the function with each event whose source is the function's name."""
+        events = self.account.client("events")
+        rule = events.put_rule(Name=self.name, EventPattern=json.dumps({"source": [self.name]}))["RuleArn"]
+        events.put_targets(Rule=self.name, Targets=[{"Id": "function", "Arn": self.arn}])
+        self.account.client("lambda").add_permission(
+            FunctionName=self.name,
+            StatementId="events",
+            Action="lambda:InvokeFunction",
+            Principal="events.amazonaws.com",
+            SourceArn=rule,
+        )
+
+    def send_event(self, detail: Any) -> None:
+        entry = {"Source": self.name, "DetailType": "test", "Detail": json.dumps(detail)}
+        self.account.client("events").put_events(Entries=[entry])
 
 
 @cache
@@ -308,6 +340,43 @@ def test_a_caller_of_lambda_still_sees_a_throttle(ours: Account) -> None:
     function.throttle()
     with pytest.raises(client.exceptions.TooManyRequestsException):
         client.invoke(FunctionName=function.name, Payload="{}")
+
+
+# --- 4. an event that a function refuses ---
+
+
+def _calls(path: Path) -> int:
+    return path.read_text().count("called") if path.exists() else 0
+
+
+def _failing_on_events(account: Account) -> Function:
+    function = account.function(NOTE_AND_FAIL)
+    function.on_events()
+    return function
+
+
+def test_ministack_still_drops_an_event_that_a_function_refused(upstream: Account, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    _failing_on_events(upstream).send_event({"file": str(notes)})
+    eventually(lambda: _calls(notes) > 0)
+    time.sleep(TRIES_TAKE / 2)
+    assert _calls(notes) == 1, f"{STILL_THERE}an event is tried again"
+
+
+def test_an_event_that_a_function_refused_is_tried_again(ours: Account, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    _failing_on_events(ours).send_event({"file": str(notes)})
+    eventually(lambda: _calls(notes) == TRIES, seconds=TRIES_TAKE)
+
+
+def test_an_event_waits_for_a_function_that_is_throttled(ours: Account, tmp_path: Path) -> None:
+    notes, function = tmp_path / "notes", _failing_on_events(ours)
+    function.throttle()
+    function.send_event({"file": str(notes)})
+    time.sleep(TRIES_TAKE / 2)
+    assert _calls(notes) == 0
+    function.release()
+    eventually(lambda: _calls(notes) > 0)
 
 
 # --- what else the emulator process sees to ---

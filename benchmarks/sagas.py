@@ -1,0 +1,56 @@
+"""Sagas per second through the local stack: `python -m benchmarks.sagas`. Prints a table."""
+
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from local import emulator, stock, views
+from local.deployment import deploy
+from local.orders import ended, place
+from local.stack import Stack
+
+ORDERS, CONCURRENCY, WARM_UP = 200, 8, 40
+
+
+def main() -> None:
+    with emulator.attached() as running:
+        deploy(running.endpoint, running.log)
+        stack = Stack.local(running.endpoint)
+        stock.seed(stack, {"tea-01": 10_000})
+        _run(stack, "warm", WARM_UP)
+        began = time.perf_counter()
+        seconds = _run(stack, "timed", ORDERS)
+        total = time.perf_counter() - began
+    figures = [
+        ["orders", str(ORDERS)],
+        ["at once", str(CONCURRENCY)],
+        ["sagas per second", f"{ORDERS / total:.1f}"],
+        ["median saga", f"{statistics.median(seconds) * 1000:.0f} ms"],
+        ["slowest saga", f"{max(seconds) * 1000:.0f} ms"],
+    ]
+    views.console().print(views.table("Sagas through the local stack, warm", ["figure", "value"], figures))
+
+
+def _run(stack: Stack, prefix: str, count: int) -> list[float]:
+    with ThreadPoolExecutor(CONCURRENCY) as pool:
+        return list(pool.map(lambda number: _saga(stack, f"{prefix}-{number}"), range(count)))
+
+
+def _saga(stack: Stack, order_id: str) -> float:
+    began = time.perf_counter()
+    order = {
+        "order_id": order_id,
+        "customer_id": "c-7",
+        "currency": "JPY",
+        "items": [{"sku": "tea-01", "quantity": 1, "unit_price": 1500}],
+        "payment": {"method": "card", "token": "tok_visa"},
+    }
+    place(stack, order)
+    execution = ended(stack, order_id)
+    if execution.status != "SUCCEEDED":
+        raise RuntimeError(f"{order_id}: {execution.status} {execution.error}")
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    main()
