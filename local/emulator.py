@@ -1,5 +1,6 @@
 """Starts and stops the emulator process. Nothing of it outlives `stop`: no process, no temporary file."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -25,7 +26,9 @@ STATE = ROOT / ".stepwise"
 REGION = "us-east-1"
 
 # Worker processes that may run at once. Unbounded, a burst of cold starts chokes two cores.
-_CONCURRENCY = 16
+_CONCURRENCY = 20
+# A worker unpacks some 5 MB; there may be a few hundred in the life of an emulator.
+_ROOM = 2 * 1024**3
 _START_SECONDS = 30
 _STOP_SECONDS = 5
 
@@ -92,7 +95,7 @@ def _running(port: int) -> Emulator | None:
     emulator = _recorded(port)
     if emulator and _process(emulator):
         return emulator
-    shutil.rmtree(_home(port), ignore_errors=True)
+    _remove(port)
     return None
 
 
@@ -133,7 +136,7 @@ def stop(emulator: Emulator) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         psutil.wait_procs(family, timeout=_STOP_SECONDS)
     _forget(emulator)
-    shutil.rmtree(_home(emulator.port), ignore_errors=True)
+    _remove(emulator.port)
 
 
 @contextmanager
@@ -154,6 +157,19 @@ def _registry() -> FileLock:
 
 def _home(port: int) -> Path:
     return STATE / "run" / str(port)
+
+
+def _scratch(port: int) -> Path:
+    """Where each worker unpacks what it runs: hundreds of files, in memory if there is room for them."""
+    in_memory = Path("/dev/shm")  # noqa: S108
+    if os.access(in_memory, os.W_OK) and shutil.disk_usage(in_memory).free > _ROOM:
+        return in_memory / f"stepwise-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}-{port}"
+    return _home(port) / "tmp"
+
+
+def _remove(port: int) -> None:
+    for folder in (_scratch(port), _home(port)):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _record(emulator: Emulator) -> Path:
@@ -183,10 +199,10 @@ def _taken(port: int) -> bool:
 
 
 def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    home = _home(port)
-    shutil.rmtree(home, ignore_errors=True)
-    temporary = home / "tmp"
-    temporary.mkdir(parents=True)
+    _remove(port)
+    home, temporary = _home(port), _scratch(port)
+    home.mkdir(parents=True)
+    temporary.mkdir()
     # MiniStack's own settings are variables too: of the caller's, only what a program needs anywhere is passed on.
     settled = {name: value for name, value in environment("").items() if name in _PASSED_ON or name.startswith("AWS_")}
     variables = settled | {

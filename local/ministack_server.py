@@ -2,7 +2,7 @@
 
 1. An exception of a function arrives under its class name, as on AWS, where MiniStack says `Runtime.HandlerError`; and
    the worker lives on, where MiniStack starts another one.
-2. A worker that died is `Runtime.ExitError`.
+2. A worker that died is `Runtime.ExitError` to the call that it served, and takes no other worker along.
 3. A call over the account's concurrency reaches a state machine as `Lambda.TooManyRequestsException`, where MiniStack
    says `Lambda.Unknown`.
 4. An event of EventBridge reaches a function by Lambda's asynchronous path: it waits while the account is at its
@@ -29,6 +29,7 @@ _queued = contextvars.ContextVar("queued", default=False)
 
 _MARKER = "__function_error__"
 _MINISTACK_ANSWER = '{"status": "error", "error": str(e), "trace": traceback.format_exc()}'
+_INIT_FAILED = "Worker init failed"
 _OUR_ANSWER = (
     '{"status": "ok", "result": {"' + _MARKER + '": {"errorMessage": str(e), "errorType": type(e).__name__, '
     '"requestId": context.aws_request_id, "stackTrace": traceback.format_tb(e.__traceback__)}}}'
@@ -44,6 +45,7 @@ def close_gaps() -> None:
     if script.count(_MINISTACK_ANSWER) != 1:
         raise RuntimeError("this MiniStack answers exceptions in another way; see whether the fix is still needed")
     lambda_runtime._PYTHON_WORKER_SCRIPT = script.replace(_MINISTACK_ANSWER, _OUR_ANSWER)
+    lambda_runtime.Worker.invoke = _dying_alone(lambda_runtime.Worker.invoke)
     lambda_svc._execute_function_warm = _naming_errors(lambda_svc._execute_function_warm)
     lambda_svc._throttle_response = _naming_throttles(lambda_svc._throttle_response)
     lambda_svc._execute_function = _waiting_its_turn(lambda_svc._execute_function)
@@ -58,11 +60,26 @@ def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict
             error = body[_MARKER]
             log = "".join([result.get("log", ""), "\n", *error["stackTrace"], error["errorType"]])
             return {"body": error, "error": True, "log": log}
-        if isinstance(body, dict) and result.get("error") and body.get("errorMessage") == "Worker process died":
+        # The function's own errors have the marker, so this is MiniStack's word for a worker that is gone.
+        if isinstance(body, dict) and result.get("error") and body.get("errorType") == "Runtime.HandlerError":
             return {**result, "body": {**body, "errorType": "Runtime.ExitError"}}
         return result
 
     return execute_function_warm
+
+
+def _dying_alone(invoke: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def invoke_on_worker(worker: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        try:
+            return invoke(worker, *args, **kwargs)
+        except Exception as error:
+            if str(error).startswith(_INIT_FAILED):
+                raise
+            # It died while it started, or in between; the next call starts another in its place.
+            worker.kill()
+            return {"status": "error", "error": "Worker process died"}
+
+    return invoke_on_worker
 
 
 def _naming_throttles(respond: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:

@@ -6,10 +6,12 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -55,6 +57,17 @@ def handler(event, context):
     return importlib.util.find_spec(event["module"]) is not None
 """
 
+SLEEP_OR_DIE_AT_START = """
+import os
+import time
+
+if os.path.exists("{marker}/" + os.environ["AWS_LAMBDA_FUNCTION_NAME"] + "-die"):
+    os._exit(1)
+
+def handler(event, context):
+    time.sleep(event["seconds"])
+    return "slept"
+""".replace("{marker}", tempfile.gettempdir())
 NOTE_AND_FAIL = """
 def handler(event, context):
     with open(event["detail"]["file"], "a") as notes:
@@ -316,6 +329,31 @@ def test_another_worker_takes_the_place_of_one_that_died(ours: Account) -> None:
     after = function.call()
     assert after.error is None
     assert after.body != before
+
+
+def _busy_while_another_dies(account: Account) -> Answer:
+    """The answer of a call that is at work while a worker of the same function is killed at its start."""
+    function = account.function(SLEEP_OR_DIE_AT_START)
+    with ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(function.call, {"seconds": 3})
+        time.sleep(1.5)
+        Path(_marker(function)).touch()
+        function.call({"seconds": 0})
+        return busy.result()
+
+
+def _marker(function: Function) -> str:
+    return f"{tempfile.gettempdir()}/{function.name}-die"
+
+
+def test_ministack_still_ends_all_workers_of_a_function_when_one_dies_at_its_start(upstream: Account) -> None:
+    answer = _busy_while_another_dies(upstream)
+    assert answer.error is not None, f"{STILL_THERE}a worker that dies at its start takes the others along"
+
+
+def test_a_worker_that_dies_at_its_start_takes_no_other_along(ours: Account) -> None:
+    answer = _busy_while_another_dies(ours)
+    assert (answer.error, answer.body) == (None, "slept")
 
 
 # --- 3. a call too many ---

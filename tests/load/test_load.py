@@ -97,12 +97,12 @@ def _swept(stack: Stack, invoke: Callable[[str, object], Invocation], order_ids:
 
 @contextmanager
 def _killing_workers(running: emulator.Emulator, chance: random.Random) -> Iterator[list[int]]:
-    """Kill a worker process of the emulator, drawn by chance, twice a second."""
+    """Kill a worker process of the emulator, drawn by chance, once a second."""
     killed: list[int] = []
     over = threading.Event()
 
     def kill() -> None:
-        while not over.wait(0.5):
+        while not over.wait(1):
             workers = psutil.Process(running.pid).children()
             if workers:
                 victim = chance.choice(workers)

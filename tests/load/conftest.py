@@ -1,0 +1,18 @@
+"""A stack like that of the integration tests, whose retries wait long enough for a busy machine."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from local import emulator
+from local.deployment import deploy
+from tests.integration.conftest import invoke, order, resources, sku, stack
+
+__all__ = ["invoke", "order", "resources", "running", "sku", "stack"]
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[emulator.Emulator]:
+    with emulator.attached({"SFN_WAIT_SCALE": "0.2"}) as started:
+        deploy(started.endpoint, started.log)
+        yield started
