@@ -1,0 +1,111 @@
+"""Which faults can strike a run: read from where it went."""
+
+from collections.abc import Iterator, Sequence
+
+from tests.contract.machine import MACHINES
+from tests.faults import faults as f
+from tests.faults.engine import RECOVERY, SAGA
+from tests.faults.faults import Fault
+from tests.faults.laws import COMPENSATIONS
+from tests.faults.run import Point
+
+_OUTSIDE_A_MACHINE = ("SettleOrder", "SweepOrders")
+
+
+def faults_of(points: Sequence[Point]) -> list[Fault]:
+    """All single faults that can strike a run that passes these points, in the order in which they would."""
+    found: dict[Fault, None] = {}
+    for index, point in enumerate(points):
+        for fault in _at(point, points[index + 1 :]):
+            found[fault] = None
+    found.update(dict.fromkeys(Fault(kind) for kind in f.EVENT_KINDS))
+    return list(found)
+
+
+def _at(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
+    match point.what:
+        case "call":
+            yield from _at_call(point, later)
+        case "invocation":
+            yield from _at_invocation(point, later)
+        case "publish":
+            yield Fault(f.PUBLISH_FAILS, point.id)
+            yield Fault(f.PUBLISH_ALWAYS_FAILS, point.operation)
+        case "state":
+            yield from (Fault(kind, point.id) for kind in f.STATE_KINDS)
+
+
+def _at_call(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
+    for kind in f.CALL_KINDS:
+        if kind != f.CONFLICT or point.operation == "dynamodb.TransactWriteItems":
+            yield Fault(kind, point.id)
+    if point.operation.startswith("dynamodb."):
+        yield from _without_permission(point.id.partition(".call")[0])
+    # Before its first call an invocation has done nothing: then it lands as a whole.
+    if not point.id.endswith(".call1"):
+        for place in _later_places(point, later):
+            yield Fault(f.LATE, point.id, place)
+        for place in _compensating_places(point):
+            yield Fault(f.ABANDONED, point.id, place)
+
+
+def _at_invocation(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
+    yield from (Fault(kind, point.id) for kind in f.INVOCATION_KINDS if kind != f.DENIED)
+    for place in _later_places(point, later):
+        yield Fault(f.LATE, point.id, place)
+        yield Fault(f.AGAIN, point.id, place)
+    for place in _compensating_places(point):
+        yield Fault(f.ABANDONED, point.id, place)
+
+
+def _without_permission(invocation: str) -> Iterator[Fault]:
+    state = invocation.partition("#")[0]
+    function = state.rpartition(".")[2]
+    yield Fault(f.DENIED, invocation)
+    if state == function and state not in _OUTSIDE_A_MACHINE:
+        yield Fault(f.DENIED_FOR_SAGA, function)
+    yield Fault(f.DENIED_FOR_GOOD, function)
+
+
+def _later_places(point: Point, later: Sequence[Point]) -> Iterator[str]:
+    """Where the work of an invocation may land if the run goes on as it did."""
+    own = _state(point)
+    seen: dict[str, None] = {}
+    for other in later:
+        if other.what == "state" and other.id != own:
+            seen[f"before {other.id}"] = None
+        if other.what == "call" and not other.id.endswith(".call1") and _state(other) != own:
+            seen[f"at {other.id}"] = None
+    if own.rpartition(".")[2] in COMPENSATIONS:
+        seen[f"at {own}#2.call2"] = None
+    yield from seen
+    yield from _ends(own)
+
+
+def _compensating_places(point: Point) -> Iterator[str]:
+    """Where it may land if the machine gives the state up and goes to what its Catch names."""
+    own = _state(point)
+    if own in _OUTSIDE_A_MACHINE:
+        return
+    prefix, _, state = own.rpartition(".")
+    states = MACHINES[RECOVERY if prefix else SAGA].states
+    after = states[state]["Catch"][-1]["Next"]
+    while after:
+        name = f"{prefix}.{after}" if prefix else after
+        if states[after]["Type"] == "Task":
+            yield f"before {name}"
+        if after in COMPENSATIONS:
+            yield f"at {name}#1.call2"
+        after = states[after].get("Next", "")
+    yield from _ends(own)
+
+
+def _ends(state: str) -> Iterator[str]:
+    if "." not in state and state not in _OUTSIDE_A_MACHINE:
+        yield f.AFTER_SAGA
+    yield f.AFTER_SETTLEMENT
+    yield f.AT_LAST
+
+
+def _state(point: Point) -> str:
+    return point.id.partition("#")[0]

@@ -1,0 +1,216 @@
+"""MiniStack's Step Functions engine inside this process: deployed definitions, real handlers, no wait, no socket.
+
+The engine's own Retry, Catch, paths and history are used. What it does besides, around a state or a function, is
+handed to a `Director`, who may let it happen, refuse it, or do something else before or after.
+
+The handlers make real requests with real botocore clients. Those to DynamoDB are answered by MiniStack's DynamoDB, or
+by the one behind `AWS_ENDPOINT_URL_DYNAMODB`; those to Step Functions by the engine.
+
+One engine a process: it changes loaded modules and `os.environ`, so tests start it in a process of its own.
+"""
+
+import gc
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import boto3
+from botocore import xform_name
+from botocore.awsrequest import AWSResponse
+from ministack.services import eventbridge, lambda_svc, stepfunctions
+
+from tests.faults.seams import DYNAMODB_ENDPOINT, Document, Send, forget, in_process, take_hold
+from tests.faults.stack import ACCOUNT, REGION, Handler, Rule, Stack
+
+SAGA = "OrderSaga"
+RECOVERY = "OrderRecovery"
+_FUNCTIONS = (
+    "ProcessOrderFunction",
+    "ProcessPaymentFunction",
+    "ReserveInventoryFunction",
+    "ReleaseInventoryFunction",
+    "ProcessRefundFunction",
+    "UpdateOrderStatusFunction",
+    "SettleOrderFunction",
+    "SweepOrdersFunction",
+)
+_ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_DEFAULT_REGION": REGION,
+    # The sweep's clock: every order is past the saga's longest life.
+    "SETTLE_AFTER_SECONDS": "0",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One stay in a Task state of an execution. machine: its logical id."""
+
+    machine: str
+    state: str
+    execution: Document
+
+
+class Director(Protocol):
+    """Who decides what happens around each thing that the engine is about to do."""
+
+    def task(self, visit: Visit, run: Callable[[], Any]) -> Any: ...
+
+    def invoke(self, function: str, event: Any) -> Document: ...
+
+    def publish(self, topic: str, message: Any) -> bool: ...
+
+    def status_changed(self, event: Document) -> None: ...
+
+    def call(self, operation: str) -> None: ...
+
+    def request(self, service: str, send: Send) -> AWSResponse: ...
+
+
+def execution_error(error: str, cause: str) -> Exception:
+    """What ends an execution, past every Retry and Catch."""
+    raised: Exception = stepfunctions._ExecutionError(error, cause)
+    return raised
+
+
+@dataclass
+class Engine:
+    """stack: what is deployed. director: asked while a run is on. handlers: by logical id of the function."""
+
+    stack: Stack
+    director: Director | None = None
+    handlers: dict[str, Handler] = field(default_factory=dict)
+    machines: dict[str, Document] = field(default_factory=dict)
+    rules: list[Rule] = field(default_factory=list)
+    _pending: list[Callable[[], None]] = field(default_factory=list)
+
+    def start(self) -> "Engine":
+        """Deploy the stack into this process."""
+        logging.disable(logging.CRITICAL)
+        os.environ.update({**self.stack.environment(), **_ENVIRONMENT})
+        take_hold(_Seam(self))
+        self._client = boto3.client("dynamodb")
+        for table in self.stack.tables():
+            self._client.create_table(**table)
+        self.handlers = self.stack.handlers(_FUNCTIONS)
+        for name in self.handlers:
+            config = {"FunctionName": name, "FunctionArn": self.stack.arn(name), "Version": "$LATEST"}
+            lambda_svc._functions[name] = {"config": config, "versions": {}, "aliases": {}}
+        for machine in (SAGA, RECOVERY):
+            self._deploy(machine, self.stack.definition(machine))
+        self.rules = list(self.stack.rules())
+        # What is loaded now stays; looking through it again and again is a good part of a run's time.
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)
+        return self
+
+    def plain(self, operation: str, parameters: Document) -> Document:
+        """A request to DynamoDB that nobody directs: the explorer's own."""
+        if DYNAMODB_ENDPOINT in os.environ:
+            return dict(getattr(self._client, xform_name(operation))(**parameters))
+        return in_process(operation, parameters)
+
+    @contextmanager
+    def redefined(self, machine: str, definition: Document) -> Iterator[None]:
+        """Run another definition of a machine for a while."""
+        before = self.machines[machine]
+        self._deploy(machine, definition)
+        try:
+            yield
+        finally:
+            self._deploy(machine, before)
+
+    def start_execution(self, machine: str, name: str, document: Any) -> None:
+        """Start an execution; it runs at the next `drain`."""
+        request = {"stateMachineArn": self.stack.arn(machine), "name": name, "input": json.dumps(document)}
+        _require_success(stepfunctions._start_execution(request))
+
+    def drain(self) -> None:
+        """Run every execution that was started."""
+        while self._pending:
+            self._pending.pop(0)()
+
+    def executions(self, order_id: str) -> list[Document]:
+        """The executions whose name is the order's id, or starts with it and a dot, in the order of their start."""
+        everything = stepfunctions._executions.values()
+        return [execution for execution in everything if execution["name"].partition(".")[0] == order_id]
+
+    def execution(self, machine: str, name: str) -> Document:
+        """Raises KeyError."""
+        arn = self.stack.arn(machine).replace(":stateMachine:", ":execution:")
+        found: Document = stepfunctions._executions[f"{arn}:{name}"]
+        return found
+
+    def forget(self, order_id: str) -> None:
+        """Drop what is kept of the order's executions and requests."""
+        for execution in self.executions(order_id):
+            stepfunctions._executions.pop(execution["executionArn"], None)
+        self._pending.clear()
+        forget()
+
+    def stop(self, execution: Document, status: str) -> None:
+        """End an execution from outside, as StopExecution (ABORTED) or its own time-out (TIMED_OUT) would."""
+        if status == "ABORTED":
+            stepfunctions._stop_execution({"executionArn": execution["executionArn"]})
+            return
+        execution["status"] = status
+        execution["stopDate"] = stepfunctions.now_iso()
+        stepfunctions._add_event(execution, "ExecutionTimedOut")
+        stepfunctions._emit_execution_status_event(execution)
+
+    def matches(self, pattern: str, event: Document) -> bool:
+        """Whether an EventBridge rule with this pattern takes the event."""
+        return bool(eventbridge._matches_pattern(pattern, event))
+
+    def _deploy(self, machine: str, definition: Document) -> None:
+        self.machines[machine] = definition
+        stepfunctions._state_machines.pop(self.stack.arn(machine), None)
+        role = f"arn:aws:iam::{ACCOUNT}:role/{machine}Role"
+        request = {"name": machine, "definition": json.dumps(definition), "roleArn": role}
+        _require_success(stepfunctions._create_state_machine(request))
+
+
+@dataclass
+class _Seam:
+    """Hands to the director what comes while a run is on; without one, requests are simply sent."""
+
+    engine: Engine
+
+    def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
+        return self._director.task(Visit(context["StateMachine"]["Name"], context["State"]["Name"], execution), run)
+
+    def invoke(self, function: str, event: Any) -> Document:
+        return self._director.invoke(function, event)
+
+    def publish(self, topic: str, message: Any) -> bool:
+        return self._director.publish(topic, message)
+
+    def status_changed(self, event: Document) -> None:
+        self._director.status_changed({**event, "Account": ACCOUNT, "Region": REGION})
+
+    def started(self, run: Callable[[], None]) -> None:
+        self.engine._pending.append(run)
+
+    def call(self, operation: str) -> None:
+        if self.engine.director:
+            self.engine.director.call(operation)
+
+    def request(self, service: str, send: Send) -> AWSResponse:
+        return self.engine.director.request(service, send) if self.engine.director else send()
+
+    @property
+    def _director(self) -> Director:
+        if self.engine.director is None:
+            raise RuntimeError("nobody directs the engine")
+        return self.engine.director
+
+
+def _require_success(answer: tuple[int, Document, bytes]) -> None:
+    status, _, body = answer
+    if status != 200:
+        raise RuntimeError(body)

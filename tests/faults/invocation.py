@@ -1,0 +1,78 @@
+"""One invocation of a handler, as Lambda makes it, and what AWS answers when it refuses."""
+
+import json
+import threading
+from dataclasses import dataclass, field
+
+from tests.faults.seams import Document
+from tests.faults.stack import Handler
+
+_VERSION = "com.amazonaws.dynamodb.v20120810"
+THROTTLED = json.dumps({"__type": f"{_VERSION}#ThrottlingException", "message": "slow down"})
+DENIED = json.dumps({"__type": f"{_VERSION}#AccessDeniedException", "Message": "not authorized"})
+CONFLICT = json.dumps(
+    {
+        "__type": f"{_VERSION}#TransactionCanceledException",
+        "Message": "Transaction cancelled, please refer cancellation reasons for specific reasons",
+        "CancellationReasons": [{"Code": "TransactionConflict"}, {"Code": "None"}],
+    }
+)
+
+
+class Died(BaseException):
+    """The process is gone: no handler's `except Exception` sees it."""
+
+
+@dataclass
+class Invocation:
+    """One run of a handler. calls: how many AWS calls it has made. bare: no fault strikes it (a twin)."""
+
+    id: str
+    function: str
+    event: str
+    bare: bool = False
+    calls: int = 0
+    # Call before which it stops, and what then lets it go on.
+    holds_at: int = 0
+    held: threading.Event = field(default_factory=threading.Event)
+    go: threading.Event = field(default_factory=threading.Event)
+
+
+def handled(handler: Handler, invocation: Invocation) -> Document:
+    """Run the handler as Lambda would: JSON in, and JSON or the error's class name out."""
+    try:
+        return {"body": json.loads(json.dumps(handler(json.loads(invocation.event), _Context(invocation.id))))}
+    except Died:
+        return failure("Runtime.ExitError")
+    except Exception as error:
+        return failure(type(error).__name__, str(error))
+
+
+def outcome(answer: Document) -> str:
+    """A word for the trace: answered, or the error's name."""
+    return str(answer["body"]["errorType"]) if answer.get("error") else "answered"
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    aws_request_id: str
+
+
+def failure(kind: str, message: str = "") -> Document:
+    """What Lambda answers when the function failed. kind: the error's name."""
+    return {"error": True, "body": {"errorType": kind, "errorMessage": message}}
+
+
+def as_delivered(event: Document) -> Document:
+    """The event as EventBridge hands it to a function."""
+    return {
+        "version": "0",
+        "id": "event-1",
+        "detail-type": event["DetailType"],
+        "source": event["Source"],
+        "account": event["Account"],
+        "time": "2026-11-21T00:00:00Z",
+        "region": event["Region"],
+        "resources": event["Resources"],
+        "detail": json.loads(event["Detail"]),
+    }

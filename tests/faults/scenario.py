@@ -1,0 +1,71 @@
+"""A scenario: a kind of order and the faults that strike it, in one line that replays it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.faults.faults import Fault
+
+type Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKind:
+    """lines: quantity and stock of each line. token: how it is paid."""
+
+    lines: tuple[tuple[int, int], ...]
+    token: str = "tok_visa"
+
+    def document(self, order_id: str) -> Document:
+        """The saga's input."""
+        items = [
+            {"sku": sku, "quantity": quantity, "unit_price": 1500}
+            for sku, (quantity, _) in zip(self.skus(order_id), self.lines, strict=True)
+        ]
+        return {
+            "order_id": order_id,
+            "customer_id": "c-7",
+            "currency": "JPY",
+            "items": items,
+            "payment": {"method": "card", "token": self.token},
+        }
+
+    def stock(self, order_id: str) -> dict[str, int]:
+        """What is on hand of each SKU of the order, which no other order has."""
+        return {sku: stocked for sku, (_, stocked) in zip(self.skus(order_id), self.lines, strict=True)}
+
+    def skus(self, order_id: str) -> list[str]:
+        return [f"{order_id}.{index}" for index in range(len(self.lines))]
+
+
+ORDERS: Mapping[str, OrderKind] = {
+    "ok": OrderKind(((2, 10),)),
+    "declined": OrderKind(((2, 10),), token="tok_declined"),
+    "out of stock": OrderKind(((2, 10), (2, 1))),
+    "several lines": OrderKind(((2, 10), (3, 3), (1, 5))),
+    # Refused by every function: the input is no order (a quantity of 0).
+    "not an order": OrderKind(((0, 10),)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """order: one of ORDERS."""
+
+    order: str
+    faults: tuple[Fault, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.order}: {'; '.join(map(str, self.faults)) or 'no fault'}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Scenario":
+        """The scenario that reads so. Raises ValueError."""
+        order, _, faults = text.partition(":")
+        if order not in ORDERS:
+            raise ValueError(f"{order!r} is none of the orders: {', '.join(ORDERS)}")
+        parts = [part.strip() for part in faults.split(";")]
+        return cls(order, tuple(Fault.parse(part) for part in parts if part not in {"", "no fault"}))
+
+
+type Report = Callable[[str], None]

@@ -1,0 +1,173 @@
+"""Where MiniStack and botocore are taken hold of: every change to a loaded module that the explorer makes.
+
+One seam is in the engine, around a task, an invocation, a publish and a status event; the other in botocore, where a
+request is about to be sent.
+"""
+
+import json
+import os
+import socket
+import time
+import types
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+import boto3
+import botocore.endpoint
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.httpsession import URLLib3Session
+from botocore.retries.quota import RetryQuota
+from botocore.signers import RequestSigner
+from botocore.useragent import UserAgentString
+from ministack.services import dynamodb, eventbridge, lambda_svc, sns, stepfunctions
+
+DYNAMODB_ENDPOINT = "AWS_ENDPOINT_URL_DYNAMODB"
+
+type Document = dict[str, Any]
+type Send = Callable[[], AWSResponse]
+type Answer = tuple[int, Document, bytes]
+
+
+class Seam(Protocol):
+    """Who is asked at each seam."""
+
+    def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any: ...
+
+    def invoke(self, function: str, event: Any) -> Document: ...
+
+    def publish(self, topic: str, message: Any) -> bool: ...
+
+    def status_changed(self, event: Document) -> None: ...
+
+    def started(self, run: Callable[[], None]) -> None: ...
+
+    def call(self, operation: str) -> None: ...
+
+    def request(self, service: str, send: Send) -> AWSResponse: ...
+
+
+def take_hold(seam: Seam) -> None:
+    """Change the loaded modules, once a process: everything goes through the seam from now on, and nothing waits."""
+    _skip_waits()
+    _hold_engine(seam)
+    _hold_clients(seam)
+
+
+def _skip_waits() -> None:
+    sleepless = types.SimpleNamespace(**{**vars(time), "sleep": lambda _: None})
+    _set(stepfunctions, "_SFN_WAIT_SCALE", 0)
+    _set(stepfunctions, "time", sleepless)
+    _set(botocore.endpoint, "time", sleepless)
+    _set(dynamodb, "copy", types.SimpleNamespace(deepcopy=_copied))
+    # A thousand injected faults must not use up the SDK's right to retry the next one.
+    _set(RetryQuota, "acquire", lambda *_: True)
+    # Nobody reads a signature or a user agent in this process, and they are a good part of a request's time.
+    if DYNAMODB_ENDPOINT not in os.environ:
+        _set(RequestSigner, "sign", lambda *_, **__: None)
+        _set(UserAgentString, "to_string", lambda _: "explorer")
+
+
+def _hold_engine(seam: Seam) -> None:
+    execute_task = stepfunctions._execute_task
+
+    def directed_task(state: Document, document: Any, execution: Document, context: Document) -> Any:
+        return seam.task(execution, context, lambda: execute_task(state, document, execution, context))
+
+    def in_this_thread(resource: str, document: Any, _: float) -> Any:
+        return stepfunctions._invoke_resource(resource, document)
+
+    def invoke(function: Document, event: Any) -> Document:
+        return seam.invoke(function["config"]["FunctionName"], event)
+
+    def publish(parameters: Document) -> Answer:
+        published = seam.publish(parameters["TopicArn"].rpartition(":")[2], parameters["Message"])
+        return (200, {}, b"<MessageId>m-1</MessageId>") if published else (500, {}, b"InternalError")
+
+    def put_events(request: Document, **_: Any) -> None:
+        for entry in request["Entries"]:
+            seam.status_changed({**entry, "EventBusName": "default", "Time": time.time()})
+
+    def thread(*, target: Callable[..., None], args: tuple[Any, ...], **_: Any) -> Any:
+        return types.SimpleNamespace(start=lambda: seam.started(lambda: target(*args)))
+
+    _set(stepfunctions, "_execute_task", directed_task)
+    _set(stepfunctions, "_invoke_resource_with_timeout", in_this_thread)
+    _set(stepfunctions, "threading", types.SimpleNamespace(Thread=thread))
+    _set(lambda_svc, "_execute_function", invoke)
+    _set(sns, "_publish", publish)
+    _set(eventbridge, "_put_events", put_events)
+
+
+def _hold_clients(seam: Seam) -> None:
+    """Clients copy the hooks of the session that makes them, so this comes before the first client."""
+    # As botocore's own clients have it; without it each answer waits for a delayed acknowledgement.
+    at_once: Any = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
+    session = URLLib3Session(socket_options=at_once)
+
+    def before_call(event_name: str, **_: Any) -> None:
+        seam.call(event_name.partition(".")[2])
+
+    def before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+        service = event_name.split(".")[1]
+        return seam.request(service, lambda: _answer(session, service, request))
+
+    boto3.setup_default_session()
+    emitter = cast(Any, boto3.DEFAULT_SESSION)._session.get_component("event_emitter")
+    emitter.register("before-call", before_call)
+    emitter.register("before-send", before_send)
+
+
+def _answer(session: URLLib3Session, service: str, request: AWSPreparedRequest) -> AWSResponse:
+    if service == "dynamodb" and DYNAMODB_ENDPOINT in os.environ:
+        return session.send(request)
+    handler = {"dynamodb": dynamodb.handle_request, "sfn": stepfunctions.handle_request}[service]
+    target: Any = request.headers["X-Amz-Target"]
+    return response(*_at_once(handler, target.decode() if isinstance(target, bytes) else target, request.body))
+
+
+def in_process(operation: str, parameters: Document) -> Document:
+    """Ask MiniStack's DynamoDB without a client. Raises RuntimeError if it refuses."""
+    status, _, body = _at_once(dynamodb.handle_request, f"DynamoDB_20120810.{operation}", json.dumps(parameters))
+    if status != 200:
+        raise RuntimeError(body)
+    answer: Document = json.loads(body)
+    return answer
+
+
+def forget() -> None:
+    """Drop what MiniStack keeps of requests, so that thousands of runs do not fill the memory."""
+    dynamodb._stream_records.clear()
+    dynamodb._txn_idempotency.clear()
+
+
+def response(status: int, headers: Document, body: str | bytes) -> AWSResponse:
+    """An answer of AWS, as botocore gets it from the wire."""
+    data = body.encode() if isinstance(body, str) else body
+    raw = types.SimpleNamespace(stream=lambda *_, **__: iter([data]), read=lambda *_: data)
+    named: Any = {"Content-Type": "application/x-amz-json-1.0", **headers}
+    return AWSResponse("http://in-process", status, named, raw)
+
+
+def _at_once(handler: Callable[..., Any], target: str, body: Any) -> Answer:
+    """What MiniStack's handler answers, which never waits for anything."""
+    try:
+        handler("POST", "/", {"x-amz-target": target}, body, {}).send(None)
+    except StopIteration as finished:
+        answer: Answer = finished.value
+        return answer
+    raise RuntimeError(f"{target} did not end at once")
+
+
+def _copied(value: Any) -> Any:
+    """`copy.deepcopy` for what JSON can hold, in a fraction of its time."""
+    if isinstance(value, dict):
+        return {key: _copied(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_copied(inner) for inner in value]
+    return value
+
+
+def _set(owner: Any, name: str, value: Any) -> None:
+    """Raises AttributeError if there is nothing of that name to change, as after an upgrade."""
+    getattr(owner, name)
+    setattr(owner, name, value)

@@ -1,0 +1,128 @@
+"""template.yaml resolved into one process: physical names, environment, definitions, tables."""
+
+import importlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.contract.machine import MACHINES
+from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
+
+REGION = "us-east-1"
+ACCOUNT = "000000000000"
+
+_PSEUDO = {"AWS::Partition": "aws", "AWS::Region": REGION, "AWS::AccountId": ACCOUNT, "AWS::StackName": "stepwise"}
+_ARNS = {
+    "AWS::Serverless::Function": "arn:aws:lambda:{region}:{account}:function:{name}",
+    "AWS::Serverless::StateMachine": "arn:aws:states:{region}:{account}:stateMachine:{name}",
+    "AWS::SNS::Topic": "arn:aws:sns:{region}:{account}:{name}",
+    "AWS::SQS::Queue": "arn:aws:sqs:{region}:{account}:{name}",
+    "AWS::DynamoDB::Table": "arn:aws:dynamodb:{region}:{account}:table/{name}",
+}
+# `!Ref` of these is the ARN; of the others it is the name.
+_REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
+_NOT_FOR_CREATION = {"TimeToLiveSpecification", "SSESpecification", "PointInTimeRecoverySpecification", "Tags"}
+
+type Handler = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An EventBridge rule of the template. function: whom it invokes, and how often again after a failure."""
+
+    function: str
+    pattern: str
+    retries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """prefix: put before each table's name, so that several explorers may share one DynamoDB."""
+
+    prefix: str = ""
+
+    def name(self, logical_id: str) -> str:
+        return self.prefix + logical_id if self._kind(logical_id) == "AWS::DynamoDB::Table" else logical_id
+
+    def arn(self, logical_id: str) -> str:
+        return _ARNS[self._kind(logical_id)].format(region=REGION, account=ACCOUNT, name=self.name(logical_id))
+
+    def resolve(self, value: Any) -> Any:
+        """A value of the template with its intrinsic functions carried out."""
+        match value:
+            case {"Ref": str(name)}:
+                return self._ref(name)
+            case {"Fn::GetAtt": [str(name), "Arn"]}:
+                return self.arn(name)
+            case {"Fn::GetAtt": [str(name), _]}:
+                return self.name(name)
+            case {"Fn::Sub": str(text)}:
+                return re.sub(r"\$\{([^}]+)\}", lambda match: str(self._named(match[1])), text)
+            case dict():
+                return {key: self.resolve(inner) for key, inner in value.items()}
+            case list():
+                return [self.resolve(inner) for inner in value]
+        return value
+
+    def environment(self) -> dict[str, str]:
+        """The variables of all functions in one. Raises ValueError if two functions need one to differ."""
+        variables: dict[str, str] = {}
+        own = [function.properties.get("Environment", {}).get("Variables", {}) for function in FUNCTIONS.values()]
+        for environment in [TEMPLATE["Globals"]["Function"]["Environment"]["Variables"], *own]:
+            for name, value in self.resolve(environment).items():
+                if variables.setdefault(name, str(value)) != str(value):
+                    raise ValueError(f"functions differ in {name}")
+        return variables
+
+    def definition(self, machine: str) -> dict[str, Any]:
+        """A state machine's definition with its placeholders filled in."""
+        text = MACHINES[machine].path.read_text()
+        for placeholder, value in MACHINES[machine].substitutions.items():
+            text = text.replace(f"${{{placeholder}}}", str(self.resolve(value)))
+        definition: dict[str, Any] = json.loads(text)
+        return definition
+
+    def tables(self) -> Iterator[dict[str, Any]]:
+        """The parameters of CreateTable for each table."""
+        for logical_id, properties in of_type("AWS::DynamoDB::Table").items():
+            wanted = {key: value for key, value in properties.items() if key not in _NOT_FOR_CREATION}
+            if "StreamSpecification" in wanted:
+                wanted["StreamSpecification"] = {"StreamEnabled": True, **wanted["StreamSpecification"]}
+            yield {"TableName": self.name(logical_id), **self.resolve(wanted)}
+
+    def rules(self) -> Iterator[Rule]:
+        """The rules that invoke a function for events of the saga."""
+        for name, function in FUNCTIONS.items():
+            retries = function.properties.get("EventInvokeConfig", {}).get("MaximumRetryAttempts", 2)
+            for event in function.properties.get("Events", {}).values():
+                if event["Type"] in {"EventBridgeRule", "CloudWatchEvent"}:
+                    pattern = json.dumps(self.resolve(event["Properties"]["Pattern"]))
+                    yield Rule(name, pattern, retries)
+
+    def handlers(self, functions: Iterable[str]) -> dict[str, Handler]:
+        """The handlers of these functions, by logical id, imported as Lambda imports them."""
+        return {name: _handler(FUNCTIONS[name].properties["Handler"]) for name in functions}
+
+    def _kind(self, logical_id: str) -> str:
+        return str(RESOURCES[logical_id]["Type"])
+
+    def _ref(self, name: str) -> Any:
+        if name in _PSEUDO:
+            return _PSEUDO[name]
+        if name in TEMPLATE["Parameters"]:
+            return TEMPLATE["Parameters"][name]["Default"]
+        return self.arn(name) if self._kind(name) in _REF_IS_ARN else self.name(name)
+
+    def _named(self, reference: str) -> Any:
+        name, _, attribute = reference.partition(".")
+        if not attribute:
+            return self._ref(name)
+        return self.resolve({"Fn::GetAtt": [name, attribute]})
+
+
+def _handler(path: str) -> Handler:
+    module, _, name = path.rpartition(".")
+    handler: Handler = getattr(importlib.import_module(module), name)
+    return handler

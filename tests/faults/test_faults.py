@@ -1,0 +1,51 @@
+"""Each fault does what it says: what a run notes of it, in order."""
+
+import pytest
+
+from tests.faults.faults import Fault, UnknownFault
+from tests.faults.scenario import Scenario
+from tests.faults.workers import Workers, traced
+
+SEEN = [
+    ("ok: dies after ProcessPayment#1.call1", ["ProcessPayment#1: Runtime.ExitError", "ProcessPayment#2: answered"]),
+    ("ok: answer lost at ProcessOrder#1.call1", ["ProcessOrder#1: StoreUnavailable", "ProcessOrder#2: answered"]),
+    ("ok: answer lost once at ProcessOrder#1.call1", ["ProcessOrder#1: answered", "ProcessPayment#1: answered"]),
+    ("ok: conflict at ReserveInventory#1.call1", ["ReserveInventory#1: Contention", "ReserveInventory#2: answered"]),
+    ("ok: error after ProcessPayment#1", ["ProcessPayment#1: RuntimeError", "ProcessRefund#1: answered"]),
+    ("ok: denied ProcessPayment#1", ["ProcessPayment#1: ClientError", "ProcessRefund#1: answered"]),
+    (
+        "ok: abandoned ProcessPayment#1 after the saga",
+        ["ProcessRefund#1: answered", "order-saga FAILED RuntimeError", "ProcessPayment#1 lands now"],
+    ),
+    (
+        "declined: late ProcessRefund#1.call2 before UpdateOrderStatus",
+        ["ProcessRefund#1: Sandbox.Timedout", "ProcessRefund#2: answered", "ProcessRefund#1 lands now"],
+    ),
+    ("ok: twin at ProcessOrder#1.call1", ["ProcessOrder#1': answered", "ProcessOrder#1: answered"]),
+    (
+        "ok: publish fails at sns:NotifySuccess#1",
+        ["sns:NotifySuccess#1: refused", "sns:NotifySuccess#2: published to OrderEventsTopic"],
+    ),
+    ("ok: aborted after ProcessPayment", ["order-saga ABORTED", "recovery.ProcessRefund#1: answered"]),
+    ("ok: event lost", ["order-saga SUCCEEDED", "SweepOrders#1: answered"]),
+    (
+        "ok: event thrice",
+        ["SettleOrder#1: answered", "SettleOrder#2: answered", "SettleOrder#3: answered"],
+    ),
+    (
+        "out of stock: denied for good: ProcessRefund",
+        ["recovery.sns:NotifyRecoveryFail#1: published to AlertsTopic", "recovery.ProcessRefund#22: answered"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "seen"), SEEN, ids=[text for text, _ in SEEN])
+def test_a_fault_does_what_it_says(workers: Workers, text: str, seen: list[str]) -> None:
+    trace = workers.pool.submit(traced, Scenario.parse(text)).result()
+    assert [line for line in trace if line in seen] == seen, "\n".join(trace)
+
+
+@pytest.mark.parametrize("text", ["bad luck at ProcessOrder#1", "late ProcessOrder#1", "dies before", "event lost x"])
+def test_what_is_no_fault_is_refused(text: str) -> None:
+    with pytest.raises(UnknownFault):
+        Fault.parse(text)

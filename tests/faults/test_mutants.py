@@ -1,0 +1,20 @@
+"""The explorer can fail: it finds the fault in each deliberately broken variant."""
+
+from concurrent.futures import Future
+
+import pytest
+
+from tests.faults.mutants import MUTANTS, Finding, hunt
+from tests.faults.workers import Workers
+
+
+@pytest.fixture(scope="module")
+def findings(workers: Workers) -> dict[str, Future[Finding]]:
+    return {name: workers.pool.submit(hunt, name) for name in MUTANTS}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_explorer_finds(findings: dict[str, Future[Finding]], name: str) -> None:
+    finding = findings[name].result()
+    assert finding.result is not None, f"{finding.tried} runs broke no law"
+    assert finding.result.violations[0].law in MUTANTS[name].laws, str(finding.result.violations)
