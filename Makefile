@@ -37,8 +37,8 @@ test: setup ## Everything that the README promises, on a local stack of its own
 	@$(MAKE) --no-print-directory lint types
 	@python -m pytest -q --numprocesses 2 --dist loadfile tests
 
-faults: setup ## The fault explorer, whole; DYNAMODB=local puts AWS's own engine under it
-	@python -m tests.faults
+faults: setup ## Try every fault on the state machines; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(if $(SCENARIO),'$(SCENARIO)')
 
 bench: setup ## Sagas per second through a warm local stack
 	@python -m benchmarks.sagas

@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
 
+_GOOD = frozenset({"RUNNING", "SUCCEEDED"})
+
+
+class RecoveryEnded(Exception):
+    """An earlier recovery of the order gave up, timed out or was stopped. A person must start it again."""
+
+
 @dataclass(frozen=True, slots=True)
 class SagaEnd:
     """How a saga's execution ended. name: the execution's name; document: its input, as parsed JSON."""
@@ -29,12 +36,14 @@ class Sagas:
 
     def end(self, order_id: str) -> SagaEnd:
         """Read how the order's saga ended, or that it is RUNNING. Raises ClientError if there is none."""
-        arn = f"{self.saga.replace(':stateMachine:', ':execution:')}:{order_id}"
-        execution = self.client.describe_execution(executionArn=arn)
+        execution = self.client.describe_execution(executionArn=_execution(self.saga, order_id))
         return SagaEnd(order_id, execution["status"], json.loads(execution["input"]))
 
     def recover(self, order_id: str, document: Any) -> None:
-        """Start the order's recovery. Its name derives from the saga's, so that starting it twice is harmless."""
+        """Start the order's recovery. Its name derives from the saga's, so that starting it twice is harmless.
+
+        Raises RecoveryEnded if it was started before and did not succeed.
+        """
         try:
             self.client.start_execution(
                 stateMachineArn=self.recovery, name=order_id, input=json.dumps(document, sort_keys=True)
@@ -42,3 +51,13 @@ class Sagas:
         except ClientError as error:
             if error.response["Error"]["Code"] != "ExecutionAlreadyExists":
                 raise
+            self._require_no_failure(order_id)
+
+    def _require_no_failure(self, order_id: str) -> None:
+        status = self.client.describe_execution(executionArn=_execution(self.recovery, order_id))["status"]
+        if status not in _GOOD:
+            raise RecoveryEnded(f"the recovery of order {order_id} is {status}; start it again by command")
+
+
+def _execution(machine: str, name: str) -> str:
+    return f"{machine.replace(':stateMachine:', ':execution:')}:{name}"

@@ -34,25 +34,28 @@ class Settlement:
     orders: OrdersTable
     sagas: Sagas
 
-    def settle(self, end: SagaEnd, at: datetime) -> None:
+    def settle(self, end: SagaEnd, at: datetime) -> bool:
         """Confirm the order of a saga that succeeded; otherwise see to it that everything is undone. Idempotent.
 
-        Raises StateConflict if the order of a saga that succeeded was compensated meanwhile, or a TransientError.
+        Returns whether the execution is one of an order: its name must be the order_id of its input.
+        Raises StateConflict if the order of a saga that succeeded was compensated meanwhile, RecoveryEnded if an
+        earlier recovery gave up or was cut off, or a TransientError.
         """
         if end.status not in _ENDED:
-            return
+            return True
         if not _belongs_to_its_order(end):
             _logger.warning("not settled: the input is no order of this name", extra={"order_id": end.name})
-            return
+            return False
         if end.status == "SUCCEEDED":
             self._confirm(end.name, at)
         elif self._may_need_undoing(end):
             self.sagas.recover(end.name, end.document)
             _logger.warning("recovery started", extra={"order_id": end.name, "status": end.status})
+        return True
 
     def _confirm(self, order_id: str, at: datetime) -> None:
         try:
-            self.steps.write_if_committed(order_id, STEPS, [self.orders.confirm(order_id, at)])
+            self.steps.seal(order_id, STEPS, [self.orders.confirm(order_id, at)], at)
         except StateConflict as conflict:
             if not _confirmed_before(conflict):
                 raise
@@ -83,11 +86,10 @@ class Sweep:
 
     def _settled(self, order_id: str, at: datetime) -> bool:
         try:
-            self.settlement.settle(self.sagas.end(order_id), at)
+            return self.settlement.settle(self.sagas.end(order_id), at)
         except Exception:
             _logger.exception("order not settled", extra={"order_id": order_id})
             return False
-        return True
 
 
 def _belongs_to_its_order(end: SagaEnd) -> bool:

@@ -284,3 +284,44 @@ def test_a_good_order_is_not_recovered_by_command(run: Run, stack: Stack, order:
     run(order)
     with pytest.raises(NothingToRecover, match="has succeeded"):
         recover(stack, order["order_id"])
+
+
+@pytest.mark.parametrize("compensation", ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"])
+def test_a_stray_compensation_does_not_undo_a_confirmed_order(
+    run: Run, stack: Stack, invoke: Invoke, order: Document, compensation: str
+) -> None:
+    before = run(order).view
+    assert invoke(compensation, order).error == "StateConflict"
+    after = orders.view(stack, order["order_id"])
+    assert (after.order, after.payment, after.reservation) == (before.order, before.payment, before.reservation)
+    assert _laws(stack, order) == []
+
+
+def test_a_failing_execution_under_another_name_does_not_undo_a_confirmed_order(
+    run: Run, stack: Stack, resources: Resources, order: Document, alerts: Messages
+) -> None:
+    run(order)
+    stray = f"{order['order_id']}-stray"
+    with denied(stack, resources, "ReserveInventory"):
+        saga = run(order, order_id=stray)
+    assert saga.execution.status == "FAILED"
+    assert saga.visit("ReleaseInventory").errors == ["StateConflict"]
+    assert [alert["state"] for alert in alerts(stray)] == ["sns:NotifyReleaseInventoryFail"]
+    assert _laws(stack, order) == []
+
+
+def test_a_recovery_that_was_cut_off_is_named_by_the_sweep(
+    run: Run, stack: Stack, resources: Resources, invoke: Invoke, order: Document
+) -> None:
+    name = order["order_id"]
+    with denied(stack, resources, "UpdateOrderStatus"):
+        run(_too_many(order))
+        eventually(lambda: recovery(stack, name) is not None)
+        stack.stepfunctions.stop_execution(executionArn=orders.execution_arn(stack, name, output="OrderRecoveryArn"))
+        _backdate(stack, order)
+        swept = invoke("SweepOrders", {})
+    assert swept.error == "SweepIncomplete"
+    assert name in swept.message
+    assert name in [found.order_id for found in needing_attention(stack)]
+    assert orders.ended(stack, recover(stack, name), seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"
+    assert _laws(stack, order) == []

@@ -122,6 +122,15 @@ class Saga:
             absence=[{"ConditionCheck": self._booking() | {"ConditionExpression": "attribute_not_exists(pk)"}}],
         )
 
+    def seal(self, *, at: datetime = LATER) -> None:
+        """Bar C for ever, and count it."""
+        self._store.seal(self.id, ["BookSeats"], [self._count("sealed")], at)
+
+    @property
+    def status(self) -> str | None:
+        """What the step store says became of the step."""
+        return self._store.statuses(self.id, ["BookSeats"])["BookSeats"]
+
     def found(self) -> Found:
         """Read everything, in one transaction of plain boto3."""
         keys = [(self.database.records, self.record_key)]
@@ -182,7 +191,7 @@ class Saga:
         }
         return {"Update": update}
 
-    def _count(self, what: Literal["landed", "undone"]) -> Action:
+    def _count(self, what: Literal["landed", "undone", "sealed"]) -> Action:
         update = {
             "TableName": self.database.bookings,
             "Key": {"pk": {"S": self.tally_key}},
@@ -473,6 +482,44 @@ def test_a_duplicate_c_warns_exactly_once_and_names_the_first_owner(
 
 
 # --- a record that has expired but is not deleted yet ---
+
+
+def test_a_sealed_step_is_not_undone_any_more(saga: Saga) -> None:
+    saga.commit()
+    saga.seal()
+    before = saga.found()
+    with pytest.raises(StateConflict, match="has succeeded"):
+        saga.compensate()
+    assert saga.found() == before
+    assert before.tally is not None
+    assert before.tally["sealed"] == 1
+
+
+def test_a_sealed_step_still_answers_a_duplicate_t(saga: Saga) -> None:
+    first = saga.commit()
+    saga.seal()
+    assert saga.commit() == first
+    assert saga.status == "COMMITTED"
+
+
+@pytest.mark.parametrize("undone", [True, False], ids=["undone", "never happened"])
+def test_a_step_that_does_not_stand_is_not_sealed_and_nothing_is_written(saga: Saga, undone: bool) -> None:
+    if undone:
+        saga.commit()
+        saga.compensate()
+    before = saga.found()
+    with pytest.raises(StateConflict) as refused:
+        saga.seal()
+    assert [refusal.index for refusal in refused.value.refusals] == [0]
+    assert saga.found() == before
+
+
+def test_the_status_of_a_step_is_that_of_its_record(saga: Saga) -> None:
+    assert saga.status is None
+    saga.commit()
+    assert saga.status == "COMMITTED"
+    saga.compensate()
+    assert saga.status == "COMPENSATED"
 
 
 @pytest.fixture

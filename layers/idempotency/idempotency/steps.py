@@ -9,6 +9,7 @@
 | C    | COMMITTED                | record COMPENSATED and undo writes, atomically; answers that it undid T       |
 | C    | none                     | tombstone COMPENSATED, which bars a late T; answers that nothing was undone   |
 | C    | COMPENSATED              | nothing is written; the stored result is returned                             |
+| C    | COMMITTED and sealed     | StateConflict: the saga has succeeded, its steps can no longer be undone      |
 
 Idempotence, empty rollback and anti-suspension are the three names that Seata's TCC fence gives to these guarantees;
 that the record commits with the business write, in one `TransactWriteItems`, is what leaves nothing in between to
@@ -104,8 +105,8 @@ class StepStore:
             undo". They are evaluated only when no record is found.
 
         Returns {"undone": whether there was something to undo}; every duplicate of C is answered the same.
-        Raises PayloadMismatch (T was called with another payload), StateConflict (the rows are not as T left them),
-        Contention, StoreUnavailable. After a BusinessError nothing was written.
+        Raises PayloadMismatch (T was called with another payload), StateConflict (the rows are not as T left them, or
+        the step is sealed), Contention, StoreUnavailable. After a BusinessError nothing was written.
         """
         undone, barred = {"undone": True}, {"undone": False}
         for _ in range(_COMPENSATION_ROUNDS):
@@ -133,33 +134,38 @@ class StepStore:
         found = {keys[record["pk"]["S"]]: record["status"]["S"] for record in read(self._client, self._table, [*keys])}
         return {name: found.get(name) for name in names}
 
-    def write_if_committed(self, saga_id: str, names: Sequence[str], writes: Sequence[Action]) -> None:
-        """Write all, on the condition that every one of these steps stands. One DynamoDB call.
+    def seal(self, saga_id: str, names: Sequence[str], writes: Sequence[Action], at: datetime) -> None:
+        """Bar the undoing of these steps and write all, on the condition that every one of the steps stands.
+
+        A compensation of a sealed step is refused: a stray call must not undo a saga that has succeeded. Sealing twice
+        is sealing once. One DynamoDB call.
 
         Raises StateConflict (its refusals count through the steps, then the writes), Contention, StoreUnavailable.
         After a StateConflict nothing was written.
         """
-        actions = [*(self._committed(saga_id, name) for name in names), *writes]
+        actions = [*(self._sealed(saga_id, name, at) for name in names), *writes]
         cancelled = transact(self._client, actions)
         if cancelled is not None:
             refusals = tuple(cancelled.refusals[index] for index in sorted(cancelled.refusals))
             rows = ", ".join(_row(actions[refusal.index]) for refusal in refusals)
             raise StateConflict(f"{saga_id}: not in the expected state: {rows}", refusals)
 
-    def _committed(self, saga_id: str, name: str) -> Action:
+    def _sealed(self, saga_id: str, name: str, at: datetime) -> Action:
         return {
-            "ConditionCheck": {
+            "Update": {
                 "TableName": self._table,
                 "Key": {"pk": {"S": _key(saga_id, name)}},
+                "UpdateExpression": "SET sealed_at = :at",
                 "ConditionExpression": "#status = :committed",
                 "ExpressionAttributeNames": {"#status": "status"},
-                "ExpressionAttributeValues": {":committed": {"S": COMMITTED}},
+                "ExpressionAttributeValues": {":committed": {"S": COMMITTED}, ":at": {"S": at.isoformat()}},
             }
         }
 
     def _compensated_before(self, step: Step, record: Mapping[str, Any]) -> Mapping[str, Any]:
         if record["status"]["S"] == COMMITTED:
             _require_same_payload(step, record)
+            raise StateConflict(f"{step.key} belongs to a saga that has succeeded; it can no longer be undone")
         _logger.warning(
             "duplicate compensation: the stored result is returned",
             extra={"step": step.key, "owner": step.owner, "first_owner": record["owner"]["S"]},
@@ -186,7 +192,9 @@ class StepStore:
         }
 
     def _record_compensated(self, step: Step, result: Mapping[str, Any]) -> Action:
-        committed_by_the_same_request = "#status = :committed AND payload_hash = :payload_hash"
+        committed_by_the_same_request_and_not_sealed = (
+            "#status = :committed AND payload_hash = :payload_hash AND attribute_not_exists(sealed_at)"
+        )
         return {
             "Update": {
                 "TableName": self._table,
@@ -195,7 +203,7 @@ class StepStore:
                     "SET #status = :compensated, #result = :result, #owner = :owner, "
                     "updated_at = :at, expires_at = :expires_at"
                 ),
-                "ConditionExpression": committed_by_the_same_request,
+                "ConditionExpression": committed_by_the_same_request_and_not_sealed,
                 "ExpressionAttributeNames": {"#status": "status", "#result": "result", "#owner": "owner"},
                 "ExpressionAttributeValues": {
                     ":committed": {"S": COMMITTED},
