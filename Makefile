@@ -50,6 +50,7 @@ requirements: setup ## Pin the environments anew
 			--no-emit-find-links requirements/$$name.in --output-file requirements/$$name.txt; \
 	done
 
-clean: setup down ## Remove everything that the targets made
+clean: ## Remove everything that the targets made
+	@[ ! -x .venv/bin/python ] || ./stepwise stop --everywhere
 	rm -rf .stepwise .venv .venv-sam .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

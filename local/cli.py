@@ -21,6 +21,8 @@ app = typer.Typer(
     add_completion=False,
 )
 
+# What order-recovery may take at most.
+_RECOVERY_SECONDS = 28_800
 _SEED = Path(__file__).with_name("seed_stock.json")
 
 Port = Annotated[int, typer.Option(envvar="STEPWISE_PORT", help="Port of the local stack.")]
@@ -49,9 +51,16 @@ def start(port: Port = 4566) -> None:
 
 
 @app.command()
-def stop(port: Port = 4566) -> None:
+def stop(
+    port: Port = 4566,
+    everywhere: Annotated[bool, typer.Option("--everywhere", help="Whatever port it is at.")] = False,
+) -> None:
     """Stop the local stack. What it holds is gone."""
     out = views.console()
+    if everywhere:
+        for one in emulator.running_anywhere():
+            emulator.stop(one)
+        return
     running = emulator.running(port)
     if running is None:
         out.print(f"Nothing runs at port {port}.")
@@ -107,12 +116,18 @@ def show(order_id: OrderId, port: Port = 4566, aws: OnAws = False, name: StackNa
 
 
 @app.command()
-def recover(order_id: OrderId, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def recover(
+    order_id: OrderId,
+    file: Annotated[Path | None, typer.Option(help="The order as placed, if its saga had another name.")] = None,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
     """Undo what a failed saga has left, and follow it to its end. Ends with 1 if something is still left."""
     stack, out = _stack(port, aws, name), views.console()
-    execution_name = recovery.recover(stack, order_id)
+    execution_name = recovery.recover(stack, order_id, _document(file) if file else None)
     with out.status(f"recovering {order_id}"):
-        last = ended(stack, execution_name, output="OrderRecoveryArn")
+        last = ended(stack, execution_name, seconds=_RECOVERY_SECONDS, output="OrderRecoveryArn")
     out.print(views.states(last))
     out.print(views.order(view(stack, order_id)))
     raise typer.Exit(0 if last.status == "SUCCEEDED" else 1)

@@ -91,6 +91,13 @@ def running(port: int) -> Emulator | None:
         return _running(port)
 
 
+def running_anywhere() -> list[Emulator]:
+    """Every emulator that a command of this checkout started and that lives."""
+    with _registry():
+        found = [_running(int(home.name)) for home in (STATE / "run").glob("[0-9]*")]
+    return [emulator for emulator in found if emulator]
+
+
 def _running(port: int) -> Emulator | None:
     emulator = _recorded(port)
     if emulator and _process(emulator):

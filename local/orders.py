@@ -16,7 +16,8 @@ from saga.order import Order, parse_order
 
 from .stack import Row, Stack
 
-_POLL_SECONDS = 0.1
+# An account has a quota of calls: what is not done soon is asked for less often.
+_FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.1, 2.0, 1.1
 _FAILURES = ("TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "TaskStartFailed")
 
 
@@ -99,22 +100,21 @@ def follow(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = 
 
     Raises TimeoutError if it has not ended in time; it goes on.
     """
-    deadline = time.monotonic() + seconds
-    while True:
+    for _ in _patiently(seconds):
         seen = execution(stack, order_id, output=output)
         yield seen
         if seen.status != "RUNNING":
             return
-        _wait(order_id, deadline)
+    raise _still_running(order_id)
 
 
 def ended(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "OrderSagaArn") -> Execution:
     """Wait until the execution of this name has ended. Raises TimeoutError if it has not in time; it goes on."""
-    deadline = time.monotonic() + seconds
     arn = execution_arn(stack, order_id, output=output)
-    while stack.stepfunctions.describe_execution(executionArn=arn)["status"] == "RUNNING":
-        _wait(order_id, deadline)
-    return execution(stack, order_id, output=output)
+    for _ in _patiently(seconds):
+        if stack.stepfunctions.describe_execution(executionArn=arn)["status"] != "RUNNING":
+            return execution(stack, order_id, output=output)
+    raise _still_running(order_id)
 
 
 def settled(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
@@ -122,12 +122,12 @@ def settled(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
 
     The saga's end and the order's last status are two things: an event comes in between.
     """
-    deadline = time.monotonic() + seconds
-    while True:
+    seen = view(stack, order_id)
+    for _ in _patiently(seconds):
+        if seen.order is None or seen.order["status"] != NEW:
+            break
         seen = view(stack, order_id)
-        if seen.order is None or seen.order["status"] != NEW or time.monotonic() > deadline:
-            return seen
-        time.sleep(_POLL_SECONDS)
+    return seen
 
 
 def execution_arn(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> str:
@@ -168,10 +168,19 @@ def view(stack: Stack, order_id: str) -> OrderView:
     return seen
 
 
-def _wait(order_id: str, deadline: float) -> None:
-    if time.monotonic() > deadline:
-        raise TimeoutError(f"order {order_id} is still running; look again with 'show {order_id}'")
-    time.sleep(_POLL_SECONDS)
+def _patiently(seconds: float) -> Iterator[None]:
+    """Come round again and again, ever less often, until the time is over."""
+    deadline, pause = time.monotonic() + seconds, _FIRST_PAUSE
+    while True:
+        yield
+        if time.monotonic() > deadline:
+            return
+        time.sleep(pause)
+        pause = min(pause * _GROWTH, _LONGEST_PAUSE)
+
+
+def _still_running(name: str) -> TimeoutError:
+    return TimeoutError(f"{name} is still running; look again with './stepwise show'")
 
 
 def _states(stack: Stack, execution_arn: str) -> list[StateVisit]:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from botocore.exceptions import ClientError
 
@@ -32,24 +32,27 @@ class Attention:
     standing: tuple[str, ...]
 
 
-def recover(stack: Stack, order_id: str) -> str:
+def recover(stack: Stack, order_id: str, document: Any = None) -> str:
     """Start the order's recovery, or find the one that is running. Returns the name of its execution.
 
-    Raises OrderNotFound, or NothingToRecover if the saga is running or has succeeded.
+    document: the order as it was placed, if its saga ran under another name than the order_id.
+    Raises OrderNotFound, or NothingToRecover if the saga is running or the order is confirmed.
     """
     seen = view(stack, order_id)
-    if seen.execution is None:
-        raise OrderNotFound(f"order {order_id} has no saga of that name, so its input is not known")
-    if seen.execution.status == "RUNNING":
+    if seen.execution is None and document is None:
+        raise OrderNotFound(f"order {order_id} has no saga of that name; give the order as it was placed, with --file")
+    if seen.execution and seen.execution.status == "RUNNING":
         raise NothingToRecover(f"the saga of order {order_id} is still running; stop it first if it must not go on")
-    if seen.execution.status == "SUCCEEDED" or (seen.order and seen.order["status"] == CONFIRMED):
+    if seen.order and seen.order["status"] == CONFIRMED:
         raise NothingToRecover(f"order {order_id} has succeeded")
-    document = json.dumps(json.loads(execution(stack, order_id).input), sort_keys=True)
+    if seen.execution:
+        document = json.loads(seen.execution.input)
+    text = json.dumps(document, sort_keys=True)
     for name in _names(order_id):
         last = recovery(stack, name)
         if last is None:
             stack.stepfunctions.start_execution(
-                stateMachineArn=stack.outputs["OrderRecoveryArn"], name=name, input=document
+                stateMachineArn=stack.outputs["OrderRecoveryArn"], name=name, input=text
             )
         if last is None or last.status == "RUNNING":
             return name
@@ -108,9 +111,17 @@ def _given_up(stack: Stack) -> Iterator[str]:
 
 def _attention(seen: OrderView, last: Execution | None) -> Attention | None:
     saga = seen.execution.status if seen.execution else "none"
-    standing = tuple(step for step in STEPS if (seen.steps[step] or {}).get("status") == COMMITTED)
+    standing = tuple(step for step in STEPS if _stands(seen, step))
     settling = saga == "RUNNING" or (last is not None and last.status == "RUNNING")
     unsettled = seen.order is not None and seen.order["status"] == NEW
-    if settling or not (unsettled or (standing and saga != "SUCCEEDED")):
+    confirmed = seen.order is not None and seen.order["status"] == CONFIRMED
+    if settling or not (unsettled or (standing and not confirmed)):
         return None
     return Attention(seen.order_id, saga, last.status if last else "none", standing)
+
+
+def _stands(seen: OrderView, step: str) -> bool:
+    """By the step's record, or, should that have expired, by its row."""
+    rows = {"ProcessPayment": (seen.payment, "Captured"), "ReserveInventory": (seen.reservation, "Reserved")}
+    row, status = rows.get(step, (None, ""))
+    return (seen.steps[step] or {}).get("status") == COMMITTED or (row is not None and row["status"] == status)

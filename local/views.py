@@ -60,7 +60,7 @@ def reason(execution: Execution | None) -> str:
     if execution is None or not execution.cause:
         return ""
     try:
-        return str(json.loads(execution.cause)["errorMessage"])
+        return str(json.loads(json.loads(execution.cause)["Cause"])["errorMessage"])
     except (ValueError, KeyError, TypeError):
         return execution.cause
 

@@ -8,9 +8,9 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from idempotency import COMMITTED, COMPENSATED, StateConflict, StepStore
-from saga.order import InvalidOrder, parse_order
 
 from .sagas import SagaEnd, Sagas
 from .table import CONFIRMED, OrdersTable, UnsettledIndex
@@ -37,27 +37,33 @@ class Settlement:
     def settle(self, end: SagaEnd, at: datetime) -> bool:
         """Confirm the order of a saga that succeeded; otherwise see to it that everything is undone. Idempotent.
 
-        Returns whether the execution is one of an order: its name must be the order_id of its input.
-        Raises StateConflict if the order of a saga that succeeded was compensated meanwhile, RecoveryEnded if an
-        earlier recovery gave up or was cut off, or a TransientError.
+        Returns False for an execution that says nothing of an order: it failed under a name that is not its order_id,
+        so the steps may belong to another execution. One that succeeded has all three steps, whatever its name.
+        Raises StateConflict if the order's row is not as its steps say, RecoveryEnded if an earlier recovery gave up
+        or was cut off, or a TransientError.
         """
         if end.status not in _ENDED:
             return True
-        if not _belongs_to_its_order(end):
+        order_id = _order_id(end)
+        if order_id is None or (end.status != "SUCCEEDED" and order_id != end.name):
             _logger.warning("not settled: the input is no order of this name", extra={"order_id": end.name})
             return False
         if end.status == "SUCCEEDED":
-            self._confirm(end.name, at)
+            self._confirm(order_id, end.document, at)
         elif self._may_need_undoing(end):
             self.sagas.recover(end.name, end.document)
             _logger.warning("recovery started", extra={"order_id": end.name, "status": end.status})
         return True
 
-    def _confirm(self, order_id: str, at: datetime) -> None:
+    def _confirm(self, order_id: str, document: Any, at: datetime) -> None:
         try:
             self.steps.seal(order_id, STEPS, [self.orders.confirm(order_id, at)], at)
         except StateConflict as conflict:
-            if not _confirmed_before(conflict):
+            if any(refusal.index < len(STEPS) for refusal in conflict.refusals):
+                # A stray compensation came first. What it has left must not stand alone.
+                self.sagas.recover(order_id, document)
+                _logger.warning("recovery started: a step does not stand", extra={"order_id": order_id})
+            elif not _confirmed_before(conflict):
                 raise
 
     def _may_need_undoing(self, end: SagaEnd) -> bool:
@@ -72,7 +78,6 @@ class Sweep:
     """Makes good for events that were lost: settles what is still New after the saga's longest possible life."""
 
     settlement: Settlement
-    sagas: Sagas
     unsettled: UnsettledIndex
     longest_life: timedelta
 
@@ -86,18 +91,16 @@ class Sweep:
 
     def _settled(self, order_id: str, at: datetime) -> bool:
         try:
-            return self.settlement.settle(self.sagas.end(order_id), at)
+            return self.settlement.settle(self.settlement.sagas.end(order_id), at)
         except Exception:
             _logger.exception("order not settled", extra={"order_id": order_id})
             return False
 
 
-def _belongs_to_its_order(end: SagaEnd) -> bool:
-    """An execution under another name runs steps that belong to another saga's order, and settles nothing."""
-    try:
-        return parse_order(end.document).order_id == end.name
-    except InvalidOrder:
-        return False
+def _order_id(end: SagaEnd) -> str | None:
+    """The order_id of the input. Read leniently: what an earlier deployment accepted must be settled all the same."""
+    order_id = end.document.get("order_id") if isinstance(end.document, dict) else None
+    return order_id if isinstance(order_id, str) and order_id else None
 
 
 def _confirmed_before(conflict: StateConflict) -> bool:

@@ -37,7 +37,7 @@ def sweep() -> Sweep:
     environment = read(Environment)
     unsettled = UnsettledIndex(dynamodb(), environment.orders_table)
     longest_life = timedelta(seconds=environment.settle_after_seconds)
-    return Sweep(settlement(), settlement().sagas, unsettled, longest_life)
+    return Sweep(settlement(), unsettled, longest_life)
 
 
 def settle_order(event: dict[str, Any], _context: LambdaContext) -> None:

@@ -15,7 +15,7 @@ type Token = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,255}\Z")]
 
 _PATH = re.compile(r"^(?P<problem>.*) - at `\$\.?(?P<path>[^`]*)`$", re.DOTALL)
 # An unknown field is named in the message, however long its name is.
-_LONGEST_PROBLEM = 300
+_LONGEST_PROBLEM = 100
 _QUOTED_VALUE = re.compile(r"^Invalid enum value .*$", re.DOTALL)
 
 

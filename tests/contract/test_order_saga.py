@@ -88,7 +88,7 @@ def test_nothing_after_a_step_hides_its_error(name: str) -> None:
 def test_a_failed_order_ends_with_the_error_of_its_step() -> None:
     failed = SAGA.states["OrderFailed"]
 
-    assert (failed["ErrorPath"], failed["CausePath"]) == ("$.error.Error", "$.error.Cause")
+    assert (failed["ErrorPath"], failed["CausePath"]) == ("$.error.Error", "States.JsonToString($.error)")
 
 
 @every_notice

@@ -192,3 +192,17 @@ def test_what_lambda_itself_gets_wrong_is_retried(name: str, state: State) -> No
 @every_saga_task
 def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: State) -> None:
     assert {error for error in leaves(TransientError) if not retries(state, error)} == set()
+
+
+def test_only_what_needs_no_person_is_marked_as_routine() -> None:
+    """The e-mail subscription leaves out what has the attribute, and alarms never have it."""
+    routine = {
+        name
+        for machine in MACHINES.values()
+        for name, state in machine.tasks()
+        if "routine" in state["Parameters"].get("MessageAttributes", {})
+    }
+    policy = of_type("AWS::SNS::Subscription")["AlertEmailSubscription"]["FilterPolicy"]
+
+    assert routine == {"sns:NotifyUpdateOrderFail", "sns:NotifyRecovered"}
+    assert policy == {"routine": [{"exists": False}]}

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from local import emulator
-from tests.integration.conftest import Document
+from local.stack import Stack
+from tests.integration.conftest import Document, Saga
+from tests.integration.faults import Resources, denied, status_events_lost
 
 type CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -99,3 +101,27 @@ def test_a_wrong_call_says_what_is_right(stepwise: CommandLine, arguments: list[
     wrong = stepwise(*arguments)
     assert wrong.returncode == 2
     assert "Invalid value" in wrong.stderr
+
+
+def test_it_lists_and_recovers_an_order_that_needs_attention(
+    stepwise: CommandLine, run: Callable[..., Saga], stack: Stack, resources: Resources, order: Document
+) -> None:
+    too_many = order | {"items": [{**order["items"][0], "quantity": 11}]}
+    with status_events_lost(stack, resources), denied(stack, resources, "ProcessRefund"):
+        run(too_many)
+    listed = stepwise("attention").stdout
+    assert f"./stepwise recover {order['order_id']}" in listed
+    recovered = stepwise("recover", order["order_id"])
+    assert recovered.returncode == 0, recovered.stderr
+    assert "RecoverySucceeded" in recovered.stdout
+    assert "Refunded" in recovered.stdout
+    assert order["order_id"] not in stepwise("attention").stdout
+
+
+def test_it_does_not_recover_an_order_that_succeeded(
+    stepwise: CommandLine, run: Callable[..., Saga], order: Document
+) -> None:
+    run(order)
+    refused = stepwise("recover", order["order_id"])
+    assert refused.returncode == 1
+    assert "NothingToRecover" in refused.stderr
