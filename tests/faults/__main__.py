@@ -40,8 +40,8 @@ def main() -> int:
     try:
         return _replay(scenario, dynamodb) if scenario else _explore(arguments, dynamodb)
     except dynamodb_local.Unavailable as reason:
-        _say(f"skipped: {reason}")
-        return 0
+        _say(f"nothing was tried: {reason}")
+        return 2
 
 
 def _explore(arguments: argparse.Namespace, dynamodb: str) -> int:
