@@ -39,11 +39,11 @@ def test_a_function_cannot_read_or_delete_rows_or_write_another_table(
     role = _as_role(stack, resources[f"{function}Role"])
     for table, key in TABLES.items():
         name, row = stack.outputs[table], {key: {"S": "x"}}
-        _refused(lambda: role.get_item(TableName=name, Key=row))  # noqa: B023
-        _refused(lambda: role.delete_item(TableName=name, Key=row))  # noqa: B023
+        _refused(role.get_item, TableName=name, Key=row)
+        _refused(role.delete_item, TableName=name, Key=row)
         if table not in (FUNCTIONS[function], "IdempotencyTable"):
-            _refused(lambda: role.put_item(TableName=name, Item=row))  # noqa: B023
-            _refused(lambda: role.update_item(TableName=name, Key=row))  # noqa: B023
+            _refused(role.put_item, TableName=name, Item=row)
+            _refused(role.update_item, TableName=name, Key=row)
 
 
 def _as_role(stack: Stack, role: str):
@@ -59,7 +59,7 @@ def _as_role(stack: Stack, role: str):
     )
 
 
-def _refused(call: Callable[[], object]) -> None:
+def _refused(call: Callable[..., object], **parameters: object) -> None:
     with pytest.raises(ClientError) as refused:
-        call()
+        call(**parameters)
     assert "AccessDenied" in refused.value.response["Error"]["Code"]
