@@ -1,19 +1,50 @@
-"""Tracing where there is no trace: on a laptop, or in a call that X-Ray does not sample."""
+"""X-Ray: annotations where there is a trace, silence where there is none. Each in a process of its own."""
 
+import json
 import subprocess
 import sys
 
-SCRIPT = f"""
+BLOCK = """
+with traced("process_order", order_id="o-1001", step="ProcessOrder"):
+    print("done")
+"""
+WITHOUT_TRACE = f"""
 import sys
 sys.path[:] = {sys.path!r}
 from runtime.tracing import traced
+{BLOCK}
+"""
+WITH_TRACE = f"""
+import json, sys
+sys.path[:] = {sys.path!r}
+from aws_xray_sdk.core import xray_recorder
+from runtime.tracing import traced
 
-with traced("process_order", order_id="o-1001"):
-    print("done")
+class Emitter:
+    def send_entity(self, entity):
+        for subsegment in entity.subsegments:
+            print(json.dumps([subsegment.name, subsegment.annotations]))
+
+xray_recorder.configure(sampling=False, emitter=Emitter())
+xray_recorder.begin_segment("lambda")
+{BLOCK}
+xray_recorder.end_segment()
 """
 
 
+def _run(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", script], env={}, capture_output=True, text=True, check=False)
+
+
 def test_a_block_without_a_trace_runs_and_says_nothing() -> None:
-    run = subprocess.run([sys.executable, "-c", SCRIPT], env={}, capture_output=True, text=True, check=False)
+    run = _run(WITHOUT_TRACE)
 
     assert (run.returncode, run.stdout, run.stderr) == (0, "done\n", "")
+
+
+def test_a_block_with_a_trace_is_a_subsegment_with_its_annotations() -> None:
+    run = _run(WITH_TRACE)
+    said, sent = run.stdout.splitlines()
+
+    assert (run.returncode, said) == (0, "done")
+    assert json.loads(sent) == ["process_order", {"order_id": "o-1001", "step": "ProcessOrder"}]
