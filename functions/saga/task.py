@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import wraps
 from typing import Any, Protocol
 
-from idempotency import Step, StepStore
+from idempotency import LeaseStore, Step, StepStore
 from runtime.dynamodb import dynamodb
 from runtime.tracing import traced
 
@@ -24,13 +24,19 @@ class LambdaContext(Protocol):
     @property
     def aws_request_id(self) -> str: ...
 
+    def get_remaining_time_in_millis(self) -> int: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One call of a saga function: the order, and the step that it commits or compensates."""
+    """One call of a saga function: the order, and the step that it commits or compensates.
+
+    deadline: when the invocation ends at the latest, aware UTC.
+    """
 
     order: Order
     step: Step
+    deadline: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,12 @@ def step_store(environment: StepEnvironment) -> StepStore:
     return StepStore(dynamodb(), environment.idempotency_table, lifetime=lifetime)
 
 
+def lease_store(environment: StepEnvironment) -> LeaseStore:
+    """The leases of the stack."""
+    lifetime = timedelta(days=environment.record_lifetime_days)
+    return LeaseStore(dynamodb(), environment.idempotency_table, lifetime=lifetime)
+
+
 def saga_task(*, step: str) -> Callable[[Callable[[Task], Result]], Callable[[Any, LambdaContext], Result]]:
     """Make a Lambda handler of a function from Task to result.
 
@@ -58,9 +70,11 @@ def saga_task(*, step: str) -> Callable[[Callable[[Task], Result]], Callable[[An
         @wraps(run)
         def handler(event: Any, context: LambdaContext) -> Result:
             order = parse_order(event)
-            call = Step(order.order_id, step, event, context.aws_request_id, datetime.now(UTC))
+            now = datetime.now(UTC)
+            call = Step(order.order_id, step, event, context.aws_request_id, now)
+            deadline = now + timedelta(milliseconds=context.get_remaining_time_in_millis())
             with traced(run.__name__, order_id=order.order_id, step=step):
-                return _logged(run, Task(order, call))
+                return _logged(run, Task(order, call, deadline))
 
         return handler
 
