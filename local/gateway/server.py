@@ -55,8 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: GatewayServer
     protocol_version = "HTTP/1.1"
     timeout = _IDLE_SECONDS
-    # Head and body leave in one packet, at once.
-    wbufsize = -1
+    # Head and body are two packets; the second does not wait until the first is acknowledged.
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
@@ -103,7 +102,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(answer.body[: answer.sent_bytes])
-        self.wfile.flush()
         if answer.sent_bytes is not None:
             self._hang_up()
 

@@ -65,7 +65,7 @@ def test_a_declined_charge_is_replayed_too(gateway: GatewayClient, token: str, c
 
 
 def test_a_key_is_in_use_while_its_charge_is_worked_on(gateway: GatewayClient) -> None:
-    gateway.order(Strike(SlowWorking(ms=150), on="charge"))
+    gateway.order(Strike(SlowWorking(ms=400), on="charge"))
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(gateway.charge, "o-1", 3000)
         while gateway.lookup("o-1").status == 404:
@@ -76,7 +76,7 @@ def test_a_key_is_in_use_while_its_charge_is_worked_on(gateway: GatewayClient) -
 
 
 def test_a_cancel_bars_a_charge_that_is_worked_on(gateway: GatewayClient) -> None:
-    gateway.order(Strike(SlowWorking(ms=150), on="charge"))
+    gateway.order(Strike(SlowWorking(ms=400), on="charge"))
     with ThreadPoolExecutor(1) as pool:
         charge = pool.submit(gateway.charge, "o-1", 3000)
         while gateway.lookup("o-1").status == 404:
@@ -248,7 +248,7 @@ def test_many_clients_at_once_charge_a_key_once(gateway: GatewayClient) -> None:
 def test_a_connection_serves_many_requests_without_delay(gateway: GatewayClient) -> None:
     connection = http.client.HTTPConnection(urlsplit(gateway.address).netloc, timeout=5)
     began = time.monotonic()
-    for number in range(20):
+    for number in range(50):
         headers = {"Idempotency-Key": f"o-{number}"}
         connection.request("POST", "/charges", json.dumps(GOOD), headers)
         response = connection.getresponse()
@@ -256,7 +256,7 @@ def test_a_connection_serves_many_requests_without_delay(gateway: GatewayClient)
     connection.close()
 
     # A delayed acknowledgement would cost 40 ms a request.
-    assert time.monotonic() - began < 0.6
+    assert time.monotonic() - began < 1
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
