@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from runtime.environment import read
-from saga.task import Result, StepEnvironment, Task, lease_store, saga_task, step_store
+from runtime.stores import StoreEnvironment, lease_store, step_store
+from saga.task import Result, Task, saga_task
 
 from .processor import Processor
 from .service import Payments
@@ -12,7 +13,7 @@ from .table import PaymentsTable
 
 
 @dataclass(frozen=True, slots=True)
-class Environment(StepEnvironment):
+class Environment(StoreEnvironment):
     """payment_gateway_url: empty if there is no outside gateway."""
 
     payments_table: str

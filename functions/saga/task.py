@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import wraps
 from typing import Any, Protocol
 
-from idempotency import LeaseStore, Step, StepStore
-from runtime.dynamodb import dynamodb
+from idempotency import Step
 from runtime.tracing import traced
 
 from .order import Order, parse_order
@@ -37,26 +36,6 @@ class Task:
     order: Order
     step: Step
     deadline: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StepEnvironment:
-    """The environment variables of every saga function. record_lifetime_days: how long a step record is kept."""
-
-    idempotency_table: str
-    record_lifetime_days: int
-
-
-def step_store(environment: StepEnvironment) -> StepStore:
-    """The step records of the stack."""
-    lifetime = timedelta(days=environment.record_lifetime_days)
-    return StepStore(dynamodb(), environment.idempotency_table, lifetime=lifetime)
-
-
-def lease_store(environment: StepEnvironment) -> LeaseStore:
-    """The leases of the stack."""
-    lifetime = timedelta(days=environment.record_lifetime_days)
-    return LeaseStore(dynamodb(), environment.idempotency_table, lifetime=lifetime)
 
 
 def saga_task(*, step: str) -> Callable[[Callable[[Task], Result]], Callable[[Any, LambdaContext], Result]]:
