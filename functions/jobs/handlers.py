@@ -21,7 +21,7 @@ from .service import Jobs
 
 # Reading twice does no harm. Lambda delivers an event again a minute after its worker has died, at the earliest: the
 # dead worker's lease must be over by then, or the retry would take it for a twin and end.
-_RUN_JOB = Work("RunJob", unknown=Unknown.RUN_AGAIN, duration=timedelta(seconds=30))
+RUN_JOB = Work("RunJob", unknown=Unknown.RUN_AGAIN, duration=timedelta(seconds=30))
 
 _logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def jobs() -> Jobs:
 
 @idempotent_handler(
     leases,
-    _RUN_JOB,
+    RUN_JOB,
     key=lambda event: parse_job(event).job_id,
     payload=lambda event: msgspec.to_builtins(parse_job(event)),
     in_progress=InProgress.END,

@@ -19,7 +19,7 @@ from .processor import Charge
 
 # A charge takes at most their sum, which is less than the lease, which is less than the function's time-out.
 _CONNECT_SECONDS, _READ_SECONDS = 2, 5
-_CHARGE = Work("ChargeCard", unknown=Unknown.RESOLVE, duration=timedelta(seconds=8))
+CHARGE = Work("ChargeCard", unknown=Unknown.RESOLVE, duration=timedelta(seconds=8))
 _DECLINED = {
     "card_declined": "the card was declined",
     "insufficient_funds": "the card has insufficient funds",
@@ -67,7 +67,7 @@ class Gateway:
         lease raises.
         """
         return self.leases.run(
-            _CHARGE,
+            CHARGE,
             charge.order_id,
             asdict(charge),
             lambda _: self._charge(charge),
