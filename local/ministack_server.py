@@ -8,8 +8,8 @@
 4. An event of EventBridge reaches a function by Lambda's asynchronous path: it waits while the account is at its
    concurrency, is retried, and ends at the function's failure destination. MiniStack drops it at the first failure.
 
-Besides, what reaches the loopback address counts as encrypted (`aws:SecureTransport`), so that the bucket policies that ask
-for it may stay as they are.
+Besides, what reaches the loopback address counts as encrypted (`aws:SecureTransport`), so that the bucket policies that
+ask for it may stay as they are.
 
 `tests/integration/test_ministack_server.py` fails once MiniStack does one of these by itself.
 """

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -148,11 +147,12 @@ def work(records: Iterable[LeaseRecord]) -> Table:
 
 def audit(records: Iterable[LeaseRecord]) -> Table:
     """What operators decided, oldest first."""
-    entries = sorted(
-        ((entry["at"], record.key, entry) for record in records for entry in record.audit), key=itemgetter(0)
-    )
-    rows = [[at, key, f"{entry['from']} -> {entry['to']}", entry["by"], entry["reason"]] for at, key, entry in entries]
-    return table("Decisions", ["at", "key", "what", "by", "reason"], rows)
+    entries = [(record.key, entry) for record in records for entry in record.audit]
+    rows = [
+        [entry["at"], key, f"{entry['from']} -> {entry['to']}", entry["was"], entry["by"], entry["reason"]]
+        for key, entry in sorted(entries, key=lambda pair: pair[1]["at"])
+    ]
+    return table("Decisions", ["at", "key", "what", "was", "by", "reason"], rows)
 
 
 def _what_is_known(record: LeaseRecord) -> str:

@@ -38,7 +38,8 @@ def show(key: Key, port: Port = 4566, aws: OnAws = False, name: StackName = STAC
     if not records:
         raise work.WorkNotFound(f"{key} has no record of any work ({', '.join(work.NAMES)})")
     _show(records)
-    views.console().print(views.audit(records))
+    if any(record.audit for record in records):
+        views.console().print(views.audit(records))
 
 
 @app.command()
