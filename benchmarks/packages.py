@@ -23,7 +23,7 @@ def runtime() -> Path:
 
 
 def powertools() -> Path:
-    """Powertools with what it needs, as `pip install --target` leaves it, compiled."""
+    """Powertools with what it needs, as `pip install --target` leaves them: compiled."""
     return _compiled(_installed("powertools", _pinned() - _RUNTIME))
 
 
