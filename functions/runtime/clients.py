@@ -1,6 +1,6 @@
 """AWS clients with their time-outs.
 
-They come from botocore itself. boto3 makes the very same clients, but importing it takes a tenth of a cold start, for
+They come from botocore itself. boto3 makes the very same clients, but importing it takes an eighth of a cold start, for
 resources and S3 transfers that nothing here uses.
 """
 
