@@ -13,7 +13,6 @@ from tests.contract.template import (
     TEMPLATE,
     Function,
     Statement,
-    allowed,
     arn_of,
     of_type,
     statements,
@@ -79,19 +78,6 @@ def test_a_function_has_a_role_of_its_own(function: Function) -> None:
 def test_a_function_logs_to_a_group_of_its_own(function: Function) -> None:
     assert function.log_group == f"{function.state}LogGroup"
     assert function.log_group in of_type("AWS::Logs::LogGroup")
-
-
-@every_function
-def test_a_function_may_write_to_its_own_log_and_to_no_other(function: Function) -> None:
-    own = {"Fn::GetAtt": [function.log_group, "Arn"]}
-
-    assert allowed(str(function.role), "logs:PutLogEvents") == [own]
-    assert allowed(str(function.role), "logs:CreateLogStream") == [own]
-
-
-@every_function
-def test_a_function_may_trace(function: Function) -> None:
-    assert allowed(str(function.role), "xray:PutTraceSegments") == ["*"]
 
 
 @every_function
