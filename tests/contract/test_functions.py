@@ -25,6 +25,13 @@ MOST_ACTIONS = 4
 # An execution's ARN ends with its name, which is the order's; an object's with its key.
 PARTS = re.compile(r"\{'Fn::Sub': '(arn:[^*]+:execution:\$\{\w+\.Name\}:|\$\{\w+Bucket\.Arn\}/)\*'\}")
 WITHOUT_RESOURCES = re.compile(r"xray:(Put|Get)\w+|logs:\w*(LogDelivery|LogDeliveries|ResourcePolic\w+|LogGroups)")
+# Lambda reads these itself, and each has a failure destination of its own.
+STREAMS = {"DynamoDB", "Kinesis", "SQS"}
+ASYNCHRONOUS = [
+    function
+    for function in FUNCTIONS.values()
+    if {event["Type"] for event in function.properties.get("Events", {}).values()} - STREAMS
+]
 
 every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 every_statement = pytest.mark.parametrize(
@@ -94,6 +101,14 @@ def test_every_table_that_a_function_is_told_of_is_one_that_it_may_use(function:
     granted = {arn_of(resource) for statement in on_tables for resource in statement.resources}
 
     assert granted - {None} == told
+
+
+@pytest.mark.parametrize("function", ASYNCHRONOUS, ids=lambda function: function.name)
+def test_what_fails_asynchronously_is_kept_or_comes_again(function: Function) -> None:
+    settings = function.properties["EventInvokeConfig"]
+    comes_again = {event["Type"] for event in function.properties["Events"].values()} == {"Schedule"}
+
+    assert "OnFailure" in settings.get("DestinationConfig", {}) or comes_again
 
 
 def test_every_role_has_a_user() -> None:
