@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import emulator, recovery, stock, views, work_commands
+from . import emulator, invoke_command, recovery, stock, views, work_commands
 from .demo import run_demo
 from .deployment import deploy
 from .options import OnAws, Port, StackName, chosen_stack
@@ -22,6 +22,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(work_commands.app, name="work")
+app.command("invoke")(invoke_command.invoke)
 
 # What order-recovery may take at most.
 _RECOVERY_SECONDS = 28_800

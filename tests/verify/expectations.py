@@ -1,0 +1,135 @@
+"""What each sample event is answered by the real function, the first time and again."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from local import orders, stock
+from local.stack import Row, Stack
+
+ORDER_ID = "o-1001"
+STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
+_LONG_AGO = "2026-01-01T00:00:00+00:00"
+_CONTENT = b"hello"
+_VERSION = "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e"
+
+type Given = Callable[[Stack, Any], Mapping[str, str]]
+"""Brings the stack into the state that the event is about: gets the event, gives texts of it to replace."""
+
+
+def as_it_is(_: Stack, __: Any) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """fields: that the result has; None for no result. error: class name of what is raised instead.
+
+    again: fields of the second result, where they differ. leaves: what must be found afterwards.
+    The stack has stock and one saga, ORDER_ID, that has succeeded and left no row.
+    """
+
+    fields: Mapping[str, Any] | None = None
+    error: str | None = None
+    again: Mapping[str, Any] | None = None
+    given: Given = as_it_is
+    leaves: Mapping[Callable[[Stack], Any], Any] = field(default_factory=dict)
+
+
+def done(*functions: str) -> Given:
+    """The order of the event has been through these functions."""
+
+    def given(stack: Stack, event: Any) -> Mapping[str, str]:
+        for function in functions:
+            _invoke(stack, function, _order(event))
+        return {}
+
+    return given
+
+
+def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
+    """The order has been through its saga, long ago, and nobody has heard of its end."""
+    placed = stack.stepfunctions.describe_execution(executionArn=orders.execution_arn(stack, ORDER_ID))
+    done(*STEPS)(stack, json.loads(placed["input"]))
+    stack.dynamodb.update_item(
+        TableName=stack.outputs["OrdersTable"],
+        Key={"order_id": {"S": ORDER_ID}},
+        UpdateExpression="SET created_at = :long_ago",
+        ExpressionAttributeValues={":long_ago": {"S": _LONG_AGO}},
+    )
+    return {}
+
+
+def uploaded(stack: Stack, _: Any) -> Mapping[str, str]:
+    """The bucket that the event names is there, with versions, and the object in it."""
+    s3 = stack.client("s3")
+    s3.create_bucket(Bucket="bucket")
+    s3.put_bucket_versioning(Bucket="bucket", VersioningConfiguration={"Status": "Enabled"})
+    return {_VERSION: s3.put_object(Bucket="bucket", Key="smallfile", Body=_CONTENT)["VersionId"]}
+
+
+def order(stack: Stack) -> Any:
+    return _status(stack.row("OrdersTable", order_id=ORDER_ID))
+
+
+def payment(stack: Stack) -> Any:
+    return _status(stack.row("PaymentsTable", order_id=ORDER_ID))
+
+
+def reservation(stack: Stack) -> Any:
+    return _status(stack.row("InventoryTable", pk=f"RESERVATION#{ORDER_ID}"))
+
+
+def tea(stack: Stack) -> int:
+    return stock.on_hand(stack)["tea-01"]
+
+
+def records(stack: Stack) -> int:
+    return len(stack.rows("IdempotencyTable"))
+
+
+def recovery(stack: Stack) -> str:
+    """How the order's recovery has ended."""
+    return orders.ended(stack, ORDER_ID, seconds=60, output="OrderRecoveryArn").status
+
+
+def _status(row: Row | None) -> Any:
+    return row["status"] if row else None
+
+
+def _order(event: Any) -> Any:
+    return json.loads(event["detail"]["input"]) if "detail" in event else event
+
+
+def _invoke(stack: Stack, function: str, event: Any) -> None:
+    resource = stack.client("cloudformation").describe_stack_resource(
+        StackName="stepwise", LogicalResourceId=f"{function}Function"
+    )
+    name = resource["StackResourceDetail"]["PhysicalResourceId"]
+    answer = stack.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event))
+    if "FunctionError" in answer:
+        raise RuntimeError(f"{function}: {answer['Payload'].read().decode()}")
+
+
+CAPTURED = {"status": "Captured", "amount": 3000, "currency": "JPY"}
+UNDONE = {"undone": True}
+SUMMARY = {"bucket": "bucket", "key": "smallfile", "size": len(_CONTENT), "lines": 1}
+
+EXPECTED: dict[str, Expected] = {
+    "process_order": Expected({"order_id": ORDER_ID, "status": "New", "total": 3000}, leaves={order: "New"}),
+    "process_order_invalid": Expected(error="InvalidOrder", leaves={records: 0}),
+    "update_order_status": Expected(UNDONE, given=done("ProcessOrder"), leaves={order: "Pending"}),
+    "process_payment": Expected(CAPTURED, leaves={payment: "Captured"}),
+    "process_payment_declined": Expected(error="PaymentDeclined", leaves={records: 0}),
+    "process_refund": Expected(UNDONE, given=done("ProcessPayment"), leaves={payment: "Refunded"}),
+    "reserve_inventory": Expected({"status": "Reserved", "lines": 1}, leaves={reservation: "Reserved", tea: 98}),
+    "reserve_inventory_out_of_stock": Expected(error="OutOfStock", leaves={records: 0, tea: 100}),
+    "release_inventory": Expected(UNDONE, given=done("ReserveInventory"), leaves={reservation: "Released", tea: 100}),
+    "settle_order": Expected(given=done(*STEPS), leaves={order: "Confirmed"}),
+    "settle_order_long_input": Expected(given=forgotten, leaves={order: "Confirmed"}),
+    "settle_order_timed_out": Expected(given=done("ProcessOrder"), leaves={recovery: "SUCCEEDED", order: "Pending"}),
+    "sweep_orders": Expected({"settled": 1}, again={"settled": 0}, given=forgotten, leaves={order: "Confirmed"}),
+    "run_job": Expected({"job_id": "12345", **SUMMARY}, given=uploaded, leaves={records: 1}),
+    "run_job_object_created": Expected(SUMMARY, given=uploaded, leaves={records: 1}),
+}
