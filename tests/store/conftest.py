@@ -9,6 +9,7 @@ from tests.engines import in_process
 from tests.engines.dynamodb_local import ProgramMissing, serving
 from tests.engines.engine import Engine
 from tests.store.booking import Saga
+from tests.store.charging import HOLD, Charge
 from tests.store.database import Database, create
 
 _ENGINES = [
@@ -66,4 +67,16 @@ def database(request: pytest.FixtureRequest) -> Database:
 @pytest.fixture
 def saga(database: Database) -> Saga:
     """A saga of the test's own."""
-    return Saga(database, database.client())
+    return Saga(database, database.shared)
+
+
+@pytest.fixture
+def charge(database: Database) -> Charge:
+    """Work under a key of the test's own, run again when its outcome is unknown."""
+    return Charge(database, database.shared)
+
+
+@pytest.fixture
+def held(charge: Charge) -> Charge:
+    """The same, held for a person when its outcome is unknown."""
+    return charge.under(HOLD)

@@ -23,6 +23,8 @@ class Database:
     engine: Engine
     records: str
     bookings: str
+    shared: "DynamoDBClient"
+    """A client for whoever needs none of his own: making one takes longer than most tests."""
 
     def client(self, *, attempts: int = 1) -> "DynamoDBClient":
         """attempts: how often the SDK itself sends a call whose answer does not come."""
@@ -37,7 +39,7 @@ class Database:
 def create(engine: Engine) -> Database:
     """Make tables that no other run has."""
     stack, client = Stack(f"{uuid.uuid4().hex[:8]}-"), engine.client()
-    database = Database(engine, stack.name(_RECORDS), stack.name(_BUSINESS))
+    database = Database(engine, stack.name(_RECORDS), stack.name(_BUSINESS), client)
     for table in stack.tables():
         if table["TableName"] in (database.records, database.bookings):
             client.create_table(**table)

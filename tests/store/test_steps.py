@@ -282,7 +282,7 @@ def test_the_status_of_a_step_is_that_of_its_record(saga: Saga) -> None:
 @pytest.fixture
 def expiring(database: Database) -> Saga:
     """A saga whose records have expired when they are written."""
-    saga = Saga(database, database.client(), lifetime=timedelta(days=-1))
+    saga = Saga(database, database.shared, lifetime=timedelta(days=-1))
     saga.commit()
     record = saga.found().record
     assert record is not None

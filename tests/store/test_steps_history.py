@@ -107,7 +107,7 @@ def test_every_call_in_every_history_answers_as_the_model_says(database: Databas
 
 def _play(database: Database, calls: list[Call]) -> None:
     model, wire = Model(), Wire()
-    saga = Saga(database, database.client())
+    saga = Saga(database, database.shared)
     faulty = saga.over(wire)
     for number, call in enumerate(calls):
         result = {"call": number}
