@@ -1,4 +1,7 @@
-"""Every test of the store runs on each engine. Those that have to be started are started once a process."""
+"""Every test of the store runs on each engine. Those that have to be started are started once a process.
+
+`make check` runs what is not slow: all tests on the one engine that is neither to be started nor takes its time.
+"""
 
 from collections.abc import Iterator
 
@@ -13,10 +16,10 @@ from tests.store.charging import HOLD, Charge
 from tests.store.database import Database, create
 
 _ENGINES = [
-    "moto",
     "ministack",
-    pytest.param("local_stack", marks=pytest.mark.server),
-    pytest.param("dynamodb_local", marks=pytest.mark.server),
+    pytest.param("moto", marks=pytest.mark.slow),
+    pytest.param("local_stack", marks=pytest.mark.slow),
+    pytest.param("dynamodb_local", marks=pytest.mark.slow),
 ]
 
 

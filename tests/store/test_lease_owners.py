@@ -50,7 +50,6 @@ CALLS = [pytest.param(_complete, id="complete"), pytest.param(_extend, id="exten
 ENDS = [
     pytest.param(_end_in(Declined("late")), id="final"),
     pytest.param(_end_in(Unreachable()), id="harmless"),
-    pytest.param(_end_in(AnswerLost()), id="unknown"),
 ]
 
 # What others may have made of a record whose owner is late: each takes the work away from him.
