@@ -145,7 +145,7 @@ def test_a_number_is_a_key(charge: Charge, event: dict[str, Any]) -> None:
         ("flag", "flag: expected"),
         ("price", "price: expected"),
         ("detail", "detail: expected"),
-        (lambda event: None, "the key: expected"),
+        (lambda _: None, "the key: expected"),
     ],
     ids=str,
 )
@@ -301,7 +301,7 @@ class Order:
     amount: int
 
 
-@pytest.mark.parametrize("key", ["order.order_id", lambda order, deadline: order.order_id], ids=["path", "function"])
+@pytest.mark.parametrize("key", ["order.order_id", lambda order, **_: order.order_id], ids=["path", "function"])
 @pytest.mark.parametrize(
     "payload", ["order.amount", lambda order, **_: {"amount": order.amount}], ids=["path", "function"]
 )
