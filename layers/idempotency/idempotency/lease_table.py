@@ -63,15 +63,17 @@ class LeaseTable:
         hold: bool,
         until: datetime | None = None,
     ) -> dict[str, Any]:
-        """Write as the owner of an attempt, if nobody has decided since. until: when the lease ends, if that changes.
+        """Write as the owner of an attempt, if nobody has decided since. until: when the lease ends, if it is extended.
 
         HELD counts as owned: a late owner knows what a person would have to find out.
         """
         assign, remove = self._attributes(key, status, now, hold, until)
+        # An earlier extension whose answer was lost may arrive after this one.
+        never_shorter = " AND #lease_until <= :lease_until" if until else ""
         return conditional_update(
             self.name,
             key,
-            condition="#owner = :owner AND #attempt = :attempt AND #status IN (:in_progress, :held)",
+            condition="#owner = :owner AND #attempt = :attempt AND #status IN (:in_progress, :held)" + never_shorter,
             assign={**assign, **more},
             remove=[name for name in remove if name not in more],
             values={"owner": owner, "attempt": attempt, "in_progress": Status.IN_PROGRESS, "held": Status.HELD},
