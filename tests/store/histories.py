@@ -228,6 +228,8 @@ class LeaseHistories(RuleBasedStateMachine):
     @rule(answer=st.sampled_from(["release", "complete", "fail"]), fault=st.sampled_from(["none", "lost", "twice"]))
     def decides(self, answer: str, fault: Fault) -> None:
         assert self.read
+        # No two people decide in the same microsecond.
+        self.clock.go(timedelta(microseconds=1))
         (record, seen), before, reason = self.read, self.row, self._new("decision")
         calls: dict[str, tuple[Any, Callable[[], None]]] = {
             "release": (None, lambda: self.charge.operators.release(record, by="kim", reason=reason)),
@@ -301,15 +303,16 @@ class LeaseHistories(RuleBasedStateMachine):
         is_owner = attempt is self.model.now.owner and not self.model.now.answer
 
         def ended() -> None:
-            assert attempt is self.model.now.owner, "an owner without the lease changed the record"
+            assert attempt is self.model.now.owner, "a late request of a former owner changed the record"
             attempt.until = min(attempt.until, self.clock.now)
             attempt.clean = (self.row or {})["status"] == "RELEASED"
             if isinstance(error, Declined):
                 self.model.decided(attempt, ("error", str(error)))
 
         self._over(fault, lambda: lease.__exit__(type(error), error, None))
-        if fault in ("none", "twice"):
-            assert (self.row != before) == is_owner
+        held_before = (before or {}).get("status") == "HELD"
+        assert is_owner or self.row == before, "an owner without the lease changed the record"
+        assert self.row != before or not is_owner or held_before or fault == "late", "an end was not recorded"
         self._if_it_lands(before, ended)
 
     def _leaves(self, attempt: Attempt) -> None:

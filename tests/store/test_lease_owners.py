@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ConnectTimeoutError
 
-from idempotency import AlreadyInProgress, Lease, LeaseLost, OutcomeHeld, Unknown, Work
+from idempotency import AlreadyInProgress, Lease, LeaseLost, OutcomeHeld, StoreUnavailable, Unknown, Work
 from tests.store.charging import (
     AT,
     CHARGED,
@@ -24,6 +25,7 @@ from tests.store.charging import (
     StolenCard,
     Unreachable,
 )
+from tests.store.wire import Wire
 
 type Write = Callable[[Lease], Any]
 
@@ -64,6 +66,8 @@ OVERTAKEN: dict[str, Callable[[Charge], Any]] = {
         charge.record, "Declined", "by phone", by="kim", reason="seen"
     ),
     "the record has expired": lambda charge: charge.delete(),
+    # Attempts count from 1 again then: only the owner's token tells the two apart.
+    "another began anew": lambda charge: (charge.delete(), charge.lease()),
 }
 overtaken = pytest.mark.parametrize("overtake", OVERTAKEN.values(), ids=OVERTAKEN)
 
@@ -156,6 +160,20 @@ def test_a_failure_that_cannot_be_recorded_does_not_hide_the_error(
     (line,) = caplog.records
     assert (line.levelno, line.getMessage()) == (logging.ERROR, "a failure could not be recorded")
     assert (line.__dict__["work"], line.__dict__["error"]) == (charge.key, "LeaseLost")
+
+
+def test_work_that_is_done_is_never_free_whatever_is_harmless(charge: Charge) -> None:
+    """An error of the layer, after the work, says nothing of the work."""
+    careless = charge.under(replace(RUN_AGAIN, harmless=(StoreUnavailable,)))
+    wire = Wire(meanwhile={2: _refuse_connections})
+    with pytest.raises(StoreUnavailable):
+        careless.over(wire).completes()
+    assert careless.status == "UNKNOWN"
+    assert careless.lease().unsure
+
+
+def _refuse_connections() -> None:
+    raise ConnectTimeoutError(endpoint_url="https://dynamodb")
 
 
 # --- late, but nobody has decided since ---
@@ -302,6 +320,20 @@ def test_the_heartbeat_of_a_lease_without_a_duration_does_nothing(charge: Charge
     charge.clock.go(timedelta(seconds=50))
     lease.heartbeat()
     assert charge.row == before
+
+
+def test_an_extension_that_lands_late_does_not_shorten_the_lease(charge: Charge) -> None:
+    """Its answer was lost on the way there, the owner extended again, and only then does it arrive."""
+    lasting = charge.under(_lasting(20))
+    late: list[Any] = []
+    lease = lasting.over(Wire(delay=2, delayed=late)).lease()
+    lasting.clock.go(timedelta(seconds=5))
+    with pytest.raises(StoreUnavailable):
+        lease.extend()
+    lasting.clock.go(timedelta(seconds=5))
+    lease.extend()
+    lasting.database.engine.send(late.pop())
+    assert _until(lasting) == timedelta(seconds=30) + MARGIN
 
 
 def test_an_extended_lease_can_be_completed(charge: Charge) -> None:

@@ -193,6 +193,16 @@ def test_nothing_is_decided_of_what_has_changed_since_it_was_read(
     assert charge.row == before
 
 
+def test_a_record_that_looks_the_same_may_be_of_another_attempt(charge: Charge) -> None:
+    charge.becomes("UNKNOWN")
+    seen = charge.record
+    charge.becomes("UNKNOWN")
+    before = charge.row
+    with pytest.raises(StateConflict):
+        _release(_Seen.of(charge, seen))
+    assert charge.row == before
+
+
 def test_a_lease_that_was_extended_since_it_was_read_is_not_decided(charge: Charge) -> None:
     lease = charge.breaks_off()
     seen = charge.record

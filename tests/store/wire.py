@@ -23,12 +23,15 @@ class Wire:
 
     lose: the call that is carried out, and whose answer never arrives.
     twice: the call that is carried out twice, as by an SDK that lost the first answer; the second one arrives.
-    die: the call that the process does not live to send.
+    delay: the call whose answer never arrives, and which is only put among the `delayed`.
+    die: the first call that the process does not live to send.
     meanwhile: what others do just before a call goes out.
     """
 
     lose: int = 0
     twice: int = 0
+    delay: int = 0
+    delayed: list[AWSPreparedRequest] = field(default_factory=list)
     die: int = 0
     meanwhile: Mapping[int, Callable[[], Any]] = field(default_factory=dict)
     sent: int = 0
@@ -45,10 +48,12 @@ class Wire:
 
     def _befalls(self, request: AWSPreparedRequest, database: Database) -> None:
         self.sent += 1
-        if self.sent == self.die:
+        if 0 < self.die <= self.sent:
             raise ProcessDied
         self.meanwhile.get(self.sent, lambda: None)()
         if self.sent in (self.lose, self.twice):
             database.engine.send(request)
-        if self.sent == self.lose:
+        if self.sent == self.delay:
+            self.delayed.append(request)
+        if self.sent in (self.lose, self.delay):
             raise ReadTimeoutError(endpoint_url=request.url)
