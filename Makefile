@@ -40,8 +40,9 @@ test: setup ## Everything that the README promises, on a local stack of its own
 faults: setup ## Try every fault on the state machines; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(if $(SCENARIO),'$(SCENARIO)')
 
-bench: setup ## Cold starts beside Powertools, then sagas per second through a warm local stack
+bench: setup ## Cold starts and calls beside Powertools, sagas per second through a warm local stack
 	@python -m benchmarks.cold_start
+	@python -m benchmarks.calls
 	@python -m benchmarks.sagas
 
 requirements: setup ## Pin the environments anew
