@@ -8,6 +8,10 @@
 4. An event of EventBridge reaches a function by Lambda's asynchronous path: it waits while the account is at its
    concurrency, is retried, and ends at the function's failure destination. MiniStack drops it at the first failure.
 
+Besides, what reaches the loopback address counts as encrypted (`aws:SecureTransport`), so that the bucket policies that
+ask for it may stay as they are. The process also runs the stand-ins for what MiniStack has not, and leads its functions
+to them.
+
 `tests/integration/test_ministack_server.py` fails once MiniStack does one of these by itself.
 """
 
@@ -20,7 +24,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+from . import stand_ins
 
 UNTIL_EOF = "--until-eof"
 
@@ -38,6 +45,7 @@ _OUR_ANSWER = (
 
 def close_gaps() -> None:
     """Change the loaded MiniStack modules. Raises RuntimeError if the code to change is not there."""
+    from ministack import app
     from ministack.core import lambda_runtime
     from ministack.services import eventbridge, lambda_svc
 
@@ -50,6 +58,7 @@ def close_gaps() -> None:
     lambda_svc._throttle_response = _naming_throttles(lambda_svc._throttle_response)
     lambda_svc._execute_function = _waiting_its_turn(lambda_svc._execute_function)
     eventbridge._dispatch_to_lambda = _dispatch_to_lambda
+    app.pin_request_origin = _as_if_encrypted(app.pin_request_origin)
 
 
 def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
@@ -91,6 +100,10 @@ def _naming_throttles(respond: Callable[..., dict[str, Any]]) -> Callable[..., d
     return throttle_response
 
 
+def _as_if_encrypted(pin: Callable[[str, bool], None]) -> Callable[[str, bool], None]:
+    return lambda source_ip, _: pin(source_ip, True)
+
+
 def _record(arn: str) -> Any:
     """MiniStack's record of a function, as it is now; None if there is none."""
     from ministack.services import lambda_svc
@@ -126,15 +139,24 @@ def _end_with_parent() -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
+def _listen(started: stand_ins.Started) -> None:
+    """Put the endpoints of the stand-ins where the functions, and the commands of this checkout, look for them."""
+    endpoints = stand_ins.listening(started)
+    os.environ.update(stand_ins.variables(endpoints))
+    stand_ins.record(Path.cwd(), endpoints)
+
+
 def main() -> None:
     # The workers inherit this environment, and must not find the checkout beside what was deployed.
     os.environ.pop("PYTHONPATH", None)
     if UNTIL_EOF in sys.argv[1:]:
         sys.argv.remove(UNTIL_EOF)
         threading.Thread(target=_end_with_parent, daemon=True).start()
+    started = stand_ins.start()
     close_gaps()
     from ministack.app import main as serve
 
+    _listen(started)
     serve()
 
 

@@ -3,14 +3,15 @@
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.environment import read
+from runtime.stores import StoreEnvironment, step_store
 from runtime.tracing import traced
-from saga.task import LambdaContext, StepEnvironment, step_store
+from saga.task import LambdaContext
 
 from .sagas import SagaEnd, Sagas
 from .settlement import Settlement, Sweep
@@ -18,7 +19,7 @@ from .table import OrdersTable, UnsettledIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Environment(StepEnvironment):
+class Environment(StoreEnvironment):
     orders_table: str
     order_saga_arn: str
     order_recovery_arn: str
@@ -28,7 +29,7 @@ class Environment(StepEnvironment):
 @cache
 def settlement() -> Settlement:
     environment = read(Environment)
-    sagas = Sagas(client("stepfunctions"), environment.order_saga_arn, environment.order_recovery_arn)
+    sagas = Sagas(partial(client, "stepfunctions"), environment.order_saga_arn, environment.order_recovery_arn)
     return Settlement(step_store(environment), OrdersTable(environment.orders_table), sagas)
 
 

@@ -139,6 +139,7 @@ def test_every_decision_is_kept_with_its_reason(charge: Charge, status: str, dec
         "at": "2026-11-21T09:35:00+00:00",
         "by": "kim",
         "from": before.status,
+        "was": {"COMPLETED": before.result, "FAILED": "Declined: no cover"}.get(status, ""),
         "to": charge.record.status,
         "reason": entry["reason"],
     }

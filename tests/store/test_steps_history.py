@@ -13,7 +13,7 @@ from tests.store.database import Database
 from tests.store.wire import ProcessDied, Wire
 
 # The other engines take several times as long for a call.
-_EXAMPLES = {"ministack": 40}
+_EXAMPLES = {"ministack": 30}
 _FEW_EXAMPLES = 10
 
 

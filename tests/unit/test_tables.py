@@ -24,7 +24,7 @@ ACTIONS: dict[str, Action] = {
     "Orders.set_pending": ORDERS.set_pending("o-1001", AT),
     "Orders.confirm": ORDERS.confirm("o-1001", AT),
     "Orders.never_saved": ORDERS.never_saved("o-1001"),
-    "Payments.capture": PAYMENTS.capture("o-1001", amount=3000, currency="JPY", at=AT),
+    "Payments.capture": PAYMENTS.capture(ORDER, at=AT),
     "Payments.refund": PAYMENTS.refund("o-1001", AT),
     "Payments.never_captured": PAYMENTS.never_captured("o-1001"),
     "Inventory.reserve": INVENTORY.reserve(ORDER, AT),
@@ -117,7 +117,7 @@ def test_the_biggest_sum_of_money_is_written_exactly() -> None:
 
 @pytest.mark.parametrize("value", [3000.0, [3000.0], {"amount": 3000.0}], ids=repr)
 def test_a_float_is_refused_at_any_depth(value: Any) -> None:
-    with pytest.raises(TypeError, match="Float types are not supported"):
+    with pytest.raises(TypeError, match="float"):
         attributes({"amount": value})
 
 
@@ -130,7 +130,7 @@ def test_a_payment_id_belongs_to_one_order() -> None:
 
 
 def test_a_capture_carries_the_payment_id_and_the_time() -> None:
-    item = put_item(PAYMENTS.capture("o-1001", amount=3000, currency="JPY", at=AT))
+    item = put_item(PAYMENTS.capture(ORDER, at=AT))
 
     assert item["payment_id"] == {"S": payment_id("o-1001")}
     assert item["amount"] == {"N": "3000"}
