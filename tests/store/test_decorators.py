@@ -147,7 +147,7 @@ def test_a_number_is_a_key(charge: Charge, event: dict[str, Any]) -> None:
         ("detail", "detail: expected"),
         (lambda _: None, "the key: expected"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "a function",
 )
 def test_a_key_that_is_not_there_is_an_error_that_names_its_path(
     charge: Charge, event: dict[str, Any], key: Any, message: str
