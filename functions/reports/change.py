@@ -1,7 +1,7 @@
-"""What a record of the Orders stream says: the state that an order came to, and how that state is told from others."""
+"""What a record of the Orders stream says: the state that an order came to, and its place among the others."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +10,6 @@ type Image = Mapping[str, Any]
 
 # How DynamoDB signs what it deletes by itself because its time to live is over.
 _TIME_TO_LIVE = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
-_DIGITS = 18
 
 
 class MalformedRecord(Exception):
@@ -35,18 +34,19 @@ class Contribution:
 class Change:
     """One change of an order.
 
-    version: sorts as the states of an order follow each other, over its deletion and its creation anew.
-    before: what the order added before this change, if this is the first that is heard of it; None for nothing.
-    after: what the reports count of the order from now on; None for nothing.
-    present: whether the order is still there. One that expired is not, and is counted for ever.
+    created_at: which life of the order this is. One that was deleted and is made anew counts its revisions from the
+        start; its lives are counted apart, as if they were two orders.
+    version: grows from state to state of this life.
+    before: what the order added before this change; None for nothing. Another state may be counted than this one.
+    after: what the order adds from now on; None for nothing.
     """
 
     order_id: str
+    created_at: str
+    version: int
     event_id: str
-    version: str
     before: Contribution | None
     after: Contribution | None
-    present: bool
 
 
 def order_id_of(record: Record) -> str:
@@ -63,34 +63,46 @@ def read_change(record: Record) -> Change:
     """Read a record of the stream. Raises MalformedRecord or RevisionNotRaised."""
     images = _field(record, "dynamodb")
     old, new = images.get("OldImage"), images.get("NewImage")
-    before, after = (_contribution(image) if image else None for image in (old, new))
-    if new:
-        version = version_of(new)
-        if old:
-            _require_progress(version_of(old), version, same=before == after)
-    elif old:
-        version = version_of(old, deleted=True)
-        # What expired has been ordered and paid all the same; what a person deletes shall not have been.
-        after = before if _expired(record) else None
-    else:
+    if not (old or new):
         raise MalformedRecord("the record has neither OldImage nor NewImage")
-    return Change(order_id_of(record), str(record.get("eventID", "")), version, before, after, present=bool(new))
+    image = new or old
+    change = Change(
+        order_id=order_id_of(record),
+        created_at=_moment(image, "created_at"),
+        version=_version(image, deleted=not new),
+        event_id=str(record.get("eventID", "")),
+        before=_contribution_before(old, new),
+        after=_contribution(new) if new else None,
+    )
+    if old and new:
+        _require_progress(old, change)
+    # What expired has been ordered and paid all the same; what a person deletes shall not have been.
+    return replace(change, after=change.before) if _expired(record) else change
 
 
-def version_of(image: Image, *, deleted: bool = False) -> str:
-    """Where this state stands among all that the order ever had.
-
-    `revision` counts within one life of the order; one that was deleted and made anew starts over with a later
-    `created_at`. A deletion comes after the revision that it deleted. Raises MalformedRecord.
-    """
-    revision = _whole(image, "revision")
-    if not 0 <= revision < 10**_DIGITS:
-        raise MalformedRecord("revision: out of range")
-    return f"{_moment(image, 'created_at')}#{revision:0{_DIGITS}d}#{int(deleted)}"
+def _version(image: Image, *, deleted: bool = False) -> int:
+    """A deletion comes after the revision that it deletes, and before the next one, should the order be put back."""
+    return 2 * _whole(image, "revision") + deleted
 
 
-def _require_progress(old: str, new: str, *, same: bool) -> None:
-    if new < old or (new == old and not same):
+def _contribution_before(old: Image | None, new: Image | None) -> Contribution | None:
+    try:
+        return _contribution(old) if old else None
+    except MalformedRecord:
+        if new is None:
+            raise
+        # A row that nobody could count was put right; what stands counted of it is in its record.
+        return None
+
+
+def _require_progress(old: Image, change: Change) -> None:
+    try:
+        created_at, version = _moment(old, "created_at"), _version(old)
+    except MalformedRecord:
+        return
+    if created_at != change.created_at:
+        raise MalformedRecord("created_at: changed in the life of an order")
+    if change.version < version or (change.version == version and change.before != change.after):
         raise RevisionNotRaised("revision: not raised by a change; see docs/streams.md")
 
 

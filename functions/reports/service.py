@@ -10,7 +10,7 @@ from idempotency import Contention, TransactionClient
 from idempotency.dynamodb import transact
 
 from .change import Change, Record, RevisionNotRaised, order_id_of, read_change, sequence_number
-from .table import ReportsTable, counted
+from .table import Counted, ReportsTable, counted
 
 # The first round writes; a second one is for an order of which another state is counted than the record's OldImage;
 # any more, for a twin that wrote in between.
@@ -42,8 +42,7 @@ class Reports:
             record = cancelled.refusals[0].item
             stands = counted(record) if record else None
             if stands and stands.version >= change.version:
-                if stands.version == change.version and change.present and stands.contribution != change.after:
-                    raise RevisionNotRaised("revision: two states of the order have the same")
+                _require_same(stands, change)
                 return False
             standing = stands.contribution if stands else None
         raise Contention(f"order {change.order_id} is being counted by other calls")
@@ -83,6 +82,11 @@ class Reports:
 
 def _identity(record: Record) -> tuple[str, str]:
     return order_id_of(record), sequence_number(record)
+
+
+def _require_same(stands: Counted, change: Change) -> None:
+    if stands.version == change.version and stands.contribution != change.after:
+        raise RevisionNotRaised("revision: two states of the order have the same; see docs/streams.md")
 
 
 def _log_failure(record: Record, order_id: str, number: str, error: Exception) -> None:

@@ -19,9 +19,9 @@ type Line = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What the reports have counted of an order. contribution: None when the order is gone."""
+    """What the reports count of an order. contribution: None for nothing, as the order was deleted."""
 
-    version: str
+    version: int
     contribution: Contribution | None
 
 
@@ -30,7 +30,7 @@ class ReportsTable:
     """Builds the transaction of a change.
 
     name: the table of the reports (`day`, `line`). records: the table of step records, where one record an order says
-    what the reports count of it. The record's key names the reports, as it is worth nothing with others.
+    what the reports count of it.
     """
 
     name: str
@@ -44,29 +44,25 @@ class ReportsTable:
         """
         return [self._record(change, standing), *self._moves(change, standing)]
 
-    def record_key(self, order_id: str) -> str:
-        """The primary key of an order's record."""
-        return f"{order_id}#{self.name}"
-
     def _record(self, change: Change, standing: Contribution | None) -> Action:
         later = "(attribute_not_exists(version) OR version < :version)"
         as_expected = "contribution = :standing" if standing else "attribute_not_exists(contribution)"
-        kept = {"contribution": asdict(change.after)} if change.after and change.present else {}
+        contribution = {"contribution": asdict(change.after)} if change.after else {}
+        expected = {":standing": asdict(standing)} if standing else {}
         return {
             "Put": {
                 "TableName": self.records,
                 "Item": attributes(
                     {
-                        "pk": self.record_key(change.order_id),
+                        # The record is worth nothing with other reports than its own, so its key names them.
+                        "pk": f"{change.order_id}#{self.name}#{change.created_at}",
                         "version": change.version,
                         "event_id": change.event_id,
-                        **kept,
+                        **contribution,
                     }
                 ),
                 "ConditionExpression": f"{later} AND {as_expected}",
-                "ExpressionAttributeValues": attributes(
-                    {":version": change.version, **({":standing": asdict(standing)} if standing else {})}
-                ),
+                "ExpressionAttributeValues": attributes({":version": change.version, **expected}),
             }
         }
 
@@ -101,7 +97,7 @@ class ReportsTable:
 def counted(record: Mapping[str, Any]) -> Counted:
     """Read an order's record, in DynamoDB's own JSON."""
     kept = record.get("contribution", {}).get("M")
-    return Counted(record["version"]["S"], _contribution(kept) if kept else None)
+    return Counted(int(record["version"]["N"]), _contribution(kept) if kept else None)
 
 
 def _contribution(kept: Mapping[str, Any]) -> Contribution:
