@@ -14,6 +14,8 @@ from .cli import app
 from .emulator import LocalStackError
 from .orders import OrderNotFound, OrderReused
 from .recovery import NothingToRecover
+from .replay.checkpoint import CheckpointMismatch
+from .replay.fire import NotFired
 from .stack import StackNotFound
 
 _EXPECTED = (
@@ -23,6 +25,8 @@ _EXPECTED = (
     OrderReused,
     OrderNotFound,
     NothingToRecover,
+    CheckpointMismatch,
+    NotFired,
     TimeoutError,
     ClientError,
     BotoCoreError,

@@ -3,15 +3,19 @@
 import json
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from . import emulator, recovery, stock, views
+from . import emulator, recovery, report, stock, views
 from .demo import run_demo
 from .deployment import deploy
+from .options import OnAws, Port, StackName
+from .options import chosen as _stack
 from .orders import Execution, ended, follow, place, settled, view
+from .replay.command import replay
 from .stack import STACK_NAME, Stack
 
 app = typer.Typer(
@@ -25,14 +29,9 @@ app = typer.Typer(
 _RECOVERY_SECONDS = 28_800
 _SEED = Path(__file__).with_name("seed_stock.json")
 
-Port = Annotated[int, typer.Option(envvar="STEPWISE_PORT", help="Port of the local stack.")]
-OnAws = Annotated[bool, typer.Option("--aws", help="Use the AWS account of your usual settings.")]
-StackName = Annotated[str, typer.Option("--stack", help="Name of the stack on AWS.")]
 OrderId = Annotated[str, typer.Argument(help="The order's id.")]
 
-
-def _stack(port: int, aws: bool, name: str) -> Stack:
-    return Stack.on_aws(name) if aws else Stack.local(f"http://127.0.0.1:{port}")
+app.command("replay")(replay)
 
 
 @app.command()
@@ -160,6 +159,20 @@ def seed(
     if kept:
         out.print(f"Stocked already, left as they are: {', '.join(kept)}")
     out.print(views.stock(stock.on_hand(stack)))
+
+
+@app.command("report")
+def show_report(
+    day: Annotated[
+        str, typer.Option("--date", help="Day of the orders' creation, YYYY-MM-DD; today if left out.")
+    ] = "",
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Show orders and revenue of a day, by status and currency."""
+    day = day or datetime.now(UTC).date().isoformat()
+    views.console().print(views.report(day, report.lines(_stack(port, aws, name), day)))
 
 
 @app.command()

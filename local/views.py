@@ -9,6 +9,7 @@ from rich.text import Text
 
 from .orders import Execution, OrderView
 from .recovery import Attention
+from .report import Line
 from .stack import Row
 
 _COLOURS = {
@@ -128,6 +129,12 @@ def attention(orders: Sequence[Attention]) -> Table:
 
 def stock(pieces: Mapping[str, int]) -> Table:
     return table("Stock", ["SKU", "on hand"], [[sku, str(count)] for sku, count in pieces.items()])
+
+
+def report(day: str, lines: Sequence[Line]) -> Table:
+    """Orders and revenue of a day."""
+    rows = [[line.status, line.currency, str(line.orders), str(line.revenue)] for line in lines]
+    return table(f"Orders of {day}", ["status", "currency", "orders", "revenue (minor unit)"], rows)
 
 
 def _steps(view: OrderView) -> Table:
