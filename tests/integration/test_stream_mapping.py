@@ -155,6 +155,13 @@ def test_what_was_done_before_the_first_failure_does_not_come_again(mapped: Stre
     assert mapped.calls[1] == ["poison", "c"]
 
 
+def test_the_lowest_of_several_failures_is_the_checkpoint(mapped: Stream) -> None:
+    mapped.write("a", "poison-1", "b", "poison-2", "c")
+    mapped.map()
+    eventually(lambda: mapped.kept_names() == ["poison-1", "poison-2"], seconds=SECONDS)
+    assert mapped.calls[1] == ["poison-1", "b", "poison-2", "c"]
+
+
 def test_what_comes_after_a_failure_comes_again(mapped: Stream) -> None:
     mapped.write("poison", "c")
     mapped.map()
