@@ -105,7 +105,9 @@ def _turn(mapping: Mapping, function: Any, table: str) -> bool:
     if work.batches[0].due > now:
         _wake_in(work.batches[0].due - now)
         return False
-    work.batches.extendleft(reversed(_delivered(mapping, function, work.batches.popleft())))
+    left = _delivered(mapping, function, work.batches[0])
+    work.batches.popleft()
+    work.batches.extendleft(reversed(left))
     return True
 
 
@@ -153,8 +155,7 @@ def lowest_failure(mapping: Mapping, records: Sequence[Record], body: Any) -> in
     """The index of the first record that comes again, by what the function answered; None for none."""
     if "ReportBatchItemFailures" not in mapping.get("FunctionResponseTypes", []):
         return None
-    answer = json.loads(body) if isinstance(body, str) and body else body
-    failures = answer.get("batchItemFailures") if isinstance(answer, dict) else None
+    failures = body.get("batchItemFailures") if isinstance(body, dict) else None
     if not failures:
         return None
     numbers = {record["dynamodb"]["SequenceNumber"]: index for index, record in enumerate(records)}

@@ -57,14 +57,12 @@ class FailedRecords:
                 yield listed["Key"]
 
     def _replay(self, key: str, *, dry: bool) -> Counter[Outcome]:
-        kept = json.loads(self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read())
-        payload = kept["payload"]
-        event = json.loads(payload) if isinstance(payload, str) else payload
         counts: Counter[Outcome] = Counter()
-        for record in event["Records"]:
-            counts[self._record(kept["requestContext"]["functionArn"], record, dry=dry)] += 1
+        body = self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        for function, record in _records(body):
+            counts[self._record(function, record, dry=dry)] += 1
             self.progress(1)
-        return counts
+        return counts or Counter({Outcome.STUCK: 1})
 
     def _record(self, function: str, record: Record, *, dry: bool) -> Outcome:
         order_id = order_id_of(record)
@@ -96,6 +94,17 @@ class FailedRecords:
         source = {"Bucket": self.bucket, "Key": key}
         self.s3.copy_object(Bucket=self.bucket, Key=f"{REPLAYED}{key}", CopySource=source)
         self.s3.delete_object(**source)
+
+
+def _records(body: bytes) -> list[tuple[str, Record]]:
+    """The records of an object, each with the ARN of the function that failed; none if it is not of Lambda's making."""
+    try:
+        kept = json.loads(body)
+        function, payload = kept["requestContext"]["functionArn"], kept["payload"]
+        event = json.loads(payload) if isinstance(payload, str) else payload
+        return [(function, record) for record in event["Records"]]
+    except (ValueError, KeyError, TypeError):
+        return []
 
 
 def _shown(order_id: str, item: Item) -> Record:

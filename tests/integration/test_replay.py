@@ -338,6 +338,15 @@ def test_what_cannot_be_counted_yet_stays_until_it_is_put_right(
     eventually(day.counted, seconds=SECONDS)
 
 
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"payload": "{}"}'], ids=repr)
+def test_an_object_that_is_not_of_lambdas_making_stays(stepwise: Command, stack: Stack, body: bytes) -> None:
+    s3, foreign = stack.client("s3"), {"Bucket": stack.outputs["FailedRecordsBucket"], "Key": f"{KEPT}foreign"}
+    s3.put_object(**foreign, Body=body)
+    assert stepwise("replay", "--failed").exit_code == 1
+    assert s3.get_object(**foreign)["Body"].read() == body
+    s3.delete_object(**foreign)
+
+
 @dataclass
 class CrashingS3:
     """An S3 client with which a replay crashes between copying what is done and deleting it."""

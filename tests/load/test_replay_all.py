@@ -13,9 +13,9 @@ from local import emulator, orders, stock
 from local.cli import app
 from local.stack import Stack
 from runtime.dynamodb import attributes
-from tests.history import recount, report
 from tests.integration.conftest import Document
 from tests.integration.faults import eventually
+from tests.integration.laws import reports_are_exact
 
 # `make replay-test` takes 10,000.
 ORDERS = int(os.environ.get("ORDERS", "1000"))
@@ -42,10 +42,6 @@ def _write(stack: Stack, rows: list[Document]) -> None:
     for start in range(0, len(rows), 25):
         puts: Any = [{"PutRequest": {"Item": attributes(row)}} for row in rows[start : start + 25]]
         stack.dynamodb.batch_write_item(RequestItems={table: puts})
-
-
-def _counted(stack: Stack) -> bool:
-    return report(stack.rows("ReportsTable")).lines == recount(stack.rows("OrdersTable")).lines
 
 
 @contextmanager
@@ -91,7 +87,7 @@ def test_a_replay_of_all_orders_while_new_ones_arrive(stack: Stack, running: emu
     assert len(placed) > 0
     assert set(statuses) <= {"SUCCEEDED", "FAILED"}
     assert statuses.count("SUCCEEDED") == min(len(placed), SAGAS // 2)
-    eventually(lambda: _settled(stack, placed) and _counted(stack), seconds=SECONDS, every=0.5)
+    eventually(lambda: _settled(stack, placed) and reports_are_exact(stack), seconds=SECONDS, every=0.5)
     after = {row["order_id"]: int(row["revision"]) for row in stack.rows("OrdersTable")}
     assert {after[order_id] - revision for order_id, revision in before.items() if "old-" in order_id} == {1}
 
