@@ -1,14 +1,15 @@
 """Records a second into the reports, and replays with their memory: `python -m benchmarks.reports`. Prints a table."""
 
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from local import emulator, views
 from local.deployment import deploy
@@ -86,19 +87,24 @@ def _replayed(stack: Stack, port: int, size: int) -> list[list[str]]:
         seconds = time.perf_counter() - began
     return [
         [f"replay of {size:,}: items a second", f"{size / seconds:.0f}"],
-        [f"replay of {size:,}: peak memory", f"{memory / 1024:.0f} MiB"],
+        [f"replay of {size:,}: peak memory", f"{memory / 1024**2:.0f} MiB"],
     ]
 
 
 def _peak(*arguments: str) -> int:
-    """Run a command to its end. Returns the most memory that it had resident, in KiB."""
+    """Run a command to its end. Returns the most memory that it was seen to have resident, in bytes."""
     process = subprocess.Popen(
         [sys.executable, "-m", "local", *arguments], stdout=subprocess.DEVNULL, cwd=emulator.ROOT
     )
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise RuntimeError(f"{arguments}: ended with {os.waitstatus_to_exitcode(status)}")
-    return usage.ru_maxrss
+    # Not getrusage: its maximum has this process in it, of which the other one is a fork.
+    watched, peak = psutil.Process(process.pid), 0
+    while process.poll() is None:
+        with suppress(psutil.NoSuchProcess):
+            peak = max(peak, watched.memory_info().rss)
+        time.sleep(0.1)
+    if process.returncode:
+        raise RuntimeError(f"{arguments}: ended with {process.returncode}")
+    return peak
 
 
 def _placed_and_confirmed(number: int) -> list[Record]:
