@@ -7,21 +7,19 @@ record. One batch of a mapping is in hand at a time, so `ParallelizationFactor` 
 `tests/integration/test_stream_mapping.py` fails once MiniStack does this by itself.
 """
 
-import json
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
+
+from .failed_batches import discard
 
 # A stream is polled four times a second, or at once if there is more than a batch.
 _POLL_SECONDS = 0.25
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
-_SHARD = "shardId-00000000000000000000-00000000"
 
 type Mapping = dict[str, Any]
 type Record = dict[str, Any]
@@ -146,12 +144,12 @@ def _delivered(mapping: Mapping, function: Any, batch: Batch) -> list[Batch]:
     result = lambda_svc._execute_function(function, {"Records": list(fresh.records)})
     if result.get("throttle"):
         return [_later(fresh, fresh.tries)]
-    failed = 0 if result.get("error") else lowest_failure(mapping, fresh.records, result.get("body"))
+    failed = 0 if result.get("error") else _lowest_failure(mapping, fresh.records, result.get("body"))
     mapping["LastProcessingResult"] = "OK" if failed is None else "PROBLEM: Function call failed"
-    return [] if failed is None else _left(mapping, function, fresh, failed, result)
+    return [] if failed is None else _left(mapping, function, fresh, failed)
 
 
-def lowest_failure(mapping: Mapping, records: Sequence[Record], body: Any) -> int | None:
+def _lowest_failure(mapping: Mapping, records: Sequence[Record], body: Any) -> int | None:
     """The index of the first record that comes again, by what the function answered; None for none."""
     if "ReportBatchItemFailures" not in mapping.get("FunctionResponseTypes", []):
         return None
@@ -163,7 +161,7 @@ def lowest_failure(mapping: Mapping, records: Sequence[Record], body: Any) -> in
     return min(numbers.get(failure.get("itemIdentifier"), 0) for failure in failures)
 
 
-def _left(mapping: Mapping, function: Any, batch: Batch, failed: int, result: Any) -> list[Batch]:
+def _left(mapping: Mapping, function: Any, batch: Batch, failed: int) -> list[Batch]:
     rest = batch.part(failed)
     if mapping.get("BisectBatchOnFunctionError") and len(batch.records) > 1:
         # Splitting consumes no retry: at the failure, or in the middle if it is the first.
@@ -171,7 +169,7 @@ def _left(mapping: Mapping, function: Any, batch: Batch, failed: int, result: An
         return [rest] if failed or not half else [rest.part(0, half), rest.part(half)]
     most = int(mapping.get("MaximumRetryAttempts", -1))
     if 0 <= most <= rest.tries:
-        _discard(mapping, function, rest, result, "RetryAttemptsExhausted")
+        discard(mapping, function, rest.records, tries=rest.tries + 1, condition="RetryAttemptsExhausted")
         return []
     return [_later(rest, rest.tries + 1)]
 
@@ -188,46 +186,5 @@ def _fresh(mapping: Mapping, function: Any, batch: Batch) -> Batch:
     # Records come in the order of their age.
     old = sum(age > longest for age in ages) if longest >= 0 else 0
     if old:
-        _discard(mapping, function, batch.part(0, old), {}, "MaxRecordAgeExceeded")
+        discard(mapping, function, batch.records[:old], tries=batch.tries, condition="MaxRecordAgeExceeded")
     return batch.part(old)
-
-
-def _discard(mapping: Mapping, function: Any, batch: Batch, result: Any, condition: str) -> None:
-    from ministack.services import lambda_svc, s3
-
-    destination = mapping.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination", "")
-    if not destination.startswith("arn:aws:s3:::"):
-        source = mapping["EventSourceArn"]
-        lambda_svc._send_ddb_stream_failure_record(mapping, function, batch.records, source, result, condition)
-        return
-    at = datetime.now(UTC)
-    record = invocation_record(mapping, batch, condition, at)
-    key = f"aws/lambda/{mapping['UUID']}/{_SHARD}/{at:%Y/%m/%d/%Y-%m-%dT%H.%M.%S}-{uuid.uuid4()}"
-    s3._put_object(destination.rpartition(":")[2], key, json.dumps(record).encode(), {})
-
-
-def invocation_record(mapping: Mapping, batch: Batch, condition: str, at: datetime) -> dict[str, Any]:
-    """What Lambda writes to S3 of a batch that it gives up: where it was, why, and, as text, the whole event."""
-    ends = [record["dynamodb"] for record in (batch.records[0], batch.records[-1])]
-    arrived = [datetime.fromtimestamp(end["ApproximateCreationDateTime"], UTC) for end in ends]
-    return {
-        "requestContext": {
-            "requestId": str(uuid.uuid4()),
-            "functionArn": mapping["FunctionArn"],
-            "condition": condition,
-            "approximateInvokeCount": batch.tries + 1,
-        },
-        "responseContext": {"statusCode": 200, "executedVersion": "$LATEST", "functionError": "Unhandled"},
-        "version": "1.0",
-        "timestamp": f"{at:%Y-%m-%dT%H:%M:%S.%fZ}",
-        "DDBStreamBatchInfo": {
-            "shardId": _SHARD,
-            "startSequenceNumber": ends[0]["SequenceNumber"],
-            "endSequenceNumber": ends[1]["SequenceNumber"],
-            "approximateArrivalOfFirstRecord": f"{arrived[0]:%Y-%m-%dT%H:%M:%SZ}",
-            "approximateArrivalOfLastRecord": f"{arrived[1]:%Y-%m-%dT%H:%M:%SZ}",
-            "batchSize": len(batch.records),
-            "streamArn": mapping["EventSourceArn"],
-        },
-        "payload": json.dumps({"Records": list(batch.records)}),
-    }

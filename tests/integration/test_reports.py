@@ -12,7 +12,7 @@ from tests.history import History, Record
 from tests.integration.conftest import Document, Invocation, Saga
 from tests.integration.day import Day, day, kept, mapping
 from tests.integration.faults import Resources, denied, eventually, kill_worker, through_proxy
-from tests.integration.test_permissions import TABLES, _as_role, _refused
+from tests.integration.test_permissions import TABLES, as_role, is_refused
 
 __all__ = ["day"]
 
@@ -169,18 +169,18 @@ def test_a_batch_takes_one_call_a_record(invoke: Invoke, day: Day, stack: Stack,
 
 
 def test_the_function_can_neither_read_nor_write_what_is_not_its_own(stack: Stack, resources: Resources) -> None:
-    role = _as_role(stack, resources["ReportOrdersRole"])
+    role = as_role(stack, resources["ReportOrdersRole"])
     for table, key in TABLES.items():
         name, row = stack.outputs[table], {key: {"S": "x"}}
-        _refused(role.get_item, TableName=name, Key=row)
-        _refused(role.delete_item, TableName=name, Key=row)
-        _refused(role.update_item, TableName=name, Key=row)
+        is_refused(role.get_item, TableName=name, Key=row)
+        is_refused(role.delete_item, TableName=name, Key=row)
+        is_refused(role.update_item, TableName=name, Key=row)
         if table != "IdempotencyTable":
-            _refused(role.put_item, TableName=name, Item=row)
+            is_refused(role.put_item, TableName=name, Item=row)
     reports, line = stack.outputs["ReportsTable"], {"day": {"S": "x"}, "line": {"S": "x"}}
-    _refused(role.get_item, TableName=reports, Key=line)
-    _refused(role.put_item, TableName=reports, Item=line)
-    _refused(role.delete_item, TableName=reports, Key=line)
+    is_refused(role.get_item, TableName=reports, Key=line)
+    is_refused(role.put_item, TableName=reports, Item=line)
+    is_refused(role.delete_item, TableName=reports, Key=line)
 
 
 def _busy(day: Day) -> History:
