@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test verify faults bench requirements clean
+.PHONY: help setup demo up down check lint types unit test verify faults bench bench-reports replay-test requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -31,7 +31,7 @@ types: setup
 	@mypy
 
 unit: setup
-	@python -m pytest -q tests/unit tests/contract
+	@python -m pytest -q -m "not slow" tests/unit tests/contract tests/store
 
 test: setup ## Everything that the README promises, on a local stack of its own
 	@$(MAKE) --no-print-directory lint types
@@ -47,9 +47,16 @@ verify: setup ## Security linters; every sample event by `sam local invoke` in D
 faults: setup ## Try every fault on the state machines; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(if $(SCENARIO),'$(SCENARIO)')
 
-bench: setup ## Cold starts beside Powertools, then sagas per second through a warm local stack
+bench: setup ## Cold starts and calls beside Powertools, sagas per second through a warm local stack
 	@python -m benchmarks.cold_start
+	@python -m benchmarks.calls
 	@python -m benchmarks.sagas
+
+bench-reports: setup ## Records a second into the reports; replays of 10,000 and 100,000 orders, and their memory
+	@python -m benchmarks.reports
+
+replay-test: setup ## Replay 10,000 orders while new ones arrive: the counters equal a recount
+	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py
 
 requirements: setup ## Pin the environments anew
 	@for name in dev sam bench verify; do \

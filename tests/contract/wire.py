@@ -121,7 +121,7 @@ class Wire:
         while todo:
             self._run = run = Run(todo.pop())
             _forget(module)
-            _invoke(getattr(module, function.handler), event, run)
+            _invoke(function, event, run)
             yield run
             new = {choice: script for script, choice in run.others() if choice not in tried}
             tried.update(new)
@@ -152,8 +152,9 @@ class Wire:
         return response
 
 
-def _invoke(handler: Any, event: Any, run: Run) -> None:
-    context = SimpleNamespace(aws_request_id="r-1", get_remaining_time_in_millis=lambda: 15_000)
+def _invoke(function: Function, event: Any, run: Run) -> None:
+    handler = getattr(importlib.import_module(function.module), function.handler)
+    context = SimpleNamespace(aws_request_id="r-1", get_remaining_time_in_millis=lambda: 1000 * function.timeout)
     try:
         handler(json.loads(json.dumps(event)), context)
         run.ended_well = True

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from local import orders, stock
+from local import orders, report, stock
 from local.stack import Row, Stack
+from tests.contract.project import ROOT, read_json
 
 ORDER_ID = "o-1001"
 STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
@@ -61,6 +62,12 @@ def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
     return {}
 
 
+def counted(stack: Stack, _: Any) -> Mapping[str, str]:
+    """The order is in the reports."""
+    _invoke(stack, "ReportOrders", read_json(ROOT / "events" / "report_orders.json"))
+    return {}
+
+
 def uploaded(stack: Stack, _: Any) -> Mapping[str, str]:
     """The bucket that the event names is there, with versions, and the object in it."""
     s3 = stack.client("s3")
@@ -86,7 +93,13 @@ def tea(stack: Stack) -> int:
 
 
 def records(stack: Stack) -> int:
-    return len(stack.rows("IdempotencyTable"))
+    """How many steps and leases are recorded; not what the reports count, as every order is streamed to them too."""
+    return sum("status" in row for row in stack.rows("IdempotencyTable"))
+
+
+def reports(stack: Stack) -> Any:
+    """The report of the day of the sample records."""
+    return [tuple(line) for line in report.lines(stack, "2026-11-20")]
 
 
 def recovery(stack: Stack) -> str:
@@ -115,6 +128,8 @@ def _invoke(stack: Stack, function: str, event: Any) -> None:
 CAPTURED = {"status": "Captured", "amount": 3000, "currency": "JPY"}
 UNDONE = {"undone": True}
 SUMMARY = {"bucket": "bucket", "key": "smallfile", "size": len(_CONTENT), "lines": 1}
+NO_FAILURES: Mapping[str, Any] = {"batchItemFailures": []}
+ONE_ORDER = ("Confirmed", "JPY", 1, 3000)
 
 EXPECTED: dict[str, Expected] = {
     "process_order": Expected({"order_id": ORDER_ID, "status": "New", "total": 3000}, leaves={order: "New"}),
@@ -130,6 +145,12 @@ EXPECTED: dict[str, Expected] = {
     "settle_order_long_input": Expected(given=forgotten, leaves={order: "Confirmed"}),
     "settle_order_timed_out": Expected(given=done("ProcessOrder"), leaves={recovery: "SUCCEEDED", order: "Pending"}),
     "sweep_orders": Expected({"settled": 1}, again={"settled": 0}, given=forgotten, leaves={order: "Confirmed"}),
+    "report_orders": Expected(NO_FAILURES, leaves={reports: [ONE_ORDER]}),
+    "report_orders_deleted": Expected(NO_FAILURES, given=counted, leaves={reports: []}),
+    "report_orders_expired": Expected(NO_FAILURES, given=counted, leaves={reports: [ONE_ORDER]}),
+    "report_orders_malformed": Expected(
+        {"batchItemFailures": [{"itemIdentifier": "820400000000000001192339"}]}, leaves={reports: []}
+    ),
     "run_job": Expected({"job_id": "12345", **SUMMARY}, given=uploaded, leaves={records: 1}),
     "run_job_object_created": Expected(SUMMARY, given=uploaded, leaves={records: 1}),
 }
