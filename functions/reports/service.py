@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from idempotency import Contention, StepClient
+from idempotency import Contention, TransactionClient
 from idempotency.dynamodb import transact
 
 from .change import Change, Record, RevisionNotRaised, order_id_of, read_change, sequence_number
@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 class Reports:
     """client: a `boto3.client("dynamodb")`."""
 
-    client: StepClient
+    client: TransactionClient
     table: ReportsTable
 
     def apply(self, change: Change) -> bool:
