@@ -24,7 +24,6 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.unfit("moto", reason="ten times slower than the others, at the same conditions")
 def test_no_history_breaks_a_promise(database: Database) -> None:
     machine = type("Histories", (LeaseHistories,), {"database": database, "network": Network(database)})
     examples = _EXAMPLES.get(database.engine.name, _FEW_EXAMPLES)
