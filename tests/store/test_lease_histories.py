@@ -12,7 +12,7 @@ from tests.store.histories import LeaseHistories, Network
 
 _EXAMPLES = {"ministack": 60}
 _FEW_EXAMPLES = 15
-_STEPS = 20
+_STEPS = 40
 
 
 @pytest.fixture
