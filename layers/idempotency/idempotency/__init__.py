@@ -1,34 +1,64 @@
-"""Idempotent saga steps on DynamoDB, with no third-party package. See docs/idempotency.md for what is guaranteed."""
+"""Idempotent saga steps and leases on DynamoDB, no third-party package. docs/idempotency.md says what is guaranteed."""
 
-from .dynamodb import Action, TransactionClient
+from .decorators import InProgress, idempotent_function, idempotent_handler
+from .dynamodb import Action, LeaseClient, TransactionClient
 from .errors import (
+    AlreadyInProgress,
     BusinessError,
     Contention,
     IdempotencyError,
+    InvalidKey,
+    LeaseLost,
+    OutcomeHeld,
     PayloadMismatch,
     Refusal,
+    ResultUnavailable,
     StateConflict,
     StepCompensated,
+    StoredFailure,
     StoreUnavailable,
     TransientError,
 )
-from .steps import COMMITTED, COMPENSATED, Step, StepStore, payload_hash
+from .lease import Lease
+from .leases import LeaseStore
+from .operators import LeaseOperations
+from .payloads import payload_hash
+from .records import LeaseRecord, Status
+from .steps import COMMITTED, COMPENSATED, Step, StepStore
+from .work import Unknown, Work
 
 __all__ = [
     "COMMITTED",
     "COMPENSATED",
     "Action",
+    "AlreadyInProgress",
     "BusinessError",
     "Contention",
     "IdempotencyError",
+    "InProgress",
+    "InvalidKey",
+    "Lease",
+    "LeaseClient",
+    "LeaseLost",
+    "LeaseOperations",
+    "LeaseRecord",
+    "LeaseStore",
+    "OutcomeHeld",
     "PayloadMismatch",
     "Refusal",
+    "ResultUnavailable",
     "StateConflict",
+    "Status",
     "Step",
     "StepCompensated",
     "StepStore",
     "StoreUnavailable",
+    "StoredFailure",
     "TransactionClient",
     "TransientError",
+    "Unknown",
+    "Work",
+    "idempotent_function",
+    "idempotent_handler",
     "payload_hash",
 ]

@@ -1,6 +1,7 @@
-"""One `TransactWriteItems`, and what became of it."""
+"""One `TransactWriteItems` or one `UpdateItem`, and what became of it."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,11 +35,28 @@ class TransactionClient(Protocol):
     def batch_get_item(self, *, RequestItems: Any) -> Any: ...
 
 
+class LeaseClient(Protocol):
+    """The part of `boto3.client("dynamodb")` that leases call."""
+
+    @property
+    def update_item(self) -> Callable[..., Any]: ...
+
+    def batch_get_item(self, *, RequestItems: Any) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Cancellation:
     """Why a transaction was cancelled: one refusal for each action whose condition failed, by its index."""
 
     refusals: Mapping[int, Refusal]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an update: whether it was applied, and the item as it was before (None: there was none)."""
+
+    applied: bool
+    old: Mapping[str, Any] | None
 
 
 def transact(client: TransactionClient, actions: Sequence[Action]) -> Cancellation | None:
@@ -58,7 +76,24 @@ def transact(client: TransactionClient, actions: Sequence[Action]) -> Cancellati
     return None
 
 
-def read(client: TransactionClient, table: str, keys: Sequence[str]) -> list[Mapping[str, Any]]:
+def update(client: LeaseClient, parameters: Mapping[str, Any]) -> Outcome:
+    """Update one item on its condition, in one call.
+
+    Raises Contention (a transaction was writing the item), StoreUnavailable, or anything else as it came. An update
+    carries no client token: a retry of the SDK's own, after a lost answer, finds what the first try wrote.
+    """
+    try:
+        answer = client.update_item(**parameters, ReturnValues="ALL_OLD", ReturnValuesOnConditionCheckFailure="ALL_OLD")
+    except Exception as error:
+        response = _response(error)
+        if response.get("Error", {}).get("Code") == _CONDITION_FAILED + "Exception":
+            return Outcome(False, response.get("Item"))
+        _raise_if_transient(error)
+        raise
+    return Outcome(True, answer.get("Attributes") or None)
+
+
+def read(client: TransactionClient | LeaseClient, table: str, keys: Sequence[str]) -> list[Mapping[str, Any]]:
     """Read the records with these primary keys (up to 100), consistently, in one call; what is not there is left out.
 
     Raises StoreUnavailable, or anything else as it came.
@@ -72,6 +107,55 @@ def read(client: TransactionClient, table: str, keys: Sequence[str]) -> list[Map
     if answer.get("UnprocessedKeys"):
         raise StoreUnavailable("DynamoDB did not answer for all records")
     return list(answer["Responses"].get(table, []))
+
+
+def conditional_update(
+    table: str,
+    key: str,
+    *,
+    condition: str,
+    assign: Mapping[str, Any],
+    computed: Mapping[str, str] | None = None,
+    remove: Sequence[str] = (),
+    values: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The parameters of an UpdateItem on the record `key`.
+
+    assign: attribute to value. computed: attribute to expression. remove: attributes.
+    condition, computed: in DynamoDB's language; `#name` is an attribute, `:name` a value of `assign` or `values`.
+    """
+    sets = [
+        *(f"#{name} = :{name}" for name in assign),
+        *(f"#{name} = {text}" for name, text in (computed or {}).items()),
+    ]
+    expression = f"SET {', '.join(sets)}"
+    if remove:
+        expression += f" REMOVE {', '.join(f'#{name}' for name in remove)}"
+    text = f"{expression} {condition}"
+    known = {**assign, **(values or {})}
+    return {
+        "TableName": table,
+        "Key": {"pk": {"S": key}},
+        "UpdateExpression": expression,
+        "ConditionExpression": condition,
+        "ExpressionAttributeNames": {f"#{name}": name for name in sorted(set(re.findall(r"#(\w+)", text)))},
+        "ExpressionAttributeValues": {
+            f":{name}": _value(known[name]) for name in sorted(set(re.findall(r":(\w+)", text)))
+        },
+    }
+
+
+def _value(value: Any) -> dict[str, Any]:
+    match value:
+        case str():
+            return {"S": str(value)}
+        case int():
+            return {"N": str(value)}
+        case list():
+            return {"L": [_value(element) for element in value]}
+        case Mapping():
+            return {"M": {name: _value(element) for name, element in value.items()}}
+    raise TypeError(f"not the type of an attribute: {type(value).__name__}")
 
 
 def _returning_old_item(action: Action) -> dict[str, dict[str, Any]]:

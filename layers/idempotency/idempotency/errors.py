@@ -8,14 +8,21 @@ Exception
     ├── BusinessError       final: the same call would end the same way; never retried, always compensated
     │   ├── PayloadMismatch
     │   ├── StepCompensated
-    │   └── StateConflict
+    │   ├── StateConflict
+    │   ├── InvalidKey
+    │   ├── OutcomeHeld
+    │   ├── ResultUnavailable
+    │   └── StoredFailure
     └── TransientError      nothing was decided: the same call is worth repeating
+        ├── AlreadyInProgress
         ├── Contention
+        ├── LeaseLost
         └── StoreUnavailable
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 
@@ -32,7 +39,7 @@ class TransientError(IdempotencyError):
 
 
 class PayloadMismatch(BusinessError):
-    """The step is recorded with another payload: the same id was used for two different requests."""
+    """The step or the work is recorded with another payload: the same id was used for two different requests."""
 
 
 class StepCompensated(BusinessError):
@@ -60,6 +67,48 @@ class StateConflict(BusinessError):
     def __init__(self, message: str, refusals: tuple[Refusal, ...] = ()) -> None:
         super().__init__(message)
         self.refusals = refusals
+
+
+class InvalidKey(BusinessError):
+    """The call has no usable idempotency key. The message names the field; nothing was started."""
+
+
+class OutcomeHeld(BusinessError):
+    """An earlier attempt may or may not have taken effect, and the work waits for a person to find out."""
+
+
+class ResultUnavailable(BusinessError):
+    """The work is done and will not run again, but its result was too large, or not JSON, and could not be stored."""
+
+
+class StoredFailure(BusinessError):
+    """The final error of an earlier call, of a class that this version of the code does not know.
+
+    name: the class name of that error.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}")
+        self.name = name
+
+
+class AlreadyInProgress(TransientError):
+    """Another invocation is at work.
+
+    key: of its record. until: when its lease ends unless it is extended, aware UTC.
+    """
+
+    def __init__(self, key: str, until: datetime) -> None:
+        super().__init__(f"{key} is in progress; try again after {until.isoformat(timespec='seconds')}")
+        self.key = key
+        self.until = until
+
+
+class LeaseLost(TransientError):
+    """The lease ran out and somebody else has the work now; nothing was recorded for the former owner.
+
+    Whether the former owner's effect took place is for the present owner to find out (`Unknown`).
+    """
 
 
 class Contention(TransientError):

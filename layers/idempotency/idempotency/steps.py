@@ -16,7 +16,6 @@ that the record commits with the business write, in one `TransactWriteItems`, is
 crash in.
 """
 
-import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ from typing import Any
 
 from .dynamodb import Action, Cancellation, TransactionClient, read, transact
 from .errors import Contention, PayloadMismatch, Refusal, StateConflict, StepCompensated
+from .payloads import canonical_json, payload_hash
 
 COMMITTED = "COMMITTED"
 COMPENSATED = "COMPENSATED"
@@ -180,7 +180,7 @@ class StepStore:
                 "Item": {
                     "pk": {"S": step.key},
                     "status": {"S": status},
-                    "result": {"S": _json(result)},
+                    "result": {"S": canonical_json(result)},
                     "payload_hash": {"S": payload_hash(step.payload)},
                     "owner": {"S": step.owner},
                     "created_at": {"S": step.at.isoformat()},
@@ -209,7 +209,7 @@ class StepStore:
                     ":committed": {"S": COMMITTED},
                     ":compensated": {"S": COMPENSATED},
                     ":payload_hash": {"S": payload_hash(step.payload)},
-                    ":result": {"S": _json(result)},
+                    ":result": {"S": canonical_json(result)},
                     ":owner": {"S": step.owner},
                     ":at": {"S": step.at.isoformat()},
                     ":expires_at": self._expires_at(step),
@@ -221,21 +221,8 @@ class StepStore:
         return {"N": str(int((step.at + self._lifetime).timestamp()))}
 
 
-def payload_hash(payload: Any) -> str:
-    """SHA-256, in hex, of the payload's canonical JSON: keys sorted, no white space.
-
-    It is taken of the request as it came in, not of what this version of the code reads from it, so that a deployment
-    between a step and its compensation does not make them strangers.
-    """
-    return hashlib.sha256(_json(payload).encode()).hexdigest()
-
-
 def _key(saga_id: str, name: str) -> str:
     return f"{saga_id}#{name}"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _old_record(cancelled: Cancellation) -> Mapping[str, Any] | None:

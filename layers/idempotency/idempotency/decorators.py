@@ -1,0 +1,149 @@
+"""Leases as decorators: one for Lambda handlers, one for functions."""
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from enum import Enum
+from functools import wraps
+from typing import Any, Protocol
+
+from .errors import AlreadyInProgress, InvalidKey
+from .leases import LeaseStore
+from .work import Work
+
+type Selector = str | Callable[..., Any]
+"""A field's path ("detail.object.key"), or a function of the call's arguments."""
+
+_logger = logging.getLogger(__name__)
+
+
+class LambdaContext(Protocol):
+    """The part of Lambda's context object that is used."""
+
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+class InProgress(Enum):
+    """What a handler does that finds another invocation at work under its key."""
+
+    RAISE = "raise"
+    """AlreadyInProgress, for callers who retry: a state machine, a queue."""
+    END = "end"
+    """One WARNING line, and None: for asynchronous events, where the invocation that is at work has the same event."""
+
+
+def idempotent_handler[R](
+    store: Callable[[], LeaseStore],
+    work: Work,
+    *,
+    key: Selector,
+    payload: Selector | None = None,
+    in_progress: InProgress = InProgress.RAISE,
+    wait: timedelta = timedelta(0),
+    resolve: Callable[..., R | None] | None = None,
+) -> Callable[[Callable[..., R]], Callable[[Any, Any], R | None]]:
+    """Let a Lambda handler do its work once for each key; its lease lasts as long as the invocation can live.
+
+    store: called at each invocation, never at import.
+    key, payload: a path in the event, or a function of it; the payload is the whole event unless given.
+    in_progress, wait: what to do, and how long to wait before it, when another invocation is at work.
+    resolve: see `LeaseStore.run`; called with event and context.
+    A handler with a parameter `lease` gets the `Lease` there, to extend it.
+
+    The handler raises what `LeaseStore.run` raises; InvalidKey names the path.
+    """
+
+    def decorate(handler: Callable[..., R]) -> Callable[[Any, Any], R | None]:
+        lease_wanted = "lease" in inspect.signature(handler).parameters
+
+        @wraps(handler)
+        def idempotent(event: Any, context: LambdaContext) -> R | None:
+            leases = store()
+            business_id = _key(key, event, event)
+            try:
+                return leases.run(
+                    work,
+                    business_id,
+                    event if payload is None else _selected(payload, event, event),
+                    lambda lease: handler(event, context, **({"lease": lease} if lease_wanted else {})),
+                    deadline=leases.clock() + timedelta(milliseconds=context.get_remaining_time_in_millis()),
+                    wait=wait,
+                    resolve=(lambda: resolve(event, context)) if resolve else None,
+                )
+            except AlreadyInProgress as error:
+                if in_progress is InProgress.RAISE or error.key != work.record_key(business_id):
+                    raise
+                _logger.warning("lambdaが多重起動したため処理を終了しました。", extra={"work": error.key})
+                return None
+
+        return idempotent
+
+    return decorate
+
+
+def idempotent_function[**P, R](
+    store: Callable[[], LeaseStore],
+    work: Work,
+    *,
+    key: Selector,
+    payload: Selector,
+    wait: timedelta = timedelta(0),
+    resolve: Callable[P, R | None] | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function do its work once for each key.
+
+    The function has a parameter `deadline`: when the invocation that it runs in ends, aware UTC, and so does the lease.
+    store: called at each call, never at import.
+    key, payload: a path that starts with a parameter's name ("order.order_id"), or a function of the same arguments.
+        The payload is what tells two requests apart: anything that JSON can hold.
+    wait: how long to wait for another owner who is at work.
+    resolve: see `LeaseStore.run`; called with the function's arguments.
+
+    Raises TypeError, at once, if the function has no `deadline`. The function raises what `LeaseStore.run` raises.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        if "deadline" not in signature.parameters:
+            raise TypeError(f"{function.__qualname__} needs a parameter `deadline`: when its invocation ends")
+
+        @wraps(function)
+        def idempotent(*args: P.args, **kwargs: P.kwargs) -> R:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            return store().run(
+                work,
+                _key(key, bound.arguments, *args, **kwargs),
+                _selected(payload, bound.arguments, *args, **kwargs),
+                lambda _: function(*args, **kwargs),
+                deadline=bound.arguments["deadline"],
+                wait=wait,
+                resolve=(lambda: resolve(*args, **kwargs)) if resolve else None,
+            )
+
+        return idempotent
+
+    return decorate
+
+
+def _key(selector: Selector, root: Any, *args: Any, **kwargs: Any) -> str:
+    """Raises InvalidKey unless the selector finds a whole number, or a string that is not empty."""
+    found = _selected(selector, root, *args, **kwargs)
+    if isinstance(found, str) and found:
+        return found
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found)
+    name = selector if isinstance(selector, str) else "the key"
+    raise InvalidKey(f"{name}: expected a whole number, or a string that is not empty")
+
+
+def _selected(selector: Selector, root: Any, *args: Any, **kwargs: Any) -> Any:
+    """What stands at the path that starts at `root`, or what the function makes of the arguments."""
+    if not isinstance(selector, str):
+        return selector(*args, **kwargs)
+    for field in selector.split("."):
+        root = root.get(field) if isinstance(root, Mapping) else getattr(root, field, None)
+        if root is None:
+            raise InvalidKey(f"{selector}: there is no {field}")
+    return root

@@ -1,0 +1,81 @@
+"""What operators do with leases: look them up, and decide what nobody else can. Each decision is kept on the record."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from .dynamodb import LeaseClient, read, update
+from .errors import AlreadyInProgress, StateConflict
+from .lease_table import LISTED, LeaseTable
+from .payloads import canonical_json
+from .records import LeaseRecord, Status, is_lease
+
+# BatchGetItem takes 100 keys.
+_PAGE = 100
+
+
+class OperatorClient(LeaseClient, Protocol):
+    """The part of `boto3.client("dynamodb")` that operators need."""
+
+    def get_paginator(self, operation_name: Any, /) -> Any: ...
+
+
+class LeaseOperations:
+    """Looks up and decides leases of one table.
+
+    client, table, lifetime, clock: as for `LeaseStore`.
+    """
+
+    def __init__(
+        self,
+        client: OperatorClient,
+        table: str,
+        *,
+        lifetime: timedelta = timedelta(days=90),
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._table = LeaseTable(table, lifetime)
+        self._clock = clock
+
+    def find(self, key: str, works: Sequence[str]) -> list[LeaseRecord]:
+        """The records of a business id, for these names of work. Raises StoreUnavailable."""
+        return self._records([f"{key}#{work}" for work in works])
+
+    def listed(self) -> Iterator[LeaseRecord]:
+        """All records but the completed and the free ones, whoever they belong to. Raises StoreUnavailable."""
+        pages = self._client.get_paginator("scan").paginate(
+            TableName=self._table.name, IndexName=LISTED, PaginationConfig={"PageSize": _PAGE}
+        )
+        for page in pages:
+            if page["Items"]:
+                yield from self._records([item["pk"]["S"] for item in page["Items"]])
+
+    def release(self, record: LeaseRecord, *, by: str, reason: str) -> None:
+        """Free the key: the next call does the work, whatever came before.
+
+        by: who decides. reason: why; both are kept on the record.
+        Raises AlreadyInProgress (its owner may still be at work), StateConflict (it has changed since it was read),
+        Contention, StoreUnavailable.
+        """
+        self._decide(record, Status.RELEASED, {}, by, reason)
+
+    def complete(self, record: LeaseRecord, result: Any, *, by: str, reason: str) -> None:
+        """Say that the work is done; duplicates get this result (anything that JSON can hold). Raises as `release`."""
+        self._decide(record, Status.COMPLETED, {"result": canonical_json(result)}, by, reason)
+
+    def fail(self, record: LeaseRecord, name: str, message: str, *, by: str, reason: str) -> None:
+        """Say that the work has ended in the final error of this class name; duplicates get it. Raises as `release`."""
+        self._decide(record, Status.FAILED, {"error": {"name": name, "message": message}}, by, reason)
+
+    def _records(self, keys: Sequence[str]) -> list[LeaseRecord]:
+        items = read(self._client, self._table.name, keys)
+        return sorted((LeaseRecord.from_item(item) for item in items if is_lease(item)), key=lambda record: record.key)
+
+    def _decide(self, record: LeaseRecord, status: Status, more: Mapping[str, Any], by: str, reason: str) -> None:
+        now = self._clock()
+        if record.in_progress(now):
+            raise AlreadyInProgress(record.key, record.lease_until)
+        entry = {"at": now.isoformat(), "by": by, "from": record.status, "to": status, "reason": reason}
+        if not update(self._client, self._table.decide(record, status, more, now, audit=entry)).applied:
+            raise StateConflict(f"{record.key} has changed since it was read; look again")
