@@ -26,7 +26,7 @@ class Source:
 
     @property
     def folder(self) -> str:
-        """"" or a path with a slash at its end."""
+        """ "" or a path with a slash at its end."""
         return self.key[: self.key.rfind("/") + 1]
 
 
@@ -39,7 +39,7 @@ class Bucket:
 
     def source(self, key: str, version_id: str | None = None) -> Source:
         """The version that stands now, or the one given. Raises NoImportFile, BucketUnavailable."""
-        version = {"VersionId": version_id} if version_id else {}
+        version: Any = {"VersionId": version_id} if version_id else {}
         answer = _answered(lambda: self.client.head_object(Bucket=self.name, Key=key, **version), key)
         return Source(key, answer["VersionId"])
 
@@ -82,7 +82,10 @@ class Bucket:
     def _get(self, source: Source, **more: str) -> Any:
         return _answered(
             lambda: self.client.get_object(
-                Bucket=self.name, Key=source.key, VersionId=source.version_id, **more  # type: ignore[arg-type]
+                Bucket=self.name,
+                Key=source.key,
+                VersionId=source.version_id,
+                **more,  # type: ignore[arg-type]
             ),
             source.key,
         )

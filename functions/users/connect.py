@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ConnectionError, HTTPClientError, ParamValidationError
@@ -142,7 +143,9 @@ class Connect:
             "RoutingProfileId": profiles.routing[user.profiles.routing],
             "Tags": dict(tags),
         }
-        answer = self.patience.call(lambda: _answered(lambda: self.client.create_user(**parameters)), on=(ConnectThrottled,))
+        answer = self.patience.call(
+            lambda: _answered(lambda: self.client.create_user(**parameters)), on=(ConnectThrottled,)
+        )
         return str(answer["UserId"])
 
     def find_user(self, instance_id: str, username: str) -> FoundUser | None:
@@ -156,14 +159,12 @@ class Connect:
 
     def _pages(self, operation: str, **parameters: Any) -> Iterator[Mapping[str, Any]]:
         """The pages of a listing, each asked for with patience."""
-        token: dict[str, str] = {}
-        while True:
-            call = getattr(self.client, operation)
-            page = self._read(lambda: call(**parameters, **token))
+        call = getattr(self.client, operation)
+        token: str | None = ""
+        while token is not None:
+            page = self._read(partial(call, **parameters, **({"NextToken": token} if token else {})))
             yield page
-            if not page.get("NextToken"):
-                return
-            token = {"NextToken": page["NextToken"]}
+            token = page.get("NextToken")
 
     def _read[R](self, call: Callable[[], R]) -> R:
         return self.patience.call(lambda: _answered(call), on=_TRY_AGAIN)

@@ -15,8 +15,8 @@ from .errors import (
     RefusedRow,
     RoutingProfileUnknown,
     SecurityProfileUnknown,
-    UsernameRepeated,
     UserExists,
+    UsernameRepeated,
     UserNotVisible,
 )
 from .outcomes import Outcome

@@ -51,8 +51,8 @@ class Instances:
             return self.connect.create_instance(self.alias, token=token, tags={STACK_TAG: self.stack})
         except ConnectRefused:
             raise InstanceAliasInUse(
-                f"Connect does not take the alias {self.alias}: it belongs to another instance, or is still being freed; "
-                "wait, or give the stack another ConnectInstanceAlias"
+                f"Connect does not take the alias {self.alias}: it belongs to another instance, or is still being "
+                "freed; wait, or give the stack another ConnectInstanceAlias"
             ) from None
 
     def require(self, instance_id: str) -> None:

@@ -11,7 +11,7 @@ NOT_REGISTERED = "NotRegistered"
 
 SENTENCES = {
     "NotUtf8": "The row is not UTF-8. Save the file as CSV in UTF-8.",
-    "WrongColumnCount": "The row has more or fewer cells than the header. Put cells that hold a comma in double quotes.",
+    "WrongColumnCount": "The row has more or fewer cells than the header. Put a cell with a comma in double quotes.",
     "UsernameMissing": "Give a username.",
     "UsernameTooLong": "Shorten the username to 20 characters.",
     "UsernameInvalid": "Use only letters a-z, digits and _ - . @ in the username, and no space.",
@@ -33,9 +33,9 @@ SENTENCES = {
     "SecurityProfileUnknown": "The instance has no security profile of this name. Correct it, or create the profile.",
     "RoutingProfileUnknown": "The instance has no routing profile of this name. Correct it, or create the profile.",
     "UserExists": "A user of this name exists already and was left as it is. Choose another username, or drop the row.",
-    "UserQuotaExceeded": "The instance has as many users as it may have. Raise the quota, then run the failed rows again.",
+    "UserQuotaExceeded": "The instance is full. Raise its quota of users, then run the failed rows again.",
     "ConnectRefused": "Connect refuses the row, though it breaks no rule that is known here. Check every cell.",
-    "ConnectDenied": "The import lacks a permission in Connect. An operator must grant it; then run the failed rows again.",
+    "ConnectDenied": "The import lacks a permission in Connect. Have it granted, then run the failed rows again.",
     "InstanceNotFound": "The instance, or a profile in it, is gone. Start the import again.",
     "ConnectThrottled": f"Connect had no room for the row. {_TRY_AGAIN}",
     "ConnectUnavailable": f"Connect did not answer; the user may exist. {_TRY_AGAIN} Nobody is created twice.",
@@ -76,7 +76,8 @@ class Outcome:
     @classmethod
     def parse(cls, text: str) -> "Outcome":
         """The opposite of str(). Raises ValueError."""
-        number, code, user_id = text.split(":")
+        number, _, rest = text.partition(":")
+        code, _, user_id = rest.rpartition(":")
         return cls(int(number), code, user_id)
 
     @property

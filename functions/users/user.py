@@ -1,6 +1,6 @@
 """The user that a row asks for. Every rule of Connect's CreateUser is checked here, before any call.
 
-Rules: the API reference of CreateUser and of UserIdentityInfo, for instances that manage identities themselves (no SAML).
+Rules: the API references of CreateUser and of UserIdentityInfo, for instances without SAML.
 """
 
 import hashlib
