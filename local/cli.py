@@ -74,11 +74,14 @@ def stop(
 def status(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Say whether the stack is there, and what it is made of."""
     out = views.console()
-    if not aws and emulator.running(port) is None:
+    running = None if aws else emulator.running(port)
+    if not aws and running is None:
         out.print(f"Nothing runs at port {port}; start it with 'make up'.")
         raise typer.Exit(1)
     outputs = _stack(port, aws, name).outputs
     out.print(views.table("Outputs", ["output", "value"], [[key, value] for key, value in sorted(outputs.items())]))
+    if running:
+        out.print(views.stand_ins(running.stand_ins))
 
 
 @app.command("place")

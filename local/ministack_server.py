@@ -8,7 +8,8 @@
 4. An event of EventBridge reaches a function by Lambda's asynchronous path: it waits while the account is at its
    concurrency, is retried, and ends at the function's failure destination. MiniStack drops it at the first failure.
 
-`tests/integration/test_ministack_server.py` fails once MiniStack does one of these by itself.
+`tests/integration/test_ministack_server.py` fails once MiniStack does one of these by itself. The process also runs the
+stand-ins for what MiniStack has not, and leads its functions to them.
 """
 
 import contextvars
@@ -20,7 +21,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+from . import stand_ins
 
 UNTIL_EOF = "--until-eof"
 
@@ -126,15 +130,24 @@ def _end_with_parent() -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
+def _listen(started: stand_ins.Started) -> None:
+    """Put the endpoints of the stand-ins where the functions, and the commands of this checkout, look for them."""
+    endpoints = stand_ins.listening(started)
+    os.environ.update(stand_ins.variables(endpoints))
+    stand_ins.record(Path.cwd(), endpoints)
+
+
 def main() -> None:
     # The workers inherit this environment, and must not find the checkout beside what was deployed.
     os.environ.pop("PYTHONPATH", None)
     if UNTIL_EOF in sys.argv[1:]:
         sys.argv.remove(UNTIL_EOF)
         threading.Thread(target=_end_with_parent, daemon=True).start()
+    started = stand_ins.start()
     close_gaps()
     from ministack.app import main as serve
 
+    _listen(started)
     serve()
 
 

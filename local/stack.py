@@ -10,7 +10,7 @@ from boto3.dynamodb.types import TypeDeserializer
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from .emulator import REGION
+from .emulator import REGION, environment
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -63,8 +63,15 @@ class Stack:
         """The boto3 client of a service that reaches this stack."""
         if service not in self._clients:
             settings = Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32)
-            self._clients[service] = self.session.client(service, endpoint_url=self.endpoint, config=settings)  # type: ignore[call-overload]
+            self._clients[service] = self.session.client(
+                service, endpoint_url=self._endpoint_of(service), config=settings
+            )  # type: ignore[call-overload]
         return self._clients[service]
+
+    def _endpoint_of(self, service: str) -> str | None:
+        if self.endpoint is None:
+            return None
+        return environment(self.endpoint).get(f"AWS_ENDPOINT_URL_{service.upper()}", self.endpoint)
 
     @cached_property
     def _clients(self) -> dict[str, Any]:

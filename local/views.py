@@ -10,6 +10,7 @@ from rich.text import Text
 from .orders import Execution, OrderView
 from .recovery import Attention
 from .stack import Row
+from .stand_ins import STAND_INS
 
 _COLOURS = {
     "SUCCEEDED": "green",
@@ -128,6 +129,12 @@ def attention(orders: Sequence[Attention]) -> Table:
 
 def stock(pieces: Mapping[str, int]) -> Table:
     return table("Stock", ["SKU", "on hand"], [[sku, str(count)] for sku, count in pieces.items()])
+
+
+def stand_ins(endpoints: Mapping[str, str]) -> Table:
+    """The servers beside the emulator, and the variables that lead to them."""
+    rows = [[one.name, endpoints.get(one.name, "-"), one.variable] for one in STAND_INS]
+    return table("Stand-ins", ["name", "endpoint", "variable"], rows)
 
 
 def _steps(view: OrderView) -> Table:

@@ -5,13 +5,16 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlparse
 
+import psutil
+
 from local.stack import Stack
+from local.stand_ins import STAND_INS
 
 type Answer = tuple[int, dict[str, Any]]
 
@@ -190,6 +193,17 @@ def environment(stack: Stack, resources: Resources, function: str, **variables: 
 def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
     client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
     eventually(lambda: client.get_function_configuration(FunctionName=name)["LastUpdateStatus"] == "Successful")
+
+
+def stand_in_processes(emulator_pid: int) -> list[psutil.Process]:
+    """The processes of an emulator's stand-ins, which are its children as its workers are."""
+    modules = {stand_in.module for stand_in in STAND_INS}
+    found = []
+    for child in psutil.Process(emulator_pid).children():
+        with suppress(psutil.Error):
+            if modules & set(child.cmdline()):
+                found.append(child)
+    return found
 
 
 def eventually(condition: Callable[[], bool], *, seconds: float = 20, every: float = 0.05) -> None:

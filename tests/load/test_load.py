@@ -12,7 +12,7 @@ import psutil
 from local import emulator, orders, stock
 from local.stack import Stack
 from tests.integration.conftest import Document, Invocation
-from tests.integration.faults import Resources, environment, eventually
+from tests.integration.faults import Resources, environment, eventually, stand_in_processes
 from tests.integration.laws import broken_laws
 
 
@@ -99,11 +99,12 @@ def _swept(stack: Stack, invoke: Callable[[str, object], Invocation], order_ids:
 def _killing_workers(running: emulator.Emulator, chance: random.Random) -> Iterator[list[int]]:
     """Kill a worker process of the emulator, drawn by chance, once a second."""
     killed: list[int] = []
+    spared = stand_in_processes(running.pid)
     over = threading.Event()
 
     def kill() -> None:
         while not over.wait(1):
-            workers = psutil.Process(running.pid).children()
+            workers = [child for child in psutil.Process(running.pid).children() if child not in spared]
             if workers:
                 victim = chance.choice(workers)
                 victim.kill()
