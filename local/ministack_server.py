@@ -1,4 +1,5 @@
-"""The emulator process: MiniStack 1.5.33, with four gaps to AWS closed from outside.
+"""The emulator process: MiniStack 1.5.33, with gaps to AWS closed from outside: these four, and those of
+`map_history` and `bucket_gaps`.
 
 1. An exception of a function arrives under its class name, as on AWS, where MiniStack says `Runtime.HandlerError`; and
    the worker lives on, where MiniStack starts another one.
@@ -24,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import stand_ins
+from . import bucket_gaps, map_history, stand_ins
 
 UNTIL_EOF = "--until-eof"
 
@@ -54,6 +55,8 @@ def close_gaps() -> None:
     lambda_svc._throttle_response = _naming_throttles(lambda_svc._throttle_response)
     lambda_svc._execute_function = _waiting_its_turn(lambda_svc._execute_function)
     eventbridge._dispatch_to_lambda = _dispatch_to_lambda
+    map_history.close_gap()
+    bucket_gaps.close_gaps()
 
 
 def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
