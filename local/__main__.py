@@ -7,7 +7,7 @@ from types import FrameType
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from idempotency import BusinessError
+from idempotency import IdempotencyError
 
 from . import views
 from .cli import app
@@ -15,14 +15,16 @@ from .emulator import LocalStackError
 from .orders import OrderNotFound, OrderReused
 from .recovery import NothingToRecover
 from .stack import StackNotFound
+from .work import WorkNotFound
 
 _EXPECTED = (
     LocalStackError,
     StackNotFound,
-    BusinessError,
+    IdempotencyError,
     OrderReused,
     OrderNotFound,
     NothingToRecover,
+    WorkNotFound,
     TimeoutError,
     ClientError,
     BotoCoreError,

@@ -1,8 +1,7 @@
-"""Three gaps of MiniStack 1.5.33 in S3, closed from outside.
+"""Two gaps of MiniStack 1.5.33 in S3, closed from outside.
 
 1. An event *Object Created* names the object's version, as on AWS.
-2. What comes over the loopback counts as encrypted transport, so that a bucket policy that asks for it lets it pass.
-3. A range of bytes is honoured for a version that is named, too.
+2. A range of bytes is honoured for a version that is named, too.
 """
 
 import contextvars
@@ -17,13 +16,11 @@ _version = contextvars.ContextVar[str | None]("version", default=None)
 
 def close_gaps() -> None:
     """Change the loaded MiniStack modules."""
-    from ministack import app
     from ministack.services import eventbridge, s3
 
     s3._fire_s3_event = _keeping_version(s3._fire_s3_event)
     eventbridge._dispatch_event = _naming_version(eventbridge._dispatch_event)
     s3._get_object = _in_range(s3._get_object)
-    app.pin_request_origin = _over_tls(app.pin_request_origin)
 
 
 def _keeping_version(fire: Callable[..., None]) -> Callable[..., None]:
@@ -67,10 +64,3 @@ def _in_range(get: Callable[..., Answer]) -> Callable[..., Answer]:
         return 206, {**kept, **sizes}, body[start : end + 1]
 
     return get_object
-
-
-def _over_tls(pin: Callable[[str, bool], None]) -> Callable[[str, bool], None]:
-    def pin_request_origin(source_ip: str, secure_transport: bool) -> None:
-        pin(source_ip, secure_transport or source_ip == "127.0.0.1")
-
-    return pin_request_origin

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from . import emulator, recovery, stock, views
+from . import emulator, recovery, stock, views, work_commands
 from .demo import run_demo
 from .deployment import deploy
+from .options import OnAws, Port, StackName, chosen_stack
 from .orders import Execution, ended, follow, place, settled, view
 from .stack import STACK_NAME, Stack
 
@@ -20,19 +21,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+app.add_typer(work_commands.app, name="work")
 
 # What order-recovery may take at most.
 _RECOVERY_SECONDS = 28_800
 _SEED = Path(__file__).with_name("seed_stock.json")
 
-Port = Annotated[int, typer.Option(envvar="STEPWISE_PORT", help="Port of the local stack.")]
-OnAws = Annotated[bool, typer.Option("--aws", help="Use the AWS account of your usual settings.")]
-StackName = Annotated[str, typer.Option("--stack", help="Name of the stack on AWS.")]
 OrderId = Annotated[str, typer.Argument(help="The order's id.")]
-
-
-def _stack(port: int, aws: bool, name: str) -> Stack:
-    return Stack.on_aws(name) if aws else Stack.local(f"http://127.0.0.1:{port}")
 
 
 @app.command()
@@ -78,7 +73,7 @@ def status(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) 
     if not aws and running is None:
         out.print(f"Nothing runs at port {port}; start it with 'make up'.")
         raise typer.Exit(1)
-    outputs = _stack(port, aws, name).outputs
+    outputs = chosen_stack(port, aws, name).outputs
     out.print(views.table("Outputs", ["output", "value"], [[key, value] for key, value in sorted(outputs.items())]))
     if running:
         out.print(views.stand_ins(running.stand_ins))
@@ -99,7 +94,7 @@ def place_order(
 ) -> None:
     """Place an order, from a file or from options, and follow it to its end. Ends with 1 if the order fails."""
     document = _document(file) if file else _from_options(order_id, customer, currency, item or [], token)
-    stack = _stack(port, aws, name)
+    stack = chosen_stack(port, aws, name)
     placement = place(stack, document)
     out = views.console()
     if placement.again:
@@ -115,7 +110,7 @@ def place_order(
 @app.command()
 def show(order_id: OrderId, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Show all that is known of an order: rows, step records, and the states it went through."""
-    views.console().print(views.order(view(_stack(port, aws, name), order_id)))
+    views.console().print(views.order(view(chosen_stack(port, aws, name), order_id)))
 
 
 @app.command()
@@ -127,7 +122,7 @@ def recover(
     name: StackName = STACK_NAME,
 ) -> None:
     """Undo what a failed saga has left, and follow it to its end. Ends with 1 if something is still left."""
-    stack, out = _stack(port, aws, name), views.console()
+    stack, out = chosen_stack(port, aws, name), views.console()
     execution_name = recovery.recover(stack, order_id, _document(file) if file else None)
     with out.status(f"recovering {order_id}"):
         last = ended(stack, execution_name, seconds=_RECOVERY_SECONDS, output="OrderRecoveryArn")
@@ -139,13 +134,13 @@ def recover(
 @app.command()
 def attention(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """List the orders that need attention: something is left to undo, and nothing is about to undo it."""
-    views.console().print(views.attention(recovery.needing_attention(_stack(port, aws, name))))
+    views.console().print(views.attention(recovery.needing_attention(chosen_stack(port, aws, name))))
 
 
 @app.command("stock")
 def show_stock(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Show the stock on hand."""
-    views.console().print(views.stock(stock.on_hand(_stack(port, aws, name))))
+    views.console().print(views.stock(stock.on_hand(chosen_stack(port, aws, name))))
 
 
 @app.command()
@@ -157,7 +152,7 @@ def seed(
 ) -> None:
     """Stock SKUs that are not stocked yet. What is stocked already stays as it is."""
     wanted = dict(_pieces(text) for text in pieces)
-    stack = _stack(port, aws, name)
+    stack = chosen_stack(port, aws, name)
     kept = stock.seed(stack, wanted)
     out = views.console()
     if kept:

@@ -1,7 +1,7 @@
 """A gap of MiniStack 1.5.33, closed from outside: what happens inside a Map is in the history, as on AWS.
 
-MiniStack writes neither the iterations of a Map nor the states inside it. Without them nobody could follow an import row by
-row, and a search of the history for what must not be in it would prove little.
+MiniStack writes neither the iterations of a Map nor the states inside it. Without them nobody could follow an import
+row by row, and a search of the history for what must not be in it would prove little.
 """
 
 import copy

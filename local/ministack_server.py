@@ -9,6 +9,9 @@
 4. An event of EventBridge reaches a function by Lambda's asynchronous path: it waits while the account is at its
    concurrency, is retried, and ends at the function's failure destination. MiniStack drops it at the first failure.
 
+Besides, what reaches the loopback address counts as encrypted (`aws:SecureTransport`), so that the bucket policies that
+ask for it may stay as they are.
+
 `tests/integration/test_ministack_server.py` fails once MiniStack does one of these by itself. The process also runs the
 stand-ins for what MiniStack has not, and leads its functions to them.
 """
@@ -43,6 +46,7 @@ _OUR_ANSWER = (
 
 def close_gaps() -> None:
     """Change the loaded MiniStack modules. Raises RuntimeError if the code to change is not there."""
+    from ministack import app
     from ministack.core import lambda_runtime
     from ministack.services import eventbridge, lambda_svc
 
@@ -55,6 +59,7 @@ def close_gaps() -> None:
     lambda_svc._throttle_response = _naming_throttles(lambda_svc._throttle_response)
     lambda_svc._execute_function = _waiting_its_turn(lambda_svc._execute_function)
     eventbridge._dispatch_to_lambda = _dispatch_to_lambda
+    app.pin_request_origin = _as_if_encrypted(app.pin_request_origin)
     map_history.close_gap()
     bucket_gaps.close_gaps()
 
@@ -96,6 +101,10 @@ def _naming_throttles(respond: Callable[..., dict[str, Any]]) -> Callable[..., d
         return result
 
     return throttle_response
+
+
+def _as_if_encrypted(pin: Callable[[str, bool], None]) -> Callable[[str, bool], None]:
+    return lambda source_ip, _: pin(source_ip, True)
 
 
 def _record(arn: str) -> Any:

@@ -1,11 +1,13 @@
 """What the command line shows: plain tables."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from idempotency import LeaseRecord, Status
 
 from .orders import Execution, OrderView
 from .recovery import Attention
@@ -24,6 +26,10 @@ _COLOURS = {
     "Refunded": "yellow",
     "Released": "yellow",
     "COMPENSATED": "yellow",
+    "COMPENSATING": "red",
+    "COMPLETED": "green",
+    "UNKNOWN": "yellow",
+    "HELD": "red",
 }
 
 
@@ -137,6 +143,33 @@ def stand_ins(endpoints: Mapping[str, str]) -> Table:
     return table("Stand-ins", ["name", "endpoint", "variable"], rows)
 
 
+def work(records: Iterable[LeaseRecord]) -> Table:
+    """Pieces of work, and what is known of them."""
+    rows: list[list[RenderableType]] = [
+        [record.key, status(record.status), str(record.attempt), record.updated_at, _what_is_known(record)]
+        for record in records
+    ]
+    return table("Work", ["key", "status", "attempt", "written at", "what is known"], rows)
+
+
+def audit(records: Iterable[LeaseRecord]) -> Table:
+    """What operators decided, oldest first."""
+    entries = [(record.key, entry) for record in records for entry in record.audit]
+    rows = [
+        [entry["at"], key, f"{entry['from']} -> {entry['to']}", entry["was"], entry["by"], entry["reason"]]
+        for key, entry in sorted(entries, key=lambda pair: pair[1]["at"])
+    ]
+    return table("Decisions", ["at", "key", "what", "was", "by", "reason"], rows)
+
+
+def _what_is_known(record: LeaseRecord) -> str:
+    if record.error:
+        return ": ".join(record.error)
+    if record.status is Status.IN_PROGRESS:
+        return f"lease until {record.lease_until.isoformat(timespec='seconds')}"
+    return record.result or ""
+
+
 def _steps(view: OrderView) -> Table:
     rows = [_step(name, record) for name, record in view.steps.items()]
     return table("Step records", ["step", "status", "result", "written at"], rows)
@@ -145,7 +178,7 @@ def _steps(view: OrderView) -> Table:
 def _step(name: str, record: Row | None) -> list[RenderableType]:
     if record is None:
         return [name, status(None), "", ""]
-    return [name, status(record["status"]), str(record["result"]), str(record["updated_at"])]
+    return [name, status(record["status"]), str(record.get("result", "")), str(record["updated_at"])]
 
 
 def _of(row: Row | None) -> object:

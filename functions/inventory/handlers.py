@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from functools import cache
 
 from runtime.environment import read
-from saga.task import Result, StepEnvironment, Task, saga_task, step_store
+from runtime.stores import StoreEnvironment, step_store
+from saga.task import Result, Task, saga_task
 
 from .service import Inventory
 from .table import InventoryTable
 
 
 @dataclass(frozen=True, slots=True)
-class Environment(StepEnvironment):
+class Environment(StoreEnvironment):
     inventory_table: str
 
 

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from idempotency import COMMITTED, COMPENSATED, StateConflict, StepStore
+from idempotency import COMPENSATED, StateConflict, Status, StepStore
 
 from .sagas import SagaEnd, Sagas
 from .table import CONFIRMED, OrdersTable, UnsettledIndex
 
 STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
+
+# The lease of ProcessPayment's work outside, if there is a gateway: a charge may stand that no step record tells of.
+_CHARGE, _PAYMENT = "ChargeCard", "ProcessPayment"
+_NOT_CHARGED = frozenset({None, Status.FAILED, Status.RELEASED})
 
 _ENDED = frozenset({"SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"})
 # An invocation may still be writing when the execution ends in one of these.
@@ -67,10 +71,12 @@ class Settlement:
                 raise
 
     def _may_need_undoing(self, end: SagaEnd) -> bool:
-        statuses = set(self.steps.statuses(end.name, STEPS).values())
+        statuses = self.steps.statuses(end.name, (*STEPS, _CHARGE))
+        charge = statuses.pop(_CHARGE)
         if end.status in _CUT_OFF:
-            return statuses != {COMPENSATED}
-        return COMMITTED in statuses
+            return set(statuses.values()) != {COMPENSATED}
+        may_be_charged = charge not in _NOT_CHARGED and statuses[_PAYMENT] != COMPENSATED
+        return may_be_charged or not set(statuses.values()) <= {None, COMPENSATED}
 
 
 @dataclass(frozen=True, slots=True)

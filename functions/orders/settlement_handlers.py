@@ -9,8 +9,9 @@ from typing import Any
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.environment import read
+from runtime.stores import StoreEnvironment, step_store
 from runtime.tracing import traced
-from saga.task import LambdaContext, StepEnvironment, step_store
+from saga.task import LambdaContext
 
 from .sagas import SagaEnd, Sagas
 from .settlement import Settlement, Sweep
@@ -18,7 +19,7 @@ from .table import OrdersTable, UnsettledIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Environment(StepEnvironment):
+class Environment(StoreEnvironment):
     orders_table: str
     order_saga_arn: str
     order_recovery_arn: str

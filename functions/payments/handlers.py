@@ -4,21 +4,34 @@ from dataclasses import dataclass
 from functools import cache
 
 from runtime.environment import read
-from saga.task import Result, StepEnvironment, Task, saga_task, step_store
+from runtime.stores import StoreEnvironment, lease_store, step_store
+from saga.task import Result, Task, saga_task
 
+from .processor import Processor
 from .service import Payments
 from .table import PaymentsTable
 
 
 @dataclass(frozen=True, slots=True)
-class Environment(StepEnvironment):
+class Environment(StoreEnvironment):
+    """payment_gateway_url: empty if there is no outside gateway."""
+
     payments_table: str
+    payment_gateway_url: str = ""
 
 
 @cache
 def payments() -> Payments:
     environment = read(Environment)
-    return Payments(step_store(environment), PaymentsTable(environment.payments_table))
+    return Payments(step_store(environment), PaymentsTable(environment.payments_table), _gateway(environment))
+
+
+def _gateway(environment: Environment) -> Processor | None:
+    if not environment.payment_gateway_url:
+        return None
+    from .gateway import Gateway
+
+    return Gateway(environment.payment_gateway_url.rstrip("/"), lease_store(environment))
 
 
 @saga_task(step="ProcessPayment")

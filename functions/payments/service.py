@@ -1,26 +1,31 @@
 """ProcessPayment and its compensation, ProcessRefund."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from idempotency import StepStore
 from saga.task import Result, Task
 
 from .authorization import authorize
+from .processor import Charge, Processor
 from .table import CAPTURED, PaymentsTable, payment_id
 
 
 @dataclass(frozen=True, slots=True)
 class Payments:
+    """gateway: who moves the money; None where the ledger is all there is."""
+
     steps: StepStore
     table: PaymentsTable
+    gateway: Processor | None = None
 
     def process(self, task: Task) -> Result:
-        """Capture the order's total. Raises PaymentDeclined, or StateConflict if a payment stands already."""
+        """Charge the order's total. Raises PaymentDeclined, StateConflict if a payment stands, or as the gateway."""
         order, step = task.order, task.step
-        authorize(order.payment.token)
+        charge_id = self._charge(task)
         return self.steps.commit(
             step,
-            [self.table.capture(order.order_id, amount=order.total, currency=order.currency, at=step.at)],
+            [self.table.capture(order, at=step.at, charge_id=charge_id)],
             {
                 "payment_id": payment_id(order.order_id),
                 "status": CAPTURED,
@@ -36,4 +41,14 @@ class Payments:
             step,
             undo=[self.table.refund(order_id, step.at)],
             absence=[self.table.never_captured(order_id)],
+            outside=partial(self.gateway.cancel, payment_id(order_id)) if self.gateway else None,
         )
+
+    def _charge(self, task: Task) -> str | None:
+        order = task.order
+        if self.gateway is None:
+            authorize(order.payment.token)
+            return None
+        key = payment_id(order.order_id)
+        charge = Charge(order.order_id, key, order.total, order.currency, order.payment.token)
+        return self.gateway.charge(charge, deadline=task.deadline)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from idempotency import Action
 from runtime.dynamodb import absent, attributes
+from saga.order import Order
 
 CAPTURED = "Captured"
 REFUNDED = "Refunded"
@@ -24,19 +25,20 @@ class PaymentsTable:
 
     name: str
 
-    def capture(self, order_id: str, *, amount: int, currency: str, at: datetime) -> Action:
-        """Insert the payment. amount is in the currency's minor unit."""
+    def capture(self, order: Order, *, at: datetime, charge_id: str | None = None) -> Action:
+        """Insert the order's payment. charge_id: the gateway's own, if there is one."""
         return {
             "Put": {
                 "TableName": self.name,
                 "Item": attributes(
                     {
-                        "order_id": order_id,
-                        "payment_id": payment_id(order_id),
-                        "amount": amount,
-                        "currency": currency,
+                        "order_id": order.order_id,
+                        "payment_id": payment_id(order.order_id),
+                        "amount": order.total,
+                        "currency": order.currency,
                         "status": CAPTURED,
                         "captured_at": at.isoformat(),
+                        **({"charge_id": charge_id} if charge_id else {}),
                     }
                 ),
                 "ConditionExpression": "attribute_not_exists(order_id)",

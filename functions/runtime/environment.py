@@ -11,7 +11,7 @@ class InvalidEnvironment(Exception):
 
 
 def read[E](environment: type[E], variables: Mapping[str, str] = os.environ) -> E:
-    """Build `environment`, a dataclass of `str` and `int` fields.
+    """Build `environment`, a dataclass of `str` and `int` fields. A field with a default may be missing or empty.
 
     Raises InvalidEnvironment, naming the variable.
     """
@@ -21,6 +21,8 @@ def read[E](environment: type[E], variables: Mapping[str, str] = os.environ) -> 
 def _value(field: dataclasses.Field[Any], variables: Mapping[str, str]) -> str | int:
     name = field.name.upper()
     text = variables.get(name, "")
+    if not text and isinstance(field.default, str | int):
+        return field.default
     if not text:
         raise InvalidEnvironment(f"{name} is not set; it belongs to the function's Environment in template.yaml")
     if field.type is not int:

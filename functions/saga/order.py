@@ -1,22 +1,17 @@
 """The saga's input. Whatever does not fit is refused here, before anything is written."""
 
-import re
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from idempotency import BusinessError
+from runtime.validation import explained
 
 # \Z, not $: the latter also matches before a trailing newline.
 type Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,80}\Z")]
 type Sku = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,80}\Z")]
 type Currency = Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}\Z")]
 type Token = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,255}\Z")]
-
-_PATH = re.compile(r"^(?P<problem>.*) - at `\$\.?(?P<path>[^`]*)`$", re.DOTALL)
-# An unknown field is named in the message, however long its name is.
-_LONGEST_PROBLEM = 100
-_QUOTED_VALUE = re.compile(r"^Invalid enum value .*$", re.DOTALL)
 
 
 class InvalidOrder(BusinessError):
@@ -58,7 +53,7 @@ def parse_order(document: Any) -> Order:
     try:
         order = msgspec.convert(document, Order)
     except msgspec.ValidationError as error:
-        raise InvalidOrder(_explained(str(error))) from None
+        raise InvalidOrder(explained(str(error), "the order")) from None
     except UnicodeEncodeError:
         raise InvalidOrder("the order: the name of a field is not valid Unicode") from None
     _require_distinct_skus(order)
@@ -73,10 +68,3 @@ def _require_distinct_skus(order: Order) -> None:
                 f"items[{index}].sku: the same SKU as items[{first_at[item.sku]}]; put the quantities in one line"
             )
         first_at[item.sku] = index
-
-
-def _explained(message: str) -> str:
-    match = _PATH.match(message)
-    problem, path = (match["problem"], match["path"]) if match else (message, None)
-    problem = _QUOTED_VALUE.sub("not one of the values that are allowed here", problem)
-    return f"{path or 'the order'}: {problem[:_LONGEST_PROBLEM]}"

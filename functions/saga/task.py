@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import wraps
 from typing import Any, Protocol
 
-from idempotency import Step, StepStore
-from runtime.dynamodb import dynamodb
+from idempotency import Step
 from runtime.tracing import traced
 
 from .order import Order, parse_order
@@ -24,27 +23,19 @@ class LambdaContext(Protocol):
     @property
     def aws_request_id(self) -> str: ...
 
+    def get_remaining_time_in_millis(self) -> int: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One call of a saga function: the order, and the step that it commits or compensates."""
+    """One call of a saga function: the order, and the step that it commits or compensates.
+
+    deadline: when the invocation ends at the latest, aware UTC.
+    """
 
     order: Order
     step: Step
-
-
-@dataclass(frozen=True, slots=True)
-class StepEnvironment:
-    """The environment variables of every saga function. record_lifetime_days: how long a step record is kept."""
-
-    idempotency_table: str
-    record_lifetime_days: int
-
-
-def step_store(environment: StepEnvironment) -> StepStore:
-    """The step records of the stack."""
-    lifetime = timedelta(days=environment.record_lifetime_days)
-    return StepStore(dynamodb(), environment.idempotency_table, lifetime=lifetime)
+    deadline: datetime
 
 
 def saga_task(*, step: str) -> Callable[[Callable[[Task], Result]], Callable[[Any, LambdaContext], Result]]:
@@ -58,9 +49,11 @@ def saga_task(*, step: str) -> Callable[[Callable[[Task], Result]], Callable[[An
         @wraps(run)
         def handler(event: Any, context: LambdaContext) -> Result:
             order = parse_order(event)
-            call = Step(order.order_id, step, event, context.aws_request_id, datetime.now(UTC))
+            now = datetime.now(UTC)
+            call = Step(order.order_id, step, event, context.aws_request_id, now)
+            deadline = now + timedelta(milliseconds=context.get_remaining_time_in_millis())
             with traced(run.__name__, order_id=order.order_id, step=step):
-                return _logged(run, Task(order, call))
+                return _logged(run, Task(order, call, deadline))
 
         return handler
 

@@ -1,16 +1,14 @@
 """Lambda handlers of the user import, one for each state."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from idempotency import LeaseStore
 from runtime.clients import client, single_try_client
-from runtime.dynamodb import dynamodb
 from runtime.environment import read as read_environment
+from runtime.stores import StoreEnvironment, lease_store
 
 from . import tasks
 from .bucket import Bucket
@@ -27,11 +25,9 @@ from .user import ProfileNames
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(StoreEnvironment):
     """connect_instance_alias: of the instance that the stack creates. most_import_rows: that one import may have."""
 
-    idempotency_table: str
-    record_lifetime_days: int
     users_bucket: str
     user_file_prefix: str
     most_import_rows: int
@@ -62,9 +58,8 @@ def imports(context: LambdaContext) -> Imports:
 def creation(context: LambdaContext) -> Creation:
     """The creation of users."""
     settings = environment()
-    lifetime = timedelta(days=settings.record_lifetime_days)
-    leases = LeaseStore(dynamodb(), settings.idempotency_table, lifetime=lifetime)
-    return Creation(Bucket(client("s3"), settings.users_bucket), _connect(context), leases, _defaults())
+    bucket = Bucket(client("s3"), settings.users_bucket)
+    return Creation(bucket, _connect(context), lease_store(settings), _defaults())
 
 
 def initialize(event: Any, context: LambdaContext) -> Any:

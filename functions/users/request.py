@@ -1,9 +1,10 @@
 """The workflow's input. What does not fit is refused here, before anything is created."""
 
-import re
 from typing import Annotated, Any
 
 import msgspec
+
+from runtime.validation import explained
 
 from .errors import InvalidImport
 
@@ -11,9 +12,6 @@ from .errors import InvalidImport
 type Key = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f]{1,1024}\Z")]
 type VersionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{1,1024}\Z")]
 type InstanceId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{1,100}\Z")]
-
-_PATH = re.compile(r"^(?P<problem>.*) - at `\$\.?(?P<path>[^`]*)`$", re.DOTALL)
-_LONGEST_PROBLEM = 100
 
 
 class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,7 +34,7 @@ def parse_request(document: Any) -> ImportRequest:
     try:
         request = msgspec.convert(document, ImportRequest)
     except msgspec.ValidationError as error:
-        raise InvalidImport(_explained(str(error))) from None
+        raise InvalidImport(explained(str(error), "the input")) from None
     except UnicodeEncodeError:
         raise InvalidImport("the input: the name of a field is not valid Unicode") from None
     _require_sense(request)
@@ -49,9 +47,3 @@ def _require_sense(request: ImportRequest) -> None:
     for field in ("instance_id", "validate_only", "retry_of"):
         if request.reset and getattr(request, field):
             raise InvalidImport(f"reset: deletes instances and with them their users, which does not go with {field}")
-
-
-def _explained(message: str) -> str:
-    match = _PATH.match(message)
-    problem, path = (match["problem"], match["path"]) if match else (message, None)
-    return f"{path or 'the input'}: {problem[:_LONGEST_PROBLEM]}"

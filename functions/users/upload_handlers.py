@@ -6,15 +6,14 @@ from typing import Any
 
 from runtime.clients import client
 from runtime.environment import read
+from runtime.stores import StoreEnvironment
 
 from .tasks import LambdaContext, logged
 from .uploads import Uploads
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
-    idempotency_table: str
-    record_lifetime_days: int
+class Environment(StoreEnvironment):
     user_import_arn: str
     user_file_prefix: str
 

@@ -58,9 +58,13 @@ def exceptions() -> dict[str, type[BaseException]]:
     return {cls.__name__: cls for cls in ours}
 
 
-def leaves(base: type[idempotency.IdempotencyError]) -> set[str]:
-    """The names of the classes under `base` that no other class derives from: those that a caller is shown."""
-    return {name for name, cls in exceptions().items() if issubclass(cls, base) and not cls.__subclasses__()}
+def leaves(base: type[idempotency.IdempotencyError], packages: set[str]) -> set[str]:
+    """The names of the classes under `base`, in these packages, that no other derives from: what a caller is shown."""
+    return {
+        name
+        for name, cls in exceptions().items()
+        if issubclass(cls, base) and not cls.__subclasses__() and cls.__module__.partition(".")[0] in packages
+    }
 
 
 def read_json(path: Path) -> Any:

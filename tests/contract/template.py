@@ -63,9 +63,10 @@ class Statement:
 
 
 def statements(role: str) -> Iterator[Statement]:
-    """What a role may do."""
+    """What a role may do, whatever the parameters are."""
     for policy in of_type("AWS::IAM::Role")[role]["Policies"]:
-        for body in policy["PolicyDocument"]["Statement"]:
+        for entry in policy["PolicyDocument"]["Statement"]:
+            body = entry["Fn::If"][1] if "Fn::If" in entry else entry
             yield Statement(role, tuple(listed(body["Action"])), tuple(listed(body["Resource"])))
 
 

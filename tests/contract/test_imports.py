@@ -16,7 +16,15 @@ ARROWS = {
     "idempotency": {"idempotency"},
 }
 PROJECT = {*DEPLOYED, "local", "tests", "benchmarks"}
-THIRD_PARTY = {"boto3", "botocore", "mypy_boto3_dynamodb", "mypy_boto3_stepfunctions", "msgspec", "aws_xray_sdk"}
+THIRD_PARTY = {
+    "boto3",
+    "botocore",
+    "mypy_boto3_dynamodb",
+    "mypy_boto3_stepfunctions",
+    "msgspec",
+    "aws_xray_sdk",
+    "requests",
+}
 # Deployed code does not know that it can run anywhere else, nor that it is being tested.
 FORBIDDEN_WORDS = ("localhost", "127.0.0.1", "ministack", "is_local", "test_mode")
 # The X-Ray SDK makes a client of its own, for the sampling rules, when it is imported; it sends nothing.

@@ -76,17 +76,16 @@ def _no_guard(_: Engine) -> AbstractContextManager[None]:
     """Section 8, 2: the task times out before the function, and nothing bars the write that lands after the saga."""
     from idempotency.steps import COMPENSATED, StepStore
 
-    new_record = StepStore._new_record
+    committed = StepStore._committed
 
-    def over_a_tombstone(self: Any, step: Any, status: str, result: Any) -> Any:
-        action: Any = copy.deepcopy(new_record(self, step, status, result))
-        if status != COMPENSATED:
-            action["Put"]["ConditionExpression"] = "attribute_not_exists(pk) OR #status = :compensated"
-            action["Put"]["ExpressionAttributeNames"] = {"#status": "status"}
-            action["Put"]["ExpressionAttributeValues"] = {":compensated": {"S": COMPENSATED}}
+    def over_a_tombstone(self: Any, step: Any, result: Any) -> Any:
+        action: Any = copy.deepcopy(committed(self, step, result))
+        action["Put"]["ConditionExpression"] = "attribute_not_exists(pk) OR #status = :compensated"
+        action["Put"]["ExpressionAttributeNames"] = {"#status": "status"}
+        action["Put"]["ExpressionAttributeValues"] = {":compensated": {"S": COMPENSATED}}
         return action
 
-    return _replaced(StepStore, "_new_record", over_a_tombstone)
+    return _replaced(StepStore, "_committed", over_a_tombstone)
 
 
 @_mutant("a compensation of what never happened is an error", laws.NEEDLESS)
@@ -96,9 +95,9 @@ def _strict_compensation(_: Engine) -> AbstractContextManager[None]:
     from idempotency.dynamodb import transact
     from idempotency.steps import StepStore
 
-    def compensate(self: Any, step: Any, *, undo: Sequence[Any], absence: Sequence[Any]) -> Any:
+    def compensate(self: Any, step: Any, *, undo: Sequence[Any], absence: Sequence[Any], **_: Any) -> Any:
         undone = {"undone": True}
-        cancelled = transact(self._client, [self._record_compensated(step, undone), *undo])
+        cancelled = transact(self._client, [self._compensated(step, undone), *undo])
         if cancelled is None:
             return undone
         refusal = cancelled.refusals.get(0)
@@ -118,7 +117,7 @@ def _another_key(_: Engine) -> AbstractContextManager[None]:
 
     compensate = StepStore.compensate
 
-    def elsewhere(self: Any, step: Any, *, undo: Sequence[Any], absence: Sequence[Any]) -> Any:
+    def elsewhere(self: Any, step: Any, *, undo: Sequence[Any], absence: Sequence[Any], **_: Any) -> Any:
         return compensate(self, replace(step, name=f"Undo{step.name}"), undo=undo, absence=[])
 
     return _replaced(StepStore, "compensate", elsewhere)
@@ -130,7 +129,7 @@ def _unconditional_order(_: Engine) -> AbstractContextManager[None]:
     from orders.service import Orders
 
     def process(self: Any, task: Any) -> Any:
-        record = self.steps._new_record(task.step, "COMMITTED", {"status": "New"})
+        record = self.steps._committed(task.step, {"status": "New"})
         row = self.table.save(task.order, task.step.at)
         self.steps._client.transact_write_items(TransactItems=[_without_condition(record), _without_condition(row)])
         return {"status": "New"}
@@ -221,12 +220,12 @@ def _ownerless_record(_: Engine) -> AbstractContextManager[None]:
     """Section 8, 9: a late owner overwrites the record of a newer one."""
     from idempotency.steps import StepStore
 
-    new_record = StepStore._new_record
+    committed = StepStore._committed
 
-    def unconditional(self: Any, step: Any, status: str, result: Any) -> Any:
-        return _without_condition(new_record(self, step, status, result))
+    def unconditional(self: Any, step: Any, result: Any) -> Any:
+        return _without_condition(committed(self, step, result))
 
-    return _replaced(StepStore, "_new_record", unconditional)
+    return _replaced(StepStore, "_committed", unconditional)
 
 
 @_mutant("record and business write in two writes", laws.AGREE, laws.OUTCOME)
@@ -254,9 +253,9 @@ def _no_tombstone(_: Engine) -> AbstractContextManager[None]:
     from idempotency.dynamodb import transact
     from idempotency.steps import StepStore
 
-    def compensate(self: Any, step: Any, *, undo: Sequence[Any], absence: Sequence[Any]) -> Any:
+    def compensate(self: Any, step: Any, *, undo: Sequence[Any], absence: Sequence[Any], **_: Any) -> Any:
         undone = {"undone": True}
-        cancelled = transact(self._client, [self._record_compensated(step, undone), *undo])
+        cancelled = transact(self._client, [self._compensated(step, undone), *undo])
         if cancelled is None:
             return undone
         refusal = cancelled.refusals.get(0)

@@ -3,8 +3,8 @@
 import importlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.contract.machine import MACHINES
@@ -13,7 +13,13 @@ from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 
-_PSEUDO = {"AWS::Partition": "aws", "AWS::Region": REGION, "AWS::AccountId": ACCOUNT, "AWS::StackName": "stepwise"}
+_PSEUDO = {
+    "AWS::Partition": "aws",
+    "AWS::Region": REGION,
+    "AWS::AccountId": ACCOUNT,
+    "AWS::StackName": "stepwise",
+    "AWS::NoValue": None,
+}
 _ARNS = {
     "AWS::Serverless::Function": "arn:aws:lambda:{region}:{account}:function:{name}",
     "AWS::Serverless::StateMachine": "arn:aws:states:{region}:{account}:stateMachine:{name}",
@@ -39,9 +45,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """prefix: put before each table's name, so that several explorers may share one DynamoDB."""
+    """prefix: put before each table's name, so that several explorers may share one DynamoDB.
+
+    parameters: values of the template's parameters, where they are not the defaults.
+    """
 
     prefix: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, logical_id: str) -> str:
         return self.prefix + logical_id if self._kind(logical_id) == "AWS::DynamoDB::Table" else logical_id
@@ -58,6 +68,8 @@ class Stack:
                 return self.arn(name)
             case {"Fn::GetAtt": [str(name), _]}:
                 return self.name(name)
+            case {"Fn::If": [str(condition), yes, no]}:
+                return self.resolve(yes if self._holds(TEMPLATE["Conditions"][condition]) else no)
             case {"Fn::Sub": str(text)}:
                 return re.sub(r"\$\{([^}]+)\}", lambda match: str(self._named(match[1])), text)
             case dict():
@@ -72,7 +84,7 @@ class Stack:
         own = [function.properties.get("Environment", {}).get("Variables", {}) for function in FUNCTIONS.values()]
         for environment in [TEMPLATE["Globals"]["Function"]["Environment"]["Variables"], *own]:
             for name, value in self.resolve(environment).items():
-                if variables.setdefault(name, str(value)) != str(value):
+                if value is not None and variables.setdefault(name, str(value)) != str(value):
                     raise ValueError(f"functions differ in {name}")
         return variables
 
@@ -108,7 +120,17 @@ class Stack:
     def _kind(self, logical_id: str) -> str:
         return str(RESOURCES[logical_id]["Type"])
 
+    def _holds(self, condition: Any) -> bool:
+        match condition:
+            case {"Fn::Not": [inner]}:
+                return not self._holds(inner)
+            case {"Fn::Equals": [left, right]}:
+                return bool(self.resolve(left) == self.resolve(right))
+        raise ValueError(f"not known: {condition}")
+
     def _ref(self, name: str) -> Any:
+        if name in self.parameters:
+            return self.parameters[name]
         if name in _PSEUDO:
             return _PSEUDO[name]
         if name in TEMPLATE["Parameters"]:

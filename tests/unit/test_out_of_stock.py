@@ -13,6 +13,7 @@ from saga.order import parse_order
 from saga.task import Task
 from tests.bad_orders import good_order
 
+AT = datetime(2026, 11, 21, tzinfo=UTC)
 ITEMS = [
     {"sku": "tea-01", "quantity": 2, "unit_price": 1500},
     {"sku": "cup-01", "quantity": 5, "unit_price": 800},
@@ -45,8 +46,8 @@ def reserve(*, tea: dict[str, Any], cup: dict[str, Any], reservation: dict[str, 
     """Reserve two lines, which DynamoDB answers like this; the step record is fine."""
     event = good_order(items=ITEMS)
     steps = StepStore(Cancelling(FINE, tea, cup, reservation), "Idempotency")
-    step = Step("o-1001", "ReserveInventory", event, "request-1", datetime(2026, 11, 21, tzinfo=UTC))
-    Inventory(steps, InventoryTable("Inventory")).reserve(Task(parse_order(event), step))
+    step = Step("o-1001", "ReserveInventory", event, "request-1", AT)
+    Inventory(steps, InventoryTable("Inventory")).reserve(Task(parse_order(event), step, AT))
 
 
 def test_a_short_line_is_named_with_what_is_there_and_what_was_ordered() -> None:

@@ -24,7 +24,7 @@ ACTIONS: dict[str, Action] = {
     "Orders.set_pending": ORDERS.set_pending("o-1001", AT),
     "Orders.confirm": ORDERS.confirm("o-1001", AT),
     "Orders.never_saved": ORDERS.never_saved("o-1001"),
-    "Payments.capture": PAYMENTS.capture("o-1001", amount=3000, currency="JPY", at=AT),
+    "Payments.capture": PAYMENTS.capture(ORDER, at=AT),
     "Payments.refund": PAYMENTS.refund("o-1001", AT),
     "Payments.never_captured": PAYMENTS.never_captured("o-1001"),
     "Inventory.reserve": INVENTORY.reserve(ORDER, AT),
@@ -130,7 +130,7 @@ def test_a_payment_id_belongs_to_one_order() -> None:
 
 
 def test_a_capture_carries_the_payment_id_and_the_time() -> None:
-    item = put_item(PAYMENTS.capture("o-1001", amount=3000, currency="JPY", at=AT))
+    item = put_item(PAYMENTS.capture(ORDER, at=AT))
 
     assert item["payment_id"] == {"S": payment_id("o-1001")}
     assert item["amount"] == {"N": "3000"}

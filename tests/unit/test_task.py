@@ -18,6 +18,9 @@ STANDARD_FIELDS = set(vars(logging.makeLogRecord({})))
 class Context:
     aws_request_id: str = "request-1"
 
+    def get_remaining_time_in_millis(self) -> int:
+        return 15_000
+
 
 @dataclass
 class Desk:

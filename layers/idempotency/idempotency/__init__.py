@@ -1,7 +1,7 @@
 """Idempotent saga steps and leases on DynamoDB, no third-party package. docs/idempotency.md says what is guaranteed."""
 
 from .decorators import InProgress, idempotent_function, idempotent_handler
-from .dynamodb import Action, LeaseClient, TransactionClient
+from .dynamodb import Action, LeaseClient, StepClient
 from .errors import (
     AlreadyInProgress,
     BusinessError,
@@ -24,12 +24,13 @@ from .leases import LeaseStore
 from .operators import LeaseOperations
 from .payloads import payload_hash
 from .records import LeaseRecord, Status
-from .steps import COMMITTED, COMPENSATED, Step, StepStore
+from .steps import COMMITTED, COMPENSATED, COMPENSATING, Step, StepStore
 from .work import Unknown, Work
 
 __all__ = [
     "COMMITTED",
     "COMPENSATED",
+    "COMPENSATING",
     "Action",
     "AlreadyInProgress",
     "BusinessError",
@@ -50,11 +51,11 @@ __all__ = [
     "StateConflict",
     "Status",
     "Step",
+    "StepClient",
     "StepCompensated",
     "StepStore",
     "StoreUnavailable",
     "StoredFailure",
-    "TransactionClient",
     "TransientError",
     "Unknown",
     "Work",

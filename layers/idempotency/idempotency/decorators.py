@@ -33,7 +33,7 @@ class InProgress(Enum):
     """One WARNING line, and None: for asynchronous events, where the invocation that is at work has the same event."""
 
 
-def idempotent_handler[R](
+def idempotent_handler(
     store: Callable[[], LeaseStore],
     work: Work,
     *,
@@ -41,8 +41,8 @@ def idempotent_handler[R](
     payload: Selector | None = None,
     in_progress: InProgress = InProgress.RAISE,
     wait: timedelta = timedelta(0),
-    resolve: Callable[..., R | None] | None = None,
-) -> Callable[[Callable[..., R]], Callable[[Any, Any], R | None]]:
+    resolve: Callable[[Any, Any], Any] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[[Any, Any], Any]]:
     """Let a Lambda handler do its work once for each key; its lease lasts as long as the invocation can live.
 
     store: called at each invocation, never at import.
@@ -54,11 +54,11 @@ def idempotent_handler[R](
     The handler raises what `LeaseStore.run` raises; InvalidKey names the path.
     """
 
-    def decorate(handler: Callable[..., R]) -> Callable[[Any, Any], R | None]:
+    def decorate(handler: Callable[..., Any]) -> Callable[[Any, Any], Any]:
         lease_wanted = "lease" in inspect.signature(handler).parameters
 
         @wraps(handler)
-        def idempotent(event: Any, context: LambdaContext) -> R | None:
+        def idempotent(event: Any, context: LambdaContext) -> Any:
             leases = store()
             business_id = _key(key, event, event)
             try:

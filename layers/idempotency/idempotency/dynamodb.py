@@ -27,14 +27,6 @@ _UNAVAILABLE = frozenset(
 _TRANSPORT_ERRORS = frozenset({"ConnectionError", "HTTPClientError"})
 
 
-class TransactionClient(Protocol):
-    """The part of `boto3.client("dynamodb")` that the layer calls."""
-
-    def transact_write_items(self, *, TransactItems: Any) -> Any: ...
-
-    def batch_get_item(self, *, RequestItems: Any) -> Any: ...
-
-
 class LeaseClient(Protocol):
     """The part of `boto3.client("dynamodb")` that leases call."""
 
@@ -42,6 +34,12 @@ class LeaseClient(Protocol):
     def update_item(self) -> Callable[..., Any]: ...
 
     def batch_get_item(self, *, RequestItems: Any) -> Any: ...
+
+
+class StepClient(LeaseClient, Protocol):
+    """The part of `boto3.client("dynamodb")` that steps call."""
+
+    def transact_write_items(self, *, TransactItems: Any) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class Outcome:
     old: Mapping[str, Any] | None
 
 
-def transact(client: TransactionClient, actions: Sequence[Action]) -> Cancellation | None:
+def transact(client: StepClient, actions: Sequence[Action]) -> Cancellation | None:
     """Write all actions or none, in one call.
 
     Returns None when everything was written, or the failed conditions when nothing was.
@@ -93,7 +91,7 @@ def update(client: LeaseClient, parameters: Mapping[str, Any]) -> Outcome:
     return Outcome(True, answer.get("Attributes") or None)
 
 
-def read(client: TransactionClient | LeaseClient, table: str, keys: Sequence[str]) -> list[Mapping[str, Any]]:
+def read(client: LeaseClient, table: str, keys: Sequence[str]) -> list[Mapping[str, Any]]:
     """Read the records with these primary keys (up to 100), consistently, in one call; what is not there is left out.
 
     Raises StoreUnavailable, or anything else as it came.

@@ -12,6 +12,8 @@ from .records import LeaseRecord, Status, is_lease
 
 # BatchGetItem takes 100 keys.
 _PAGE = 100
+# Of a result or error that a decision replaces, so that many decisions fit on one record.
+_WAS_LIMIT = 1000
 
 
 class OperatorClient(LeaseClient, Protocol):
@@ -76,6 +78,14 @@ class LeaseOperations:
         now = self._clock()
         if record.in_progress(now):
             raise AlreadyInProgress(record.key, record.lease_until)
-        entry = {"at": now.isoformat(), "by": by, "from": record.status, "to": status, "reason": reason}
+        was = (": ".join(record.error) if record.error else record.result or "")[:_WAS_LIMIT]
+        entry = {
+            "at": now.isoformat(),
+            "by": by,
+            "from": record.status,
+            "was": was,
+            "to": status,
+            "reason": reason,
+        }
         if not update(self._client, self._table.decide(record, status, more, now, audit=entry)).applied:
             raise StateConflict(f"{record.key} has changed since it was read; look again")

@@ -11,6 +11,9 @@
 | C    | COMPENSATED              | nothing is written; the stored result is returned                             |
 | C    | COMMITTED and sealed     | StateConflict: the saga has succeeded, its steps can no longer be undone      |
 
+If T has effects outside DynamoDB too, C first makes the record COMPENSATING, which bars T as COMPENSATED does, then
+undoes what is outside, then goes on as above. COMPENSATING means that C has to be called again.
+
 Idempotence, empty rollback and anti-suspension are the three names that Seata's TCC fence gives to these guarantees;
 that the record commits with the business write, in one `TransactWriteItems`, is what leaves nothing in between to
 crash in.
@@ -18,16 +21,17 @@ crash in.
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from .dynamodb import Action, Cancellation, TransactionClient, read, transact
+from .dynamodb import Action, Cancellation, StepClient, conditional_update, read, transact, update
 from .errors import Contention, PayloadMismatch, Refusal, StateConflict, StepCompensated
 from .payloads import canonical_json, payload_hash
 
 COMMITTED = "COMMITTED"
+COMPENSATING = "COMPENSATING"
 COMPENSATED = "COMPENSATED"
 
 # A compensation that finds no record writes a tombstone; each round lost means that a twin wrote the record just then.
@@ -68,7 +72,7 @@ class StepStore:
         that has expired but is not deleted yet still counts.
     """
 
-    def __init__(self, client: TransactionClient, table: str, *, lifetime: timedelta = timedelta(days=90)) -> None:
+    def __init__(self, client: StepClient, table: str, *, lifetime: timedelta = timedelta(days=90)) -> None:
         self._client = client
         self._table = table
         self._lifetime = lifetime
@@ -82,13 +86,13 @@ class StepStore:
         Raises PayloadMismatch, StepCompensated, StateConflict (a write was refused, no record stands), Contention,
         StoreUnavailable. After a BusinessError nothing was written.
         """
-        cancelled = transact(self._client, [self._new_record(step, COMMITTED, result), *writes])
+        cancelled = transact(self._client, [self._committed(step, result), *writes])
         if cancelled is None:
             return result
         record = _old_record(cancelled)
         if record is None:
             raise _state_conflict(step, writes, cancelled)
-        if record["status"]["S"] == COMPENSATED:
+        if record["status"]["S"] != COMMITTED:
             raise StepCompensated(f"{step.key} was compensated; place a new order under a new order_id")
         _require_same_payload(step, record)
         _logger.warning(
@@ -97,28 +101,46 @@ class StepStore:
         )
         return _result(record)
 
-    def compensate(self, step: Step, *, undo: Sequence[Action], absence: Sequence[Action]) -> Mapping[str, Any]:
+    def compensate(
+        self,
+        step: Step,
+        *,
+        undo: Sequence[Action],
+        absence: Sequence[Action],
+        outside: Callable[[], None] | None = None,
+    ) -> Mapping[str, Any]:
         """Run C: undo what T wrote, or see to it that T can never land. One DynamoDB call if T had happened, else two.
 
         undo: up to 99 actions that undo T's writes, each on the condition that T's write stands.
         absence: condition checks that T's writes do not stand, so that a lost record never passes for "nothing to
             undo". They are evaluated only when no record is found.
+        outside: undoes what T does outside DynamoDB, and keeps a T in flight from doing it. It runs when T is barred
+            already and can no longer be sealed, and again until its success is recorded. It costs one call more.
 
         Returns {"undone": whether there was something to undo}; every duplicate of C is answered the same.
         Raises PayloadMismatch (T was called with another payload), StateConflict (the rows are not as T left them, or
-        the step is sealed), Contention, StoreUnavailable. After a BusinessError nothing was written.
+        the step is sealed), Contention, StoreUnavailable, and what `outside` raises. After a BusinessError of the layer
+        nothing was undone.
         """
+        if outside is not None:
+            record = self._bar(step)
+            if record is not None:
+                return self._compensated_before(step, record)
+            outside()
+        return self._compensate(step, undo, absence)
+
+    def _compensate(self, step: Step, undo: Sequence[Action], absence: Sequence[Action]) -> Mapping[str, Any]:
         undone, barred = {"undone": True}, {"undone": False}
         for _ in range(_COMPENSATION_ROUNDS):
-            cancelled = transact(self._client, [self._record_compensated(step, undone), *undo])
+            cancelled = transact(self._client, [self._compensated(step, undone), *undo])
             if cancelled is None:
                 return undone
             if 0 not in cancelled.refusals:
                 raise _state_conflict(step, undo, cancelled)
             record = _old_record(cancelled)
-            if record is not None:
+            if record is not None and not _bars_what_never_happened(record):
                 return self._compensated_before(step, record)
-            cancelled = transact(self._client, [self._new_record(step, COMPENSATED, barred), *absence])
+            cancelled = transact(self._client, [self._tombstone(step, barred), *absence])
             if cancelled is None:
                 return barred
             if 0 not in cancelled.refusals:
@@ -126,9 +148,9 @@ class StepStore:
         raise Contention(f"{step.key} is being written by other calls")
 
     def statuses(self, saga_id: str, names: Sequence[str]) -> dict[str, str | None]:
-        """COMMITTED, COMPENSATED or None (no record) of each of a saga's steps, read consistently. One DynamoDB call.
+        """The status of each of a saga's records, None if there is none, read consistently. One DynamoDB call.
 
-        Raises StoreUnavailable.
+        names: of steps, or of other work of the same saga. Raises StoreUnavailable.
         """
         keys = {_key(saga_id, name): name for name in names}
         found = {keys[record["pk"]["S"]]: record["status"]["S"] for record in read(self._client, self._table, [*keys])}
@@ -150,20 +172,43 @@ class StepStore:
             rows = ", ".join(_row(actions[refusal.index]) for refusal in refusals)
             raise StateConflict(f"{saga_id}: not in the expected state: {rows}", refusals)
 
+    def _bar(self, step: Step) -> Mapping[str, Any] | None:
+        """Make the record COMPENSATING; or return the one that stands, if there is nothing more to do outside."""
+        outcome = update(
+            self._client,
+            conditional_update(
+                self._table,
+                step.key,
+                condition=(
+                    "attribute_not_exists(#pk) OR (#status IN (:committed, :status) AND #payload_hash = :payload_hash"
+                    " AND attribute_not_exists(#sealed_at))"
+                ),
+                assign={
+                    "status": COMPENSATING,
+                    "payload_hash": payload_hash(step.payload),
+                    "owner": step.owner,
+                    "updated_at": step.at.isoformat(),
+                    "expires_at": self._expires_at(step),
+                },
+                computed={"created_at": "if_not_exists(#created_at, :updated_at)"},
+                values={"committed": COMMITTED},
+            ),
+        )
+        return None if outcome.applied else outcome.old
+
     def _sealed(self, saga_id: str, name: str, at: datetime) -> Action:
         return {
-            "Update": {
-                "TableName": self._table,
-                "Key": {"pk": {"S": _key(saga_id, name)}},
-                "UpdateExpression": "SET sealed_at = :at",
-                "ConditionExpression": "#status = :committed",
-                "ExpressionAttributeNames": {"#status": "status"},
-                "ExpressionAttributeValues": {":committed": {"S": COMMITTED}, ":at": {"S": at.isoformat()}},
-            }
+            "Update": conditional_update(
+                self._table,
+                _key(saga_id, name),
+                condition="#status = :committed",
+                assign={"sealed_at": at.isoformat()},
+                values={"committed": COMMITTED},
+            )
         }
 
     def _compensated_before(self, step: Step, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        if record["status"]["S"] == COMMITTED:
+        if record["status"]["S"] != COMPENSATED:
             _require_same_payload(step, record)
             raise StateConflict(f"{step.key} belongs to a saga that has succeeded; it can no longer be undone")
         _logger.warning(
@@ -172,53 +217,61 @@ class StepStore:
         )
         return _result(record)
 
-    def _new_record(self, step: Step, status: str, result: Mapping[str, Any]) -> Action:
+    def _committed(self, step: Step, result: Mapping[str, Any]) -> Action:
         first_call = "attribute_not_exists(pk)"
+        return {"Put": {**self._new_record(step, COMMITTED, result), "ConditionExpression": first_call}}
+
+    def _tombstone(self, step: Step, result: Mapping[str, Any]) -> Action:
+        never_committed = "attribute_not_exists(pk) OR (#status = :compensating AND attribute_not_exists(#result))"
         return {
             "Put": {
-                "TableName": self._table,
-                "Item": {
-                    "pk": {"S": step.key},
-                    "status": {"S": status},
-                    "result": {"S": canonical_json(result)},
-                    "payload_hash": {"S": payload_hash(step.payload)},
-                    "owner": {"S": step.owner},
-                    "created_at": {"S": step.at.isoformat()},
-                    "updated_at": {"S": step.at.isoformat()},
+                **self._new_record(step, COMPENSATED, result),
+                "ConditionExpression": never_committed,
+                "ExpressionAttributeNames": {"#status": "status", "#result": "result"},
+                "ExpressionAttributeValues": {":compensating": {"S": COMPENSATING}},
+            }
+        }
+
+    def _new_record(self, step: Step, status: str, result: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "TableName": self._table,
+            "Item": {
+                "pk": {"S": step.key},
+                "status": {"S": status},
+                "result": {"S": canonical_json(result)},
+                "payload_hash": {"S": payload_hash(step.payload)},
+                "owner": {"S": step.owner},
+                "created_at": {"S": step.at.isoformat()},
+                "updated_at": {"S": step.at.isoformat()},
+                "expires_at": {"N": str(self._expires_at(step))},
+            },
+        }
+
+    def _compensated(self, step: Step, result: Mapping[str, Any]) -> Action:
+        stands = "#status = :committed OR (#status = :compensating AND attribute_exists(#result))"
+        by_the_same_request_and_not_sealed = "#payload_hash = :payload_hash AND attribute_not_exists(#sealed_at)"
+        return {
+            "Update": conditional_update(
+                self._table,
+                step.key,
+                condition=f"({stands}) AND {by_the_same_request_and_not_sealed}",
+                assign={
+                    "status": COMPENSATED,
+                    "result": canonical_json(result),
+                    "owner": step.owner,
+                    "updated_at": step.at.isoformat(),
                     "expires_at": self._expires_at(step),
                 },
-                "ConditionExpression": first_call,
-            }
-        }
-
-    def _record_compensated(self, step: Step, result: Mapping[str, Any]) -> Action:
-        committed_by_the_same_request_and_not_sealed = (
-            "#status = :committed AND payload_hash = :payload_hash AND attribute_not_exists(sealed_at)"
-        )
-        return {
-            "Update": {
-                "TableName": self._table,
-                "Key": {"pk": {"S": step.key}},
-                "UpdateExpression": (
-                    "SET #status = :compensated, #result = :result, #owner = :owner, "
-                    "updated_at = :at, expires_at = :expires_at"
-                ),
-                "ConditionExpression": committed_by_the_same_request_and_not_sealed,
-                "ExpressionAttributeNames": {"#status": "status", "#result": "result", "#owner": "owner"},
-                "ExpressionAttributeValues": {
-                    ":committed": {"S": COMMITTED},
-                    ":compensated": {"S": COMPENSATED},
-                    ":payload_hash": {"S": payload_hash(step.payload)},
-                    ":result": {"S": canonical_json(result)},
-                    ":owner": {"S": step.owner},
-                    ":at": {"S": step.at.isoformat()},
-                    ":expires_at": self._expires_at(step),
+                values={
+                    "committed": COMMITTED,
+                    "compensating": COMPENSATING,
+                    "payload_hash": payload_hash(step.payload),
                 },
-            }
+            )
         }
 
-    def _expires_at(self, step: Step) -> dict[str, str]:
-        return {"N": str(int((step.at + self._lifetime).timestamp()))}
+    def _expires_at(self, step: Step) -> int:
+        return int((step.at + self._lifetime).timestamp())
 
 
 def _key(saga_id: str, name: str) -> str:
@@ -228,6 +281,10 @@ def _key(saga_id: str, name: str) -> str:
 def _old_record(cancelled: Cancellation) -> Mapping[str, Any] | None:
     refusal = cancelled.refusals.get(0)
     return refusal.item if refusal else None
+
+
+def _bars_what_never_happened(record: Mapping[str, Any]) -> bool:
+    return record["status"]["S"] == COMPENSATING and "result" not in record
 
 
 def _result(record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,0 +1,76 @@
+"""What a job is asked to do: by a caller, or by S3's own event."""
+
+import uuid
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from idempotency import BusinessError
+from runtime.validation import explained
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/jobs")
+
+
+class InvalidJob(BusinessError):
+    """The event asks for no job. The message names the field; nothing was started."""
+
+
+class Job(Struct, frozen=True):
+    """One object to be read, once for each job_id.
+
+    version_id: of the object; None for the one that is current when the job runs.
+    """
+
+    job_id: str
+    bucket: str
+    key: str
+    version_id: str | None = None
+
+
+class _Request(Struct, forbid_unknown_fields=True):
+    JobId: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,128}\Z")]
+    ObjKey: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/.{1,1024}\Z")]
+
+
+class _Bucket(Struct):
+    name: str
+
+
+class _Object(Struct, rename="kebab"):
+    key: str
+    etag: str
+    sequencer: str
+    version_id: str | None = None
+
+
+class _Detail(Struct):
+    bucket: _Bucket
+    object: _Object
+
+
+class _Event(Struct):
+    detail: _Detail
+
+
+def parse_job(event: Any) -> Job:
+    """Read `{"JobId": ..., "ObjKey": "bucket/key"}`, or an event *Object Created* of S3.
+
+    The job of an event has an id that derives from the object's version, so that an event that comes twice is one job.
+    Raises InvalidJob.
+    """
+    try:
+        if isinstance(event, dict) and "detail" in event:
+            return _created(msgspec.convert(event, _Event).detail)
+        request = msgspec.convert(event, _Request)
+    except msgspec.ValidationError as error:
+        raise InvalidJob(explained(str(error), "the job")) from None
+    bucket, _, key = request.ObjKey.partition("/")
+    return Job(request.JobId, bucket, key)
+
+
+def _created(detail: _Detail) -> Job:
+    written = detail.object
+    version = written.version_id or f"{written.etag}/{written.sequencer}"
+    job_id = str(uuid.uuid5(_NAMESPACE, f"{detail.bucket.name}/{written.key}/{version}"))
+    return Job(job_id, detail.bucket.name, written.key, written.version_id)

@@ -1,0 +1,44 @@
+"""S3 objects, read in a stream."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+
+from idempotency import BusinessError, TransientError
+
+from .job import Job
+
+_CHUNK = 1024 * 1024
+_FINAL = frozenset(
+    {"AccessDenied", "InvalidObjectState", "MethodNotAllowed", "NoSuchBucket", "NoSuchKey", "NoSuchVersion"}
+)
+
+
+class ObjectNotReadable(BusinessError):
+    """There is no such object, or the function may not read it."""
+
+
+class ReadBrokenOff(TransientError):
+    """S3 failed, throttled, or the connection broke; the object can be read again from its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """client: a `boto3.client("s3")`."""
+
+    client: Any
+
+    def chunks(self, job: Job) -> Iterator[bytes]:
+        """The object's bytes, in parts of up to 1 MiB. Raises ObjectNotReadable or ReadBrokenOff."""
+        version = {"VersionId": job.version_id} if job.version_id else {}
+        try:
+            body = self.client.get_object(Bucket=job.bucket, Key=job.key, **version)["Body"]
+            yield from body.iter_chunks(_CHUNK)
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            kind = ObjectNotReadable if code in _FINAL else ReadBrokenOff
+            raise kind(f"{job.bucket}/{job.key}: {code}") from error
+        except (BotoCoreError, HTTPClientError) as error:
+            raise ReadBrokenOff(f"{job.bucket}/{job.key}: {type(error).__name__}") from error

@@ -1,0 +1,34 @@
+"""RunJob: size, checksum and line count of an object, in constant memory."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .job import Job
+from .objects import Objects
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    objects: Objects
+
+    def run(self, job: Job, *, still_alive: Callable[[], None]) -> dict[str, Any]:
+        """Read the object from its beginning to its end.
+
+        still_alive: called after each part. Returns size (bytes), sha256 (hex) and lines; a last line without a line
+        feed counts. Raises ObjectNotReadable, ReadBrokenOff, and what `still_alive` raises.
+        """
+        found = _summary(self.objects.chunks(job), still_alive)
+        return {"job_id": job.job_id, "bucket": job.bucket, "key": job.key, "version_id": job.version_id, **found}
+
+
+def _summary(chunks: Iterable[bytes], after_each: Callable[[], None]) -> dict[str, Any]:
+    digest, size, lines, last = hashlib.sha256(), 0, 0, b"\n"
+    for chunk in chunks:
+        digest.update(chunk)
+        size += len(chunk)
+        lines += chunk.count(b"\n")
+        last = chunk[-1:]
+        after_each()
+    return {"size": size, "sha256": digest.hexdigest(), "lines": lines + (last != b"\n")}

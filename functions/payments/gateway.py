@@ -1,0 +1,161 @@
+"""An outside payment gateway, over HTTP. docs/gateway.md says what it must offer.
+
+Imported only where a gateway is configured: nobody else pays for the import of requests.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Any
+
+import requests
+
+from idempotency import BusinessError, LeaseStore, StepCompensated, TransientError, Unknown, Work
+
+from .authorization import PaymentDeclined
+from .processor import Charge
+
+# A charge takes at most their sum, which is less than the lease, which is less than the function's time-out.
+_CONNECT_SECONDS, _READ_SECONDS = 2, 5
+CHARGE = Work("ChargeCard", unknown=Unknown.RESOLVE, duration=timedelta(seconds=8))
+_DECLINED = {
+    "card_declined": "the card was declined",
+    "insufficient_funds": "the card has insufficient funds",
+    "expired_card": "the card has expired",
+}
+_TRY_AGAIN = frozenset({408, 409, 425, 429})
+
+_logger = logging.getLogger(__name__)
+
+
+class GatewayRefused(BusinessError):
+    """The gateway refuses the request itself, by a fault on our side: its address, a credential, a malformed field."""
+
+
+class GatewayUnavailable(TransientError):
+    """The gateway failed, is busy, or its answer was lost. It may have charged; the next attempt asks it by key."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    body: Mapping[str, Any]
+
+    @property
+    def code(self) -> str:
+        error = self.body.get("error")
+        return str(error.get("code")) if isinstance(error, Mapping) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Charges under a lease, so that an attempt whose outcome is unknown is followed by a question and not by a charge.
+
+    url: the gateway's address, without a slash at its end.
+    """
+
+    url: str
+    leases: LeaseStore
+    session: requests.Session = field(default_factory=requests.Session)
+
+    def charge(self, charge: Charge, *, deadline: datetime) -> str:
+        """Charge once. Returns the gateway's id of the charge.
+
+        Raises PaymentDeclined, StepCompensated (the key was cancelled), GatewayRefused, GatewayUnavailable, and what a
+        lease raises.
+        """
+        return self.leases.run(
+            CHARGE,
+            charge.order_id,
+            asdict(charge),
+            lambda _: self._charge(charge),
+            deadline=deadline,
+            resolve=lambda: self._find(charge),
+        )
+
+    def cancel(self, key: str) -> None:
+        """Bar the key for ever, and give back what was charged. Raises GatewayRefused, GatewayUnavailable."""
+        answer = self._call("POST", f"/charges/{key}/cancel")
+        if answer.status != HTTPStatus.OK or answer.body.get("status") != "canceled":
+            raise _failure(answer)
+
+    def _charge(self, charge: Charge) -> str:
+        body = {"amount": charge.amount, "currency": charge.currency, "token": charge.token}
+        answer = self._call("POST", "/charges", body, {"Idempotency-Key": charge.key})
+        if answer.status in (HTTPStatus.OK, HTTPStatus.CREATED):
+            return _settled(charge, answer)
+        if answer.status == HTTPStatus.PAYMENT_REQUIRED:
+            raise _declined(answer)
+        raise _failure(answer)
+
+    def _find(self, charge: Charge) -> str | None:
+        answer = self._call("GET", f"/charges/{charge.key}")
+        if answer.status == HTTPStatus.NOT_FOUND:
+            return None
+        if answer.status != HTTPStatus.OK:
+            raise _failure(answer)
+        if answer.body.get("status") == "declined":
+            raise _declined(answer)
+        return _settled(charge, answer)
+
+    def _call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> _Answer:
+        try:
+            response = self.session.request(
+                method,
+                self.url + path,
+                json=body,
+                headers=headers,
+                timeout=(_CONNECT_SECONDS, _READ_SECONDS),
+                allow_redirects=False,
+            )
+        except requests.RequestException as error:
+            raise GatewayUnavailable(f"{method} {path}: {type(error).__name__}") from error
+        return _Answer(response.status_code, _object(response))
+
+
+def _object(response: requests.Response) -> Mapping[str, Any]:
+    """The JSON object in the answer, or an empty one; what it has to say is judged with the status."""
+    try:
+        body = response.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _settled(charge: Charge, answer: _Answer) -> str:
+    """The id of a charge that stands."""
+    match answer.body:
+        case {"status": "canceled"}:
+            raise _canceled()
+        case {"status": "succeeded", "key": charge.key, "id": str(charge_id), "amount": amount, "currency": currency}:
+            if (amount, currency) != (charge.amount, charge.currency):
+                raise _refused("the gateway charged another amount")
+            return charge_id
+    raise GatewayUnavailable("the gateway's answer does not say what became of the charge")
+
+
+def _declined(answer: _Answer) -> PaymentDeclined:
+    # Only our own sentences go into the execution's history.
+    return PaymentDeclined(_DECLINED.get(answer.code, "the payment service declined the charge"))
+
+
+def _failure(answer: _Answer) -> Exception:
+    if answer.code == "key_canceled":
+        return _canceled()
+    refused = HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+    if not refused or answer.status in _TRY_AGAIN:
+        return GatewayUnavailable(f"the gateway answered {answer.status}")
+    return _refused(f"the gateway answered {answer.status}")
+
+
+def _canceled() -> StepCompensated:
+    return StepCompensated("the payment was cancelled; place a new order under a new order_id")
+
+
+def _refused(reason: str) -> GatewayRefused:
+    _logger.error("the payment gateway refuses our request", extra={"reason": reason})
+    return GatewayRefused(f"{reason}; see docs/gateway.md, and recover the order when it is mended")

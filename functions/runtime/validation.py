@@ -1,0 +1,19 @@
+"""What msgspec finds wrong with a document, in words that may be logged."""
+
+import re
+
+_PATH = re.compile(r"^(?P<problem>.*) - at `\$\.?(?P<path>[^`]*)`$", re.DOTALL)
+# An unknown field is named in the message, however long its name is.
+_LONGEST_PROBLEM = 100
+_QUOTED_VALUE = re.compile(r"^Invalid enum value .*$", re.DOTALL)
+
+
+def explained(message: str, whole: str) -> str:
+    """A `msgspec.ValidationError`'s message as `path: problem`, without any value of the document.
+
+    whole: what to call the document where no field can be named.
+    """
+    match = _PATH.match(message)
+    problem, path = (match["problem"], match["path"]) if match else (message, None)
+    problem = _QUOTED_VALUE.sub("not one of the values that are allowed here", problem)
+    return f"{path or whole}: {problem[:_LONGEST_PROBLEM]}"

@@ -1,0 +1,81 @@
+"""Speaks to a gateway from another process: its protocol, and a stand-in's own paths. For tests, demo and curiosity."""
+
+import http.client
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from .charges import KEY_HEADER
+from .control import PREFIX
+from .plan import Strike
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str | None:
+        """The code of the error, if it is one."""
+        error = self.document.get("error")
+        return error["code"] if error else None
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayClient:
+    """address: as in http://127.0.0.1:4600. seconds: how long an answer may take.
+
+    Every method raises OSError or http.client.HTTPException if there is no answer, or half of one.
+    """
+
+    address: str
+    seconds: float = 10.0
+
+    def charge(self, key: str, amount: int, *, currency: str = "JPY", token: str = "tok_visa") -> Response:
+        body = {"amount": amount, "currency": currency, "token": token}
+        return self.send("POST", "/charges", json.dumps(body).encode(), {KEY_HEADER: key})
+
+    def lookup(self, key: str) -> Response:
+        return self.send("GET", f"/charges/{quote(key, safe='')}")
+
+    def cancel(self, key: str) -> Response:
+        return self.send("POST", f"/charges/{quote(key, safe='')}/cancel")
+
+    def order(self, *strikes: Strike) -> None:
+        """Have the stand-in strike requests to come. The fault that was ordered first is nearest to the client."""
+        for strike in strikes:
+            _accepted(self.send("POST", f"{PREFIX}faults", msgspec.json.encode(strike)))
+
+    def ledger(self) -> Any:
+        """What the stand-in knows; `docs/gateway.md` has its shape."""
+        return _accepted(self.send("GET", f"{PREFIX}ledger")).document
+
+    def reset(self) -> None:
+        """Have the stand-in forget everything."""
+        _accepted(self.send("POST", f"{PREFIX}reset"))
+
+    def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Response:
+        """Send one request on a connection of its own."""
+        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=self.seconds)
+        try:
+            connection.request(method, path, body, {"Content-Type": "application/json", **(headers or {})})
+            response = connection.getresponse()
+            return Response(response.status, dict(response.headers), response.read())
+        finally:
+            connection.close()
+
+
+def _accepted(response: Response) -> Response:
+    if response.status != 200:
+        raise ValueError(f"the stand-in answered {response.status}: {response.body.decode(errors='replace')}")
+    return response

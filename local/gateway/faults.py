@@ -1,0 +1,159 @@
+"""What can go wrong between a client and a card processor. Each fault wraps the work on a request from outside."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Literal, override
+
+import msgspec
+
+from .messages import Answer, ConnectionLost, Request, Work, problem
+
+type Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=600_000)]
+type FailureStatus = Literal[429, 500, 502, 503, 504]
+# Does some work after so many seconds, in a thread of its own.
+type Later = Callable[[float, Callable[[], object]], None]
+
+_GARBAGE = {
+    "not_json": b"<html><body>Bad Gateway</body></html>",
+    "empty": b"",
+    "wrong_shape": b'{"charge": ["ok"]}',
+    "another_charge": b'{"id": "ch_0", "key": "another", "status": "succeeded", "amount": 1, "currency": "XXX"}',
+}
+
+
+class Fault(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
+    """One thing that goes wrong with one request."""
+
+    def around(self, work: Work, later: Later) -> Work:
+        """The same work with this fault around it."""
+        del later
+        return partial(self.strike, work)
+
+    def strike(self, work: Work, request: Request) -> Answer:
+        """What becomes of a request that meets this fault. Raises ConnectionLost."""
+        raise NotImplementedError
+
+
+class SlowBefore(Fault, tag="slow_before", frozen=True):
+    """The request is on its way for long: the processor does not know of it yet."""
+
+    ms: Milliseconds
+
+    @override
+    def strike(self, work: Work, request: Request) -> Answer:
+        time.sleep(self.ms / 1000)
+        return work(request)
+
+
+class SlowWorking(Fault, tag="slow_working", frozen=True):
+    """The processor works on a charge for long: its key is in use, nothing is decided."""
+
+    ms: Milliseconds
+
+    @override
+    def strike(self, work: Work, request: Request) -> Answer:
+        return work(replace(request, working_seconds=request.working_seconds + self.ms / 1000))
+
+
+class SlowAfter(Fault, tag="slow_after", frozen=True):
+    """The effect is there at once, the answer comes late."""
+
+    ms: Milliseconds
+
+    @override
+    def strike(self, work: Work, request: Request) -> Answer:
+        answer = work(request)
+        time.sleep(self.ms / 1000)
+        return answer
+
+
+class FailsBefore(Fault, tag="fails_before", frozen=True):
+    """An error of the processor, and nothing was done."""
+
+    status: FailureStatus = 500
+
+    @override
+    def strike(self, work: Work, request: Request) -> Answer:
+        return _failure(self.status)
+
+
+class FailsAfter(Fault, tag="fails_after", frozen=True):
+    """An error of the processor, though all was done."""
+
+    status: FailureStatus = 500
+
+    @override
+    def strike(self, work: Work, request: Request) -> Answer:
+        work(request)
+        return _failure(self.status)
+
+
+class RequestLost(Fault, tag="request_lost", frozen=True):
+    """The connection ends before the processor has the request."""
+
+    @override
+    def strike(self, work: Work, request: Request) -> Answer:
+        raise ConnectionLost
+
+
+class AnswerLost(Fault, tag="answer_lost", frozen=True):
+    """All was done, and the connection ends before the answer."""
+
+    @override
+    def strike(self, work: Work, request: Request) -> Answer:
+        work(request)
+        raise ConnectionLost
+
+
+class AnswerCut(Fault, tag="answer_cut", frozen=True):
+    """All was done, and the connection ends in the middle of the answer."""
+
+    @override
+    def strike(self, work: Work, request: Request) -> Answer:
+        answer = work(request)
+        return replace(answer, sent_bytes=len(answer.body) // 2)
+
+
+class DeliveredAgain(Fault, tag="delivered_again", frozen=True):
+    """The network delivers the request again, after each of after_ms (0: at once). Nobody gets those answers."""
+
+    after_ms: Annotated[tuple[Milliseconds, ...], msgspec.Meta(min_length=1, max_length=20)] = (0,)
+
+    @override
+    def around(self, work: Work, later: Later) -> Work:
+        def repeated(request: Request) -> Answer:
+            for ms in self.after_ms:
+                later(ms / 1000, partial(work, request))
+            return work(request)
+
+        return repeated
+
+
+class Garbage(Fault, tag="garbage", frozen=True):
+    """All was done, and the answer has its status and a body that is not the answer."""
+
+    body: Literal["not_json", "empty", "wrong_shape", "another_charge"] = "not_json"
+
+    @override
+    def strike(self, work: Work, request: Request) -> Answer:
+        return replace(work(request), body=_GARBAGE[self.body])
+
+
+type AnyFault = (
+    SlowBefore
+    | SlowWorking
+    | SlowAfter
+    | FailsBefore
+    | FailsAfter
+    | RequestLost
+    | AnswerLost
+    | AnswerCut
+    | DeliveredAgain
+    | Garbage
+)
+
+
+def _failure(status: int) -> Answer:
+    return problem(status, "rate_limited" if status == 429 else "processor_error", "try again with the same key")

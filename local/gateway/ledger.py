@@ -1,0 +1,177 @@
+"""What a card processor remembers: one charge a key, and every movement of money. Thread-safe; no HTTP, no clock.
+
+Guaranteed, in any order and any number of calls at once: at most one charge stands for a key, and once a key is
+canceled nothing stands for it, whatever was in flight.
+"""
+
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+from .cards import Decline, decline
+
+PROCESSING: Literal["processing"] = "processing"
+SUCCEEDED: Literal["succeeded"] = "succeeded"
+DECLINED: Literal["declined"] = "declined"
+CANCELED: Literal["canceled"] = "canceled"
+
+type MovementKind = Literal["capture", "refund"]
+type Status = Literal["processing", "succeeded", "declined", "canceled"]
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/gateway")
+
+
+class Refusal(Exception):
+    """The ledger does not do what was asked, and has changed nothing."""
+
+    code: ClassVar[str]
+
+
+class KeyInUse(Refusal):
+    """A request with this key is being worked on."""
+
+    code = "key_in_use"
+
+
+class KeyCanceled(Refusal):
+    """The key is canceled, for ever: no charge with it stands, or will."""
+
+    code = "key_canceled"
+
+
+class KeyReused(Refusal):
+    """The key belongs to another request."""
+
+    code = "key_reused"
+
+
+@dataclass(frozen=True, slots=True)
+class ChargeRequest:
+    """amount is in the currency's minor unit."""
+
+    amount: int
+    currency: str
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What is known of a key.
+
+    request: None if the key was canceled before a charge came. refunded: what was given back, in the minor unit.
+    """
+
+    key: str
+    status: Status
+    request: ChargeRequest | None = None
+    decline: Decline | None = None
+    refunded: int = 0
+
+    @property
+    def charge_id(self) -> str:
+        return f"ch_{uuid.uuid5(_NAMESPACE, self.key).hex}"
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """Money that moved. amount: above zero when the customer was charged, below when it was given back."""
+
+    kind: MovementKind
+    key: str
+    currency: str
+    amount: int
+
+
+class Ledger:
+    """Keys and movements, in memory. A call returns once its effect is there for every other call to see."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._charges: dict[str, Charge] = {}
+        self._movements: list[Movement] = []
+
+    def charge(
+        self, key: str, request: ChargeRequest, *, working: Callable[[], object] = lambda: None
+    ) -> tuple[Charge, bool]:
+        """Charge the card, once a key. Returns the outcome, and whether it is that of an earlier request.
+
+        working: called while the key is in use, before anything is decided.
+        Raises KeyInUse, KeyCanceled, KeyReused.
+        """
+        earlier = self.accept(key, request)
+        if earlier:
+            return earlier, True
+        working()
+        return self.land(key), False
+
+    def accept(self, key: str, request: ChargeRequest) -> Charge | None:
+        """The first half of a charge: the outcome of an earlier request, or None if `land` is to follow.
+
+        Raises KeyInUse, KeyCanceled, KeyReused.
+        """
+        with self._lock:
+            known = self._charges.get(key)
+            if known is None:
+                self._charges[key] = Charge(key, PROCESSING, request)
+                return None
+        if known.status == CANCELED:
+            raise KeyCanceled(key)
+        if known.request != request:
+            raise KeyReused(key)
+        if known.status == PROCESSING:
+            raise KeyInUse(key)
+        return known
+
+    def land(self, key: str) -> Charge:
+        """The second half: decide, and move the money, unless the key was canceled in between. Raises KeyCanceled.
+
+        Raises ValueError if no charge with this key is being worked on.
+        """
+        with self._lock:
+            known = self._charges.get(key)
+            if known and known.status == CANCELED:
+                raise KeyCanceled(key)
+            if known is None or known.status != PROCESSING or known.request is None:
+                raise ValueError("no charge with this key is being worked on")
+            no = decline(known.request.token)
+            if no is None:
+                self._move("capture", key, known.request.currency, known.request.amount)
+            self._charges[key] = replace(known, status=DECLINED if no else SUCCEEDED, decline=no)
+            return self._charges[key]
+
+    def cancel(self, key: str) -> Charge:
+        """Bar the key for ever, and give back what was charged with it. The key need not be known."""
+        with self._lock:
+            known = self._charges.get(key, Charge(key, CANCELED))
+            refunded = known.refunded
+            if known.status == SUCCEEDED and known.request:
+                refunded = known.request.amount
+                self._move("refund", key, known.request.currency, -refunded)
+            self._charges[key] = replace(known, status=CANCELED, refunded=refunded)
+            return self._charges[key]
+
+    def lookup(self, key: str) -> Charge | None:
+        """What is known of a key; None if nothing."""
+        with self._lock:
+            return self._charges.get(key)
+
+    def snapshot(self) -> tuple[list[Charge], list[Movement]]:
+        """All charges and all movements at one moment, each in the order in which they came."""
+        with self._lock:
+            return list(self._charges.values()), list(self._movements)
+
+    def _move(self, kind: MovementKind, key: str, currency: str, amount: int) -> None:
+        self._movements.append(Movement(kind, key, currency, amount))
+
+
+def standing(movements: list[Movement]) -> dict[str, list[int]]:
+    """Amounts of the charges that stand, by key: captures that no refund has given back. More than one is a bug."""
+    stands: dict[str, list[int]] = {}
+    for movement in movements:
+        if movement.kind == "capture":
+            stands.setdefault(movement.key, []).append(movement.amount)
+        else:
+            stands[movement.key].remove(-movement.amount)
+    return {key: amounts for key, amounts in stands.items() if amounts}

@@ -1,0 +1,119 @@
+"""The stand-in as a whole: its ledger, the faults that were ordered, and a count of what came."""
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import charges
+from .ledger import Charge, Ledger, Movement, MovementKind, standing
+from .messages import Answer, ConnectionLost, Request, Work
+from .plan import FaultPlan
+
+# By key, how many of each kind.
+type _Counts = defaultdict[str, Counter[str]]
+
+
+@dataclass(eq=False)
+class _Period:
+    """What belongs together between two resets: a late delivery lands where its request came."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    requests: _Counts = field(default_factory=lambda: defaultdict(Counter))
+    deliveries: _Counts = field(default_factory=lambda: defaultdict(Counter))
+    in_flight: int = 0
+
+    def work(self, request: Request) -> Answer:
+        """The work itself, with no fault around it."""
+        self.count(self.deliveries, request)
+        return charges.work(self.ledger, request)
+
+    def count(self, counts: _Counts, request: Request) -> None:
+        with self.lock:
+            counts[request.key][request.kind] += 1
+
+    def flying(self, number: int) -> None:
+        with self.lock:
+            self.in_flight += number
+
+    def later(self, seconds: float, work: Callable[[], object]) -> None:
+        """Do the work in a thread of its own; in flight from now on. Nobody hears what becomes of it."""
+        self.flying(1)
+        thread = threading.Timer(seconds, self._unheard, [work])
+        thread.daemon = True
+        thread.start()
+
+    def _unheard(self, work: Callable[[], object]) -> None:
+        with suppress(ConnectionLost):
+            try:
+                work()
+            finally:
+                self.flying(-1)
+
+
+class StandIn:
+    """Answers requests as the processor would, and with the faults that were ordered. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.faults = FaultPlan()
+        self._period = _Period()
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._period.ledger
+
+    def reset(self) -> None:
+        """Forget everything: keys, money, faults. What is in flight lands nowhere."""
+        self.faults.clear()
+        self._period = _Period()
+
+    def handle(self, request: Request) -> Answer:
+        """Answer a request. Raises ConnectionLost if the client is to get no answer."""
+        period = self._period
+        work: Work = period.work
+        for fault in reversed(self.faults.draw(request.kind, request.key)):
+            work = fault.around(work, period.later)
+        period.flying(1)
+        try:
+            period.count(period.requests, request)
+            return work(request)
+        finally:
+            period.flying(-1)
+
+    def report(self) -> dict[str, Any]:
+        """Charges, requests by key, sums by currency, and how much is in flight; `docs/gateway.md` has the shape."""
+        period = self._period
+        with period.lock:
+            in_flight = period.in_flight
+            requests, deliveries = _plain(period.requests), _plain(period.deliveries)
+        found, movements = period.ledger.snapshot()
+        moved = Counter((movement.key, movement.kind) for movement in movements)
+        return {
+            "charges": [_row(charge, moved) for charge in found],
+            "requests": requests,
+            "deliveries": deliveries,
+            "sums": _sums(movements),
+            "standing": standing(movements),
+            "in_flight": in_flight,
+        }
+
+
+def _plain(counts: _Counts) -> dict[str, dict[str, int]]:
+    return {key: dict(of_key) for key, of_key in counts.items()}
+
+
+def _row(charge: Charge, moved: Counter[tuple[str, MovementKind]]) -> dict[str, Any]:
+    counts = {"captures": moved[charge.key, "capture"], "refunds": moved[charge.key, "refund"]}
+    return charges.document(charge) | counts
+
+
+def _sums(movements: list[Movement]) -> dict[str, dict[str, int]]:
+    sums: dict[str, dict[str, int]] = {}
+    for movement in movements:
+        of_currency = sums.setdefault(movement.currency, {"captured": 0, "refunded": 0, "standing": 0})
+        of_currency["captured" if movement.kind == "capture" else "refunded"] += abs(movement.amount)
+        of_currency["standing"] += movement.amount
+    return sums

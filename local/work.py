@@ -1,0 +1,31 @@
+"""Work under leases, as operators see it: which there is, and who decides."""
+
+from idempotency import LeaseOperations, LeaseRecord
+from jobs.handlers import RUN_JOB
+from payments.gateway import CHARGE
+
+from .stack import Stack
+
+NAMES = tuple(sorted(work.name for work in (CHARGE, RUN_JOB)))
+
+
+class WorkNotFound(Exception):
+    """There is no such record; the message says what was looked for."""
+
+
+def operations(stack: Stack) -> LeaseOperations:
+    """The leases of a stack."""
+    return LeaseOperations(stack.dynamodb, stack.outputs["IdempotencyTable"])
+
+
+def caller(stack: Stack) -> str:
+    """The ARN of whoever gives the command, for the record."""
+    return str(stack.client("sts").get_caller_identity()["Arn"])
+
+
+def record(stack: Stack, key: str, name: str) -> LeaseRecord:
+    """The record of one piece of work. Raises WorkNotFound."""
+    found = operations(stack).find(key, [name])
+    if not found:
+        raise WorkNotFound(f"{key} has no record of {name}; known work: {', '.join(NAMES)}")
+    return found[0]

@@ -1,0 +1,302 @@
+"""Every status of the gateway's protocol, over HTTP, as docs/gateway.md has them."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from local.gateway.client import GatewayClient
+from local.gateway.faults import SlowWorking
+from local.gateway.plan import Strike
+from tests.contract.project import ROOT
+from tests.unit.gateway import counts, row
+
+GOOD = {"amount": 3000, "currency": "JPY", "token": "tok_visa"}
+
+
+def post(gateway: GatewayClient, body: bytes, **headers: str) -> Any:
+    return gateway.send("POST", "/charges", body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def test_a_charge_is_created(gateway: GatewayClient) -> None:
+    response = gateway.charge("o-1", 3000)
+
+    charge = response.document
+    assert response.status == 201
+    assert charge.pop("id").startswith("ch_")
+    assert charge == {"key": "o-1", "status": "succeeded", "amount": 3000, "currency": "JPY"}
+    assert "Idempotent-Replayed" not in response.headers
+
+
+def test_the_same_charge_again_is_replayed(gateway: GatewayClient) -> None:
+    first, second = gateway.charge("o-1", 3000), gateway.charge("o-1", 3000)
+
+    assert (second.status, second.body) == (first.status, first.body)
+    assert second.headers["Idempotent-Replayed"] == "true"
+    assert counts(gateway, "o-1") == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("token", "code"),
+    {
+        "tok_declined": "card_declined",
+        "tok_insufficient_funds": "insufficient_funds",
+        "tok_expired": "expired_card",
+        "tok_of_someone_else": "card_declined",
+    }.items(),
+)
+def test_a_declined_charge_is_replayed_too(gateway: GatewayClient, token: str, code: str) -> None:
+    first, second = (gateway.charge("o-1", 3000, token=token) for _ in range(2))
+
+    assert (first.status, first.code) == (402, code)
+    assert (second.status, second.body) == (first.status, first.body)
+    assert ("Idempotent-Replayed" in first.headers, second.headers["Idempotent-Replayed"]) == (False, "true")
+    assert gateway.lookup("o-1").document["error"] == first.document["error"]
+    assert counts(gateway, "o-1") == (0, 0)
+
+
+def test_a_key_is_in_use_while_its_charge_is_worked_on(gateway: GatewayClient) -> None:
+    gateway.order(Strike(SlowWorking(ms=400), on="charge"))
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(gateway.charge, "o-1", 3000)
+        while gateway.lookup("o-1").status == 404:
+            time.sleep(0.005)
+        second, seen = gateway.charge("o-1", 3000), gateway.lookup("o-1").document
+        assert (second.status, second.code, seen["status"]) == (409, "key_in_use", "processing")
+        assert first.result().status == 201
+
+
+def test_a_cancel_bars_a_charge_that_is_worked_on(gateway: GatewayClient) -> None:
+    gateway.order(Strike(SlowWorking(ms=400), on="charge"))
+    with ThreadPoolExecutor(1) as pool:
+        charge = pool.submit(gateway.charge, "o-1", 3000)
+        while gateway.lookup("o-1").status == 404:
+            time.sleep(0.005)
+        assert gateway.cancel("o-1").document == {"key": "o-1", "status": "canceled", "refunded": 0}
+        assert (charge.result().status, charge.result().code) == (409, "key_canceled")
+    assert counts(gateway, "o-1") == (0, 0)
+
+
+def test_a_canceled_key_is_refused(gateway: GatewayClient) -> None:
+    gateway.cancel("o-1")
+    response = gateway.charge("o-1", 3000)
+
+    assert (response.status, response.code) == (409, "key_canceled")
+    assert gateway.lookup("o-1").document == {"key": "o-1", "status": "canceled", "refunded": 0}
+
+
+def test_a_key_with_another_body_is_refused(gateway: GatewayClient) -> None:
+    gateway.charge("o-1", 3000)
+    response = gateway.charge("o-1", 3001)
+
+    assert (response.status, response.code) == (422, "key_reused")
+
+
+def test_a_cancel_refunds_and_says_so_each_time(gateway: GatewayClient) -> None:
+    gateway.charge("o-1", 3000)
+    answers = [gateway.cancel("o-1") for _ in range(2)]
+
+    assert [answer.status for answer in answers] == [200, 200]
+    assert [answer.document["refunded"] for answer in answers] == [3000, 3000]
+    assert counts(gateway, "o-1") == (1, 1)
+
+
+def test_a_lookup_shows_the_charge_before_and_after_its_cancel(gateway: GatewayClient) -> None:
+    created = gateway.charge("o-1", 3000).document
+    assert (gateway.lookup("o-1").status, gateway.lookup("o-1").document) == (200, created)
+
+    gateway.cancel("o-1")
+    assert gateway.lookup("o-1").document == created | {"status": "canceled", "refunded": 3000}
+
+
+def test_a_lookup_of_an_unknown_key(gateway: GatewayClient) -> None:
+    response = gateway.lookup("o-1")
+
+    assert (response.status, response.code) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"amount": -1}, "amount"),
+        ({"amount": 30.5}, "amount"),
+        ({"amount": "3000"}, "amount"),
+        ({"amount": True}, "amount"),
+        ({"amount": 10**30}, "amount"),
+        ({"currency": "yen"}, "currency"),
+        ({"currency": None}, "currency"),
+        ({"token": ""}, "token"),
+        ({"token": ["tok_visa"]}, "token"),
+        ({"tip": 1}, "tip"),
+    ],
+    ids=str,
+)
+def test_a_field_that_does_not_fit_is_named(gateway: GatewayClient, change: dict[str, Any], field: str) -> None:
+    response = post(gateway, json.dumps(GOOD | change).encode(), Idempotency_Key="o-1")
+
+    assert (response.status, response.code, response.document["error"]["field"]) == (400, "invalid_request", field)
+    assert row(gateway, "o-1") is None
+
+
+@pytest.mark.parametrize("missing", GOOD)
+def test_a_missing_field_is_named(gateway: GatewayClient, missing: str) -> None:
+    body = {name: value for name, value in GOOD.items() if name != missing}
+    response = post(gateway, json.dumps(body).encode(), Idempotency_Key="o-1")
+
+    assert (response.status, response.document["error"]["field"]) == (400, missing)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"3", b"null", b"\xff", b'"\\ud800"'])
+def test_a_body_that_is_no_json_object_is_refused(gateway: GatewayClient, body: bytes) -> None:
+    response = post(gateway, body, Idempotency_Key="o-1")
+
+    assert (response.status, response.document["error"]["field"]) == (400, "body")
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency_Key": ""}, {"Idempotency_Key": "k" * 256}], ids=len)
+def test_a_charge_needs_a_key_of_255_characters_at_most(gateway: GatewayClient, headers: dict[str, str]) -> None:
+    response = post(gateway, json.dumps(GOOD).encode(), **headers)
+
+    assert (response.status, response.document["error"]["field"]) == (400, "Idempotency-Key")
+    assert gateway.ledger()["charges"] == []
+
+
+@pytest.mark.parametrize("key", ["k" * 255, "o-1/refund", "a%2Fb", "cancel", "x?y#z", "+&;"])
+def test_a_key_may_hold_any_visible_characters(gateway: GatewayClient, key: str) -> None:
+    gateway.charge(key, 3000)
+
+    assert gateway.lookup(key).document["key"] == key
+    assert gateway.cancel(key).document == {"key": key, "status": "canceled", "refunded": 3000}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/charges", 405),
+        ("DELETE", "/charges/o-1", 405),
+        ("GET", "/charges/o-1/cancel", 405),
+        ("GET", "/", 404),
+        ("POST", "/charges/o-1/refund", 404),
+        ("GET", "/_stand-in/nothing", 404),
+    ],
+)
+def test_another_path_or_method(gateway: GatewayClient, method: str, path: str, status: int) -> None:
+    assert gateway.send(method, path).status == status
+
+
+def test_a_body_that_is_too_large_is_not_read(gateway: GatewayClient) -> None:
+    response = post(gateway, b"", Idempotency_Key="o-1", Content_Length=str(10**6))
+
+    assert (response.status, response.document["error"]["field"]) == (400, "body")
+
+
+def test_the_ledger_reports_what_came_and_what_stands(gateway: GatewayClient) -> None:
+    gateway.charge("o-1", 3000)
+    gateway.charge("o-1", 3000)
+    gateway.charge("o-2", 500, currency="USD")
+    gateway.charge("o-3", 100)
+    gateway.cancel("o-3")
+    gateway.charge("o-4", 7, token="tok_declined")
+    gateway.lookup("o-5")
+    ledger = gateway.ledger()
+
+    assert [(charge["key"], charge["status"]) for charge in ledger["charges"]] == [
+        ("o-1", "succeeded"),
+        ("o-2", "succeeded"),
+        ("o-3", "canceled"),
+        ("o-4", "declined"),
+    ]
+    assert ledger["requests"]["o-1"] == {"charge": 2}
+    assert ledger["requests"]["o-3"] == {"charge": 1, "cancel": 1}
+    assert ledger["requests"]["o-5"] == {"lookup": 1}
+    assert ledger["standing"] == {"o-1": [3000], "o-2": [500]}
+    assert ledger["sums"] == {
+        "JPY": {"captured": 3100, "refunded": 100, "standing": 3000},
+        "USD": {"captured": 500, "refunded": 0, "standing": 500},
+    }
+
+
+def test_a_reset_forgets_everything(gateway: GatewayClient) -> None:
+    gateway.charge("o-1", 3000)
+    gateway.order(Strike(SlowWorking(ms=1)))
+    gateway.reset()
+
+    ledger = gateway.ledger()
+    assert set(ledger) == {"charges", "requests", "deliveries", "sums", "standing", "in_flight"}
+    assert not any(ledger.values())
+    assert gateway.send("GET", "/_stand-in/faults").document == {"pending": []}
+
+
+def test_many_clients_at_once_charge_a_key_once(gateway: GatewayClient) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        statuses = [response.status for response in pool.map(lambda _: gateway.charge("o-1", 3000), range(64))]
+
+    assert set(statuses) <= {201, 409}
+    assert 201 in statuses
+    assert counts(gateway, "o-1") == (1, 0)
+
+
+def test_a_connection_serves_many_requests_without_delay(gateway: GatewayClient) -> None:
+    connection = http.client.HTTPConnection(urlsplit(gateway.address).netloc, timeout=5)
+    began = time.monotonic()
+    for number in range(50):
+        headers = {"Idempotency-Key": f"o-{number}"}
+        connection.request("POST", "/charges", json.dumps(GOOD), headers)
+        response = connection.getresponse()
+        assert (response.status, response.will_close, response.read()[:1]) == (201, False, b"{")
+    connection.close()
+
+    # A delayed acknowledgement would cost 40 ms a request.
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_the_process_serves_once_it_can_be_connected_to_and_ends_when_told(ending: signal.Signals) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "local.gateway", "--port", str(port)],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        _until_connected(port)
+        assert GatewayClient(f"http://127.0.0.1:{port}").charge("o-1", 3000).status == 201
+        process.send_signal(ending)
+        _, said = process.communicate(timeout=5)
+        assert process.returncode == 0
+        assert "Traceback" not in said
+        assert "tok_" not in said
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_port_that_is_taken_is_said(gateway: GatewayClient) -> None:
+    command = [sys.executable, "-m", "local.gateway", "--port", str(urlsplit(gateway.address).port)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=10)
+
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert "cannot be used" in ended.stderr
+
+
+def _until_connected(port: int) -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the stand-in did not come up")
