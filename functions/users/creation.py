@@ -25,7 +25,7 @@ from .user import ProfileNames, User
 ROW_TAG = "stepwise-import-row"
 
 # Nothing is final: a quota is raised, a user is deleted, and the row runs again. What was refused has no effect.
-_CREATE = Work("UserCreate", Unknown.RESOLVE, final=(), harmless=(RefusedRow, ConnectThrottled))
+CREATE_USER = Work("UserCreate", Unknown.RESOLVE, final=(), harmless=(RefusedRow, ConnectThrottled))
 # What an owner who vanished leaves is free when his invocation would have ended.
 _LEAST_TIME_AFTER_WAITING = timedelta(seconds=8)
 
@@ -62,7 +62,7 @@ class Creation:
             return Outcome(task.row.number)
         creation = _Row(self.connect, task.instance_id, user, task.profiles, user.fingerprint(task.source.key))
         user_id = self.leases.run(
-            _CREATE,
+            CREATE_USER,
             f"{task.import_id}/{task.row.number}",
             [task.source.key, task.source.version_id, str(task.row), task.instance_id],
             lambda _: creation.create(),

@@ -51,8 +51,8 @@ class Instances:
             return self.connect.create_instance(self.alias, token=token, tags={STACK_TAG: self.stack})
         except ConnectRefused:
             raise InstanceAliasInUse(
-                f"Connect does not take the alias {self.alias}: it belongs to another instance, or is still being "
-                "freed; wait, or give the stack another ConnectInstanceAlias"
+                f"Connect does not take the alias {self.alias}: it is another instance's, one's that failed, or still "
+                "being freed; wait, start with reset, or give the stack another ConnectInstanceAlias"
             ) from None
 
     def require(self, instance_id: str) -> None:
@@ -72,7 +72,7 @@ class Instances:
             instance = self.connect.instance(instance_id)
             if instance.status == CREATION_FAILED:
                 raise InstanceCreationFailed(
-                    "Connect gave the creation of the instance up; its console says why. Start the import again"
+                    "Connect gave the creation of the instance up; its console says why. Start the import with reset"
                 )
             if instance.status == ACTIVE and self.connect.profiles(instance_id).have(defaults):
                 return instance

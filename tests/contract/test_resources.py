@@ -20,6 +20,8 @@ OUTPUTS = {
     "IdempotencyTable": "IdempotencyTable",
     "OrderEventsTopicArn": "OrderEventsTopic",
     "AlertsTopicArn": "AlertsTopic",
+    "UserImportArn": "UserImport",
+    "UsersBucket": "UsersBucket",
 }
 KEYS = {"OrdersTable": "order_id", "PaymentsTable": "order_id", "InventoryTable": "pk", "IdempotencyTable": "pk"}
 
