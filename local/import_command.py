@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Table
 
 from . import imports, views
 from .imports import Summary
@@ -57,14 +58,14 @@ def follow(stack: Stack, name: str, out: Console) -> None:
 
 
 def _show(bar: Progress, task: TaskID, seen: imports.Progress) -> None:
-    fields = {"created": max(seen.done - seen.failed, 0), "failed": seen.failed}
-    bar.update(task, description=seen.state, total=seen.total, completed=seen.done, **fields)
+    created = max(seen.done - seen.failed, 0)
+    bar.update(task, description=seen.state, total=seen.total, completed=seen.done, created=created, failed=seen.failed)
     shown = bar.tasks[0]
-    left = f", {shown.time_remaining} s left" if shown.time_remaining is not None else ""
+    left = f", {shown.time_remaining:.0f} s left" if shown.time_remaining is not None else ""
     bar.update(task, pace=f"{shown.speed:.1f} rows/s{left}" if shown.speed else "")
 
 
-def summary_table(ended: Summary) -> views.Table:
+def summary_table(ended: Summary) -> Table:
     """What an import came to."""
     succeeded = "valid" if ended.validate_only else "succeeded"
     columns = ["import", "rows", "run now", succeeded, "failed", "result file"]

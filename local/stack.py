@@ -1,7 +1,7 @@
 """A deployed stack, local or on AWS: its outputs, and clients that reach it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ class Stack:
     session: boto3.Session
     endpoint: str | None
     outputs: Mapping[str, str]
-    parameters: Mapping[str, str]
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def local(cls, endpoint: str) -> "Stack":

@@ -38,13 +38,12 @@ class Imports:
         retry_of = self._retry_of(request.retry_of) if request.retry_of else None
         if request.instance_id:
             self.instances.require(request.instance_id)
-        if request.reset:
-            self.instances.delete_own()
-        return Plan(source, request.instance_id, request.validate_only, retry_of)
+        deleted = self.instances.delete_own() if request.reset else []
+        return Plan(source, request.instance_id, request.validate_only, retry_of, tuple(deleted))
 
     def instance(self, call: CreateInstance) -> str | None:
         """The id of the stack's own instance; None if nothing is to be created."""
-        return None if call.plan.validate_only else self.instances.ensure(call.import_id)
+        return None if call.plan.validate_only else self.instances.ensure(call.import_id, call.plan.deleted)
 
     def check(self, call: CheckInstanceExistence) -> Mapping[str, Any]:
         """READY with the instance's ARN, or WAIT. Raises InstanceCreationFailed, InstanceNotReady."""

@@ -1,6 +1,7 @@
 """The Connect instance of an import: found or created, waited for, and, on request, deleted."""
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .connect import ACTIVE, CREATION_FAILED, Connect, Instance, ProfileIds
@@ -31,19 +32,20 @@ class Instances:
     stack: str
     alias: str
 
-    def delete_own(self) -> int:
-        """Delete every instance that has this stack's tag, and no other. Returns how many."""
-        own = [instance for instance in self._described() if self._is_own(instance)]
-        for instance in own:
-            self.connect.delete_instance(instance.id)
-        return len(own)
+    def delete_own(self) -> list[str]:
+        """Begin to delete every instance that has this stack's tag, and no other. Returns their ids."""
+        own = [instance.id for instance in self._described() if self._is_own(instance)]
+        for instance_id in own:
+            self.connect.delete_instance(instance_id)
+        return own
 
-    def ensure(self, import_id: str) -> str:
+    def ensure(self, import_id: str, deleted: Sequence[str] = ()) -> str:
         """The id of the stack's instance, which is created if it is not there. Safe to repeat.
 
+        deleted: ids of instances that may still be listed, and are not to be used any more.
         Raises InstanceAliasInUse, InstanceQuotaExceeded.
         """
-        standing = self._standing()
+        standing = self._standing(deleted)
         if standing:
             return standing.id
         token = str(uuid.uuid5(_NAMESPACE, f"{self.stack}/{import_id}"))
@@ -83,9 +85,10 @@ class Instances:
             raise InstanceNotReady(f"after {checks} checks the instance is {missing}; see it in the console of Connect")
         return None
 
-    def _standing(self) -> Instance | None:
-        """The stack's own instance, unless its creation failed or it is one of somebody else's."""
-        found = (one for one in self.connect.instances() if one.alias == self.alias and one.status != CREATION_FAILED)
+    def _standing(self, deleted: Sequence[str]) -> Instance | None:
+        """The stack's own instance, unless its creation failed or it is being deleted."""
+        named = (one for one in self.connect.instances() if one.alias == self.alias and one.id not in deleted)
+        found = (one for one in named if one.status != CREATION_FAILED)
         return next((one for one in map(self._with_tags, found) if one and self._is_own(one)), None)
 
     def _described(self) -> list[Instance]:

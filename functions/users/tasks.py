@@ -32,12 +32,16 @@ class LambdaContext(Protocol):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What Initialize has settled: the files by their versions, and what is to be done with them."""
+    """What Initialize has settled: the files by their versions, and what is to be done with them.
+
+    deleted: ids of the instances whose deletion has begun; Connect may list them for a while.
+    """
 
     source: Source
     instance_id: str | None = None
     validate_only: bool = False
     retry_of: Source | None = None
+    deleted: tuple[str, ...] = ()
 
 
 class CreateInstance(msgspec.Struct, frozen=True):

@@ -144,7 +144,7 @@ def _messages(stack: Stack, topic_output: str) -> Iterator[Callable[[str], list[
     def read(order_id: str) -> list[Any]:
         received = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=1).get("Messages", [])
         bodies = [json.loads(json.loads(message["Body"])["Message"]) for message in received]
-        return [body for body in bodies if body["order_id"] == order_id]
+        return [body for body in bodies if body.get("order_id", body.get("import_id")) == order_id]
 
     try:
         yield read

@@ -240,7 +240,7 @@ def test_a_failed_instance_is_no_instance(instances: Instances, connect: StandIn
         instances.ready(failed, DEFAULTS, 1)
     with pytest.raises(InstanceAliasInUse):
         instances.ensure("import-2")
-    assert instances.delete_own() == 1
+    assert instances.delete_own() == [failed]
     connect.clock.advance(60)
     assert instances.ensure("import-2") != failed
 
@@ -254,14 +254,26 @@ def test_a_quota_of_instances_is_told(instances: Instances, connect: StandIn) ->
 
 def test_only_instances_with_the_stacks_tag_are_deleted(instances: Instances, connect: StandIn) -> None:
     connect.control.change(instances=9)
-    connect.instance(InstanceAlias="a", Tags={STACK_TAG: "stepwise"})
+    own = connect.instance(InstanceAlias="a", Tags={STACK_TAG: "stepwise"})
     connect.instance(InstanceAlias="b", Tags={STACK_TAG: "stepwise-test"})
     connect.instance(InstanceAlias="c", Tags={"owner": "stepwise"})
     connect.instance(InstanceAlias="d")
 
-    assert instances.delete_own() == 1
+    assert instances.delete_own() == [own]
     connect.clock.advance(60)
     assert [one["alias"] for one in connect.control.instances()] == ["b", "c", "d"]
+
+
+def test_an_instance_that_is_being_deleted_is_not_used_any_more(instances: Instances, connect: StandIn) -> None:
+    first = instances.ensure("import-1")
+    connect.clock.advance(60)
+    deleted = instances.delete_own()
+
+    assert deleted == [first]
+    with pytest.raises(InstanceAliasInUse):
+        instances.ensure("import-2", deleted)
+    connect.clock.advance(60)
+    assert instances.ensure("import-2", deleted) != first
 
 
 def test_an_instance_is_ready_when_it_is_active_and_has_its_profiles(instances: Instances, connect: StandIn) -> None:
