@@ -14,6 +14,7 @@ from local import emulator, orders, stock
 from local.deployment import deploy
 from local.stack import Stack
 from tests.integration.faults import Resources
+from tests.integration.users import QUICK, Imports
 
 type Document = dict[str, Any]
 
@@ -37,6 +38,21 @@ def stack(running: emulator.Emulator) -> Stack:
 @pytest.fixture(scope="session")
 def resources(stack: Stack) -> Resources:
     return Resources(stack)
+
+
+@pytest.fixture(scope="session")
+def _imports(stack: Stack, running: emulator.Emulator) -> Imports:
+    imports = Imports(stack, running)
+    imports.connect.change(**QUICK)
+    return imports
+
+
+@pytest.fixture
+def imports(_imports: Imports) -> Iterator[Imports]:
+    """Without faults, and with no request counted yet."""
+    _imports.connect.clear_requests()
+    yield _imports
+    _imports.connect.clear_faults()
 
 
 @pytest.fixture

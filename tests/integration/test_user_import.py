@@ -2,16 +2,15 @@
 
 import json
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from local import emulator
 from local.stack import Stack
 from tests.integration.conftest import Invocation
 from tests.integration.faults import Resources, environment, eventually, no_concurrency
-from tests.integration.users import HEADER, QUICK, Imports, Person, csv_file, people, result_of
+from tests.integration.users import HEADER, Imports, Person, csv_file, people, result_of
 from users.instances import STACK_TAG
 
 FULL_HEADER = f"{HEADER},email,phone,security_profile,routing_profile"
@@ -73,21 +72,6 @@ WRONG_FILES = {
     "an endless row": (f'{HEADER}\n1,taro,Passw0rd,Taro,"{"x" * 20_000}\n'.encode(), "RowTooLong"),
     "too many rows": (f"{HEADER}\n".encode() + b"1,a,b,c,d\n" * 2_501, "TooManyRows"),
 }
-
-
-@pytest.fixture(scope="session")
-def everything(stack: Stack, running: emulator.Emulator) -> Imports:
-    imports = Imports(stack, running)
-    imports.connect.change(**QUICK)
-    return imports
-
-
-@pytest.fixture
-def imports(everything: Imports) -> Iterator[Imports]:
-    """Without faults, and with no request counted yet."""
-    everything.connect.clear_requests()
-    yield everything
-    everything.connect.clear_faults()
 
 
 def test_an_upload_is_imported_once(
@@ -389,8 +373,9 @@ def test_a_reset_deletes_the_stacks_own_instances_and_no_others(imports: Imports
 
 def test_an_instance_whose_creation_fails_ends_the_import(imports: Imports) -> None:
     persons = people(1)
-    imports.connect.fail_creation()
+    imports.connect.fail_creation(times=20)
     ended = imports.run(csv_file(persons), reset=True)
+    imports.connect.clear_faults()
     again = imports.run(csv_file(persons), key=ended.key, reset=True)
 
     assert (ended.status, ended.error) == ("FAILED", "InstanceCreationFailed")
