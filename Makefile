@@ -40,11 +40,13 @@ test: setup ## Everything that the README promises, on a local stack of its own
 faults: setup ## Try every fault on the state machines; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(if $(SCENARIO),'$(SCENARIO)')
 
-bench: setup ## Sagas per second through a warm local stack
+bench: setup ## Cold starts and calls beside Powertools, sagas per second through a warm local stack
+	@python -m benchmarks.cold_start
+	@python -m benchmarks.calls
 	@python -m benchmarks.sagas
 
 requirements: setup ## Pin the environments anew
-	@for name in dev sam; do \
+	@for name in dev sam bench; do \
 		uv=$$(command -v uv || echo .venv-uv/bin/uv); \
 		$$uv pip compile --quiet --upgrade --python-version 3.13 --no-header --no-annotate --no-emit-index-url \
 			--no-emit-find-links requirements/$$name.in --output-file requirements/$$name.txt; \
@@ -52,5 +54,5 @@ requirements: setup ## Pin the environments anew
 
 clean: ## Remove everything that the targets made
 	@[ ! -x .venv/bin/python ] || ./stepwise stop --everywhere
-	rm -rf .stepwise .venv .venv-sam .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

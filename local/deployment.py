@@ -26,6 +26,17 @@ def deploy(endpoint: str, log: Path) -> None:
         _sam(endpoint, log, "deploy", "--parameter-overrides", f"Architecture={_architecture()}")
 
 
+def build(endpoint: str, log: Path) -> Path:
+    """Build what has changed. Returns the folder of the artefacts, one a layer and one a function; nothing is deployed.
+
+    Raises LocalStackError, as `deploy` does.
+    """
+    STATE.mkdir(exist_ok=True)
+    with FileLock(STATE / "build.lock"):
+        _build(endpoint, log)
+    return _BUILD
+
+
 def _build(endpoint: str, log: Path) -> None:
     stamp = _BUILD / "sources.sha256"
     digest = _digest()

@@ -10,10 +10,10 @@
    concurrency, is retried, and ends at the function's failure destination. MiniStack drops it at the first failure.
 
 Besides, what reaches the loopback address counts as encrypted (`aws:SecureTransport`), so that the bucket policies that
-ask for it may stay as they are.
+ask for it may stay as they are. The process also runs the stand-ins for what MiniStack has not, and leads its functions
+to them.
 
-`tests/integration/test_ministack_server.py` fails once MiniStack does one of these by itself. The process also runs the
-stand-ins for what MiniStack has not, and leads its functions to them.
+`tests/integration/test_ministack_server.py` fails once MiniStack does one of these by itself.
 """
 
 import contextvars

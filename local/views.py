@@ -137,12 +137,6 @@ def stock(pieces: Mapping[str, int]) -> Table:
     return table("Stock", ["SKU", "on hand"], [[sku, str(count)] for sku, count in pieces.items()])
 
 
-def stand_ins(endpoints: Mapping[str, str]) -> Table:
-    """The servers beside the emulator, and the variables that lead to them."""
-    rows = [[one.name, endpoints.get(one.name, "-"), one.variable] for one in STAND_INS]
-    return table("Stand-ins", ["name", "endpoint", "variable"], rows)
-
-
 def work(records: Iterable[LeaseRecord]) -> Table:
     """Pieces of work, and what is known of them."""
     rows: list[list[RenderableType]] = [
@@ -168,6 +162,12 @@ def _what_is_known(record: LeaseRecord) -> str:
     if record.status is Status.IN_PROGRESS:
         return f"lease until {record.lease_until.isoformat(timespec='seconds')}"
     return record.result or ""
+
+
+def stand_ins(endpoints: Mapping[str, str]) -> Table:
+    """The servers beside the emulator, and the variables that lead to them."""
+    rows = [[one.name, endpoints.get(one.name, "-"), one.variable] for one in STAND_INS]
+    return table("Stand-ins", ["name", "endpoint", "variable"], rows)
 
 
 def _steps(view: OrderView) -> Table:

@@ -114,16 +114,22 @@ def logged(name: str, **ids: Any) -> Iterator[None]:
     """
     fields = {"task": name, **ids}
     _logger.info("started", extra=fields)
+    with traced(name, **{key: str(value) for key, value in ids.items()}), _sanitized(fields):
+        yield
+    _logger.info("done", extra=fields)
+
+
+@contextmanager
+def _sanitized(fields: dict[str, Any]) -> Iterator[None]:
+    """Log a failure; let no message go on that is not of our own making, be it into the trace or the history."""
     try:
-        with traced(name, **{key: str(value) for key, value in ids.items()}):
-            yield
+        yield
     except IdempotencyError as error:
         _logger.warning("refused or failed", extra={**fields, "error": type(error).__name__})
         raise
     except Exception as error:
         _logger.error("unexpected", extra={**fields, "error": _named(error), "at": _places(error)})
         raise UnexpectedFailure(_named(error)) from None
-    _logger.info("done", extra=fields)
 
 
 def read[T](kind: type[T], event: Any) -> T:

@@ -1,7 +1,6 @@
 """The HTTP server of the stand-in, one thread a connection."""
 
 import json
-import socket
 import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -39,7 +38,7 @@ class _Handler(BaseHTTPRequestHandler):
         if reply:
             self._send(reply)
         else:
-            self._hang_up()
+            self.close_connection = True
 
     do_GET = do_PUT = do_POST = do_DELETE = do_PATCH = _serve
 
@@ -62,10 +61,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("x-amzn-ErrorType", reply.code)
         self.end_headers()
         self.wfile.write(reply.body)
-
-    def _hang_up(self) -> None:
-        self.close_connection = True
-        self.connection.shutdown(socket.SHUT_RDWR)
 
     def log_request(self, code: Any = "-", size: Any = "-") -> None:
         """Say nothing; the journal has it."""

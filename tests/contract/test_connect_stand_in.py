@@ -10,8 +10,11 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.stub import Stubber
 
+from local.connect.faults import Fault
 from local.connect.operations import OPERATIONS
+from local.connect.settings import Settings
 from tests.connect_stand_in import Connect, Document, client, new_instance
+from tests.contract.project import ROOT
 
 MODEL = ServiceModel(Loader().load_service_model("connect", "service-2"))
 ERRORS = {
@@ -88,6 +91,11 @@ def test_an_answer_says_what_the_model_lets_it_say(connect: Connect) -> None:
     assert {name: user[name] for name in carried & user.keys()} == {
         name: described[name] for name in carried & user.keys()
     }
+
+
+@pytest.mark.parametrize("word", [*OPERATIONS, *Settings.__struct_fields__, *Fault.__struct_fields__, *ERRORS])
+def test_its_document_names_all_that_it_has(word: str) -> None:
+    assert word in (ROOT / "docs" / "connect.md").read_text()
 
 
 @pytest.mark.parametrize(("code", "status"), ERRORS.items())

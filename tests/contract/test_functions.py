@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.contract.template import FUNCTIONS, TEMPLATE, Function, Statement, allowed, arn_of, of_type, statements
+from tests.contract.template import (
+    FUNCTIONS,
+    RESOURCES,
+    TEMPLATE,
+    Function,
+    Statement,
+    allowed,
+    arn_of,
+    of_type,
+    statements,
+)
 
 ROLES = of_type("AWS::IAM::Role")
 STATEMENTS = [statement for role in ROLES for statement in statements(role)]
@@ -63,6 +73,11 @@ def test_a_function_is_named_after_its_handler(function: Function) -> None:
 @every_function
 def test_a_function_is_described(function: Function) -> None:
     assert len(function.properties["Description"]) > len(function.name)
+
+
+@every_function
+def test_a_function_is_built_with_its_bytecode(function: Function) -> None:
+    assert RESOURCES[function.name].get("Metadata") == {"BuildMethod": "makefile"}
 
 
 @every_function

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
-from botocore.exceptions import ClientError, HTTPClientError
+from botocore.exceptions import ClientError, ConnectionClosedError
 
 from local.connect.settings import Settings, from_environment
 from tests.connect_stand_in import Connect, Document, new_instance
@@ -72,7 +72,7 @@ def test_a_code_that_the_service_has_not_needs_a_status(connect: Connect) -> Non
 
 def test_a_lost_answer_is_lost_after_the_effect(connect: Connect, user: Document) -> None:
     connect.control.lose_answer("CreateUser")
-    with pytest.raises(HTTPClientError):
+    with pytest.raises(ConnectionClosedError):
         connect.client.create_user(**user)
     assert connect.control.instances()[0]["users"] == [user["Username"]]
     with pytest.raises(connect.client.exceptions.DuplicateResourceException):
@@ -81,14 +81,14 @@ def test_a_lost_answer_is_lost_after_the_effect(connect: Connect, user: Document
 
 def test_a_lost_request_has_no_effect(connect: Connect, user: Document) -> None:
     connect.control.lose_request("CreateUser")
-    with pytest.raises(HTTPClientError):
+    with pytest.raises(ConnectionClosedError):
         connect.client.create_user(**user)
     connect.client.create_user(**user)
 
 
 def test_a_lost_answer_of_create_instance_is_found_by_its_token(connect: Connect) -> None:
     connect.control.lose_answer("CreateInstance")
-    with pytest.raises(HTTPClientError):
+    with pytest.raises(ConnectionClosedError):
         connect.client.create_instance(**new_instance(ClientToken="token-1"))
     found = connect.client.create_instance(**new_instance(ClientToken="token-1"))
     assert [one["id"] for one in connect.control.instances()] == [found["Id"]]
@@ -149,7 +149,7 @@ def test_every_request_is_on_record(connect: Connect, user: Document) -> None:
     connect.control.clear_requests()
     connect.client.create_user(**user)
     connect.control.lose_answer("ListInstances")
-    with pytest.raises(HTTPClientError):
+    with pytest.raises(ConnectionClosedError):
         connect.client.list_instances()
     created, listed = connect.control.requests()
     assert abs(created.pop("at") - time.time()) < 60

@@ -134,6 +134,13 @@ def test_an_account_has_two_instances(connect: Connect) -> None:
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 402
 
 
+def test_an_instance_that_failed_takes_no_place(connect: Connect) -> None:
+    connect.control.change(instances=1)
+    connect.control.fail_creation()
+    connect.create_instance(InstanceAlias="one")
+    connect.create_instance(InstanceAlias="two")
+
+
 def test_creations_and_deletions_of_thirty_days_are_counted_together(connect: Connect) -> None:
     connect.control.change(instance_changes=3)
     first = connect.instance(InstanceAlias="one")
@@ -193,6 +200,13 @@ def test_tags_that_cannot_be_are_refused(connect: Connect, tags: dict[str, str])
     arn = connect.client.describe_instance(InstanceId=instance_id)["Instance"]["Arn"]
     with pytest.raises(connect.client.exceptions.InvalidParameterException):
         connect.client.tag_resource(resourceArn=arn, tags=tags)
+
+
+def test_a_resource_has_fifty_tags_and_no_more(connect: Connect) -> None:
+    arn = connect.client.create_instance(**new_instance(Tags={f"a{number}": "1" for number in range(30)}))["Arn"]
+    with pytest.raises(connect.client.exceptions.InvalidParameterException, match="50"):
+        connect.client.tag_resource(resourceArn=arn, tags={f"b{number}": "1" for number in range(21)})
+    assert len(connect.client.list_tags_for_resource(resourceArn=arn)["tags"]) == 30
 
 
 def test_an_operation_that_the_stand_in_has_not_says_so(connect: Connect) -> None:

@@ -1,5 +1,6 @@
 """Amazon Connect's stand-in: users, the rules that they meet, and how they are found."""
 
+import time
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -94,6 +95,7 @@ def test_a_user_who_meets_the_rules_is_created(connect: Connect, user: Document,
         (named(Mobile="09012345678"), PARAMETER),
         ({"PhoneConfig": DESK}, REQUEST),
         ({"PhoneConfig": {**DESK, "DeskPhoneNumber": "03-1234-5678"}}, PARAMETER),
+        ({"PhoneConfig": {**DESK, "DeskPhoneNumber": "tel:+81312345678"}}, PARAMETER),
         ({"PhoneConfig": {**DESK, "DeskPhoneNumber": "+1234567890123456"}}, PARAMETER),
         ({"PhoneConfig": {"PhoneType": "TELEPATHY"}}, PARAMETER),
         ({"PhoneConfig": {"AfterContactWorkTimeLimit": 2_000_001}}, PARAMETER),
@@ -136,7 +138,16 @@ def test_a_username_is_taken_until_its_user_is_deleted(connect: Connect, user: D
     assert connect.client.create_user(**user)["UserId"] != created["UserId"]
 
 
-def test_the_same_user_at_once_is_created_once(connect: Connect, user: Document) -> None:
+def test_the_same_user_at_once_is_created_once(
+    connect: Connect, user: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow_clock() -> float:
+        """Gives other threads a chance between any two steps."""
+        time.sleep(0.005)
+        return connect.clock()
+
+    monkeypatch.setattr(connect.server.stand_in.state.account, "now", slow_clock)
+
     def create(_: int) -> str:
         try:
             connect.client.create_user(**user)
@@ -145,8 +156,8 @@ def test_the_same_user_at_once_is_created_once(connect: Connect, user: Document)
         return "created"
 
     with ThreadPoolExecutor(8) as callers:
-        outcomes = sorted(callers.map(create, range(40)))
-    assert outcomes == ["DuplicateResourceException"] * 39 + ["created"]
+        outcomes = sorted(callers.map(create, range(16)))
+    assert outcomes == ["DuplicateResourceException"] * 15 + ["created"]
 
 
 def test_an_instance_has_so_many_users_and_no_more(connect: Connect, user: Document) -> None:
@@ -167,6 +178,7 @@ def test_a_user_is_described_without_a_password(connect: Connect, user: Document
     assert described.keys() >= {"Id", "Arn", "LastModifiedTime"}
     assert described["Tags"] == {"import": "row-1"}
     assert "Password" not in described
+    assert user["Password"] not in repr(connect.server.stand_in.state.account.instances())
     for name in ("Username", "IdentityInfo", "SecurityProfileIds", "RoutingProfileId"):
         assert described[name] == user[name]
 
@@ -180,6 +192,12 @@ def test_a_search_by_username_finds_the_user_with_tags(connect: Connect, user: D
         *("user-1", "user-10", "user-11")
     }
     assert search(connect, user["InstanceId"], "USER-1") == []
+
+
+def test_a_search_counts_after_contact_work_in_milliseconds(connect: Connect, user: Document) -> None:
+    connect.client.create_user(**user, PhoneConfig={"PhoneType": "SOFT_PHONE", "AfterContactWorkTimeLimit": 60})
+    [found] = search(connect, user["InstanceId"], user["Username"])
+    assert found["PhoneConfig"] == {"PhoneType": "SOFT_PHONE", "AfterContactWorkTimeLimit": 60_000}
 
 
 def test_conditions_of_a_search_are_joined(connect: Connect, user: Document) -> None:
