@@ -190,6 +190,25 @@ def test_connect_that_throttles_for_ever_costs_the_row_not_the_import(
     assert imports.created() == 2
 
 
+def test_a_function_that_is_cut_off_while_connect_acts_late_makes_nobody_twice(
+    imports: Imports, stack: Stack, resources: Resources
+) -> None:
+    persons = people(1)
+    imports.connect.delay("CreateUser", 4, where={"Username": persons[0].username})
+    client, name = stack.client("lambda"), resources["UserCreateFunction"]
+    client.update_function_configuration(FunctionName=name, Timeout=3)
+    try:
+        ended = imports.run(csv_file(persons))
+    finally:
+        client.update_function_configuration(FunctionName=name, Timeout=30)
+    eventually(lambda: all(entry["status"] for entry in imports.connect.requests("CreateUser")))
+
+    assert ended.codes == [""]
+    assert '"TaskFailed"' in imports.history(ended.name)
+    assert imports.created() == 1
+    assert all(ended.user_ids)
+
+
 def test_a_user_that_exists_is_reported_and_left_alone(imports: Imports) -> None:
     first, second = people(2)
     before = imports.run(csv_file([first]))
