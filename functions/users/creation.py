@@ -26,8 +26,8 @@ ROW_TAG = "stepwise-import-row"
 
 # Nothing is final: a quota is raised, a user is deleted, and the row runs again. What was refused has no effect.
 CREATE_USER = Work("UserCreate", Unknown.RESOLVE, final=(), harmless=(RefusedRow, ConnectThrottled))
-# What an owner who vanished leaves is free when his invocation would have ended.
-_LEAST_TIME_AFTER_WAITING = timedelta(seconds=8)
+# What an owner who vanished leaves is free when his invocation would have ended: a retry waits for that, up to here.
+_LEAST_TIME_AFTER_WAITING = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,9 +194,9 @@ def test_a_function_that_is_cut_off_while_connect_acts_late_makes_nobody_twice(
     imports: Imports, stack: Stack, resources: Resources
 ) -> None:
     persons = people(1)
-    imports.connect.delay("CreateUser", 4, where={"Username": persons[0].username})
+    imports.connect.delay("CreateUser", 7, where={"Username": persons[0].username})
     client, name = stack.client("lambda"), resources["UserCreateFunction"]
-    client.update_function_configuration(FunctionName=name, Timeout=3)
+    client.update_function_configuration(FunctionName=name, Timeout=6)
     try:
         ended = imports.run(csv_file(persons))
     finally:
