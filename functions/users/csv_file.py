@@ -22,8 +22,7 @@ _BOM = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 # Possessive, so that a field that is not complete yet never matches in part.
 _FIELD = rb'(?:"(?:[^"]++|"")*+"[^,\r\n]*+|[^",\r\n][^,\r\n]*+|)'
-# A carriage return at the very end may be half of a line end.
-_RECORD = re.compile(rb"(%b(?:,%b)*+)(?:\r\n|\n|\r(?=.))" % (_FIELD, _FIELD), re.DOTALL)
+_RECORD = re.compile(rb"(%b(?:,%b)*+)(?:\r\n?|\n)" % (_FIELD, _FIELD))
 
 
 @dataclass(frozen=True, slots=True)

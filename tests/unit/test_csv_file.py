@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import tracemalloc
 from collections.abc import Iterator
 
@@ -109,6 +110,14 @@ def test_a_row_without_an_end_does_not_fill_the_memory(size: int) -> None:
 
     with pytest.raises(RowTooLong, match=r"^row 2 "):
         list(records(in_chunks(data, size)))
+
+
+def test_a_quote_that_is_never_closed_is_told_before_the_file_is_read_to_its_end() -> None:
+    rest = in_chunks(b"x" * 10**6, 1000)
+
+    with pytest.raises(RowTooLong, match=r"^row 1 "):
+        list(records(itertools.chain([b'a\n"'], rest)))
+    assert len(list(rest)) > 900
 
 
 def test_a_row_at_the_limit_is_read() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.connect_stand_in import Connect as StandIn
 from tests.connect_stand_in import client
@@ -109,6 +110,15 @@ def test_every_error_of_create_user_is_ours_by_its_code(
     assert str(refused.value) == f"Amazon Connect answers {code}"
     assert refused.value.__cause__ is None
     assert refused.value.__suppress_context__
+
+
+def test_not_even_the_sdks_own_error_repeats_what_connect_says(ours: Connect, connect: StandIn) -> None:
+    connect.control.fail("DescribeInstance", "InvalidRequestException", message="about taro.yamada")
+
+    with pytest.raises(ClientError) as refused:
+        ours.client.describe_instance(InstanceId="i-1")
+
+    assert "taro" not in str(refused.value)
 
 
 def test_a_full_quota_is_no_throttling_though_both_are_429(ours: Connect, connect: StandIn) -> None:
