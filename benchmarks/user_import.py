@@ -23,7 +23,7 @@ from users.connect import Connect
 from users.creation import Creation, Task
 from users.errors import TooManyRows
 from users.files import Files
-from users.user import ProfileNames
+from users.profiles import ProfileNames
 
 SIZES = (100, 1_000, 3_000)
 ROWS_AT_CONNECTS_RATE, RATE, BURST = 200, 2, 5

@@ -18,7 +18,8 @@ from .errors import (
     UserQuotaExceeded,
 )
 from .patience import Patience
-from .user import ProfileNames, User
+from .profiles import ProfileIds
+from .user import User
 
 if TYPE_CHECKING:
     from mypy_boto3_connect import ConnectClient
@@ -59,17 +60,6 @@ class Instance:
     alias: str
     status: str
     tags: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileIds:
-    """Ids of an instance's profiles, by name."""
-
-    security: Mapping[str, str]
-    routing: Mapping[str, str]
-
-    def have(self, names: ProfileNames) -> bool:
-        return names.security in self.security and names.routing in self.routing
 
 
 @dataclass(frozen=True, slots=True)

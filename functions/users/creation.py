@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from idempotency import LeaseStore, Unknown, Work
 
 from .bucket import Bucket, Source
-from .connect import Connect, FoundUser, ProfileIds
+from .connect import Connect, FoundUser
 from .csv_file import RowPointer, parse_row
 from .errors import (
     BucketUnavailable,
@@ -20,7 +20,8 @@ from .errors import (
     UserNotVisible,
 )
 from .outcomes import Outcome
-from .user import ProfileNames, User
+from .profiles import ProfileIds, ProfileNames
+from .user import User
 
 ROW_TAG = "stepwise-import-row"
 

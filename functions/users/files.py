@@ -8,8 +8,8 @@ from .bucket import Bucket, Source, date_in_name
 from .csv_file import LONGEST_ROW, Record, RowPointer, parse_header, parse_row, records
 from .errors import InvalidHeader, InvalidImport, InvalidResultFile, InvalidRow, NoImportFile, TooManyRows
 from .outcomes import NOT_REGISTERED, Outcome
+from .profiles import ProfileNames, profile_names
 from .results import Result
-from .user import ProfileNames, profile_names
 
 VALIDATE_ONLY = "validate-only"
 

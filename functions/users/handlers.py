@@ -19,9 +19,9 @@ from .files import Files
 from .imports import Imports
 from .instances import Instances
 from .patience import Patience
+from .profiles import ProfileNames
 from .request import parse_request
 from .tasks import LambdaContext, deadline, logged, patient_until, read
-from .user import ProfileNames
 
 
 @dataclass(frozen=True, slots=True)

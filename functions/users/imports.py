@@ -7,15 +7,14 @@ from typing import Any
 import msgspec
 
 from .bucket import Source
-from .connect import ProfileIds
 from .errors import NoImportFile
 from .files import Files, merged, to_run
-from .instances import Instances, used
+from .instances import Instances
 from .outcomes import Outcome
+from .profiles import ProfileIds, ProfileNames, used
 from .request import ImportRequest
 from .results import Result
 from .tasks import CheckInstanceExistence, CountCsvFiles, CreateInstance, Plan, RegisterResult, ResultCsvFileCreate
-from .user import ProfileNames
 
 READY, WAIT = "READY", "WAIT"
 

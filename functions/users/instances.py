@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .connect import ACTIVE, CREATION_FAILED, Connect, Instance, ProfileIds
+from .connect import ACTIVE, CREATION_FAILED, Connect, Instance
 from .errors import (
     ConnectRefused,
     InstanceAliasInUse,
@@ -12,16 +12,13 @@ from .errors import (
     InstanceNotFound,
     InstanceNotReady,
     InvalidImport,
-    TooManyProfiles,
 )
-from .user import ProfileNames
+from .profiles import ProfileNames
 
 STACK_TAG = "stepwise-stack"
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/connect-instances")
 _MOST_CHECKS = 60
-# Each row carries them along in the state data, some 170 bytes each.
-_MOST_PROFILES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +100,3 @@ class Instances:
 
     def _is_own(self, instance: Instance) -> bool:
         return instance.tags.get(STACK_TAG) == self.stack
-
-
-def used(profiles: ProfileIds, names: frozenset[ProfileNames]) -> ProfileIds:
-    """The ids of the profiles that the rows name, of those that there are. Raises TooManyProfiles."""
-    security = {pair.security for pair in names}
-    routing = {pair.routing for pair in names}
-    ids = ProfileIds(
-        {name: profile for name, profile in profiles.security.items() if name in security},
-        {name: profile for name, profile in profiles.routing.items() if name in routing},
-    )
-    if len(ids.security) + len(ids.routing) > _MOST_PROFILES:
-        raise TooManyProfiles(f"the file names more than {_MOST_PROFILES} profiles; split it by profile")
-    return ids

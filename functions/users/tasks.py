@@ -14,10 +14,10 @@ from idempotency import IdempotencyError
 from runtime.tracing import traced
 
 from .bucket import Source
-from .connect import ProfileIds
 from .csv_file import RowPointer
 from .errors import UnexpectedFailure
 from .outcomes import Outcome
+from .profiles import ProfileIds
 
 # Of the time that an invocation has: for what is left to do when the waiting for Connect is over.
 _RESERVE = timedelta(seconds=6)

@@ -30,6 +30,7 @@ from .errors import (
     UsernameNotEmail,
     UsernameTooLong,
 )
+from .profiles import ProfileNames, profile_names
 
 # \Z, not $: the latter also matches before a trailing newline.
 _USERNAME = re.compile(r"[a-zA-Z0-9_.\-@]+\Z")
@@ -40,14 +41,6 @@ _PASSWORD_PARTS = ("[a-z]", "[A-Z]", "[0-9]")
 _LONGEST_USERNAME, _LONGEST_EMAIL = 20, 265
 _SHORTEST_PASSWORD, _LONGEST_PASSWORD = 8, 64
 _LONGEST_FIRST_NAME, _LONGEST_LAST_NAME = 255, 256
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileNames:
-    """Which security profile and which routing profile, by name."""
-
-    security: str
-    routing: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,14 +75,6 @@ class User:
         """
         wanted = [source_key, self.username, self.first_name, self.last_name, self.email, self.phone]
         return hashlib.sha256(json.dumps([*wanted, self.profiles.security, self.profiles.routing]).encode()).hexdigest()
-
-
-def profile_names(row: Mapping[str, str], defaults: ProfileNames) -> ProfileNames:
-    """The profiles that a row names, or else the default ones."""
-    return ProfileNames(
-        row.get("security_profile", "").strip() or defaults.security,
-        row.get("routing_profile", "").strip() or defaults.routing,
-    )
 
 
 def _username(text: str) -> str:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from users.errors import InvalidRow
 from users.outcomes import SENTENCES
-from users.user import ProfileNames, User
+from users.profiles import ProfileNames
+from users.user import User
 
 DEFAULTS = ProfileNames("Agent", "Basic Routing Profile")
 GOOD = {

@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from tests.connect_stand_in import Connect as StandIn
 from tests.connect_stand_in import client
-from users.connect import Connect, ProfileIds, forget_messages
+from users.connect import Connect, forget_messages
 from users.errors import (
     ConnectDenied,
     ConnectRefused,
@@ -23,9 +23,10 @@ from users.errors import (
     UserExists,
     UserQuotaExceeded,
 )
-from users.instances import STACK_TAG, Instances, used
+from users.instances import STACK_TAG, Instances
 from users.patience import Patience
-from users.user import ProfileNames, User
+from users.profiles import ProfileIds, ProfileNames, used
+from users.user import User
 
 DEFAULTS = ProfileNames("Agent", "Basic Routing Profile")
 USER = User("taro.yamada", "Passw0rd-Secret", "太郎", "山田", "taro@example.com", "+81312345678", DEFAULTS)
