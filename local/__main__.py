@@ -15,6 +15,8 @@ from .emulator import LocalStackError
 from .imports import ImportFailed
 from .orders import OrderNotFound, OrderReused
 from .recovery import NothingToRecover
+from .replay.checkpoint import CheckpointMismatch
+from .replay.fire import NotFired
 from .stack import StackNotFound
 from .work import WorkNotFound
 
@@ -27,6 +29,8 @@ _EXPECTED = (
     ImportFailed,
     NothingToRecover,
     WorkNotFound,
+    CheckpointMismatch,
+    NotFired,
     TimeoutError,
     ClientError,
     BotoCoreError,

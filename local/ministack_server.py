@@ -1,4 +1,4 @@
-"""The emulator process: MiniStack 1.5.33, with gaps to AWS closed from outside: these four, and those of
+"""The emulator process: MiniStack 1.5.33, with gaps to AWS closed from outside: these five, and those of
 `map_history` and `bucket_gaps`.
 
 1. An exception of a function arrives under its class name, as on AWS, where MiniStack says `Runtime.HandlerError`; and
@@ -8,6 +8,7 @@
    says `Lambda.Unknown`.
 4. An event of EventBridge reaches a function by Lambda's asynchronous path: it waits while the account is at its
    concurrency, is retried, and ends at the function's failure destination. MiniStack drops it at the first failure.
+5. A batch of a DynamoDB stream is checkpointed, bisected, retried and discarded as on AWS: see `stream_mapping.py`.
 
 Besides, what reaches the loopback address counts as encrypted (`aws:SecureTransport`), so that the bucket policies that
 ask for it may stay as they are. The process also runs the stand-ins for what MiniStack has not, and leads its functions
@@ -28,7 +29,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import bucket_gaps, map_history, stand_ins
+from . import bucket_gaps, map_history, stand_ins, stream_mapping
 
 UNTIL_EOF = "--until-eof"
 
@@ -62,6 +63,7 @@ def close_gaps() -> None:
     app.pin_request_origin = _as_if_encrypted(app.pin_request_origin)
     map_history.close_gap()
     bucket_gaps.close_gaps()
+    lambda_svc._poll_dynamodb_streams = stream_mapping.poll
 
 
 def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
