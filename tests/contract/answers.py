@@ -6,28 +6,16 @@ An answer stands for all that lead to the same further requests; several hold an
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.response import StreamingBody
 
+from tests.contract import import_answers
+from tests.contract.answer import Answer, Parameters, Refusal
 from tests.contract.project import ROOT, read_json
-
-type Parameters = Mapping[str, Any]
 
 _ORDER = json.dumps(read_json(ROOT / "events" / "process_order.json"))
 _NEVER = "4102444800000"
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """An error of a service. more: what its answer holds beside code and message."""
-
-    code: str
-    more: Mapping[str, Any] = field(default_factory=dict)
-
-
-type Answer = Mapping[str, Any] | Refusal
 
 
 class Unanswered(BaseException):
@@ -107,7 +95,10 @@ def _describe_execution(_: Parameters) -> Iterable[Answer]:
         yield {"status": status, "input": _ORDER}
 
 
-def _get_object(_: Parameters) -> Iterable[Answer]:
+def _get_object(parameters: Parameters) -> Iterable[Answer]:
+    if parameters["Key"].endswith(".csv"):
+        yield from import_answers.get_object(parameters)
+        return
     content = b"one\ntwo\n"
     yield {"Body": StreamingBody(io.BytesIO(content), len(content))}
     yield Refusal("NoSuchKey")
@@ -131,6 +122,7 @@ def _cancel(_: Parameters) -> Iterable[Answer]:
 
 
 _ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
+    **import_answers.ANSWERS,
     "dynamodb:TransactWriteItems": _transaction,
     "dynamodb:UpdateItem": _update,
     "dynamodb:BatchGetItem": _batch,

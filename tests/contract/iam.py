@@ -163,6 +163,36 @@ def _get_object(parameters: Parameters) -> Iterator[tuple[str, str]]:
     yield action, f"arn:aws:s3:::{parameters['Bucket']}/{parameters['Key']}"
 
 
+def _put_object(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    yield "s3:PutObject", f"arn:aws:s3:::{parameters['Bucket']}/{parameters['Key']}"
+
+
+def _list_bucket(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    yield "s3:ListBucket", f"arn:aws:s3:::{parameters['Bucket']}"
+
+
+def _connect(action: str, *dependent: str) -> Callable[[Parameters], Iterator[tuple[str, str]]]:
+    """dependent: of the directory in which Connect keeps an instance's identities."""
+
+    def needs(parameters: Parameters) -> Iterator[tuple[str, str]]:
+        instance = f"arn:aws:connect:{REGION}:{ACCOUNT}:instance/{parameters.get('InstanceId', 'new')}"
+        yield f"connect:{action}", "*" if "InstanceId" not in parameters else instance
+        if "Tags" in parameters:
+            yield "connect:TagResource", instance
+        yield from ((one, "*") for one in dependent)
+
+    return needs
+
+
+def _create_instance(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    """In the caller's name Connect makes a directory and a role of its own."""
+    directory = ("AuthorizeApplication", "CheckAlias", "CreateAlias", "CreateIdentityPoolDirectory")
+    also = ("DescribeDirectories", "UnauthorizeApplication")
+    yield from _connect("CreateInstance", *(f"ds:{action}" for action in (*directory, *also)))(parameters)
+    role = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/connect.amazonaws.com/AWSServiceRoleForAmazonConnect_x"
+    yield from ((f"iam:{action}", role) for action in ("AttachRolePolicy", "CreateServiceLinkedRole", "PutRolePolicy"))
+
+
 def _table(name: str) -> str:
     return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
 
@@ -172,6 +202,19 @@ _NEEDS: dict[str, Callable[[Parameters], Iterator[tuple[str, str]]]] = {
     "dynamodb:BatchGetItem": _batch,
     "dynamodb:TransactWriteItems": _transaction,
     "s3:GetObject": _get_object,
+    "s3:HeadObject": _get_object,
+    "s3:ListObjectsV2": _list_bucket,
+    "s3:PutObject": _put_object,
+    **{
+        f"connect:{action}": _connect(action)
+        for action in ("CreateUser", "ListRoutingProfiles", "ListSecurityProfiles", "SearchUsers")
+    },
+    "connect:CreateInstance": _create_instance,
+    "connect:DeleteInstance": _connect(
+        "DeleteInstance", "ds:DeleteDirectory", "ds:DescribeDirectories", "ds:UnauthorizeApplication"
+    ),
+    "connect:DescribeInstance": _connect("DescribeInstance", "ds:DescribeDirectories"),
+    "connect:ListInstances": _connect("ListInstances", "ds:DescribeDirectories"),
     "sfn:DescribeExecution": lambda parameters: iter([("states:DescribeExecution", parameters["executionArn"])]),
     "sfn:StartExecution": lambda parameters: iter([("states:StartExecution", parameters["stateMachineArn"])]),
 }

@@ -25,7 +25,11 @@ from tests.contract.wire import Run, Wire
 from tests.faults.stack import Stack
 
 # Values of the parameters that turn something on.
-OPTIONS = {"PaymentGatewayUrl": "https://gateway.example", "AlertEmail": "alerts@example.com"}
+OPTIONS = {
+    "PaymentGatewayUrl": "https://gateway.example",
+    "AlertEmail": "alerts@example.com",
+    "ConnectInstanceAlias": "another-alias",
+}
 STACKS = {"plain": Stack(), "with every option": Stack(parameters=OPTIONS)}
 # The bucket that the sample events name, and whose it is meant to be.
 BUCKET, BUCKETS = re.compile(r"^bucket(?=/|$)"), "JobsBucket"

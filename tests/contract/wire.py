@@ -20,7 +20,8 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from runtime import clients
-from tests.contract.answers import Answer, Refusal, answers
+from tests.contract.answer import Answer, Refusal
+from tests.contract.answers import answers
 from tests.contract.project import FUNCTIONS, IDEMPOTENCY
 from tests.contract.template import Function
 

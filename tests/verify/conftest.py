@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from local import emulator, orders, stock
+from local.connect.remote_control import RemoteControl
 from local.containers import Containers, ContainersUnavailable, containers, host_address
 from local.deployment import deploy
 from local.stack import Stack
 from tests.contract.project import ROOT, read_json
-from tests.integration.faults import Resources, status_events_lost
+from tests.integration.users import QUICK
 from tests.verify.expectations import ORDER_ID
 
 REQUIRED = os.environ.get("REQUIRE", "").split()
@@ -47,12 +48,14 @@ def running(bridge: None) -> Iterator[emulator.Emulator]:
 
 @pytest.fixture(scope="session")
 def stack(running: emulator.Emulator) -> Stack:
-    """A stack on which one saga has succeeded, of which nobody has heard."""
+    """A stack on which one saga has succeeded, and where nothing starts by itself."""
     stack = Stack.local(running.endpoint)
+    for rule in stack.client("events").list_rules()["Rules"]:
+        stack.client("events").disable_rule(Name=rule["Name"])
+    RemoteControl(running.stand_ins["connect"]).change(**QUICK)
     stock.seed(stack, read_json(ROOT / "local" / "seed_stock.json"))
-    with status_events_lost(stack, Resources(stack)):
-        orders.place(stack, read_json(ROOT / "events" / "process_order.json"))
-        assert orders.ended(stack, ORDER_ID).status == "SUCCEEDED"
+    orders.place(stack, read_json(ROOT / "events" / "process_order.json"))
+    assert orders.ended(stack, ORDER_ID).status == "SUCCEEDED"
     return stack
 
 

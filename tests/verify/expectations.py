@@ -1,13 +1,14 @@
 """What each sample event is answered by the real function, the first time and again."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 from local import orders, report, stock
 from local.stack import Row, Stack
 from tests.contract.project import ROOT, read_json
+from tests.verify import imports
+from tests.verify.expected import Expected, Given, invoked
 
 ORDER_ID = "o-1001"
 STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
@@ -15,35 +16,13 @@ _LONG_AGO = "2026-01-01T00:00:00+00:00"
 _CONTENT = b"hello"
 _VERSION = "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e"
 
-type Given = Callable[[Stack, Any], Mapping[str, str]]
-"""Brings the stack into the state that the event is about: gets the event, gives texts of it to replace."""
-
-
-def as_it_is(_: Stack, __: Any) -> Mapping[str, str]:
-    return {}
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """fields: that the result has; None for no result. error: class name of what is raised instead.
-
-    again: fields of the second result, where they differ. leaves: what must be found afterwards.
-    The stack has stock and one saga, ORDER_ID, that has succeeded and left no row.
-    """
-
-    fields: Mapping[str, Any] | None = None
-    error: str | None = None
-    again: Mapping[str, Any] | None = None
-    given: Given = as_it_is
-    leaves: Mapping[Callable[[Stack], Any], Any] = field(default_factory=dict)
-
 
 def done(*functions: str) -> Given:
     """The order of the event has been through these functions."""
 
     def given(stack: Stack, event: Any) -> Mapping[str, str]:
         for function in functions:
-            _invoke(stack, function, _order(event))
+            invoked(stack, function, _order(event))
         return {}
 
     return given
@@ -64,7 +43,7 @@ def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
 
 def counted(stack: Stack, _: Any) -> Mapping[str, str]:
     """The order is in the reports."""
-    _invoke(stack, "ReportOrders", read_json(ROOT / "events" / "report_orders.json"))
+    invoked(stack, "ReportOrders", read_json(ROOT / "events" / "report_orders.json"))
     return {}
 
 
@@ -115,16 +94,6 @@ def _order(event: Any) -> Any:
     return json.loads(event["detail"]["input"]) if "detail" in event else event
 
 
-def _invoke(stack: Stack, function: str, event: Any) -> None:
-    resource = stack.client("cloudformation").describe_stack_resource(
-        StackName="stepwise", LogicalResourceId=f"{function}Function"
-    )
-    name = resource["StackResourceDetail"]["PhysicalResourceId"]
-    answer = stack.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event))
-    if "FunctionError" in answer:
-        raise RuntimeError(f"{function}: {answer['Payload'].read().decode()}")
-
-
 CAPTURED = {"status": "Captured", "amount": 3000, "currency": "JPY"}
 UNDONE = {"undone": True}
 SUMMARY = {"bucket": "bucket", "key": "smallfile", "size": len(_CONTENT), "lines": 1}
@@ -153,4 +122,5 @@ EXPECTED: dict[str, Expected] = {
     ),
     "run_job": Expected({"job_id": "12345", **SUMMARY}, given=uploaded, leaves={records: 1}),
     "run_job_object_created": Expected(SUMMARY, given=uploaded, leaves={records: 1}),
+    **imports.EXPECTED,
 }
