@@ -15,8 +15,9 @@ import pytest
 from botocore import xform_name
 from botocore.session import get_session
 
-from tests.contract.iam import Permission, granted, needed_by_call, needed_by_lambda, needed_by_machine
+from tests.contract.iam import granted, needed_by_lambda, needed_by_machine
 from tests.contract.machine import MACHINES
+from tests.contract.needs import Permission, needed_by_call
 from tests.contract.project import DEPLOYED, IDEMPOTENCY, read_json, sources
 from tests.contract.project import FUNCTIONS as HOME
 from tests.contract.template import FUNCTIONS, TEMPLATE, arn_of, of_type
