@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test faults bench requirements clean
+.PHONY: help setup demo up down check lint types unit test faults bench pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -44,6 +44,9 @@ bench: setup ## Cold starts and calls beside Powertools, sagas per second throug
 	@python -m benchmarks.cold_start
 	@python -m benchmarks.calls
 	@python -m benchmarks.sagas
+
+pictures: setup ## Draw the state machines anew in the documents
+	@python -m local.pictures
 
 requirements: setup ## Pin the environments anew
 	@for name in dev sam bench; do \
