@@ -20,7 +20,7 @@ from botocore.config import Config
 
 from idempotency import BusinessError, LeaseStore, StateConflict, Step, StepStore, Unknown, Work
 from local import emulator, views
-from tests.faults import dynamodb_local
+from tests.engines import dynamodb_local
 
 from . import packages
 
