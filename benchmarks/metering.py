@@ -75,7 +75,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.meter.note(operation, request, status, json.loads(answer or b"{}"))
         self.send_response(status)
         for name, value in headers:
-            if name.lower() not in {"transfer-encoding", "connection", "content-length", "x-amz-crc32", "date", "server"}:
+            if name.lower() not in {
+                "transfer-encoding",
+                "connection",
+                "content-length",
+                "x-amz-crc32",
+                "date",
+                "server",
+            }:
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()

@@ -14,6 +14,8 @@ from .cli import app
 from .emulator import LocalStackError
 from .orders import OrderNotFound, OrderReused
 from .recovery import NothingToRecover
+from .replay.checkpoint import CheckpointMismatch
+from .replay.fire import NotFired
 from .stack import StackNotFound
 from .work import WorkNotFound
 
@@ -25,6 +27,8 @@ _EXPECTED = (
     OrderNotFound,
     NothingToRecover,
     WorkNotFound,
+    CheckpointMismatch,
+    NotFired,
     TimeoutError,
     ClientError,
     BotoCoreError,

@@ -3,16 +3,18 @@
 import json
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from . import emulator, recovery, stock, views, work_commands
+from . import emulator, recovery, report, stock, views, work_commands
 from .demo import run_demo
 from .deployment import deploy
 from .options import OnAws, Port, StackName, chosen_stack
 from .orders import Execution, ended, follow, place, settled, view
+from .replay.command import replay
 from .stack import STACK_NAME, Stack
 
 app = typer.Typer(
@@ -22,6 +24,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(work_commands.app, name="work")
+app.command("replay")(replay)
 
 # What order-recovery may take at most.
 _RECOVERY_SECONDS = 28_800
@@ -158,6 +161,20 @@ def seed(
     if kept:
         out.print(f"Stocked already, left as they are: {', '.join(kept)}")
     out.print(views.stock(stock.on_hand(stack)))
+
+
+@app.command("report")
+def show_report(
+    day: Annotated[
+        str, typer.Option("--date", help="Day of the orders' creation, YYYY-MM-DD; today if left out.")
+    ] = "",
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Show orders and revenue of a day, by status and currency."""
+    day = day or datetime.now(UTC).date().isoformat()
+    views.console().print(views.report(day, report.lines(chosen_stack(port, aws, name), day)))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The emulator process: MiniStack 1.5.33, with four gaps to AWS closed from outside.
+"""The emulator process: MiniStack 1.5.33, with five gaps to AWS closed from outside.
 
 1. An exception of a function arrives under its class name, as on AWS, where MiniStack says `Runtime.HandlerError`; and
    the worker lives on, where MiniStack starts another one.
@@ -7,6 +7,7 @@
    says `Lambda.Unknown`.
 4. An event of EventBridge reaches a function by Lambda's asynchronous path: it waits while the account is at its
    concurrency, is retried, and ends at the function's failure destination. MiniStack drops it at the first failure.
+5. A batch of a DynamoDB stream is checkpointed, bisected, retried and discarded as on AWS: see `stream_mapping.py`.
 
 Besides, what reaches the loopback address counts as encrypted (`aws:SecureTransport`), so that the bucket policies that
 ask for it may stay as they are. The process also runs the stand-ins for what MiniStack has not, and leads its functions
@@ -27,7 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import stand_ins
+from . import stand_ins, stream_mapping
 
 UNTIL_EOF = "--until-eof"
 
@@ -59,6 +60,7 @@ def close_gaps() -> None:
     lambda_svc._execute_function = _waiting_its_turn(lambda_svc._execute_function)
     eventbridge._dispatch_to_lambda = _dispatch_to_lambda
     app.pin_request_origin = _as_if_encrypted(app.pin_request_origin)
+    lambda_svc._poll_dynamodb_streams = stream_mapping.poll
 
 
 def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:

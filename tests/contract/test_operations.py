@@ -44,12 +44,13 @@ KEEPING = {
     name for name, one in FUNCTIONS.items() if "DestinationConfig" in one.properties.get("EventInvokeConfig", {})
 }
 LOSING = sorted(KEEPING - {"SettleOrderFunction"})
-RULES = {
-    f"{name}{event}"
+# SAM makes a resource of each event, named after function and event.
+EVENTS = {
+    f"{name}{event}": body["Properties"]
     for name, function in FUNCTIONS.items()
     for event, body in function.properties.get("Events", {}).items()
-    if "DeadLetterConfig" in body["Properties"]
 }
+RULES = {name for name, properties in EVENTS.items() if "DeadLetterConfig" in properties}
 
 every_alarm = pytest.mark.parametrize("alarm", ALARMS)
 
@@ -76,7 +77,7 @@ def test_the_dashboard_names_what_is_there_and_nothing_by_hand() -> None:
     named = {reference.partition(".")[0] for reference in dashboard.references()}
     by_hand = {value for one in dashboard.metrics() for _, value in one.dimensions if not value.startswith("${")}
 
-    assert named <= set(RESOURCES) | RULES | PSEUDO_PARAMETERS
+    assert named <= set(RESOURCES) | set(EVENTS) | PSEUDO_PARAMETERS
     assert by_hand == set()
 
 

@@ -18,6 +18,8 @@ OUTPUTS = {
     "PaymentsTable": "PaymentsTable",
     "InventoryTable": "InventoryTable",
     "IdempotencyTable": "IdempotencyTable",
+    "ReportsTable": "ReportsTable",
+    "FailedRecordsBucket": "FailedRecordsBucket",
     "OrderEventsTopicArn": "OrderEventsTopic",
     "AlertsTopicArn": "AlertsTopic",
 }

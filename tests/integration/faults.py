@@ -38,6 +38,7 @@ class DynamoDBProxy:
     held: while it is clear, a call waits before it is carried out.
     answers: given instead of the real ones, one for each call, as long as they last.
     lose: number of calls that are carried out and whose answer never arrives.
+    done: called when a call was carried out, before it is answered.
     """
 
     upstream: str
@@ -46,6 +47,7 @@ class DynamoDBProxy:
     calls: list[str] = field(default_factory=list)
     port: int = 0
     held: threading.Event = field(default_factory=threading.Event)
+    done: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.held.set()
@@ -88,6 +90,7 @@ def _handler(proxy: DynamoDBProxy) -> type[BaseHTTPRequestHandler]:
                 proxy.held.wait(timeout=60)
                 status, answer = proxy.forward(dict(self.headers), body)
             proxy.calls.append(f"{self.headers['X-Amz-Target'].partition('.')[2]} {status}")
+            proxy.done()
             if proxy.lose:
                 proxy.lose -= 1
                 self.close_connection = True
@@ -176,6 +179,14 @@ def through_proxy(stack: Stack, resources: Resources, function: str) -> Iterator
         environment(stack, resources, function, AWS_ENDPOINT_URL_DYNAMODB=proxy.endpoint),
     ):
         yield proxy
+
+
+def kill_worker(pid: int, port: int) -> None:
+    """Kill the workers of an emulator, given by its process id, that are talking to a port."""
+    for worker in psutil.Process(pid).children():
+        if any(connection.raddr and connection.raddr.port == port for connection in worker.net_connections("tcp")):
+            worker.kill()
+            worker.wait(timeout=5)
 
 
 @contextmanager

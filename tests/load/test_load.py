@@ -13,7 +13,7 @@ from local import emulator, orders, stock
 from local.stack import Stack
 from tests.integration.conftest import Document, Invocation
 from tests.integration.faults import Resources, environment, eventually, stand_in_processes
-from tests.integration.laws import broken_laws
+from tests.integration.laws import broken_laws, reports_are_exact
 
 
 def _order(order_id: str, lines: dict[str, int]) -> Document:
@@ -69,6 +69,7 @@ def test_three_hundred_orders_while_workers_are_killed(
     assert len(killed) > 10
     assert set(ended) <= {"SUCCEEDED", "FAILED"}
     assert broken_laws(stack, order_ids, stocked) == []
+    eventually(lambda: reports_are_exact(stack), seconds=60, every=0.5)
 
 
 def test_one_order_placed_twenty_times_at_once_and_again(stack: Stack, sku: str, order: Document) -> None:
