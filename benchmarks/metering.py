@@ -39,8 +39,10 @@ class Meter:
         with self._lock:
             self.calls[operation] += 1
             if status != http.HTTPStatus.OK:
-                self.refused += _refused(operation, request, answer)
-                self.writes += _refused(operation, request, answer)
+                self.refused += _refused(request, answer)
+                self.writes += _refused(request, answer)
+            elif operation == "BatchGetItem":
+                self.reads += _asked_for(request)
             elif operation in _READS:
                 self.reads += _units(answer)
             else:
@@ -49,10 +51,17 @@ class Meter:
 
 def _units(answer: dict[str, Any]) -> float:
     consumed = answer.get("ConsumedCapacity", [])
-    return sum(one["CapacityUnits"] for one in (consumed if isinstance(consumed, list) else [consumed]))
+    parts = consumed if isinstance(consumed, list) else [consumed]
+    return float(sum(one["CapacityUnits"] for one in parts))
 
 
-def _refused(operation: str, request: dict[str, Any], answer: dict[str, Any]) -> float:
+def _asked_for(request: dict[str, Any]) -> float:
+    """The local stack does not say what this one consumes: a unit or half a one a key, whether its item is there or not."""
+    tables = request["RequestItems"].values()
+    return sum(len(one["Keys"]) * (1.0 if one.get("ConsistentRead") else 0.5) for one in tables)
+
+
+def _refused(request: dict[str, Any], answer: dict[str, Any]) -> float:
     kind = answer.get("__type", "").rpartition("#")[2]
     if kind == "TransactionCanceledException":
         return 2.0 * len(request["TransactItems"])
