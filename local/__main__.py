@@ -12,6 +12,7 @@ from idempotency import IdempotencyError
 from . import views
 from .cli import app
 from .emulator import LocalStackError
+from .imports import ImportFailed
 from .orders import OrderNotFound, OrderReused
 from .recovery import NothingToRecover
 from .replay.checkpoint import CheckpointMismatch
@@ -25,6 +26,7 @@ _EXPECTED = (
     IdempotencyError,
     OrderReused,
     OrderNotFound,
+    ImportFailed,
     NothingToRecover,
     WorkNotFound,
     CheckpointMismatch,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import emulator, recovery, report, stock, views, work_commands
+from . import emulator, import_command, recovery, report, stock, views, work_commands
 from .demo import run_demo
 from .deployment import deploy
 from .options import OnAws, Port, StackName, chosen_stack
@@ -18,12 +18,13 @@ from .replay.command import replay
 from .stack import STACK_NAME, Stack
 
 app = typer.Typer(
-    help="Order sagas on a local stack or, with --aws, on a deployed one.",
+    help="Order sagas and user imports on a local stack or, with --aws, on a deployed one.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
 app.add_typer(work_commands.app, name="work")
+app.command("import")(import_command.import_users)
 app.command("replay")(replay)
 
 # What order-recovery may take at most.

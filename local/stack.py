@@ -1,7 +1,7 @@
 """A deployed stack, local or on AWS: its outputs, and clients that reach it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +28,12 @@ class StackNotFound(Exception):
 
 @dataclass(frozen=True)
 class Stack:
-    """outputs: what the template names in its Outputs section, by name."""
+    """outputs: what the template names in its Outputs section, by name. parameters: that it was deployed with."""
 
     session: boto3.Session
     endpoint: str | None
     outputs: Mapping[str, str]
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def local(cls, endpoint: str) -> "Stack":
@@ -57,7 +58,8 @@ class Stack:
         except (ClientError, BotoCoreError) as error:
             raise StackNotFound(f"no stack {name!r} at {endpoint or 'AWS'} ({error}); {remedy}") from error
         outputs = {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
-        return cls(session, endpoint, outputs)
+        parameters = {one["ParameterKey"]: one["ParameterValue"] for one in described.get("Parameters", [])}
+        return cls(session, endpoint, outputs, parameters)
 
     def client(self, service: str) -> Any:
         """The boto3 client of a service that reaches this stack."""

@@ -16,6 +16,9 @@ from .tracing import trace_aws_calls
 # function's time-out of 15 s. A lost answer becomes StoreUnavailable, not a time-out, which would say nothing.
 _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 
+# For a service whose calls the caller repeats himself, as he knows which of them may be. It may take its time.
+_ONCE = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 1})
+
 
 @cache
 def session() -> Session:
@@ -28,3 +31,10 @@ def client(service: str) -> Any:
     """The client of a service in this execution environment, made at its first use."""
     trace_aws_calls()
     return session().create_client(service, config=_CONFIG)
+
+
+@cache
+def single_try_client(service: str) -> Any:
+    """A client that never tries a call again by itself."""
+    trace_aws_calls()
+    return session().create_client(service, config=_ONCE)

@@ -19,7 +19,9 @@ PROJECT = {*DEPLOYED, "local", "tests", "benchmarks"}
 THIRD_PARTY = {
     "boto3",
     "botocore",
+    "mypy_boto3_connect",
     "mypy_boto3_dynamodb",
+    "mypy_boto3_s3",
     "mypy_boto3_stepfunctions",
     "msgspec",
     "aws_xray_sdk",

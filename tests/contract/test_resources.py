@@ -22,6 +22,8 @@ OUTPUTS = {
     "FailedRecordsBucket": "FailedRecordsBucket",
     "OrderEventsTopicArn": "OrderEventsTopic",
     "AlertsTopicArn": "AlertsTopic",
+    "UserImportArn": "UserImport",
+    "UsersBucket": "UsersBucket",
 }
 KEYS = {"OrdersTable": "order_id", "PaymentsTable": "order_id", "InventoryTable": "pk", "IdempotencyTable": "pk"}
 

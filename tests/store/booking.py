@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -50,12 +50,20 @@ class Saga:
         """Run T."""
         return self._store.commit(self._step(payload, owner, at), self._writes(payload), result)
 
-    def compensate(self, payload: Document = A, *, owner: str = "c-1", at: datetime = LATER) -> Any:
+    def compensate(
+        self,
+        payload: Document = A,
+        *,
+        owner: str = "c-1",
+        at: datetime = LATER,
+        outside: Callable[[], None] | None = None,
+    ) -> Any:
         """Run C."""
         return self._store.compensate(
             self._step(payload, owner, at),
             undo=[self._count("undone"), self._release()],
             absence=[{"ConditionCheck": self._booking() | {"ConditionExpression": "attribute_not_exists(pk)"}}],
+            outside=outside,
         )
 
     def seal(self, *, at: datetime = LATER) -> None:

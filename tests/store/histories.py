@@ -78,8 +78,12 @@ class LeaseHistories(RuleBasedStateMachine):
     network: ClassVar[Network]
     database: ClassVar[Database]
 
-    @initialize(work=st.sampled_from(POLICIES), duration=st.sampled_from([None, timedelta(seconds=20)]))
-    def first(self, work: Work, duration: timedelta | None) -> None:
+    @initialize(
+        work=st.sampled_from(POLICIES),
+        duration=st.sampled_from([None, timedelta(seconds=20)]),
+        at_once=st.booleans(),
+    )
+    def first(self, work: Work, duration: timedelta | None, at_once: bool) -> None:
         self.work = replace(work, duration=duration)
         self.charge = Charge(self.database, self.network.client, self.work)
         self.clock = self.charge.clock
@@ -89,12 +93,24 @@ class LeaseHistories(RuleBasedStateMachine):
         self.read: tuple[LeaseRecord, Row] | None = None
         self.row: Row = None
         self.number = 0
+        self.begins("none", 0, at_once)
 
     # --- an invocation ---
 
-    @rule(fault=_FAULTS, other=st.sampled_from([False, False, False, True]))
-    def begins(self, fault: Fault, other: bool) -> None:
-        payload = OTHER_ORDER if other and fault == "none" else ORDER
+    @rule(fault=_FAULTS, after=st.sampled_from([0, 1, 62, 62]), at_once=st.booleans())
+    def begins(self, fault: Fault, after: int, at_once: bool) -> None:
+        """at_once: he takes effect right away, if he gets the lease."""
+        self.clock.go(timedelta(seconds=after))
+        live = len(self.live)
+        self._begins(fault, ORDER)
+        if at_once and len(self.live) > live:
+            self.takes_effect(live)
+
+    @rule()
+    def begins_with_another_order(self) -> None:
+        self._begins("none", OTHER_ORDER)
+
+    def _begins(self, fault: Fault, payload: Any) -> None:
         if self._expired():
             self.model.expired(self.clock.now)
         attempt = Attempt(self._end(self.charge.deadline), self.charge.deadline, retried=fault == "twice")
@@ -194,7 +210,7 @@ class LeaseHistories(RuleBasedStateMachine):
 
     # --- time, the network, DynamoDB ---
 
-    @rule(by=st.sampled_from([1, 1, 15, 30, 62, 62, LIFETIME.total_seconds()]))
+    @rule(by=st.sampled_from([1, 15, 30, 62, LIFETIME.total_seconds()]))
     def passes(self, by: float) -> None:
         self.clock.go(timedelta(seconds=by))
         young = self.clock.now - _LONGEST_DELAY

@@ -12,7 +12,7 @@ from tests.store.histories import LeaseHistories, Network
 
 _EXAMPLES = {"ministack": 60}
 _FEW_EXAMPLES = 15
-_STEPS = 20
+_STEPS = 40
 
 
 @pytest.fixture
@@ -24,7 +24,6 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.unfit("moto", reason="ten times slower than the others, at the same conditions")
 def test_no_history_breaks_a_promise(database: Database) -> None:
     machine = type("Histories", (LeaseHistories,), {"database": database, "network": Network(database)})
     examples = _EXAMPLES.get(database.engine.name, _FEW_EXAMPLES)

@@ -24,9 +24,6 @@ from tests.store.charging import (
 )
 from tests.store.wire import ProcessDied, Wire
 
-one_at_a_time = pytest.mark.unfit("moto", reason="moto locks nothing: threads see each other's half-done writes")
-
-
 # --- calls on the wire ---
 
 
@@ -233,7 +230,6 @@ def test_nobody_waits_beyond_his_own_end(charge: Charge) -> None:
 # --- several at once ---
 
 
-@one_at_a_time
 def test_of_eight_at_once_one_works_and_the_others_are_told(charge: Charge) -> None:
     worked: list[str] = []
 
@@ -257,7 +253,6 @@ def test_of_eight_at_once_one_works_and_the_others_are_told(charge: Charge) -> N
     assert answers.count(CHARGED) == 1
 
 
-@one_at_a_time
 @pytest.mark.parametrize("before", ["UNKNOWN", "RELEASED"])
 def test_of_eight_who_would_take_over_one_does(charge: Charge, before: str) -> None:
     charge.becomes(before)
@@ -271,7 +266,6 @@ def test_of_eight_who_would_take_over_one_does(charge: Charge, before: str) -> N
     assert sorted(_at_once(8, invocation), key=str) == [2, *[None] * 7]
 
 
-@one_at_a_time
 def test_threads_share_a_store_and_each_keeps_to_its_own_key(charge: Charge) -> None:
     store = charge.store
 
@@ -282,7 +276,6 @@ def test_threads_share_a_store_and_each_keeps_to_its_own_key(charge: Charge) -> 
     assert _at_once(8, invocation) == [[{"n": number}] * 4 for number in range(8)]
 
 
-@one_at_a_time
 def test_of_a_late_owner_and_the_next_one_at_once_the_next_one_wins(charge: Charge) -> None:
     for number in range(10):
         race = Charge(charge.database, charge.client, id=f"{charge.id}-{number}")
