@@ -6,68 +6,48 @@ from what DynamoDB answers. Nothing is taken from the code's intentions. Prices 
 
 import json
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from local import emulator, stock, views
+from local import emulator, imports, stock, views
 from local.deployment import deploy
 from local.orders import ended, execution_arn, place, settled
 from local.stack import Stack
 
 from .metering import Proxy, proxy
+from .pricing import Use, costs, express_cost
 
 ORDERS = 20
+ROWS, USERS = (10, 50), 1000
 _PRICES = Path(__file__).with_name("prices.json")
-_MEMORY_GB = 0.5
-# Two lines a call, some 300 bytes each as Lambda writes them in JSON: estimated, not counted.
-_LOG_GB = 600 / 2**30
-# An express workflow is billed in 64 MB and 100 ms.
-_EXPRESS_GB, _EXPRESS_SECONDS = 64 / 1024, 0.1
 _QUIET_SECONDS = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """What one order consumes. seconds: from an execution's start to its end. milliseconds: of all invocations."""
-
-    transitions: float
-    seconds: float
-    invocations: float
-    milliseconds: float
-    calls: float
-    writes: float
-    refused: float
-    reads: float
-    notices: float
-
-    def __sub__(self, other: "Use") -> "Use":
-        return Use(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(Use)))
-
-    def __truediv__(self, count: float) -> "Use":
-        return Use(*(getattr(self, one.name) / count for one in fields(Use)))
 
 
 def main() -> None:
     prices = json.loads(Path(sys.argv[1] if len(sys.argv) > 1 else _PRICES).read_text())
     with _stack() as (stack, metered):
-        used = dict(_orders(stack, metered))
+        orders = dict(_orders(stack, metered))
+        used = {**orders, f"user, of {USERS:,}": _import_of_many(stack, metered)}
     out = views.console()
     columns = ["of one", *(one.name for one in fields(Use))]
     rows = [[case, *(f"{getattr(use, one.name):.4g}" for one in fields(Use))] for case, use in used.items()]
-    out.print(views.table(f"Consumed, the mean of {ORDERS}", columns, rows))
-    title = f"{prices['currency']} for a million, {prices['region']}, {prices['as_of']}"
-    parts = {case: _costs(use, prices["prices"]) for case, use in used.items()}
-    columns = ["of a million", *next(iter(parts.values())), "all"]
+    out.print(
+        views.table(f"Consumed: the mean of {ORDERS} orders; imports of {ROWS[0]} and {ROWS[1]} rows", columns, rows)
+    )
+    title = f"{prices['currency']} for 1,000, {prices['region']}, {prices['as_of']}"
+    parts = {case: costs(use, prices["prices"]) for case, use in used.items()}
+    columns = ["of 1,000", *next(iter(parts.values())), "all"]
     rows = [
-        [case, *(f"{1e6 * cost:,.2f}" for cost in (*one.values(), sum(one.values())))] for case, one in parts.items()
+        [case, *(f"{1000 * cost:.4f}" for cost in (*one.values(), sum(one.values())))] for case, one in parts.items()
     ]
     out.print(views.table(title, columns, rows))
-    express = [[case, f"{1e6 * _express(use, prices['prices']):,.2f}"] for case, use in used.items()]
-    out.print(views.table("The state machine alone as an express workflow", ["of a million", "express"], express))
+    express = [[case, f"{1000 * express_cost(use, prices['prices']):.4f}"] for case, use in orders.items()]
+    out.print(views.table("The state machine alone as an express workflow", ["of 1,000", "express"], express))
 
 
 @contextmanager
@@ -111,6 +91,27 @@ def _place(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
         ended(stack, document["order_id"])
         settled(stack, document["order_id"])
     return [execution_arn(stack, document["order_id"]) for document in documents]
+
+
+def _import_of_many(stack: Stack, metered: Proxy) -> Use:
+    """One user of a large import, with a share of all that is not his: by the difference of two files."""
+    _import(stack, "warm", 5)
+    short, long = (_used(stack, metered, lambda count=count: _import(stack, f"u{count}", count)) for count in ROWS)  # type: ignore[misc]
+    row = (long - short) / (ROWS[1] - ROWS[0])
+    return (short + row * (USERS - ROWS[0])) / USERS
+
+
+def _import(stack: Stack, prefix: str, count: int) -> list[str]:
+    header = "No.,username,default_password,first_name,last_name"
+    rows = [f"{number},{prefix}-{number},Passw0rd-{number},First,Last" for number in range(1, count + 1)]
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        file.write("\n".join([header, *rows, ""]))
+        file.flush()
+        name = imports.start(stack, Path(file.name))
+    last = list(imports.follow(stack, name))[-1]
+    if (last.status, last.failed) != ("SUCCEEDED", 0):
+        raise RuntimeError(f"{name}: {last}")
+    return [execution_arn(stack, name, output="UserImportArn")]
 
 
 def _used(stack: Stack, metered: Proxy, run: Callable[[], list[str]]) -> Use:
@@ -169,23 +170,6 @@ def _invocations(stack: Stack) -> tuple[int, float]:
 def _reports(logs: Any, group: str) -> Iterator[str]:
     for page in logs.get_paginator("filter_log_events").paginate(logGroupName=group):
         yield from (event["message"] for event in page["events"] if event["message"].startswith("REPORT"))
-
-
-def _costs(use: Use, prices: Mapping[str, float]) -> dict[str, float]:
-    return {
-        "Step Functions": use.transitions * prices["state_transition"],
-        "Lambda": use.invocations * prices["lambda_request"]
-        + use.milliseconds / 1000 * _MEMORY_GB * prices["lambda_gb_second"],
-        "DynamoDB": use.writes * prices["dynamodb_write_unit"] + use.reads * prices["dynamodb_read_unit"],
-        "SNS": use.notices * prices["sns_publish"],
-        "logs": use.invocations * _LOG_GB * prices["log_gb"],
-    }
-
-
-def _express(use: Use, prices: Mapping[str, float]) -> float:
-    """What the state machine alone would cost as an express workflow."""
-    seconds = -(-use.seconds // _EXPRESS_SECONDS) * _EXPRESS_SECONDS
-    return prices["express_request"] + seconds * _EXPRESS_GB * prices["express_gb_second"]
 
 
 if __name__ == "__main__":

@@ -23,18 +23,19 @@ from botocore import xform_name
 from botocore.awsrequest import AWSResponse
 from ministack.services import eventbridge, lambda_svc, stepfunctions
 
+from tests.contract.machine import MACHINES
+from tests.contract.template import FUNCTIONS, arn_of
 from tests.faults.seams import DYNAMODB_ENDPOINT, Document, Send, forget, in_process, take_hold
 from tests.faults.stack import ACCOUNT, REGION, Handler, Rule, Stack
 
 SAGA = "OrderSaga"
 RECOVERY = "OrderRecovery"
+# What the two machines invoke, and what settles orders.
 _FUNCTIONS = (
-    "ProcessOrderFunction",
-    "ProcessPaymentFunction",
-    "ReserveInventoryFunction",
-    "ReleaseInventoryFunction",
-    "ProcessRefundFunction",
-    "UpdateOrderStatusFunction",
+    *sorted(
+        {str(arn_of(value)) for name in (SAGA, RECOVERY) for value in MACHINES[name].substitutions.values()}
+        & set(FUNCTIONS)
+    ),
     "SettleOrderFunction",
     "SweepOrdersFunction",
 )
