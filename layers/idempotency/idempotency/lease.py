@@ -140,10 +140,14 @@ class Lease:
             raise AlreadyInProgress(self.key, record.lease_until)
         if record.error:
             raise self._work.error(*record.error) or StoredFailure(*record.error)
-        if record.status is not Status.COMPLETED:
-            if not self._is_held(record, now):
-                return self.acquire()
+        if record.status is Status.COMPLETED:
+            self._replay(record)
+        elif self._is_held(record, now):
             raise OutcomeHeld(f"{self.key}: nobody knows whether it took effect; find out, then release or resolve it")
+        else:
+            self.acquire()
+
+    def _replay(self, record: LeaseRecord) -> None:
         if record.result is None:
             raise ResultUnavailable(f"{self.key} is done, but its result could not be stored")
         _logger.warning("duplicate call: the stored result is returned", extra=self._log(first_owner=record.owner))
