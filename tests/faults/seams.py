@@ -120,6 +120,11 @@ def _hold_clients(seam: Seam) -> None:
 def _answer(session: URLLib3Session, service: str, request: AWSPreparedRequest) -> AWSResponse:
     if service == "dynamodb" and DYNAMODB_ENDPOINT in os.environ:
         return session.send(request)
+    return answer_in_process(service, request)
+
+
+def answer_in_process(service: str, request: AWSPreparedRequest) -> AWSResponse:
+    """What MiniStack answers to a request of a client, without a server."""
     handler = {"dynamodb": dynamodb.handle_request, "sfn": stepfunctions.handle_request}[service]
     target: Any = request.headers["X-Amz-Target"]
     return response(*_at_once(handler, target.decode() if isinstance(target, bytes) else target, request.body))
