@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.faults import faults as f
+from tests.faults.engine import SAGA
 from tests.faults.faults import Fault
 from tests.faults.scenario import ORDERS, Scenario
 from tests.faults.workers import Result, Workers, played
@@ -23,9 +24,15 @@ _STAND_INS = {
     f.EXECUTION_TIMED_OUT_BEFORE: f.ABORTED_AFTER,
     f.EXECUTION_TIMED_OUT_AFTER: f.ABORTED_AFTER,
     f.RUNTIME_ERROR_BEFORE: f.RUNTIME_ERROR_AFTER,
+    f.FAILS_BEFORE: f.THROTTLED,
+    f.FAILS_AFTER: f.ANSWER_LOST,
+    f.GARBLED: f.ANSWER_LOST,
+    f.DELIVERED_TWICE: f.DELIVERED_AGAIN,
 }
 # Orders whose pairs are not tried: "several lines" goes the way of "ok", call by call.
 _SINGLES_ONLY = {"several lines"}
+# What a gateway changes is in these; the rest goes the way of the same order without one.
+_OF_PAYMENT = {"ProcessPayment", "ProcessRefund", SAGA}
 LONGEST = 6
 SHORTEST = 3
 
@@ -49,7 +56,9 @@ class Singles:
         The second is taken from the run that the first makes, so that faults of compensations, retries and recovery
         are reached that no clean run shows. Unless `everything` is asked for, one kind stands for all with the same
         effect, and work lands in a pair at the first state, between the calls of others, after the saga and at
-        last, but not before each state; the order of several lines is left to single faults.
+        last, but not before each state; the order of several lines is left to single faults. Of an order that is
+        charged at the gateway, one fault at least strikes its payment or what undoes it, and work lands at calls of
+        these alone.
         """
         pairs: dict[tuple[str, frozenset[Fault]], Scenario] = {}
         for order in ORDERS:
@@ -60,7 +69,7 @@ class Singles:
                     continue
                 (first,) = result.scenario.faults
                 for second in result.candidates:
-                    if second == first or not (everything or _kept(first, second, result.candidates)):
+                    if second == first or not (everything or _kept(order, first, second, result.candidates)):
                         continue
                     pairs.setdefault((order, frozenset((first, second))), Scenario(order, (first, second)))
         return list(pairs.values())
@@ -69,8 +78,21 @@ class Singles:
         return (result for result in self.results if result.scenario.order == order)
 
 
-def _kept(first: Fault, second: Fault, candidates: Iterable[Fault]) -> bool:
-    return all(_telling(fault, candidates) for fault in (first, second))
+def _kept(order: str, first: Fault, second: Fault, candidates: Iterable[Fault]) -> bool:
+    faults = (first, second)
+    if ORDERS[order].gateway and not (any(map(_of_payment, faults)) and all(map(_lands_there, faults))):
+        return False
+    return all(_telling(fault, candidates) for fault in faults)
+
+
+def _of_payment(fault: Fault) -> bool:
+    return fault.step.removeprefix("recovery.") in _OF_PAYMENT
+
+
+def _lands_there(fault: Fault) -> bool:
+    """Whether work that lands between the calls of an invocation lands in one of payment."""
+    kind, _, place = fault.landing.partition(" ")
+    return kind != "at" or place == "last" or _of_payment(Fault(fault.kind, place))
 
 
 def _telling(fault: Fault, candidates: Iterable[Fault]) -> bool:

@@ -3,6 +3,7 @@
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -27,6 +28,7 @@ class Clock:
         self.now += timedelta(seconds=seconds)
 
 
+@cache
 def client() -> "DynamoDBClient":
     made: DynamoDBClient = boto3.client(
         "dynamodb", region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
