@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlparse
 
-from local.stack import Stack
+from local.stack import STACK_NAME, Stack
 
 type Answer = tuple[int, dict[str, Any]]
 
@@ -107,8 +107,8 @@ def _handler(proxy: DynamoDBProxy) -> type[BaseHTTPRequestHandler]:
 class Resources:
     """The physical names behind the template's logical ids."""
 
-    def __init__(self, stack: Stack) -> None:
-        pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName="stepwise")
+    def __init__(self, stack: Stack, name: str = STACK_NAME) -> None:
+        pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
         self._names = {
             resource["LogicalResourceId"]: resource["PhysicalResourceId"]
             for page in pages
