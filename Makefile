@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test faults bench requirements clean
+.PHONY: help setup demo up down check lint types unit test faults bench bench-import bench-reports replay-test requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -31,7 +31,7 @@ types: setup
 	@mypy
 
 unit: setup
-	@python -m pytest -q tests/unit tests/contract
+	@python -m pytest -q -m "not slow" tests/unit tests/contract tests/store
 
 test: setup ## Everything that the README promises, on a local stack of its own
 	@$(MAKE) --no-print-directory lint types
@@ -40,11 +40,22 @@ test: setup ## Everything that the README promises, on a local stack of its own
 faults: setup ## Try every fault on the state machines; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(if $(SCENARIO),'$(SCENARIO)')
 
-bench: setup ## Sagas per second through a warm local stack
+bench: setup ## Cold starts and calls beside Powertools, sagas per second through a warm local stack
+	@python -m benchmarks.cold_start
+	@python -m benchmarks.calls
 	@python -m benchmarks.sagas
 
+bench-import: setup ## What an import of users reads, takes and holds: 3 minutes
+	@python -m benchmarks.user_import
+
+bench-reports: setup ## Records a second into the reports; replays of 10,000 and 100,000 orders, and their memory
+	@python -m benchmarks.reports
+
+replay-test: setup ## Replay 10,000 orders while new ones arrive: the counters equal a recount
+	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py
+
 requirements: setup ## Pin the environments anew
-	@for name in dev sam; do \
+	@for name in dev sam bench; do \
 		uv=$$(command -v uv || echo .venv-uv/bin/uv); \
 		$$uv pip compile --quiet --upgrade --python-version 3.13 --no-header --no-annotate --no-emit-index-url \
 			--no-emit-find-links requirements/$$name.in --output-file requirements/$$name.txt; \
@@ -52,5 +63,5 @@ requirements: setup ## Pin the environments anew
 
 clean: ## Remove everything that the targets made
 	@[ ! -x .venv/bin/python ] || ./stepwise stop --everywhere
-	rm -rf .stepwise .venv .venv-sam .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,8 +12,11 @@ from idempotency import IdempotencyError
 from . import views
 from .cli import app
 from .emulator import LocalStackError
+from .imports import ImportFailed
 from .orders import OrderNotFound, OrderReused
 from .recovery import NothingToRecover
+from .replay.checkpoint import CheckpointMismatch
+from .replay.fire import NotFired
 from .stack import StackNotFound
 from .work import WorkNotFound
 
@@ -23,8 +26,11 @@ _EXPECTED = (
     IdempotencyError,
     OrderReused,
     OrderNotFound,
+    ImportFailed,
     NothingToRecover,
     WorkNotFound,
+    CheckpointMismatch,
+    NotFired,
     TimeoutError,
     ClientError,
     BotoCoreError,

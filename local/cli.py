@@ -3,25 +3,29 @@
 import json
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from . import emulator, recovery, stock, views, work_commands
+from . import emulator, import_command, recovery, report, stock, views, work_commands
 from .demo import run_demo
 from .deployment import deploy
 from .options import OnAws, Port, StackName, chosen_stack
 from .orders import Execution, ended, follow, place, settled, view
+from .replay.command import replay
 from .stack import STACK_NAME, Stack
 
 app = typer.Typer(
-    help="Order sagas on a local stack or, with --aws, on a deployed one.",
+    help="Order sagas and user imports on a local stack or, with --aws, on a deployed one.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
 app.add_typer(work_commands.app, name="work")
+app.command("import")(import_command.import_users)
+app.command("replay")(replay)
 
 # What order-recovery may take at most.
 _RECOVERY_SECONDS = 28_800
@@ -69,11 +73,14 @@ def stop(
 def status(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Say whether the stack is there, and what it is made of."""
     out = views.console()
-    if not aws and emulator.running(port) is None:
+    running = None if aws else emulator.running(port)
+    if not aws and running is None:
         out.print(f"Nothing runs at port {port}; start it with 'make up'.")
         raise typer.Exit(1)
     outputs = chosen_stack(port, aws, name).outputs
     out.print(views.table("Outputs", ["output", "value"], [[key, value] for key, value in sorted(outputs.items())]))
+    if running:
+        out.print(views.stand_ins(running.stand_ins))
 
 
 @app.command("place")
@@ -155,6 +162,20 @@ def seed(
     if kept:
         out.print(f"Stocked already, left as they are: {', '.join(kept)}")
     out.print(views.stock(stock.on_hand(stack)))
+
+
+@app.command("report")
+def show_report(
+    day: Annotated[
+        str, typer.Option("--date", help="Day of the orders' creation, YYYY-MM-DD; today if left out.")
+    ] = "",
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Show orders and revenue of a day, by status and currency."""
+    day = day or datetime.now(UTC).date().isoformat()
+    views.console().print(views.report(day, report.lines(chosen_stack(port, aws, name), day)))
 
 
 @app.command()

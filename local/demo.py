@@ -1,4 +1,4 @@
-"""The demonstration: real orders through a real deployment, on a stack that is gone afterwards."""
+"""The demonstration: real orders and users through a real deployment, on a stack that is gone afterwards."""
 
 import json
 import time
@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from . import emulator, stock, views
+from . import emulator, import_demo, stock, views
 from .deployment import deploy
 from .orders import OrderView, ended, place, settled, view
 from .stack import Stack
@@ -15,18 +15,20 @@ _STOCK = {"tea-01": 10, "pot-01": 1}
 
 
 def run_demo() -> None:
-    """Start, deploy, place four orders, show what became of them, stop."""
+    """Start, deploy, place four orders and import 22 users, show what became of them, stop."""
     out = views.console()
     began = time.monotonic()
-    with out.status("starting the emulator") as status, emulator.attached() as running:
+    with out.status("starting the emulator") as status, emulator.attached(import_demo.QUICK) as running:
         status.update("sam build, sam deploy (the first time takes longest)")
         deploy(running.endpoint, running.log)
         stack = Stack.local(running.endpoint)
         stock.seed(stack, _STOCK)
         out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")
-        status.update("placing orders")
+        status.update("placing orders, importing users")
+        importing = import_demo.start(stack)
         _show(out, stack)
-        status.update("stopping")
+        status.stop()
+        import_demo.show(out, stack, importing)
     out.print(f"Done in {time.monotonic() - began:.1f} s; everything that was started is stopped.")
 
 

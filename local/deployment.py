@@ -30,6 +30,17 @@ def deploy(endpoint: str, log: Path, *, name: str = STACK_NAME, **parameters: st
         _sam(endpoint, log, "deploy", "--stack-name", name, "--parameter-overrides", *chosen)
 
 
+def build(endpoint: str, log: Path) -> Path:
+    """Build what has changed. Returns the folder of the artefacts, one a layer and one a function; nothing is deployed.
+
+    Raises LocalStackError, as `deploy` does.
+    """
+    STATE.mkdir(exist_ok=True)
+    with FileLock(STATE / "build.lock"):
+        _build(endpoint, log)
+    return _BUILD
+
+
 def _build(endpoint: str, log: Path) -> None:
     stamp = _BUILD / "sources.sha256"
     digest = _digest()

@@ -15,10 +15,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 from filelock import FileLock
 
+from . import stand_ins
 from .ministack_server import UNTIL_EOF
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,6 +61,11 @@ class Emulator:
     def log(self) -> Path:
         return _home(self.port) / "emulator.log"
 
+    @property
+    def stand_ins(self) -> dict[str, str]:
+        """The endpoints of the servers beside it, by their names in `stand_ins.STAND_INS`."""
+        return stand_ins.recorded(_home(self.port))
+
 
 def environment(endpoint: str) -> dict[str, str]:
     """Environment of a program that is to talk to the local stack, and cannot reach a real account by mistake."""
@@ -75,7 +82,13 @@ def environment(endpoint: str) -> dict[str, str]:
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
         "SAM_CLI_TELEMETRY": "0",
+        **_variables_of_stand_ins(endpoint),
     }
+
+
+def _variables_of_stand_ins(endpoint: str) -> dict[str, str]:
+    port = urlsplit(endpoint).port
+    return stand_ins.variables(stand_ins.recorded(_home(port))) if port else {}
 
 
 def free_port() -> int:

@@ -1,4 +1,5 @@
-"""The emulator process: MiniStack 1.5.33, with four gaps to AWS closed from outside.
+"""The emulator process: MiniStack 1.5.33, with gaps to AWS closed from outside: these five, and those of
+`map_history` and `bucket_gaps`.
 
 1. An exception of a function arrives under its class name, as on AWS, where MiniStack says `Runtime.HandlerError`; and
    the worker lives on, where MiniStack starts another one.
@@ -7,9 +8,11 @@
    says `Lambda.Unknown`.
 4. An event of EventBridge reaches a function by Lambda's asynchronous path: it waits while the account is at its
    concurrency, is retried, and ends at the function's failure destination. MiniStack drops it at the first failure.
+5. A batch of a DynamoDB stream is checkpointed, bisected, retried and discarded as on AWS: see `stream_mapping.py`.
 
 Besides, what reaches the loopback address counts as encrypted (`aws:SecureTransport`), so that the bucket policies that
-ask for it may stay as they are.
+ask for it may stay as they are. The process also runs the stand-ins for what MiniStack has not, and leads its functions
+to them.
 
 `tests/integration/test_ministack_server.py` fails once MiniStack does one of these by itself.
 """
@@ -23,7 +26,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+from . import bucket_gaps, map_history, stand_ins, stream_mapping
 
 UNTIL_EOF = "--until-eof"
 
@@ -55,6 +61,9 @@ def close_gaps() -> None:
     lambda_svc._execute_function = _waiting_its_turn(lambda_svc._execute_function)
     eventbridge._dispatch_to_lambda = _dispatch_to_lambda
     app.pin_request_origin = _as_if_encrypted(app.pin_request_origin)
+    map_history.close_gap()
+    bucket_gaps.close_gaps()
+    lambda_svc._poll_dynamodb_streams = stream_mapping.poll
 
 
 def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
@@ -135,15 +144,24 @@ def _end_with_parent() -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
+def _listen(started: stand_ins.Started) -> None:
+    """Put the endpoints of the stand-ins where the functions, and the commands of this checkout, look for them."""
+    endpoints = stand_ins.listening(started)
+    os.environ.update(stand_ins.variables(endpoints))
+    stand_ins.record(Path.cwd(), endpoints)
+
+
 def main() -> None:
     # The workers inherit this environment, and must not find the checkout beside what was deployed.
     os.environ.pop("PYTHONPATH", None)
     if UNTIL_EOF in sys.argv[1:]:
         sys.argv.remove(UNTIL_EOF)
         threading.Thread(target=_end_with_parent, daemon=True).start()
+    started = stand_ins.start()
     close_gaps()
     from ministack.app import main as serve
 
+    _listen(started)
     serve()
 
 

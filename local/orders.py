@@ -101,7 +101,7 @@ def follow(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = 
 
     Raises TimeoutError if it has not ended in time; it goes on.
     """
-    for _ in _patiently(seconds):
+    for _ in patiently(seconds):
         seen = execution(stack, order_id, output=output)
         yield seen
         if seen.status != "RUNNING":
@@ -112,7 +112,7 @@ def follow(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = 
 def ended(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "OrderSagaArn") -> Execution:
     """Wait until the execution of this name has ended. Raises TimeoutError if it has not in time; it goes on."""
     arn = execution_arn(stack, order_id, output=output)
-    for _ in _patiently(seconds):
+    for _ in patiently(seconds):
         if stack.stepfunctions.describe_execution(executionArn=arn)["status"] != "RUNNING":
             return execution(stack, order_id, output=output)
     raise _still_running(order_id)
@@ -124,7 +124,7 @@ def settled(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
     The saga's end and the order's last status are two things: an event comes in between.
     """
     seen = view(stack, order_id)
-    for _ in _patiently(seconds):
+    for _ in patiently(seconds):
         if seen.order is None or seen.order["status"] != NEW:
             break
         seen = view(stack, order_id)
@@ -170,7 +170,7 @@ def view(stack: Stack, order_id: str) -> OrderView:
     return seen
 
 
-def _patiently(seconds: float) -> Iterator[None]:
+def patiently(seconds: float) -> Iterator[None]:
     """Come round again and again, ever less often, until the time is over."""
     deadline, pause = time.monotonic() + seconds, _FIRST_PAUSE
     while True:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the project's two environments: .venv (command line, emulator, tests) and .venv-sam (the SAM CLI, whose pins
-# clash with the emulator's). Does nothing where they are up to date.
+# clash with the emulator's). Does nothing where they are up to date. An argument NAME asks for one more: .venv-NAME.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -63,3 +63,6 @@ make_environment() { # folder, requirements
 
 make_environment .venv requirements/dev.txt
 make_environment .venv-sam requirements/sam.txt
+for name in "$@"; do
+    make_environment ".venv-$name" "requirements/$name.txt"
+done

@@ -1,7 +1,7 @@
 """A deployed stack, local or on AWS: its outputs, and clients that reach it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from boto3.dynamodb.types import TypeDeserializer
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from .emulator import REGION
+from .emulator import REGION, environment
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -28,11 +28,12 @@ class StackNotFound(Exception):
 
 @dataclass(frozen=True)
 class Stack:
-    """outputs: what the template names in its Outputs section, by name."""
+    """outputs: what the template names in its Outputs section, by name. parameters: that it was deployed with."""
 
     session: boto3.Session
     endpoint: str | None
     outputs: Mapping[str, str]
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def local(cls, endpoint: str, name: str = STACK_NAME) -> "Stack":
@@ -57,14 +58,22 @@ class Stack:
         except (ClientError, BotoCoreError) as error:
             raise StackNotFound(f"no stack {name!r} at {endpoint or 'AWS'} ({error}); {remedy}") from error
         outputs = {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
-        return cls(session, endpoint, outputs)
+        parameters = {one["ParameterKey"]: one["ParameterValue"] for one in described.get("Parameters", [])}
+        return cls(session, endpoint, outputs, parameters)
 
     def client(self, service: str) -> Any:
         """The boto3 client of a service that reaches this stack."""
         if service not in self._clients:
             settings = Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32)
-            self._clients[service] = self.session.client(service, endpoint_url=self.endpoint, config=settings)  # type: ignore[call-overload]
+            self._clients[service] = self.session.client(
+                service, endpoint_url=self._endpoint_of(service), config=settings
+            )  # type: ignore[call-overload]
         return self._clients[service]
+
+    def _endpoint_of(self, service: str) -> str | None:
+        if self.endpoint is None:
+            return None
+        return environment(self.endpoint).get(f"AWS_ENDPOINT_URL_{service.upper()}", self.endpoint)
 
     @cached_property
     def _clients(self) -> dict[str, Any]:

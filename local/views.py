@@ -11,7 +11,9 @@ from idempotency import LeaseRecord, Status
 
 from .orders import Execution, OrderView
 from .recovery import Attention
+from .report import Line
 from .stack import Row
+from .stand_ins import STAND_INS
 
 _COLOURS = {
     "SUCCEEDED": "green",
@@ -161,6 +163,18 @@ def _what_is_known(record: LeaseRecord) -> str:
     if record.status is Status.IN_PROGRESS:
         return f"lease until {record.lease_until.isoformat(timespec='seconds')}"
     return record.result or ""
+
+
+def stand_ins(endpoints: Mapping[str, str]) -> Table:
+    """The servers beside the emulator, and the variables that lead to them."""
+    rows = [[one.name, endpoints.get(one.name, "-"), one.variable] for one in STAND_INS]
+    return table("Stand-ins", ["name", "endpoint", "variable"], rows)
+
+
+def report(day: str, lines: Sequence[Line]) -> Table:
+    """Orders and revenue of a day."""
+    rows = [[line.status, line.currency, str(line.orders), str(line.revenue)] for line in lines]
+    return table(f"Orders of {day}", ["status", "currency", "orders", "revenue (minor unit)"], rows)
 
 
 def _steps(view: OrderView) -> Table:

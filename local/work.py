@@ -3,10 +3,11 @@
 from idempotency import LeaseOperations, LeaseRecord
 from jobs.handlers import RUN_JOB
 from payments.gateway import CHARGE
+from users.creation import CREATE_USER
 
 from .stack import Stack
 
-NAMES = tuple(sorted(work.name for work in (CHARGE, RUN_JOB)))
+NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_USER, RUN_JOB)))
 
 
 class WorkNotFound(Exception):

@@ -1,6 +1,7 @@
 """The executions of the order saga and of its recovery."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +29,18 @@ class SagaEnd:
 
 @dataclass(frozen=True, slots=True)
 class Sagas:
-    """client: a `boto3.client("stepfunctions")`. saga, recovery: ARNs of the two state machines."""
+    """client: answers with a `boto3.client("stepfunctions")`; most orders are settled without one.
 
-    client: "SFNClient"
+    saga, recovery: ARNs of the two state machines.
+    """
+
+    client: Callable[[], "SFNClient"]
     saga: str
     recovery: str
 
     def end(self, order_id: str) -> SagaEnd:
         """Read how the order's saga ended, or that it is RUNNING. Raises ClientError if there is none."""
-        execution = self.client.describe_execution(executionArn=_execution(self.saga, order_id))
+        execution = self.client().describe_execution(executionArn=_execution(self.saga, order_id))
         return SagaEnd(order_id, execution["status"], json.loads(execution["input"]))
 
     def recover(self, order_id: str, document: Any) -> None:
@@ -45,7 +49,7 @@ class Sagas:
         Raises RecoveryEnded if it was started before and did not succeed.
         """
         try:
-            self.client.start_execution(
+            self.client().start_execution(
                 stateMachineArn=self.recovery, name=order_id, input=json.dumps(document, sort_keys=True)
             )
         except ClientError as error:
@@ -54,7 +58,7 @@ class Sagas:
             self._require_no_failure(order_id)
 
     def _require_no_failure(self, order_id: str) -> None:
-        status = self.client.describe_execution(executionArn=_execution(self.recovery, order_id))["status"]
+        status = self.client().describe_execution(executionArn=_execution(self.recovery, order_id))["status"]
         if status not in _GOOD:
             raise RecoveryEnded(f"the recovery of order {order_id} is {status}; start it again by command")
 

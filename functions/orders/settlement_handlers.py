@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from runtime.clients import client
@@ -29,7 +29,7 @@ class Environment(StoreEnvironment):
 @cache
 def settlement() -> Settlement:
     environment = read(Environment)
-    sagas = Sagas(client("stepfunctions"), environment.order_saga_arn, environment.order_recovery_arn)
+    sagas = Sagas(partial(client, "stepfunctions"), environment.order_saga_arn, environment.order_recovery_arn)
     return Settlement(step_store(environment), OrdersTable(environment.orders_table), sagas)
 
 

@@ -1,10 +1,14 @@
-"""AWS clients with their time-outs."""
+"""AWS clients with their time-outs.
+
+They come from botocore itself. boto3 makes the very same clients, but importing it takes an eighth of a cold start, for
+resources and S3 transfers that nothing here uses.
+"""
 
 from functools import cache
 from typing import Any
 
-import boto3
 from botocore.config import Config
+from botocore.session import Session, get_session
 
 from .tracing import trace_aws_calls
 
@@ -12,9 +16,25 @@ from .tracing import trace_aws_calls
 # function's time-out of 15 s. A lost answer becomes StoreUnavailable, not a time-out, which would say nothing.
 _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 
+# For a service whose calls the caller repeats himself, as he knows which of them may be. It may take its time.
+_ONCE = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 1})
+
+
+@cache
+def session() -> Session:
+    """The session of this execution environment, which makes all its clients."""
+    return get_session()
+
 
 @cache
 def client(service: str) -> Any:
     """The client of a service in this execution environment, made at its first use."""
     trace_aws_calls()
-    return boto3.client(service, config=_CONFIG)  # type: ignore[call-overload]
+    return session().create_client(service, config=_CONFIG)
+
+
+@cache
+def single_try_client(service: str) -> Any:
+    """A client that never tries a call again by itself."""
+    trace_aws_calls()
+    return session().create_client(service, config=_ONCE)

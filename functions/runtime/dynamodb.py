@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from boto3.dynamodb.types import TypeSerializer
-
 from idempotency import Action
 
 from .clients import client
@@ -20,9 +18,28 @@ def dynamodb() -> "DynamoDBClient":
 
 
 def attributes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping of Python values in DynamoDB's own JSON. Floats are refused with a TypeError: money is an integer."""
-    serializer = TypeSerializer()
-    return {name: serializer.serialize(value) for name, value in values.items()}
+    """A mapping of str, int, bool, None, lists and mappings of these, in DynamoDB's own JSON.
+
+    Anything else is refused with a TypeError; so are floats: money is an integer.
+    """
+    return {name: _attribute(value) for name, value in values.items()}
+
+
+def _attribute(value: Any) -> dict[str, Any]:
+    match value:
+        case str():
+            return {"S": value}
+        case bool():
+            return {"BOOL": value}
+        case int():
+            return {"N": str(value)}
+        case None:
+            return {"NULL": True}
+        case list() | tuple():
+            return {"L": [_attribute(element) for element in value]}
+        case Mapping():
+            return {"M": attributes(value)}
+    raise TypeError(f"DynamoDB gets no {type(value).__name__} from here")
 
 
 def absent(table: str, **key: str) -> Action:

@@ -18,8 +18,12 @@ OUTPUTS = {
     "PaymentsTable": "PaymentsTable",
     "InventoryTable": "InventoryTable",
     "IdempotencyTable": "IdempotencyTable",
+    "ReportsTable": "ReportsTable",
+    "FailedRecordsBucket": "FailedRecordsBucket",
     "OrderEventsTopicArn": "OrderEventsTopic",
     "AlertsTopicArn": "AlertsTopic",
+    "UserImportArn": "UserImport",
+    "UsersBucket": "UsersBucket",
 }
 KEYS = {"OrdersTable": "order_id", "PaymentsTable": "order_id", "InventoryTable": "pk", "IdempotencyTable": "pk"}
 

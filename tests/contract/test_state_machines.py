@@ -34,10 +34,12 @@ TASK_FIELDS = [
     "Parameters",
     "ResultSelector",
     "ResultPath",
+    "OutputPath",
     "TimeoutSeconds",
     "Retry",
     "Catch",
     "Next",
+    "End",
 ]
 INIT_SECONDS = 10
 

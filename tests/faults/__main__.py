@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 
-from tests.faults import dynamodb_local
+from tests.engines import dynamodb_local
 from tests.faults.explore import pools, random_runs, singles
 from tests.faults.faults import Fault
 from tests.faults.play import play

@@ -10,7 +10,7 @@ import socket
 import time
 import types
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import boto3
 import botocore.endpoint
@@ -21,6 +21,8 @@ from botocore.retries.quota import RetryQuota
 from botocore.signers import RequestSigner
 from botocore.useragent import UserAgentString
 from ministack.services import dynamodb, eventbridge, lambda_svc, sns, stepfunctions
+
+from runtime import clients
 
 DYNAMODB_ENDPOINT = "AWS_ENDPOINT_URL_DYNAMODB"
 
@@ -114,8 +116,8 @@ def _hold_clients(seam: Seam) -> None:
         service = event_name.split(".")[1]
         return seam.request(service, lambda: _answer(session, service, request))
 
-    boto3.setup_default_session()
-    emitter = cast(Any, boto3.DEFAULT_SESSION)._session.get_component("event_emitter")
+    boto3.setup_default_session(botocore_session=clients.session())
+    emitter = clients.session().get_component("event_emitter")
     emitter.register("before-call", before_call)
     emitter.register("before-send", before_send)
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 
-from tests.faults import dynamodb_local
+from tests.engines import dynamodb_local
 from tests.faults.candidates import faults_of
 from tests.faults.engine import Engine
 from tests.faults.faults import Fault

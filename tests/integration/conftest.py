@@ -14,6 +14,7 @@ from local import emulator, orders, stock
 from local.deployment import deploy
 from local.stack import Stack
 from tests.integration.faults import Resources
+from tests.integration.users import QUICK, Imports
 
 type Document = dict[str, Any]
 
@@ -37,6 +38,21 @@ def stack(running: emulator.Emulator) -> Stack:
 @pytest.fixture(scope="session")
 def resources(stack: Stack) -> Resources:
     return Resources(stack)
+
+
+@pytest.fixture(scope="session")
+def _imports(stack: Stack, running: emulator.Emulator) -> Imports:
+    imports = Imports(stack, running)
+    imports.connect.change(**QUICK)
+    return imports
+
+
+@pytest.fixture
+def imports(_imports: Imports) -> Iterator[Imports]:
+    """Without faults, and with no request counted yet."""
+    _imports.connect.clear_requests()
+    yield _imports
+    _imports.connect.clear_faults()
 
 
 @pytest.fixture
@@ -144,7 +160,7 @@ def _messages(stack: Stack, topic_output: str) -> Iterator[Callable[[str], list[
     def read(order_id: str) -> list[Any]:
         received = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=1).get("Messages", [])
         bodies = [json.loads(json.loads(message["Body"])["Message"]) for message in received]
-        return [body for body in bodies if body["order_id"] == order_id]
+        return [body for body in bodies if body.get("order_id", body.get("import_id")) == order_id]
 
     try:
         yield read

@@ -5,13 +5,16 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlparse
 
+import psutil
+
 from local.stack import STACK_NAME, Stack
+from local.stand_ins import STAND_INS
 
 type Answer = tuple[int, dict[str, Any]]
 
@@ -35,6 +38,7 @@ class DynamoDBProxy:
     held: while it is clear, a call waits before it is carried out.
     answers: given instead of the real ones, one for each call, as long as they last.
     lose: number of calls that are carried out and whose answer never arrives.
+    done: called when a call was carried out, before it is answered.
     """
 
     upstream: str
@@ -43,6 +47,7 @@ class DynamoDBProxy:
     calls: list[str] = field(default_factory=list)
     port: int = 0
     held: threading.Event = field(default_factory=threading.Event)
+    done: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.held.set()
@@ -85,6 +90,7 @@ def _handler(proxy: DynamoDBProxy) -> type[BaseHTTPRequestHandler]:
                 proxy.held.wait(timeout=60)
                 status, answer = proxy.forward(dict(self.headers), body)
             proxy.calls.append(f"{self.headers['X-Amz-Target'].partition('.')[2]} {status}")
+            proxy.done()
             if proxy.lose:
                 proxy.lose -= 1
                 self.close_connection = True
@@ -175,6 +181,14 @@ def through_proxy(stack: Stack, resources: Resources, function: str) -> Iterator
         yield proxy
 
 
+def kill_worker(pid: int, port: int) -> None:
+    """Kill the workers of an emulator, given by its process id, that are talking to a port."""
+    for worker in psutil.Process(pid).children():
+        if any(connection.raddr and connection.raddr.port == port for connection in worker.net_connections("tcp")):
+            worker.kill()
+            worker.wait(timeout=5)
+
+
 @contextmanager
 def environment(stack: Stack, resources: Resources, function: str, **variables: str) -> Iterator[None]:
     """Give a function other environment variables."""
@@ -190,6 +204,17 @@ def environment(stack: Stack, resources: Resources, function: str, **variables: 
 def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
     client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
     eventually(lambda: client.get_function_configuration(FunctionName=name)["LastUpdateStatus"] == "Successful")
+
+
+def stand_in_processes(emulator_pid: int) -> list[psutil.Process]:
+    """The processes of an emulator's stand-ins, which are its children as its workers are."""
+    modules = {stand_in.module for stand_in in STAND_INS}
+    found = []
+    for child in psutil.Process(emulator_pid).children():
+        with suppress(psutil.Error):
+            if modules & set(child.cmdline()):
+                found.append(child)
+    return found
 
 
 def eventually(condition: Callable[[], bool], *, seconds: float = 20, every: float = 0.05) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from local.stack import Row, Stack
+from tests.history import recount, report
 
 
 def broken_laws(stack: Stack, order_ids: Iterable[str], initial: Mapping[str, int]) -> list[str]:
@@ -22,6 +23,11 @@ def broken_laws(stack: Stack, order_ids: Iterable[str], initial: Mapping[str, in
         )
     ]
     return [*broken, *_of_stock(inventory, initial)]
+
+
+def reports_are_exact(stack: Stack) -> bool:
+    """Whether the reports say of all orders what a recount says. They follow, so it may take a moment."""
+    return report(stack.rows("ReportsTable")).lines == recount(stack.rows("OrdersTable")).lines
 
 
 def _of_order(order_id: str, order: Row | None, payment: Row | None, reservation: Row | None) -> list[str]:

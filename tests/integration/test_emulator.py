@@ -20,6 +20,7 @@ from botocore.exceptions import ReadTimeoutError
 
 from local import emulator
 from local.emulator import Emulator, LocalStackError
+from local.stand_ins import STAND_INS
 from tests.integration.faults import eventually
 from tests.integration.test_ministack_server import Account, Function, with_sources_on_path
 
@@ -39,7 +40,7 @@ time.sleep(60)
 
 
 def _family(started: Emulator) -> list[psutil.Process]:
-    """The emulator's process and its workers."""
+    """The emulator's process, its stand-ins and its workers."""
     process = psutil.Process(started.pid)
     return [process, *process.children(recursive=True)]
 
@@ -61,7 +62,7 @@ def _employ(started: Emulator) -> list[Function]:
     hasty = busy.account.client("lambda", seconds=1)
     with pytest.raises(ReadTimeoutError):
         hasty.invoke(FunctionName=busy.name, Payload=json.dumps({"seconds": 50}))
-    assert len(_family(started)) == 3
+    assert len(_family(started)) == 3 + len(STAND_INS)
     return [idle, busy]
 
 
@@ -215,16 +216,17 @@ def test_an_emulator_that_is_not_attached_outlives_its_starter_and_can_be_stoppe
         assert _alive([process], within=0) == []
 
 
-def test_idle_workers_end_with_an_emulator_that_is_killed(port: int) -> None:
+def test_idle_workers_and_stand_ins_end_with_an_emulator_that_is_killed(port: int) -> None:
     with _emulator(port) as started:
         assert Account(started.endpoint).function(SLEEP).call().error is None
-        process, worker = _family(started)
+        process, *others = _family(started)
+        assert len(others) == 1 + len(STAND_INS)
         process.kill()
         # Its parent, this process, has not collected it: a zombie is left, which nobody should take for it.
         eventually(lambda: process.status() == psutil.STATUS_ZOMBIE)
         assert emulator.running(port) is None
         assert not _home(port).exists()
-        assert _alive([worker], within=5) == []
+        assert _alive(others, within=5) == []
 
 
 # --- what a crash left behind ---

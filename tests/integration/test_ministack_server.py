@@ -166,7 +166,7 @@ class Account:
             FunctionName=name,
             Runtime="python3.13",
             Handler="module.handler",
-            Role=self._role(name),
+            Role=self.role(name),
             Code={"ZipFile": _zipped(source)},
             Timeout=60,
         )
@@ -179,12 +179,17 @@ class Account:
         machine = states.create_state_machine(
             name=name,
             definition=json.dumps({"StartAt": "Call", "States": {"Call": task}}),
-            roleArn=self._role(name, may="lambda:InvokeFunction"),
+            roleArn=self.role(name, may="lambda:InvokeFunction"),
         )
         started = states.start_execution(stateMachineArn=machine["stateMachineArn"], input=json.dumps(event))
-        return _ended(states, started["executionArn"])
+        return self.ended(started["executionArn"])
 
-    def _role(self, name: str, *, may: str | None = None) -> str:
+    def ended(self, arn: str) -> Any:
+        """The description of an execution, at its end."""
+        return _ended(self.client("stepfunctions"), arn)
+
+    def role(self, name: str, *, may: str | None = None) -> str:
+        """The ARN of a new role, which may do one thing or nothing."""
         iam = self.client("iam")
         services = ["lambda.amazonaws.com", "states.amazonaws.com"]
         arn: str = iam.create_role(

@@ -36,17 +36,17 @@ def test_a_function_without_its_grant_fails(
 def test_a_function_cannot_read_or_delete_rows_or_write_another_table(
     stack: Stack, resources: Resources, function: str
 ) -> None:
-    role = _as_role(stack, resources[f"{function}Role"])
+    role = as_role(stack, resources[f"{function}Role"])
     for table, key in TABLES.items():
         name, row = stack.outputs[table], {key: {"S": "x"}}
-        _refused(role.get_item, TableName=name, Key=row)
-        _refused(role.delete_item, TableName=name, Key=row)
+        is_refused(role.get_item, TableName=name, Key=row)
+        is_refused(role.delete_item, TableName=name, Key=row)
         if table not in (FUNCTIONS[function], "IdempotencyTable"):
-            _refused(role.put_item, TableName=name, Item=row)
-            _refused(role.update_item, TableName=name, Key=row)
+            is_refused(role.put_item, TableName=name, Item=row)
+            is_refused(role.update_item, TableName=name, Key=row)
 
 
-def _as_role(stack: Stack, role: str):
+def as_role(stack: Stack, role: str):
     arn = f"arn:aws:iam::000000000000:role/{role}"
     granted = stack.client("sts").assume_role(RoleArn=arn, RoleSessionName="test")["Credentials"]
     return boto3.client(
@@ -59,7 +59,7 @@ def _as_role(stack: Stack, role: str):
     )
 
 
-def _refused(call: Callable[..., object], **parameters: object) -> None:
+def is_refused(call: Callable[..., object], **parameters: object) -> None:
     with pytest.raises(ClientError) as refused:
         call(**parameters)
     assert "AccessDenied" in refused.value.response["Error"]["Code"]

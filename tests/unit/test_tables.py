@@ -117,7 +117,7 @@ def test_the_biggest_sum_of_money_is_written_exactly() -> None:
 
 @pytest.mark.parametrize("value", [3000.0, [3000.0], {"amount": 3000.0}], ids=repr)
 def test_a_float_is_refused_at_any_depth(value: Any) -> None:
-    with pytest.raises(TypeError, match="Float types are not supported"):
+    with pytest.raises(TypeError, match="float"):
         attributes({"amount": value})
 
 

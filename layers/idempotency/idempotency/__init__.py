@@ -1,7 +1,7 @@
 """Idempotent saga steps and leases on DynamoDB, no third-party package. docs/idempotency.md says what is guaranteed."""
 
 from .decorators import InProgress, idempotent_function, idempotent_handler
-from .dynamodb import Action, LeaseClient, StepClient
+from .dynamodb import Action, LeaseClient, StepClient, TransactionClient
 from .errors import (
     AlreadyInProgress,
     BusinessError,
@@ -56,6 +56,7 @@ __all__ = [
     "StepStore",
     "StoreUnavailable",
     "StoredFailure",
+    "TransactionClient",
     "TransientError",
     "Unknown",
     "Work",

@@ -36,10 +36,14 @@ class LeaseClient(Protocol):
     def batch_get_item(self, *, RequestItems: Any) -> Any: ...
 
 
-class StepClient(LeaseClient, Protocol):
-    """The part of `boto3.client("dynamodb")` that steps call."""
+class TransactionClient(Protocol):
+    """The part of `boto3.client("dynamodb")` that `transact` calls."""
 
     def transact_write_items(self, *, TransactItems: Any) -> Any: ...
+
+
+class StepClient(LeaseClient, TransactionClient, Protocol):
+    """The part of `boto3.client("dynamodb")` that steps call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class Outcome:
     old: Mapping[str, Any] | None
 
 
-def transact(client: StepClient, actions: Sequence[Action]) -> Cancellation | None:
+def transact(client: TransactionClient, actions: Sequence[Action]) -> Cancellation | None:
     """Write all actions or none, in one call.
 
     Returns None when everything was written, or the failed conditions when nothing was.

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from .dynamodb import LeaseClient, update
 from .errors import AlreadyInProgress, LeaseLost, OutcomeHeld, PayloadMismatch, ResultUnavailable, StoredFailure
-from .lease_table import LeaseTable, epoch_milliseconds
+from .lease_table import LeaseTable
 from .payloads import canonical_json, payload_hash
 from .records import LeaseRecord, Status
 from .work import Unknown, Work
@@ -58,6 +58,7 @@ class Lease:
         self._deadline = deadline
         self._extended_at: datetime | None = None
         self._work_is_done = False
+        self._lost = False
 
     def __enter__(self) -> Self:
         return self
@@ -66,7 +67,7 @@ class Lease:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Record what the exception means for the work, unless it is completed; the exception goes on."""
-        if self.completed or isinstance(error, LeaseLost):
+        if self.completed or self._lost:
             return
         try:
             self._write(*self._meaning(error))
@@ -96,7 +97,7 @@ class Lease:
         Raises LeaseLost, Contention, StoreUnavailable.
         """
         now = self._records.clock()
-        self._write(Status.IN_PROGRESS, {"lease_until": epoch_milliseconds(self._end(now))})
+        self._write(Status.IN_PROGRESS, {}, until=self._end(now))
         self._extended_at = now
 
     def heartbeat(self) -> None:
@@ -159,9 +160,10 @@ class Lease:
             return undecided, {}
         if isinstance(error, self._work.final):
             return Status.FAILED, {"error": {"name": type(error).__name__, "message": str(error)[:_MESSAGE_LIMIT]}}
-        return (Status.RELEASED if isinstance(error, self._work.harmless) else undecided), {}
+        # That this attempt did nothing says nothing of the one before.
+        return (Status.RELEASED if isinstance(error, self._work.harmless) and not self.unsure else undecided), {}
 
-    def _write(self, status: Status, more: Mapping[str, Any]) -> None:
+    def _write(self, status: Status, more: Mapping[str, Any], until: datetime | None = None) -> None:
         outcome = update(
             self._records.client,
             self._records.table.write(
@@ -172,17 +174,16 @@ class Lease:
                 more=more,
                 now=self._records.clock(),
                 hold=self._hold,
+                until=until,
             ),
         )
-        if not outcome.applied and not self._written_already(outcome.old, status):
+        if outcome.applied:
+            return
+        old = LeaseRecord.from_item(outcome.old) if outcome.old else None
+        # It is, where the SDK tried twice, as the first answer was lost.
+        if not old or not old.is_written(self.owner, self.attempt, status, more):
+            self._lost = True
             raise LeaseLost(f"{self.key}: the lease ran out, and somebody else has decided since")
-
-    def _written_already(self, item: Mapping[str, Any] | None, status: Status) -> bool:
-        """Whether the SDK tried twice, as the first answer was lost."""
-        if item is None:
-            return False
-        record = LeaseRecord.from_item(item)
-        return (record.owner, record.attempt, record.status) == (self.owner, self.attempt, status)
 
     def _end(self, now: datetime) -> datetime:
         duration = self._work.duration

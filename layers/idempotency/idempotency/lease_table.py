@@ -14,7 +14,7 @@ LISTED = "listed"
 
 @dataclass(frozen=True, slots=True)
 class LeaseTable:
-    """Builds parameters of UpdateItem. lifetime: how long a record outlives its last write."""
+    """Builds parameters of UpdateItem. lifetime: how long a record outlives its last write, and its lease."""
 
     name: str
     lifetime: timedelta
@@ -30,12 +30,12 @@ class LeaseTable:
         free = "#status = :released"
         if not hold:
             free += " OR #status = :unknown OR (#status = :status AND #lease_until <= :now_ms)"
-        assign, remove = self._attributes(key, Status.IN_PROGRESS, now, hold)
+        assign, remove = self._attributes(key, Status.IN_PROGRESS, now, hold, until)
         return conditional_update(
             self.name,
             key,
             condition=f"{no_record_that_counts} OR (#payload_hash = :payload_hash AND ({free}))",
-            assign={**assign, "owner": owner, "payload_hash": payload_hash, "lease_until": epoch_milliseconds(until)},
+            assign={**assign, "owner": owner, "payload_hash": payload_hash},
             computed={
                 "attempt": "if_not_exists(#attempt, :none) + :one",
                 "created_at": "if_not_exists(#created_at, :updated_at)",
@@ -52,17 +52,28 @@ class LeaseTable:
         )
 
     def write(
-        self, key: str, *, owner: str, attempt: int, status: Status, more: Mapping[str, Any], now: datetime, hold: bool
+        self,
+        key: str,
+        *,
+        owner: str,
+        attempt: int,
+        status: Status,
+        more: Mapping[str, Any],
+        now: datetime,
+        hold: bool,
+        until: datetime | None = None,
     ) -> dict[str, Any]:
-        """Write as the owner of an attempt, if nobody has decided since.
+        """Write as the owner of an attempt, if nobody has decided since. until: when the lease ends, if it is extended.
 
         HELD counts as owned: a late owner knows what a person would have to find out.
         """
-        assign, remove = self._attributes(key, status, now, hold)
+        assign, remove = self._attributes(key, status, now, hold, until)
+        # An earlier extension whose answer was lost may arrive after this one.
+        never_shorter = " AND #lease_until <= :lease_until" if until else ""
         return conditional_update(
             self.name,
             key,
-            condition="#owner = :owner AND #attempt = :attempt AND #status IN (:in_progress, :held)",
+            condition="#owner = :owner AND #attempt = :attempt AND #status IN (:in_progress, :held)" + never_shorter,
             assign={**assign, **more},
             remove=[name for name in remove if name not in more],
             values={"owner": owner, "attempt": attempt, "in_progress": Status.IN_PROGRESS, "held": Status.HELD},
@@ -82,7 +93,8 @@ class LeaseTable:
             self.name,
             record.key,
             condition=(
-                "#owner = :seen_owner AND #attempt = :seen_attempt AND #status = :seen AND #lease_until = :seen_until"
+                "#owner = :seen_owner AND #attempt = :seen_attempt AND #status = :seen"
+                " AND #lease_until = :seen_until AND #updated_at = :seen_at"
             ),
             assign={**assign, **more},
             computed={"audit": "list_append(if_not_exists(#audit, :no_entry), :entry)"} if audit else {},
@@ -94,10 +106,13 @@ class LeaseTable:
                 "seen_attempt": record.attempt,
                 "seen": record.status,
                 "seen_until": epoch_milliseconds(record.lease_until),
+                "seen_at": record.updated_at,
             },
         )
 
-    def _attributes(self, key: str, status: Status, now: datetime, hold: bool) -> tuple[dict[str, Any], list[str]]:
+    def _attributes(
+        self, key: str, status: Status, now: datetime, hold: bool, until: datetime | None = None
+    ) -> tuple[dict[str, Any], list[str]]:
         """What to set, and what to remove, when a record goes over into `status`."""
         assign: dict[str, Any] = {"status": status, "updated_at": now.isoformat()}
         remove = ["result", "error"]
@@ -105,11 +120,13 @@ class LeaseTable:
             remove.append(LISTED)
         else:
             assign[LISTED] = key
-        # What waits for a person must not expire.
+        if until:
+            assign["lease_until"] = epoch_milliseconds(until)
+        # What waits for a person must not expire, nor what somebody is at work on.
         if hold and not status.decided:
             remove.append("expires_at")
         else:
-            assign["expires_at"] = int((now + self.lifetime).timestamp())
+            assign["expires_at"] = int((max(now, until or now) + self.lifetime).timestamp())
         return assign, remove
 
 

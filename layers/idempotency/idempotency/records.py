@@ -73,6 +73,12 @@ class LeaseRecord:
         """Whether the owner may still be at work."""
         return self.status is Status.IN_PROGRESS and now < self.lease_until
 
+    def is_written(self, owner: str, attempt: int, status: Status, more: Mapping[str, Any]) -> bool:
+        """Whether it says what this owner would write: not only that the work is done, but with what result."""
+        error = more.get("error", {})
+        meant = (owner, attempt, status, more.get("result"), (error["name"], error["message"]) if error else None)
+        return (self.owner, self.attempt, self.status, self.result, self.error) == meant
+
     def expired(self, now: datetime) -> bool:
         """Whether the record is to be ignored, although DynamoDB has not deleted it yet."""
         return self.expires_at is not None and self.expires_at <= int(now.timestamp())

@@ -1,0 +1,221 @@
+"""What one protected call costs, beside Powertools: DynamoDB calls, write units, latency: `python -m benchmarks.calls`.
+
+Each variant writes one business row; the bare one writes nothing else. They take turns, on one client and one table.
+"""
+
+import logging
+import statistics
+import sys
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from idempotency import BusinessError, LeaseStore, StateConflict, Step, StepStore, Unknown, Work
+from local import emulator, views
+from tests.engines import dynamodb_local
+
+from . import packages
+
+ROUNDS, WARM_UP = 300, 30
+_RECORDS, _ROWS = "records", "rows"
+_WORK = Work("Send", unknown=Unknown.RUN_AGAIN)
+
+type Call = Callable[[str], Any]
+
+
+class Refused(BusinessError):
+    """What the failing variant ends in."""
+
+
+@dataclass
+class Wire:
+    """Counts what a client sends: calls, write units, and calls that were refused, since `reset`."""
+
+    client: Any
+    calls: int = 0
+    units: float = 0.0
+    # A condition that fails costs as much as the write, but DynamoDB does not say how much.
+    refused: int = 0
+
+    def __post_init__(self) -> None:
+        events = self.client.meta.events
+        events.register("provide-client-params.dynamodb", self._ask)
+        events.register("after-call.dynamodb", self._count)
+
+    def reset(self) -> None:
+        self.calls, self.units, self.refused = 0, 0.0, 0
+
+    def _ask(self, params: dict[str, Any], model: Any, **_: Any) -> None:
+        if "ReturnConsumedCapacity" in model.input_shape.members:
+            params["ReturnConsumedCapacity"] = "TOTAL"
+
+    def _count(self, http_response: Any, parsed: dict[str, Any], **_: Any) -> None:
+        self.calls += 1
+        self.refused += http_response.status_code >= 400
+        consumed = parsed.get("ConsumedCapacity", [])
+        for one in consumed if isinstance(consumed, list) else [consumed]:
+            self.units += one.get("CapacityUnits", 0.0)
+
+
+@dataclass
+class Figures:
+    """seconds: of each timed call. calls, units, refused: of one call."""
+
+    seconds: list[float] = field(default_factory=list)
+    calls: int = 0
+    units: float = 0.0
+    refused: int = 0
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds) * 1000
+
+    @property
+    def least(self) -> float:
+        return min(self.seconds) * 1000
+
+
+def main() -> None:
+    (site,) = packages.ENVIRONMENT.glob("lib/python*/site-packages")
+    # Behind our own packages: only what we lack comes from there.
+    sys.path.append(str(site))
+    logging.disable()
+    for engine, serving in {"the local stack": _local_stack, "DynamoDB Local": dynamodb_local.serving}.items():
+        with serving() as endpoint:
+            _show(engine, _measured(endpoint))
+
+
+@contextmanager
+def _local_stack() -> Iterator[str]:
+    with emulator.attached() as running:
+        yield running.endpoint
+
+
+def _measured(endpoint: str) -> dict[tuple[str, str], Figures]:
+    session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=emulator.REGION)
+    settings = Config(retries={"mode": "standard", "total_max_attempts": 1})
+    client: Any = session.client("dynamodb", endpoint_url=endpoint, config=settings)
+    _make_tables(client)
+    wire, figures = Wire(client), defaultdict[tuple[str, str], Figures](Figures)
+    variants = _variants(client)
+    for number in range(WARM_UP + ROUNDS):
+        for (case, name), (prepare, call) in variants.items():
+            key = str(uuid.uuid4())
+            prepare(key)
+            wire.reset()
+            began = time.perf_counter()
+            call(key)
+            seconds = time.perf_counter() - began
+            if number >= WARM_UP:
+                one = figures[case, name]
+                one.seconds.append(seconds)
+                one.calls, one.units, one.refused = wire.calls, wire.units, wire.refused
+    return figures
+
+
+def _make_tables(client: Any) -> None:
+    for name, attributes in {_RECORDS: ["pk", "listed"], _ROWS: ["pk"]}.items():
+        indexes = [
+            {
+                "IndexName": attribute,
+                "KeySchema": [{"AttributeName": attribute, "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+            for attribute in attributes[1:]
+        ]
+        client.create_table(
+            TableName=name,
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": one, "AttributeType": "S"} for one in attributes],
+            **({"GlobalSecondaryIndexes": indexes} if indexes else {}),
+        )
+
+
+def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
+    """Case and name -> what is done before, and what is timed."""
+    from .handlers.calls_on_powertools import protected
+
+    powertools, failing_powertools = protected(client, records=_RECORDS, rows=_ROWS)
+    steps, leases = StepStore(client, _RECORDS), LeaseStore(client, _RECORDS)
+
+    def row(key: str) -> dict[str, Any]:
+        return {"TableName": _ROWS, "Item": {"pk": {"S": key}, "amount": {"N": "3000"}}}
+
+    def bare(key: str) -> None:
+        client.put_item(**row(key))
+
+    def step(key: str) -> Any:
+        now = datetime.now(UTC)
+        write = {"Put": {**row(key), "ConditionExpression": "attribute_not_exists(pk)"}}
+        return steps.commit(Step(key, "Pay", {"order_id": key}, "request", now), [write], {"order_id": key})
+
+    def lease(key: str) -> Any:
+        return leases.run(_WORK, key, {"order_id": key}, lambda _: work(key), deadline=soon())
+
+    def work(key: str) -> dict[str, str]:
+        bare(key)
+        return {"order_id": key}
+
+    def failing_step(key: str) -> None:
+        with suppress(StateConflict):
+            step(key)
+
+    def failing_lease(key: str) -> None:
+        def refuse(_: Any) -> None:
+            raise Refused
+
+        with suppress(Refused):
+            leases.run(_WORK, key, {"order_id": key}, refuse, deadline=soon())
+
+    def nothing(_: str) -> None:
+        return None
+
+    fresh = {"bare PutItem": bare, "step": step, "lease": lease, "Powertools": powertools}
+    failing = {"lease": failing_lease, "Powertools": failing_powertools}
+    return {
+        **{("fresh", name): (nothing, call) for name, call in fresh.items()},
+        **{("duplicate", name): (call, call) for name, call in fresh.items() if call is not bare},
+        # The row stands already.
+        ("failing", "step"): (bare, failing_step),
+        **{("failing", name): (nothing, call) for name, call in failing.items()},
+        **{("failing, again", name): (call, call) for name, call in failing.items()},
+    }
+
+
+def soon() -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=15)
+
+
+def _show(engine: str, figures: dict[tuple[str, str], Figures]) -> None:
+    bare = figures["fresh", "bare PutItem"].median
+    rows = []
+    for (case, name), one in figures.items():
+        beside = figures.get((case, "Powertools"), one).median
+        units = f"{one.units:g}" + (f" + {one.refused} refused" if one.refused else "")
+        rows.append(
+            [
+                case,
+                name,
+                str(one.calls),
+                units,
+                f"{one.median:.2f} ms",
+                f"{one.least:.2f} ms",
+                f"{one.median / bare:.2f}",
+                f"{one.median / beside:.2f}",
+            ]
+        )
+    columns = ["call", "variant", "DynamoDB calls", "write units", "median", "least", "of bare", "of Powertools"]
+    views.console().print(views.table(f"One call on {engine}, {ROUNDS} rounds", columns, rows))
+
+
+if __name__ == "__main__":
+    main()

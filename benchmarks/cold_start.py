@@ -1,0 +1,152 @@
+"""Cold starts, from the import of a handler to its first AWS call, without network: `python -m benchmarks.cold_start`.
+
+Each start is a process of its own; the variants take turns, so that a busy moment of the machine strikes all alike.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from local import views
+from local.deployment import build
+from local.emulator import REGION, ROOT, STATE
+
+from . import packages
+from .deployed import Deployed, handlers
+
+ROUNDS = 25
+BARE, POWERTOOLS = 'boto3.client("dynamodb")', "process_order on Powertools"
+_SOURCES = ", no bytecode"
+_HANDLERS = ROOT / "benchmarks" / "handlers"
+_ORDER = ROOT / "events" / "process_order.json"
+# The discard port: nothing is called in this benchmark, and nothing would answer.
+_NOWHERE = "http://127.0.0.1:9"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Milliseconds of one cold start, by the clock and of CPU. The latter hardly feels what else the machine does."""
+
+    clock: float
+    cpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What is started. folders: where its packages lie, in the order in which they are searched."""
+
+    name: str
+    target: str
+    event: Path
+    folders: Sequence[Path]
+    variables: Mapping[str, str]
+
+    def start(self) -> Start:
+        """One cold start. Raises RuntimeError with what the process said."""
+        python, program = packages.ENVIRONMENT / "bin/python", ROOT / "benchmarks/first_call.py"
+        command: list[str | Path] = [python, "-SP", program, self.target, self.event]
+        ended = subprocess.run(command, env=self._environment(), capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise RuntimeError(f"{self.name}: {ended.stderr}{ended.stdout}")
+        clock, cpu = json.loads(ended.stdout.splitlines()[-1])
+        return Start(clock * 1000, cpu * 1000)
+
+    def _environment(self) -> dict[str, str]:
+        """As Lambda sets it: layers and code are read-only, tracing is on."""
+        return {
+            "PYTHONPATH": os.pathsep.join(map(str, self.folders)),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "LAMBDA_TASK_ROOT": "/var/task",
+            "AWS_LAMBDA_FUNCTION_NAME": "benchmark",
+            "AWS_LAMBDA_LOG_FORMAT": "JSON",
+            "AWS_XRAY_DAEMON_ADDRESS": "127.0.0.1:2000",
+            "AWS_XRAY_CONTEXT_MISSING": "LOG_ERROR",
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            **self.variables,
+        }
+
+
+def main() -> None:
+    subprocess.run([ROOT / "local/setup.sh", "bench"], check=True)
+    STATE.mkdir(exist_ok=True)
+    artefacts = build(_NOWHERE, STATE / "bench-build.log")
+    runtime, powertools = packages.runtime(), packages.powertools()
+    variants = _variants(artefacts, runtime, powertools)
+    views.console().print(_times(_measured(variants)), _sizes(artefacts, powertools))
+
+
+def _variants(artefacts: Path, runtime: Path, powertools: Path) -> list[Variant]:
+    deployed = handlers()
+    shipped = [_ours(one, [artefacts / one.function, *_layers(artefacts), runtime]) for one in deployed]
+    sources = [packages.without_bytecode(folder) for folder in shipped[0].folders[:-1]]
+    return [
+        Variant(BARE, "bare.put", _ORDER, [_HANDLERS, runtime], {}),
+        _on_powertools(POWERTOOLS, [powertools, runtime]),
+        *shipped,
+        _on_powertools(f"{POWERTOOLS}{_SOURCES}", [packages.without_bytecode(powertools), runtime]),
+        _ours(deployed[0], [*sources, runtime], note=_SOURCES),
+    ]
+
+
+def _layers(artefacts: Path) -> list[Path]:
+    return [artefacts / "IdempotencyLayer/python", artefacts / "DependenciesLayer/python"]
+
+
+def _on_powertools(name: str, folders: Sequence[Path]) -> Variant:
+    return Variant(name, "on_powertools.process_order", _ORDER, [_HANDLERS, *folders], {})
+
+
+def _ours(deployed: Deployed, folders: Sequence[Path], note: str = "") -> Variant:
+    return Variant(f"{deployed.handler}{note}", deployed.target, deployed.event, folders, deployed.variables)
+
+
+def _measured(variants: Sequence[Variant]) -> dict[str, list[Start]]:
+    """Every start, by the variant's name. A first round, which warms the disk's cache, is left out."""
+    rounds = [[variant.start() for variant in variants] for _ in range(ROUNDS + 1)][1:]
+    return {variant.name: list(column) for variant, column in zip(variants, zip(*rounds, strict=True), strict=True)}
+
+
+def _times(measured: Mapping[str, Sequence[Start]]) -> Table:
+    columns = ["start", "median", "minimum", "median CPU", "of bare", "of Powertools"]
+    title = f"Cold start, {ROUNDS} rounds. Ratios: of the medians (aims 1.35, 0.85) / minima / median CPU"
+    return views.table(title, columns, [_row(name, measured) for name in measured])
+
+
+def _row(name: str, measured: Mapping[str, Sequence[Start]]) -> list[str]:
+    figures, bare, powertools = (_figures(measured[which]) for which in (name, BARE, POWERTOOLS))
+    return [name, *(f"{figure:.0f} ms" for figure in figures), _ratios(figures, bare), _ratios(figures, powertools)]
+
+
+def _figures(starts: Sequence[Start]) -> list[float]:
+    """Median, minimum, median of CPU."""
+    clock = [start.clock for start in starts]
+    return [statistics.median(clock), min(clock), statistics.median(start.cpu for start in starts)]
+
+
+def _ratios(figures: Sequence[float], others: Sequence[float]) -> str:
+    return " / ".join(f"{figure / other:.2f}" for figure, other in zip(figures, others, strict=True))
+
+
+def _sizes(artefacts: Path, powertools: Path) -> Table:
+    folders = {
+        "dependencies layer, both architectures": artefacts / "DependenciesLayer",
+        "idempotency layer": artefacts / "IdempotencyLayer",
+        "code of a function": artefacts / handlers()[0].function,
+        "Powertools and what it needs, one architecture": powertools,
+    }
+    sizes = {name: packages.size(folder) for name, folder in folders.items()}
+    rows = [[name, f"{plain / 1000:.0f} kB", f"{zipped / 1000:.0f} kB"] for name, (plain, zipped) in sizes.items()]
+    return views.table("Sizes", ["package", "unzipped", "zipped"], rows)
+
+
+if __name__ == "__main__":
+    main()

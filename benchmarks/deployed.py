@@ -1,0 +1,55 @@
+"""The deployed handlers, as template.yaml names them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from local.emulator import ROOT
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with CloudFormation's tags as plain text: `!Ref Orders` is "Orders"."""
+
+
+_Loader.add_multi_constructor("!", lambda _loader, _tag, node: str(node.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """function: its logical id. target: module.handler. variables: its environment, with names where AWS has ARNs."""
+
+    function: str
+    target: str
+    variables: Mapping[str, str]
+
+    @property
+    def handler(self) -> str:
+        return self.target.rpartition(".")[2]
+
+    @property
+    def event(self) -> Path:
+        """The sample event that it is called with, the plain one."""
+        return min((ROOT / "events").glob(f"{self.handler}*.json"), key=lambda path: len(path.name))
+
+
+def handlers() -> list[Deployed]:
+    """Every function of the template, in its order."""
+    template = _Loader((ROOT / "template.yaml").read_text()).get_single_data()
+    shared = template["Globals"]["Function"]["Environment"]["Variables"]
+    return [
+        Deployed(name, body["Properties"]["Handler"], _variables(template, {**shared, **_own(body)}))
+        for name, body in template["Resources"].items()
+        if body["Type"] == "AWS::Serverless::Function"
+    ]
+
+
+def _own(body: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(body["Properties"].get("Environment", {}).get("Variables", {}))
+
+
+def _variables(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
+    parameters = template["Parameters"]
+    return {name: str(parameters.get(str(value), {}).get("Default", value)) for name, value in values.items()}

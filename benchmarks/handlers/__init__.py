@@ -1,0 +1,1 @@
+"""What the deployed handlers are compared with."""

@@ -1,0 +1,194 @@
+"""What an import of users reads, takes and holds: `python -m benchmarks.user_import`. Prints three tables."""
+
+import csv
+import io
+import itertools
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+from idempotency import LeaseStore
+from local import emulator, imports, views
+from local.connect.remote_control import RemoteControl
+from local.deployment import deploy
+from local.stack import Stack
+from users.bucket import Bucket, Source
+from users.connect import Connect
+from users.creation import Creation, Task
+from users.errors import TooManyRows
+from users.files import Files
+from users.profiles import ProfileNames
+
+SIZES = (100, 1_000, 3_000)
+ROWS_AT_CONNECTS_RATE, RATE, BURST = 200, 2, 5
+MANY_ROWS = 1_000_000
+HEADER = "No.,username,default_password,first_name,last_name\n"
+DEFAULTS = ProfileNames("Agent", "Basic Routing Profile")
+PREFIX = "TestFile_"
+
+
+@dataclass
+class Traffic:
+    """What was asked of S3, and how many bytes of files came back."""
+
+    requests: int = 0
+    received: int = 0
+
+    def counted(self, client: Any) -> Any:
+        client.meta.events.register("after-call.s3", self._count)
+        return client
+
+    def _count(self, model: Any, parsed: Any, **_: Any) -> None:
+        self.requests += 1
+        if model.name == "GetObject":
+            self.received += parsed["ContentLength"]
+
+
+def main() -> None:
+    with emulator.attached({"CONNECT_STAND_IN_ACTIVATION_SECONDS": "1"}) as running:
+        deploy(running.endpoint, running.log)
+        stack = Stack.local(running.endpoint)
+        out = views.console()
+        out.print(_reading(stack))
+        out.print(_pace(stack, RemoteControl(running.stand_ins["connect"])))
+        out.print(_memory(stack))
+
+
+def _file(rows: int) -> bytes:
+    lines = (f"{n},user.{n:07},Passw0rd{n:07},First{n:07},Last{n:07}\n" for n in range(1, rows + 1))
+    return "".join(itertools.chain([HEADER], lines)).encode()
+
+
+def _reading(stack: Stack) -> Any:
+    rows = [_read(stack, size) for size in SIZES]
+    columns = ["rows", "file", "read", "times the file", "requests", "each row reads all", "times the file"]
+    return views.table("Bytes read from S3", columns, rows)
+
+
+def _read(stack: Stack, rows: int) -> list[str]:
+    name, data = stack.outputs["UsersBucket"], _file(rows)
+    source = Bucket(stack.client("s3"), name).put("manual/TestFile_20260101.csv", data, {})
+    traffic = Traffic()
+    bucket = Bucket(traffic.counted(stack.session.client("s3", endpoint_url=stack.endpoint)), name)
+    _import_by_pointers(bucket, source, rows)
+    naive = Traffic()
+    _import_by_scanning(
+        Bucket(naive.counted(stack.session.client("s3", endpoint_url=stack.endpoint)), name), source, rows
+    )
+    return [
+        f"{rows:,}",
+        f"{len(data):,}",
+        f"{traffic.received:,}",
+        f"{traffic.received / len(data):.2f}",
+        f"{traffic.requests:,}",
+        f"{naive.received:,}",
+        f"{naive.received / len(data):,.0f}",
+    ]
+
+
+def _import_by_pointers(bucket: Bucket, source: Source, rows: int) -> None:
+    """Everything that an import reads, from Initialize to the last row; nothing is created."""
+    files = Files(bucket, PREFIX, rows)
+    files.check_header(files.chosen(source.key, None))
+    found = files.count(source, DEFAULTS)
+    unused = cast(Any, None)
+    creation = Creation(bucket, cast(Connect, unused), cast(LeaseStore, unused), DEFAULTS)
+    deadline = datetime.now(UTC) + timedelta(hours=1)
+    for pointer in found.pointers:
+        creation.run(Task("benchmark", source, found.columns, pointer, None, None, validate_only=True), deadline)
+
+
+def _import_by_scanning(bucket: Bucket, source: Source, rows: int) -> None:
+    """How samples do it: each row downloads the file and looks for its line."""
+    for number in range(1, rows + 1):
+        text = io.StringIO(bucket.whole(source).decode(), newline="")
+        next(itertools.islice(csv.DictReader(text), number - 1, None))
+
+
+def _pace(stack: Stack, connect: RemoteControl) -> Any:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "TestFile_20260102.csv"
+        file.write_text(HEADER + "1,first.of.all,Passw0rd,First,Last\n")
+        _imported(stack, file)
+        file.write_bytes(_file(ROWS_AT_CONNECTS_RATE))
+        connect.clear_requests()
+        seconds, ended = _timed(lambda: _imported(stack, file))
+    calls = connect.requests("CreateUser")
+    limit = (ROWS_AT_CONNECTS_RATE - BURST) / RATE
+    figures = [
+        ["rows", str(ended.rows)],
+        ["created", str(ended.succeeded)],
+        ["the rate's own limit", f"{limit:.1f} s"],
+        ["the import, from start to end", f"{seconds:.1f} s"],
+        ["times the limit", f"{seconds / limit:.3f}"],
+        ["calls of CreateUser, throttled ones included", str(len(calls))],
+    ]
+    return views.table("200 rows at 2 calls a second, burst 5", ["figure", "value"], figures)
+
+
+def _imported(stack: Stack, file: Path) -> imports.Summary:
+    name = imports.start(stack, file)
+    for _ in imports.follow(stack, name):
+        pass
+    return imports.summary(stack, name)
+
+
+def _timed[R](call: Callable[[], R]) -> tuple[float, R]:
+    began = time.perf_counter()
+    answer = call()
+    return time.perf_counter() - began, answer
+
+
+def _memory(stack: Stack) -> Any:
+    data = _file(MANY_ROWS)
+    source = Bucket(stack.client("s3"), stack.outputs["UsersBucket"]).put("manual/TestFile_20260103.csv", data, {})
+    command = [sys.executable, "-m", "benchmarks.user_import", str(stack.endpoint), source.key, source.version_id]
+    counted = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    figures = [
+        ["rows", f"{MANY_ROWS:,}"],
+        ["file", f"{len(data) / 1e6:.0f} MB"],
+        ["peak memory of the process", f"{counted[0]} MB"],
+        ["of it before the first byte", f"{counted[1]} MB"],
+        ["time", f"{counted[2]} s"],
+    ]
+    return views.table("Counting a file that is too long", ["figure", "value"], figures)
+
+
+def _count(endpoint: str, key: str, version_id: str) -> None:
+    stack = Stack.local(endpoint)
+    files = Files(Bucket(stack.client("s3"), stack.outputs["UsersBucket"]), PREFIX, SIZES[-1])
+    before = _peak()
+    seconds, _ = _timed(lambda: _refused(files, Source(key, version_id)))
+    sys.stdout.write(f"{_peak():.0f} {before:.0f} {seconds:.1f}\n")
+
+
+def _refused(files: Files, source: Source) -> None:
+    try:
+        files.count(source, DEFAULTS)
+    except TooManyRows:
+        return
+    raise AssertionError("the file was not too long")
+
+
+def _peak() -> float:
+    """In megabytes. What `getrusage` says would be the parent's, if that was larger before the program began."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["VmHWM"].split()[0]) * 1024 / 1e6
+
+
+def _started(arguments: Iterable[str]) -> None:
+    given = list(arguments)
+    if given:
+        _count(*given)
+    else:
+        main()
+
+
+if __name__ == "__main__":
+    _started(sys.argv[1:])

@@ -1,0 +1,47 @@
+"""Lambda handler of the reports service."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+from runtime.dynamodb import dynamodb
+from runtime.environment import read
+from runtime.stores import StoreEnvironment
+from runtime.tracing import traced
+
+from .service import Reports
+from .table import ReportsTable
+
+# A record may take two calls of DynamoDB of some 7 s each before it is known that it cannot be counted now.
+_MILLISECONDS_FOR_A_RECORD = 20_000
+
+
+class LambdaContext(Protocol):
+    """The part of Lambda's context object that is used."""
+
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Environment(StoreEnvironment):
+    reports_table: str
+
+
+@cache
+def reports() -> Reports:
+    environment = read(Environment)
+    return Reports(dynamodb(), ReportsTable(environment.reports_table, environment.idempotency_table))
+
+
+def report_orders(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Count the changes of orders that a batch of the Orders stream shows.
+
+    Answers {"batchItemFailures": [{"itemIdentifier": sequence number}]} for those that could not be counted.
+    """
+    with traced("report_orders"):
+        failures = reports().apply_all(event["Records"], time_left=lambda: _time_left(context))
+        return {"batchItemFailures": [{"itemIdentifier": number} for number in failures]}
+
+
+def _time_left(context: LambdaContext) -> bool:
+    return context.get_remaining_time_in_millis() > _MILLISECONDS_FOR_A_RECORD

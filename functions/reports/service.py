@@ -1,0 +1,94 @@
+"""Applies the records of the Orders stream to the reports, each exactly once."""
+
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from idempotency import Contention, TransactionClient
+from idempotency.dynamodb import transact
+
+from .change import Change, Record, RevisionNotRaised, order_id_of, read_change, sequence_number
+from .table import Counted, ReportsTable, counted
+
+# The first round writes; a second one is for an order of which another state is counted than the record's OldImage;
+# any more, for a twin that wrote in between.
+_ROUNDS = 4
+_TRIES, _LONGEST_PAUSE = 3, 0.2
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """client: a `boto3.client("dynamodb")`."""
+
+    client: TransactionClient
+    table: ReportsTable
+
+    def apply(self, change: Change) -> bool:
+        """Count a change, once, whenever and however often it comes. One DynamoDB call if it comes in its turn.
+
+        Returns False if this change or a later one of its order is counted already.
+        Raises RevisionNotRaised, Contention or StoreUnavailable.
+        """
+        standing = change.before
+        for _ in range(_ROUNDS):
+            cancelled = transact(self.client, self.table.count(change, standing))
+            if cancelled is None:
+                return True
+            # Nothing but the record has a condition, and its refusal brings it along.
+            record = cancelled.refusals[0].item
+            stands = counted(record) if record else None
+            if stands and stands.version >= change.version:
+                _require_same(stands, change)
+                return False
+            standing = stands.contribution if stands else None
+        raise Contention(f"order {change.order_id} is being counted by other calls")
+
+    def apply_all(self, records: Sequence[Record], *, time_left: Callable[[], bool]) -> list[str]:
+        """Apply a batch in its order. Stops at the first failure of an order; the others go on.
+
+        Returns the sequence number of each failure. The event source mapping delivers everything from the lowest of
+        them again, so what was left out after a failure needs no mention.
+        time_left: asked before each record; False leaves the rest to the next invocation.
+        """
+        failed: dict[str, str] = {}
+        done = 0
+        for record in records:
+            key, number = _identity(record)
+            if not time_left():
+                failed.setdefault(key, number)
+                break
+            if key not in failed:
+                try:
+                    done += self._apply_patiently(read_change(record))
+                except Exception as error:
+                    failed[key] = number
+                    _log_failure(record, key, number, error)
+        _logger.info("batch done", extra={"records": len(records), "counted": done, "failed": len(failed)})
+        return list(failed.values())
+
+    def _apply_patiently(self, change: Change) -> bool:
+        """Two orders that are counted in the same row at the same moment: one of them waits."""
+        for _ in range(_TRIES - 1):
+            try:
+                return self.apply(change)
+            except Contention:
+                time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311
+        return self.apply(change)
+
+
+def _identity(record: Record) -> tuple[str, str]:
+    return order_id_of(record), sequence_number(record)
+
+
+def _require_same(stands: Counted, change: Change) -> None:
+    if stands.version == change.version and stands.contribution != change.after:
+        raise RevisionNotRaised("revision: two states of the order have the same; see docs/streams.md")
+
+
+def _log_failure(record: Record, order_id: str, number: str, error: Exception) -> None:
+    fields = {"order_id": order_id, "sequence_number": number, "event_id": str(record.get("eventID", ""))}
+    _logger.warning("not counted", extra={**fields, "error": type(error).__name__, "reason": str(error)})

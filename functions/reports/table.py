@@ -1,0 +1,104 @@
+"""The Reports table, and the records of what it counts: every write to them."""
+
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from idempotency import Action
+from runtime.dynamodb import attributes
+
+from .change import Change, Contribution
+
+# A line of a report is spread over as many rows, so that the changes of many orders at once seldom meet on one.
+PARTS = 16
+
+type Line = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the reports count of an order. contribution: None for nothing, as the order was deleted."""
+
+    version: int
+    contribution: Contribution | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportsTable:
+    """Builds the transaction of a change.
+
+    name: the table of the reports (`day`, `line`). records: the table of step records, where one record an order says
+    what the reports count of it.
+    """
+
+    name: str
+    records: str
+
+    def count(self, change: Change, standing: Contribution | None) -> list[Action]:
+        """Take what stands counted of the order out of the reports, and put in what it adds now.
+
+        standing: what the record is expected to say; nothing is written if it says anything else, or if it has seen
+        this change or a later one.
+        """
+        return [self._record(change, standing), *self._moves(change, standing)]
+
+    def _record(self, change: Change, standing: Contribution | None) -> Action:
+        later = "(attribute_not_exists(version) OR version < :version)"
+        as_expected = "contribution = :standing" if standing else "attribute_not_exists(contribution)"
+        contribution = {"contribution": asdict(change.after)} if change.after else {}
+        expected = {":standing": asdict(standing)} if standing else {}
+        return {
+            "Put": {
+                "TableName": self.records,
+                "Item": attributes(
+                    {
+                        # The record is worth nothing with other reports than its own, so its key names them.
+                        "pk": f"{change.order_id}#{self.name}#{change.created_at}",
+                        "version": change.version,
+                        "event_id": change.event_id,
+                        **contribution,
+                    }
+                ),
+                "ConditionExpression": f"{later} AND {as_expected}",
+                "ExpressionAttributeValues": attributes({":version": change.version, **expected}),
+            }
+        }
+
+    def _moves(self, change: Change, standing: Contribution | None) -> Iterator[Action]:
+        orders: Counter[Line] = Counter()
+        revenue: Counter[Line] = Counter()
+        for sign, contribution in ((-1, standing), (1, change.after)):
+            if contribution:
+                line = (contribution.day, contribution.status, contribution.currency)
+                orders[line] += sign
+                revenue[line] += sign * contribution.total
+        for line, count in orders.items():
+            if count or revenue[line]:
+                yield self._add(change.order_id, line, count, revenue[line])
+
+    def _add(self, order_id: str, line: Line, orders: int, revenue: int) -> Action:
+        day, status, currency = line
+        part = zlib.crc32(order_id.encode()) % PARTS
+        return {
+            "Update": {
+                "TableName": self.name,
+                "Key": attributes({"day": day, "line": f"{status}#{currency}#{part:02d}"}),
+                "UpdateExpression": "SET #status = :status, currency = :currency ADD orders :orders, revenue :revenue",
+                "ExpressionAttributeNames": {"#status": "status"},
+                "ExpressionAttributeValues": attributes(
+                    {":status": status, ":currency": currency, ":orders": orders, ":revenue": revenue}
+                ),
+            }
+        }
+
+
+def counted(record: Mapping[str, Any]) -> Counted:
+    """Read an order's record, in DynamoDB's own JSON."""
+    kept = record.get("contribution", {}).get("M")
+    return Counted(int(record["version"]["N"]), _contribution(kept) if kept else None)
+
+
+def _contribution(kept: Mapping[str, Any]) -> Contribution:
+    return Contribution(kept["day"]["S"], kept["status"]["S"], kept["currency"]["S"], int(kept["total"]["N"]))

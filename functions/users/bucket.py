@@ -1,0 +1,130 @@
+"""All that is said to S3: the one bucket for files of users and for results."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from .errors import BucketUnavailable, NoImportFile
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_CHUNK = 256 * 1024
+_GONE = frozenset({"NoSuchKey", "NoSuchVersion", "MethodNotAllowed", "400", "404", "405"})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One version of one file: what it says can no longer change."""
+
+    key: str
+    version_id: str
+
+    @property
+    def folder(self) -> str:
+        """ "" or a path with a slash at its end."""
+        return self.key[: self.key.rfind("/") + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """client: a `boto3.client("s3")`. name: of a bucket with versions."""
+
+    client: "S3Client"
+    name: str
+
+    def source(self, key: str, version_id: str | None = None) -> Source:
+        """The version that stands now, or the one given. Raises NoImportFile, BucketUnavailable."""
+        version: Any = {"VersionId": version_id} if version_id else {}
+        answer = _answered(lambda: self.client.head_object(Bucket=self.name, Key=key, **version), key)
+        return Source(key, answer["VersionId"])
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Every key with this prefix. Raises BucketUnavailable."""
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix, Delimiter="/")
+        for page in _guarded(iter(pages), prefix):
+            for found in page.get("Contents", []):
+                yield found["Key"]
+
+    def stream(self, source: Source) -> Iterator[bytes]:
+        """The file, in chunks. Raises NoImportFile, BucketUnavailable (also in the midst of it)."""
+        body = self._get(source)["Body"]
+        yield from _guarded(body.iter_chunks(_CHUNK), source.key)
+
+    def whole(self, source: Source) -> bytes:
+        """A file that is known to be small."""
+        return b"".join(self.stream(source))
+
+    def part(self, source: Source, offset: int, length: int) -> bytes:
+        """These bytes, or fewer where the file ends before. Raises NoImportFile, BucketUnavailable."""
+        try:
+            answer = self._get(source, Range=f"bytes={offset}-{offset + length - 1}")
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "InvalidRange":
+                return b""
+            raise
+        return b"".join(_guarded(answer["Body"].iter_chunks(_CHUNK), source.key))
+
+    def put(self, key: str, data: bytes, metadata: Mapping[str, str]) -> Source:
+        """Write a CSV file, in one put. Raises BucketUnavailable."""
+        answer = _answered(
+            lambda: self.client.put_object(
+                Bucket=self.name, Key=key, Body=data, ContentType="text/csv; charset=utf-8", Metadata=dict(metadata)
+            ),
+            key,
+        )
+        return Source(key, answer["VersionId"])
+
+    def _get(self, source: Source, **more: str) -> Any:
+        return _answered(
+            lambda: self.client.get_object(
+                Bucket=self.name,
+                Key=source.key,
+                VersionId=source.version_id,
+                **more,  # type: ignore[arg-type]
+            ),
+            source.key,
+        )
+
+
+def date_in_name(key: str, prefix: str) -> str | None:
+    """yyyymmdd of `<prefix>yyyymmdd.csv`, in any folder; None if the name is another, or no date of the calendar."""
+    match = re.fullmatch(rf"(?:.*/)?{re.escape(prefix)}([0-9]{{8}})\.csv", key, re.DOTALL)
+    if match is None:
+        return None
+    try:
+        datetime.strptime(match[1], "%Y%m%d")  # noqa: DTZ007 - a date, without a time
+    except ValueError:
+        return None
+    return match[1]
+
+
+def _answered[R](call: Callable[[], R], key: str) -> R:
+    try:
+        return call()
+    except ClientError as error:
+        raise _meant(error, key) from None
+    except BotoCoreError as error:
+        raise BucketUnavailable(f"{key}: no answer from S3 ({type(error).__name__})") from None
+
+
+def _guarded[R](parts: Iterator[R], key: str) -> Iterator[R]:
+    while True:
+        part = _answered(lambda: next(parts, None), key)
+        if part is None:
+            return
+        yield part
+
+
+def _meant(error: ClientError, key: str) -> Exception:
+    code = error.response["Error"]["Code"]
+    if code in _GONE:
+        return NoImportFile(f"{key}: no such file, or not in this version")
+    status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+    if status >= 500 or code in {"SlowDown", "RequestTimeout"}:
+        return BucketUnavailable(f"{key}: S3 answers {code}")
+    return error

@@ -1,0 +1,194 @@
+"""All that is said to Amazon Connect. Its errors become ours by their code, and nothing of their text is kept."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError, ConnectionError, HTTPClientError, ParamValidationError
+
+from .errors import (
+    ConnectDenied,
+    ConnectRefused,
+    ConnectThrottled,
+    ConnectUnavailable,
+    InstanceNotFound,
+    InstanceQuotaExceeded,
+    UserExists,
+    UserQuotaExceeded,
+)
+from .patience import Patience
+from .profiles import ProfileIds
+from .user import User
+
+if TYPE_CHECKING:
+    from mypy_boto3_connect import ConnectClient
+
+ACTIVE = "ACTIVE"
+CREATION_FAILED = "CREATION_FAILED"
+
+# Throttling and a full quota are both HTTP 429, so the code decides, never the status.
+_ERRORS: Mapping[str, type[Exception]] = {
+    "ThrottlingException": ConnectThrottled,
+    "TooManyRequestsException": ConnectThrottled,
+    "InternalServiceException": ConnectUnavailable,
+    "InternalFailure": ConnectUnavailable,
+    "ServiceUnavailable": ConnectUnavailable,
+    "ServiceUnavailableException": ConnectUnavailable,
+    "RequestTimeout": ConnectUnavailable,
+    "500": ConnectUnavailable,
+    "502": ConnectUnavailable,
+    "503": ConnectUnavailable,
+    "504": ConnectUnavailable,
+    "LimitExceededException": UserQuotaExceeded,
+    "ServiceQuotaExceededException": InstanceQuotaExceeded,
+    "DuplicateResourceException": UserExists,
+    "InvalidParameterException": ConnectRefused,
+    "InvalidRequestException": ConnectRefused,
+    "ResourceNotFoundException": InstanceNotFound,
+    "AccessDeniedException": ConnectDenied,
+}
+_TRY_AGAIN = (ConnectThrottled, ConnectUnavailable)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """status: CREATION_IN_PROGRESS, ACTIVE or CREATION_FAILED."""
+
+    id: str
+    arn: str
+    alias: str
+    status: str
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundUser:
+    id: str
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """client: a `boto3.client("connect")` that does not try again by itself. patience: how long to wait for a place."""
+
+    client: "ConnectClient"
+    patience: Patience
+
+    def instances(self) -> Iterator[Instance]:
+        """Every instance of the account in this Region. The listing has no tags."""
+        for page in self._pages("list_instances", MaxResults=10):
+            yield from (_instance(summary) for summary in page["InstanceSummaryList"])
+
+    def instance(self, instance_id: str) -> Instance:
+        """Raises InstanceNotFound, ConnectRefused (no such id can be)."""
+        return _instance(self._read(lambda: self.client.describe_instance(InstanceId=instance_id))["Instance"])
+
+    def create_instance(self, alias: str, *, token: str, tags: Mapping[str, str]) -> str:
+        """Begin to create an instance; returns its id. The same token again is the same instance.
+
+        Raises ConnectRefused (the alias is taken, or malformed), InstanceQuotaExceeded.
+        """
+        answer = self._read(
+            lambda: self.client.create_instance(
+                ClientToken=token,
+                IdentityManagementType="CONNECT_MANAGED",
+                InstanceAlias=alias,
+                InboundCallsEnabled=True,
+                OutboundCallsEnabled=True,
+                Tags=dict(tags),
+            )
+        )
+        return str(answer["Id"])
+
+    def delete_instance(self, instance_id: str) -> None:
+        """Begin to delete an instance; one that is gone already is fine."""
+        try:
+            self._read(lambda: self.client.delete_instance(InstanceId=instance_id))
+        except InstanceNotFound:
+            return
+
+    def profiles(self, instance_id: str) -> ProfileIds:
+        """All profiles of an instance."""
+        security = self._pages("list_security_profiles", InstanceId=instance_id, MaxResults=1000)
+        routing = self._pages("list_routing_profiles", InstanceId=instance_id, MaxResults=1000)
+        return ProfileIds(
+            {one["Name"]: one["Id"] for page in security for one in page["SecurityProfileSummaryList"]},
+            {one["Name"]: one["Id"] for page in routing for one in page["RoutingProfileSummaryList"]},
+        )
+
+    def create_user(self, instance_id: str, user: User, profiles: ProfileIds, tags: Mapping[str, str]) -> str:
+        """Create the user; returns its id. A lost answer is not followed by a second try: see ConnectUnavailable.
+
+        Raises UserExists, UserQuotaExceeded, ConnectRefused, ConnectDenied, InstanceNotFound, ConnectThrottled.
+        """
+        identity = {"FirstName": user.first_name, "LastName": user.last_name}
+        parameters: dict[str, Any] = {
+            "InstanceId": instance_id,
+            "Username": user.username,
+            "Password": user.password,
+            "IdentityInfo": identity | ({"Email": user.email} if user.email else {}),
+            "PhoneConfig": _phone(user),
+            "SecurityProfileIds": [profiles.security[user.profiles.security]],
+            "RoutingProfileId": profiles.routing[user.profiles.routing],
+            "Tags": dict(tags),
+        }
+        answer = self.patience.call(
+            lambda: _answered(lambda: self.client.create_user(**parameters)), on=(ConnectThrottled,)
+        )
+        return str(answer["UserId"])
+
+    def find_user(self, instance_id: str, username: str) -> FoundUser | None:
+        """The user of exactly this name. A user that was created just now may not be found yet."""
+        criteria = {"StringCondition": {"FieldName": "Username", "Value": username, "ComparisonType": "EXACT"}}
+        for page in self._pages("search_users", InstanceId=instance_id, SearchCriteria=criteria):
+            for user in page["Users"]:
+                if user["Username"] == username:
+                    return FoundUser(user["Id"], user.get("Tags", {}))
+        return None
+
+    def _pages(self, operation: str, **parameters: Any) -> Iterator[Mapping[str, Any]]:
+        """The pages of a listing, each asked for with patience."""
+        call = getattr(self.client, operation)
+        token: str | None = ""
+        while token is not None:
+            page = self._read(partial(call, **parameters, **({"NextToken": token} if token else {})))
+            yield page
+            token = page.get("NextToken")
+
+    def _read[R](self, call: Callable[[], R]) -> R:
+        return self.patience.call(lambda: _answered(call), on=_TRY_AGAIN)
+
+
+def forget_messages(client: "ConnectClient") -> "ConnectClient":
+    """Let the errors of this client say their code alone: a message may repeat what it was given."""
+    client.meta.events.register("after-call.connect", _forget_message)
+    return client
+
+
+def _forget_message(parsed: dict[str, Any], **_: Any) -> None:
+    if "Error" in parsed:
+        parsed["Error"]["Message"] = "(left out)"
+
+
+def _answered[R](call: Callable[[], R]) -> R:
+    try:
+        return call()
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        raise _ERRORS.get(code, ConnectRefused)(f"Amazon Connect answers {code}") from None
+    except (ConnectionError, HTTPClientError) as error:
+        raise ConnectUnavailable(f"no answer from Amazon Connect ({type(error).__name__})") from None
+    except ParamValidationError:
+        raise ConnectRefused("a parameter does not fit Amazon Connect's model") from None
+
+
+def _instance(answer: Mapping[str, Any]) -> Instance:
+    alias, tags = answer.get("InstanceAlias", ""), answer.get("Tags", {})
+    return Instance(answer["Id"], answer["Arn"], alias, answer["InstanceStatus"], tags)
+
+
+def _phone(user: User) -> dict[str, Any]:
+    if user.phone:
+        return {"PhoneType": "DESK_PHONE", "DeskPhoneNumber": user.phone}
+    return {"PhoneType": "SOFT_PHONE"}

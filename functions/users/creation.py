@@ -1,0 +1,133 @@
+"""UserCreate: one row becomes one user, once."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from idempotency import LeaseStore, Unknown, Work
+
+from .bucket import Bucket, Source
+from .connect import Connect, FoundUser
+from .csv_file import RowPointer, parse_row
+from .errors import (
+    BucketUnavailable,
+    ConnectThrottled,
+    ConnectUnavailable,
+    RefusedRow,
+    RoutingProfileUnknown,
+    SecurityProfileUnknown,
+    UserExists,
+    UsernameRepeated,
+    UserNotVisible,
+)
+from .outcomes import Outcome
+from .profiles import ProfileIds, ProfileNames
+from .user import User
+
+ROW_TAG = "stepwise-import-row"
+
+# Nothing is final: a quota is raised, a user is deleted, and the row runs again. What was refused has no effect.
+CREATE_USER = Work("UserCreate", Unknown.RESOLVE, final=(), harmless=(RefusedRow, ConnectThrottled))
+# What an owner who vanished leaves is free when his invocation would have ended: a retry waits for that, up to here.
+_LEAST_TIME_AFTER_WAITING = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One row of one import. profiles: ids by name; None to create nothing (and then no name is known to be wrong)."""
+
+    import_id: str
+    source: Source
+    columns: tuple[str, ...]
+    row: RowPointer
+    instance_id: str | None
+    profiles: ProfileIds | None
+    validate_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    bucket: Bucket
+    connect: Connect
+    leases: LeaseStore
+    defaults: ProfileNames
+
+    def run(self, task: Task, deadline: datetime) -> Outcome:
+        """Create the user of a row, or find the one that was made from it. Safe to repeat.
+
+        deadline: when the invocation ends, aware UTC.
+        Raises InvalidRow, RefusedRow, NoImportFile, and every TransientError: then the row is worth another try.
+        """
+        user = self._user(task)
+        _require_profiles(user, task.profiles)
+        if task.validate_only or task.instance_id is None or task.profiles is None:
+            return Outcome(task.row.number)
+        creation = _Row(self.connect, task.instance_id, user, task.profiles, user.fingerprint(task.source.key))
+        user_id = self.leases.run(
+            CREATE_USER,
+            f"{task.import_id}/{task.row.number}",
+            [task.source.key, task.source.version_id, str(task.row), task.instance_id],
+            lambda _: creation.create(),
+            deadline=deadline,
+            wait=max(deadline - self.leases.clock() - _LEAST_TIME_AFTER_WAITING, timedelta(0)),
+            resolve=creation.resolve,
+        )
+        return Outcome(task.row.number, user_id=user_id)
+
+    def _user(self, task: Task) -> User:
+        row = task.row
+        data = self.bucket.part(task.source, row.offset, row.length)
+        if len(data) != row.length:
+            raise BucketUnavailable(f"S3 gave {len(data)} of {row.length} bytes")
+        user = User.from_row(parse_row(data, task.columns), self.defaults)
+        if row.repeats:
+            raise UsernameRepeated(f"row {row.repeats} has it already")
+        return user
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """fingerprint: what a user made from this row is tagged with."""
+
+    connect: Connect
+    instance_id: str
+    user: User
+    profiles: ProfileIds
+    fingerprint: str
+
+    def create(self) -> str:
+        """Returns the user's id. A lost answer is looked into at once, and again by the next attempt."""
+        try:
+            tags = {ROW_TAG: self.fingerprint}
+            return self.connect.create_user(self.instance_id, self.user, self.profiles, tags)
+        except UserExists:
+            found = self._found()
+            if found is None:
+                raise UserNotVisible("Connect says that the user exists and does not show it yet") from None
+            return self._own(found)
+        except ConnectUnavailable:
+            found = self._found()
+            if found is None:
+                raise
+            return self._own(found)
+
+    def resolve(self) -> str | None:
+        """What became of an attempt whose answer nobody has; None if there is no such user."""
+        found = self._found()
+        return self._own(found) if found else None
+
+    def _found(self) -> FoundUser | None:
+        return self.connect.find_user(self.instance_id, self.user.username)
+
+    def _own(self, found: FoundUser) -> str:
+        if found.tags.get(ROW_TAG) != self.fingerprint:
+            raise UserExists("a user of this name was not made from this row")
+        return found.id
+
+
+def _require_profiles(user: User, profiles: ProfileIds | None) -> None:
+    if profiles is None:
+        return
+    if user.profiles.security not in profiles.security:
+        raise SecurityProfileUnknown
+    if user.profiles.routing not in profiles.routing:
+        raise RoutingProfileUnknown

@@ -1,0 +1,176 @@
+"""Why a row, or an import, fails. A class name is a stable code: `outcomes` has the sentence that goes with it.
+
+No message holds anything of a row: Step Functions keeps messages in the history of the execution.
+
+BusinessError
+├── InvalidRow          the row breaks a rule; Connect was not asked
+├── RefusedRow          Connect was asked, and did not create the user
+└── ImportRefused       the import as a whole cannot go on
+TransientError
+├── ConnectThrottled, ConnectUnavailable, UserNotVisible, InstanceAliasInUse
+└── BucketUnavailable
+UnexpectedFailure       a defect; its message is the name of what was raised
+"""
+
+from idempotency import BusinessError, TransientError
+
+
+class InvalidRow(BusinessError):
+    """The row breaks a rule. Found before any call to Connect."""
+
+
+class NotUtf8(InvalidRow): ...
+
+
+class WrongColumnCount(InvalidRow): ...
+
+
+class UsernameMissing(InvalidRow): ...
+
+
+class UsernameTooLong(InvalidRow): ...
+
+
+class UsernameInvalid(InvalidRow): ...
+
+
+class UsernameNotEmail(InvalidRow): ...
+
+
+class UsernameRepeated(InvalidRow): ...
+
+
+class PasswordMissing(InvalidRow): ...
+
+
+class PasswordTooShort(InvalidRow): ...
+
+
+class PasswordTooLong(InvalidRow): ...
+
+
+class PasswordHasSpace(InvalidRow): ...
+
+
+class PasswordTooWeak(InvalidRow): ...
+
+
+class FirstNameMissing(InvalidRow): ...
+
+
+class FirstNameTooLong(InvalidRow): ...
+
+
+class FirstNameNotNormalized(InvalidRow): ...
+
+
+class LastNameMissing(InvalidRow): ...
+
+
+class LastNameTooLong(InvalidRow): ...
+
+
+class LastNameNotNormalized(InvalidRow): ...
+
+
+class EmailInvalid(InvalidRow): ...
+
+
+class PhoneInvalid(InvalidRow): ...
+
+
+class SecurityProfileUnknown(InvalidRow): ...
+
+
+class RoutingProfileUnknown(InvalidRow): ...
+
+
+class RefusedRow(BusinessError):
+    """Connect was asked and did not create the user; nothing was left behind."""
+
+
+class UserExists(RefusedRow): ...
+
+
+class UserQuotaExceeded(RefusedRow): ...
+
+
+class ConnectRefused(RefusedRow): ...
+
+
+class ConnectDenied(RefusedRow): ...
+
+
+class InstanceNotFound(RefusedRow): ...
+
+
+class ImportRefused(BusinessError):
+    """The import cannot go on. The message says which field, file or limit is the reason, and what to do."""
+
+
+class InvalidImport(ImportRefused):
+    """The workflow's input is wrong. The message starts with the field; nothing was created."""
+
+
+class NoImportFile(ImportRefused):
+    """There is no file to import, or not in this version."""
+
+
+class InvalidHeader(ImportRefused):
+    """The first line does not name the columns."""
+
+
+class UnclosedQuote(ImportRefused):
+    """A quoted field has no end, so where the rows after it begin cannot be known."""
+
+
+class RowTooLong(ImportRefused):
+    """A row is longer than any user; most likely a quote is not closed."""
+
+
+class TooManyRows(ImportRefused):
+    """More rows than one Map can carry."""
+
+
+class TooManyProfiles(ImportRefused):
+    """More profiles in one file than the rows can carry along."""
+
+
+class InvalidResultFile(ImportRefused):
+    """`retry_of` is no result of this file."""
+
+
+class InstanceCreationFailed(ImportRefused):
+    """Connect gave the creation of the instance up."""
+
+
+class InstanceNotReady(ImportRefused):
+    """The instance, or its profiles, did not appear in time."""
+
+
+class InstanceQuotaExceeded(ImportRefused):
+    """The account may have, or create, no more instances."""
+
+
+class ConnectThrottled(TransientError):
+    """Connect had no room for the call within the time that the function has. Nothing happened."""
+
+
+class ConnectUnavailable(TransientError):
+    """Connect failed, or its answer was lost. The call may or may not have taken effect."""
+
+
+class UserNotVisible(TransientError):
+    """Connect says that the user exists and does not show it yet, so whose it is cannot be told."""
+
+
+class InstanceAliasInUse(TransientError):
+    """The alias belongs to an instance that is not ours, or that is still being deleted."""
+
+
+class BucketUnavailable(TransientError):
+    """S3 failed or its answer broke off."""
+
+
+class UnexpectedFailure(Exception):
+    """A defect of this code, without the message, which might hold anything."""

@@ -1,0 +1,127 @@
+"""Lambda handlers of the user import, one for each state."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from runtime.clients import client, single_try_client
+from runtime.environment import read as read_environment
+from runtime.stores import StoreEnvironment, lease_store
+
+from . import tasks
+from .bucket import Bucket
+from .connect import Connect, forget_messages
+from .creation import Creation, Task
+from .csv_file import RowPointer
+from .files import Files
+from .imports import Imports
+from .instances import Instances
+from .patience import Patience
+from .profiles import ProfileNames
+from .request import parse_request
+from .tasks import LambdaContext, deadline, logged, patient_until, read
+
+
+@dataclass(frozen=True, slots=True)
+class Environment(StoreEnvironment):
+    """connect_instance_alias: of the instance that the stack creates. most_import_rows: that one import may have."""
+
+    users_bucket: str
+    user_file_prefix: str
+    most_import_rows: int
+    stack_name: str
+    connect_instance_alias: str
+    default_security_profile: str
+    default_routing_profile: str
+
+
+@cache
+def environment() -> Environment:
+    return read_environment(Environment)
+
+
+@cache
+def connect_client() -> Any:
+    return forget_messages(single_try_client("connect"))
+
+
+def imports(context: LambdaContext) -> Imports:
+    """Everything but the creation of users."""
+    settings = environment()
+    bucket = Bucket(client("s3"), settings.users_bucket)
+    instances = Instances(_connect(context), settings.stack_name, settings.connect_instance_alias)
+    return Imports(Files(bucket, settings.user_file_prefix, settings.most_import_rows), instances, _defaults())
+
+
+def creation(context: LambdaContext) -> Creation:
+    """The creation of users."""
+    settings = environment()
+    bucket = Bucket(client("s3"), settings.users_bucket)
+    return Creation(bucket, _connect(context), lease_store(settings), _defaults())
+
+
+def initialize(event: Any, context: LambdaContext) -> Any:
+    """Settle what is to be imported. Whatever is wrong with it is said here, before anything is created."""
+    with logged("initialize"):
+        return msgspec.to_builtins(imports(context).plan(parse_request(event)))
+
+
+def create_instance(event: Any, context: LambdaContext) -> Any:
+    """Find or create the stack's instance; without it, if nothing is to be created."""
+    call = read(tasks.CreateInstance, event)
+    with logged("create_instance", import_id=call.import_id):
+        return {"instance_id": imports(context).instance(call)}
+
+
+def check_instance_existence(event: Any, context: LambdaContext) -> Any:
+    """Say whether the instance is READY, or whether to WAIT and ask again."""
+    call = read(tasks.CheckInstanceExistence, event)
+    with logged("check_instance_existence", instance_id=call.instance_id, checks=call.checks):
+        return imports(context).check(call)
+
+
+def count_csv_files(event: Any, context: LambdaContext) -> Any:
+    """Point at each row that is to run, and map the names of profiles to ids."""
+    with logged("count_csv_files"):
+        return imports(context).count(read(tasks.CountCsvFiles, event))
+
+
+def result_csv_file_create(event: Any, context: LambdaContext) -> Any:
+    """Write a result file that says of every row that its outcome is not known yet."""
+    call = read(tasks.ResultCsvFileCreate, event)
+    with logged("result_csv_file_create", import_id=call.import_id):
+        return imports(context).announce(call)
+
+
+def user_create(event: Any, context: LambdaContext) -> str:
+    """Create the user of one row."""
+    call = read(tasks.UserCreate, event)
+    row = RowPointer.parse(call.row)
+    task = Task(
+        call.import_id,
+        call.source,
+        call.columns,
+        row,
+        call.instance_id,
+        call.profiles,
+        validate_only=call.validate_only,
+    )
+    with logged("user_create", import_id=call.import_id, row=row.number):
+        return str(creation(context).run(task, deadline(context)))
+
+
+def register_result(event: Any, context: LambdaContext) -> Any:
+    """Write the result file, and sum it up."""
+    call = read(tasks.RegisterResult, event)
+    with logged("register_result", import_id=call.import_id):
+        return imports(context).register(call)
+
+
+def _connect(context: LambdaContext) -> Connect:
+    return Connect(connect_client(), Patience(patient_until(context)))
+
+
+def _defaults() -> ProfileNames:
+    return ProfileNames(environment().default_security_profile, environment().default_routing_profile)

@@ -1,0 +1,113 @@
+"""The import from its input to its result, one method for each state but UserCreate."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from .bucket import Source
+from .errors import NoImportFile
+from .files import Files, merged, to_run
+from .instances import Instances
+from .outcomes import Outcome
+from .profiles import ProfileIds, ProfileNames, used
+from .request import ImportRequest
+from .results import Result
+from .tasks import CheckInstanceExistence, CountCsvFiles, CreateInstance, Plan, RegisterResult, ResultCsvFileCreate
+
+READY, WAIT = "READY", "WAIT"
+
+
+@dataclass(frozen=True, slots=True)
+class Imports:
+    """defaults: profiles of the rows that name none."""
+
+    files: Files
+    instances: Instances
+    defaults: ProfileNames
+
+    def plan(self, request: ImportRequest) -> Plan:
+        """Pin the files to their versions, and see that they and the instance are there.
+
+        Raises InvalidImport, NoImportFile, InvalidHeader, InvalidResultFile: then nothing was created or deleted.
+        """
+        source = self.files.chosen(request.key, request.version_id)
+        self.files.check_header(source)
+        retry_of = self._retry_of(request.retry_of) if request.retry_of else None
+        if request.instance_id:
+            self.instances.require(request.instance_id)
+        deleted = self.instances.delete_own() if request.reset else []
+        return Plan(source, request.instance_id, request.validate_only, retry_of, tuple(deleted))
+
+    def instance(self, call: CreateInstance) -> str | None:
+        """The id of the stack's own instance; None if nothing is to be created."""
+        return None if call.plan.validate_only else self.instances.ensure(call.import_id, call.plan.deleted)
+
+    def check(self, call: CheckInstanceExistence) -> Mapping[str, Any]:
+        """READY with the instance's ARN, or WAIT. Raises InstanceCreationFailed, InstanceNotReady."""
+        checks = call.checks + 1
+        if call.instance_id is None:
+            return {"status": READY, "checks": checks, "instance_arn": ""}
+        instance = self.instances.ready(call.instance_id, self.defaults, checks)
+        if instance is None:
+            return {"status": WAIT, "checks": checks}
+        return {"status": READY, "checks": checks, "instance_arn": instance.arn}
+
+    def count(self, call: CountCsvFiles) -> Mapping[str, Any]:
+        """The rows that are to run, as pointers, and what all of them need.
+
+        Raises what `Files.count` raises, TooManyProfiles, InvalidResultFile.
+        """
+        found = self.files.count(call.plan.source, self.defaults)
+        pointers = found.pointers
+        if call.plan.retry_of:
+            pointers = to_run(pointers, self.files.earlier(call.plan.retry_of))
+        profiles: ProfileIds | None = None
+        if call.instance_id:
+            profiles = used(self.instances.connect.profiles(call.instance_id), found.profiles)
+        return {
+            "rows": [str(pointer) for pointer in pointers],
+            "columns": list(found.columns),
+            "profiles": msgspec.to_builtins(profiles),
+            "result_key": self.files.result_key(call.plan.source, validate_only=call.plan.validate_only),
+        }
+
+    def announce(self, call: ResultCsvFileCreate) -> Mapping[str, Any]:
+        """Write the result file as it stands if the import should end here: one row for each, none of them known."""
+        written = self._write(call, self._results(call, [], ""))
+        return {"key": written.key, "version_id": written.version_id}
+
+    def register(self, call: RegisterResult) -> Mapping[str, Any]:
+        """Write the result file, in one put. Returns the summary: counts and keys, nothing of a person."""
+        results = self._results(call, call.known, call.instance_arn)
+        written = self._write(call, results)
+        succeeded = sum(result.succeeded for result in results)
+        return {
+            "import_id": call.import_id,
+            "file": call.plan.source.key,
+            "validate_only": call.plan.validate_only,
+            "rows": len(results),
+            "run": len(call.rows),
+            "succeeded": succeeded,
+            "failed": len(results) - succeeded,
+            "result_key": written.key,
+            "result_version_id": written.version_id,
+        }
+
+    def _results(self, call: ResultCsvFileCreate, outcomes: list[Outcome], instance_arn: str) -> list[Result]:
+        earlier = self.files.earlier(call.plan.retry_of) if call.plan.retry_of else []
+        return merged(call.pointers, outcomes, earlier, instance_arn)
+
+    def _write(self, call: ResultCsvFileCreate, rows: list[Result]) -> Source:
+        """With a note of which import of which version it is the result of."""
+        note = {"import-id": call.import_id, "source-version-id": call.plan.source.version_id}
+        return self.files.register(call.result_key, rows, note)
+
+    def _retry_of(self, key: str) -> Source:
+        try:
+            source = self.files.bucket.source(key)
+        except NoImportFile as error:
+            raise NoImportFile(f"retry_of: {error}") from None
+        self.files.earlier(source)
+        return source

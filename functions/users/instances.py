@@ -1,0 +1,102 @@
+"""The Connect instance of an import: found or created, waited for, and, on request, deleted."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .connect import ACTIVE, CREATION_FAILED, Connect, Instance
+from .errors import (
+    ConnectRefused,
+    InstanceAliasInUse,
+    InstanceCreationFailed,
+    InstanceNotFound,
+    InstanceNotReady,
+    InvalidImport,
+)
+from .profiles import ProfileNames
+
+STACK_TAG = "stepwise-stack"
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/connect-instances")
+_MOST_CHECKS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """stack: whose tag marks the instances that this stack may delete. alias: of the one that it creates."""
+
+    connect: Connect
+    stack: str
+    alias: str
+
+    def delete_own(self) -> list[str]:
+        """Begin to delete every instance that has this stack's tag, and no other. Returns their ids."""
+        own = [instance.id for instance in self._described() if self._is_own(instance)]
+        for instance_id in own:
+            self.connect.delete_instance(instance_id)
+        return own
+
+    def ensure(self, import_id: str, deleted: Sequence[str] = ()) -> str:
+        """The id of the stack's instance, which is created if it is not there. Safe to repeat.
+
+        deleted: ids of instances that may still be listed, and are not to be used any more.
+        Raises InstanceAliasInUse, InstanceQuotaExceeded.
+        """
+        standing = self._standing(deleted)
+        if standing:
+            return standing.id
+        token = str(uuid.uuid5(_NAMESPACE, f"{self.stack}/{import_id}"))
+        try:
+            return self.connect.create_instance(self.alias, token=token, tags={STACK_TAG: self.stack})
+        except ConnectRefused:
+            raise InstanceAliasInUse(
+                f"Connect does not take the alias {self.alias}: it is another instance's, one's that failed, or still "
+                "being freed; wait, start with reset, or give the stack another ConnectInstanceAlias"
+            ) from None
+
+    def require(self, instance_id: str) -> None:
+        """Raises InvalidImport unless there is such an instance."""
+        try:
+            self.connect.instance(instance_id)
+        except (InstanceNotFound, ConnectRefused):
+            raise InvalidImport("instance_id: this account has no such instance in this Region") from None
+
+    def ready(self, instance_id: str, defaults: ProfileNames, checks: int) -> Instance | None:
+        """The instance once it is active and has the default profiles, which may come later; None until then.
+
+        checks: how often it was looked at, this time included.
+        Raises InstanceCreationFailed, InstanceNotReady (after as many checks as are worth it).
+        """
+        try:
+            instance = self.connect.instance(instance_id)
+            if instance.status == CREATION_FAILED:
+                raise InstanceCreationFailed(
+                    "Connect gave the creation of the instance up; its console says why. Start the import with reset"
+                )
+            if instance.status == ACTIVE and self.connect.profiles(instance_id).have(defaults):
+                return instance
+            missing = "not active yet" if instance.status != ACTIVE else "without the default profiles"
+        except InstanceNotFound:
+            missing = "not to be found"
+        if checks >= _MOST_CHECKS:
+            raise InstanceNotReady(f"after {checks} checks the instance is {missing}; see it in the console of Connect")
+        return None
+
+    def _standing(self, deleted: Sequence[str]) -> Instance | None:
+        """The stack's own instance, unless its creation failed or it is being deleted."""
+        named = (one for one in self.connect.instances() if one.alias == self.alias and one.id not in deleted)
+        found = (one for one in named if one.status != CREATION_FAILED)
+        return next((one for one in map(self._with_tags, found) if one and self._is_own(one)), None)
+
+    def _described(self) -> list[Instance]:
+        described = (self._with_tags(instance) for instance in self.connect.instances())
+        return [instance for instance in described if instance]
+
+    def _with_tags(self, instance: Instance) -> Instance | None:
+        try:
+            return self.connect.instance(instance.id)
+        except InstanceNotFound:
+            return None
+
+    def _is_own(self, instance: Instance) -> bool:
+        return instance.tags.get(STACK_TAG) == self.stack

@@ -1,0 +1,49 @@
+"""Security and routing profiles: the names that rows give, and the ids that Connect knows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .errors import TooManyProfiles
+
+# Each row carries them along in the state data, some 170 bytes each.
+_MOST_PROFILES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileNames:
+    """Which security profile and which routing profile, by name."""
+
+    security: str
+    routing: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileIds:
+    """Ids of an instance's profiles, by name."""
+
+    security: Mapping[str, str]
+    routing: Mapping[str, str]
+
+    def have(self, names: ProfileNames) -> bool:
+        return names.security in self.security and names.routing in self.routing
+
+
+def profile_names(row: Mapping[str, str], defaults: ProfileNames) -> ProfileNames:
+    """The profiles that a row names, or else the default ones."""
+    return ProfileNames(
+        row.get("security_profile", "").strip() or defaults.security,
+        row.get("routing_profile", "").strip() or defaults.routing,
+    )
+
+
+def used(profiles: ProfileIds, names: frozenset[ProfileNames]) -> ProfileIds:
+    """The ids of the profiles that the rows name, of those that there are. Raises TooManyProfiles."""
+    security = {pair.security for pair in names}
+    routing = {pair.routing for pair in names}
+    ids = ProfileIds(
+        {name: profile for name, profile in profiles.security.items() if name in security},
+        {name: profile for name, profile in profiles.routing.items() if name in routing},
+    )
+    if len(ids.security) + len(ids.routing) > _MOST_PROFILES:
+        raise TooManyProfiles(f"the file names more than {_MOST_PROFILES} profiles; split it by profile")
+    return ids

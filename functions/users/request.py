@@ -1,0 +1,49 @@
+"""The workflow's input. What does not fit is refused here, before anything is created."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from runtime.validation import explained
+
+from .errors import InvalidImport
+
+# \Z, not $: the latter also matches before a trailing newline.
+type Key = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f]{1,1024}\Z")]
+type VersionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{1,1024}\Z")]
+type InstanceId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{1,100}\Z")]
+
+
+class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to import. All fields may be left out: then the newest file, into the stack's own instance.
+
+    key, version_id: of the file. instance_id: use this instance, create none. validate_only: create nothing at all.
+    retry_of: key of a result file whose failed rows alone run again. reset: delete the stack's own instances first.
+    """
+
+    key: Key | None = None
+    version_id: VersionId | None = None
+    instance_id: InstanceId | None = None
+    validate_only: bool = False
+    retry_of: Key | None = None
+    reset: bool = False
+
+
+def parse_request(document: Any) -> ImportRequest:
+    """Read the input from parsed JSON. Raises InvalidImport, naming the field."""
+    try:
+        request = msgspec.convert(document, ImportRequest)
+    except msgspec.ValidationError as error:
+        raise InvalidImport(explained(str(error), "the input")) from None
+    except UnicodeEncodeError:
+        raise InvalidImport("the input: the name of a field is not valid Unicode") from None
+    _require_sense(request)
+    return request
+
+
+def _require_sense(request: ImportRequest) -> None:
+    if request.version_id and not request.key:
+        raise InvalidImport("version_id: a version of which file? Give its key too")
+    for field in ("instance_id", "validate_only", "retry_of"):
+        if request.reset and getattr(request, field):
+            raise InvalidImport(f"reset: deletes instances and with them their users, which does not go with {field}")

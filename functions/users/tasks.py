@@ -1,0 +1,151 @@
+"""What the functions of the import are called with, and the one shape that they share."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+import msgspec
+from botocore.exceptions import ClientError
+
+from idempotency import IdempotencyError
+from runtime.tracing import traced
+
+from .bucket import Source
+from .csv_file import RowPointer
+from .errors import UnexpectedFailure
+from .outcomes import Outcome
+from .profiles import ProfileIds
+
+# Of the time that an invocation has: for what is left to do when the waiting for Connect is over.
+_RESERVE = timedelta(seconds=6)
+
+_logger = logging.getLogger(__name__)
+
+
+class LambdaContext(Protocol):
+    """The part of Lambda's context object that is used."""
+
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What Initialize has settled: the files by their versions, and what is to be done with them.
+
+    deleted: ids of the instances whose deletion has begun; Connect may list them for a while.
+    """
+
+    source: Source
+    instance_id: str | None = None
+    validate_only: bool = False
+    retry_of: Source | None = None
+    deleted: tuple[str, ...] = ()
+
+
+class CreateInstance(msgspec.Struct, frozen=True):
+    import_id: str
+    plan: Plan
+
+
+class CheckInstanceExistence(msgspec.Struct, frozen=True):
+    """instance_id: None if there is none to wait for. checks: how often it was looked at before."""
+
+    instance_id: str | None
+    checks: int
+
+
+class CountCsvFiles(msgspec.Struct, frozen=True):
+    plan: Plan
+    instance_id: str | None
+
+
+class ResultCsvFileCreate(msgspec.Struct, frozen=True):
+    """rows: pointers of those that are to run."""
+
+    import_id: str
+    plan: Plan
+    rows: list[str]
+    result_key: str
+
+    @property
+    def pointers(self) -> list[RowPointer]:
+        return [RowPointer.parse(row) for row in self.rows]
+
+
+class RegisterResult(ResultCsvFileCreate, frozen=True):
+    """outcomes: as text; none if the Map failed as a whole."""
+
+    instance_arn: str
+    outcomes: list[str]
+
+    @property
+    def known(self) -> list[Outcome]:
+        return [Outcome.parse(outcome) for outcome in self.outcomes]
+
+
+class UserCreate(msgspec.Struct, frozen=True):
+    import_id: str
+    source: Source
+    columns: tuple[str, ...]
+    profiles: ProfileIds | None
+    instance_id: str | None
+    validate_only: bool
+    row: str
+
+
+def deadline(context: LambdaContext) -> datetime:
+    """When the invocation ends, aware UTC."""
+    return datetime.now(UTC) + timedelta(milliseconds=context.get_remaining_time_in_millis())
+
+
+def patient_until(context: LambdaContext) -> float:
+    """How long to wait for Connect, on the monotonic clock."""
+    remaining = timedelta(milliseconds=context.get_remaining_time_in_millis())
+    return time.monotonic() + (remaining - _RESERVE).total_seconds()
+
+
+@contextmanager
+def logged(name: str, **ids: Any) -> Iterator[None]:
+    """Log the beginning and the end of a task, with ids alone, and keep what is not ours out of the history.
+
+    Raises UnexpectedFailure for any error that is not one of ours: its message might hold anything.
+    """
+    fields = {"task": name, **ids}
+    _logger.info("started", extra=fields)
+    with traced(name, **{key: str(value) for key, value in ids.items()}), _sanitized(fields):
+        yield
+    _logger.info("done", extra=fields)
+
+
+@contextmanager
+def _sanitized(fields: dict[str, Any]) -> Iterator[None]:
+    """Log a failure; let no message go on that is not of our own making, be it into the trace or the history."""
+    try:
+        yield
+    except IdempotencyError as error:
+        _logger.warning("refused or failed", extra={**fields, "error": type(error).__name__})
+        raise
+    except Exception as error:
+        _logger.error("unexpected", extra={**fields, "error": _named(error), "at": _places(error)})
+        raise UnexpectedFailure(_named(error)) from None
+
+
+def read[T](kind: type[T], event: Any) -> T:
+    """The event of a task. Raises msgspec.ValidationError."""
+    return msgspec.convert(event, kind)
+
+
+def _named(error: Exception) -> str:
+    name = type(error).__name__
+    return f"{name} {error.response['Error']['Code']}" if isinstance(error, ClientError) else name
+
+
+def _places(error: Exception) -> list[str]:
+    """Where it was raised: file and line of each frame."""
+    places, frame = [], error.__traceback__
+    while frame:
+        places.append(f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}")
+        frame = frame.tb_next
+    return places

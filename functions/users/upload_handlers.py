@@ -1,0 +1,32 @@
+"""Lambda handler that starts an import when its file is uploaded."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from runtime.clients import client
+from runtime.environment import read
+from runtime.stores import StoreEnvironment
+
+from .tasks import LambdaContext, logged
+from .uploads import Uploads
+
+
+@dataclass(frozen=True, slots=True)
+class Environment(StoreEnvironment):
+    user_import_arn: str
+    user_file_prefix: str
+
+
+@cache
+def uploads() -> Uploads:
+    environment = read(Environment)
+    return Uploads(client("stepfunctions"), environment.user_import_arn, environment.user_file_prefix)
+
+
+def start_user_import(event: dict[str, Any], _context: LambdaContext) -> dict[str, str | None]:
+    """Start the import of the file of an event *Object Created*."""
+    detail = event["detail"]
+    with logged("start_user_import", key=detail["object"]["key"]):
+        uploaded = detail["object"]
+        return {"import_id": uploads().start(detail["bucket"]["name"], uploaded["key"], uploaded["version-id"])}

@@ -1,0 +1,45 @@
+"""The start of an import when its file is uploaded: once for each upload."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from .bucket import date_in_name
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions import SFNClient
+
+
+@dataclass(frozen=True, slots=True)
+class Uploads:
+    """client: a `boto3.client("stepfunctions")`. machine: ARN of user-import. prefix: of the files to import."""
+
+    client: "SFNClient"
+    machine: str
+    prefix: str
+
+    def start(self, bucket: str, key: str, version_id: str) -> str | None:
+        """Start the import of an uploaded file, unless it was started before. Returns the execution's name.
+
+        None for a file that is not to be imported: its name is another. Raises ClientError.
+        """
+        date = date_in_name(key, self.prefix)
+        if date is None:
+            return None
+        name = execution_name(bucket, key, version_id, date)
+        document = json.dumps({"key": key, "version_id": version_id})
+        try:
+            self.client.start_execution(stateMachineArn=self.machine, name=name, input=document)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ExecutionAlreadyExists":
+                raise
+        return name
+
+
+def execution_name(bucket: str, key: str, version_id: str, date: str) -> str:
+    """Derives from the upload, as S3 and EventBridge may tell of it more than once. At most 80 characters."""
+    digest = hashlib.sha256(json.dumps([bucket, key, version_id]).encode()).hexdigest()
+    return f"upload-{date}-{digest[:32]}"

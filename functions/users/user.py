@@ -1,0 +1,121 @@
+"""The user that a row asks for. Every rule of Connect's CreateUser is checked here, before any call.
+
+Rules: the API references of CreateUser and of UserIdentityInfo, for instances without SAML.
+"""
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .errors import (
+    EmailInvalid,
+    FirstNameMissing,
+    FirstNameNotNormalized,
+    FirstNameTooLong,
+    InvalidRow,
+    LastNameMissing,
+    LastNameNotNormalized,
+    LastNameTooLong,
+    PasswordHasSpace,
+    PasswordMissing,
+    PasswordTooLong,
+    PasswordTooShort,
+    PasswordTooWeak,
+    PhoneInvalid,
+    UsernameInvalid,
+    UsernameMissing,
+    UsernameNotEmail,
+    UsernameTooLong,
+)
+from .profiles import ProfileNames, profile_names
+
+# \Z, not $: the latter also matches before a trailing newline.
+_USERNAME = re.compile(r"[a-zA-Z0-9_.\-@]+\Z")
+_EMAIL = re.compile(r"[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,63}\Z")
+_E_164 = re.compile(r"\+[1-9][0-9]{1,14}\Z")
+_PASSWORD_PARTS = ("[a-z]", "[A-Z]", "[0-9]")
+
+_LONGEST_USERNAME, _LONGEST_EMAIL = 20, 265
+_SHORTEST_PASSWORD, _LONGEST_PASSWORD = 8, 64
+_LONGEST_FIRST_NAME, _LONGEST_LAST_NAME = 255, 256
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class User:
+    """A user that Connect accepts. Without a representation: it must not end up in a log."""
+
+    username: str
+    password: str = field(compare=False)
+    first_name: str
+    last_name: str
+    email: str | None
+    phone: str | None
+    profiles: ProfileNames
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, str], defaults: ProfileNames) -> "User":
+        """Read a row's cells. Raises the InvalidRow of the first rule that it breaks."""
+        return cls(
+            username=_username(row["username"]),
+            password=_password(row["default_password"]),
+            first_name=_first_name(row["first_name"]),
+            last_name=_last_name(row["last_name"]),
+            email=_matching(_EMAIL, row.get("email", ""), EmailInvalid, longest=_LONGEST_EMAIL),
+            phone=_matching(_E_164, row.get("phone", ""), PhoneInvalid),
+            profiles=profile_names(row, defaults),
+        )
+
+    def fingerprint(self, source_key: str) -> str:
+        """Tells the user of this row of this file from any other of its name: SHA-256, in hex, without the password.
+
+        It is what a user made from the row is tagged with, so the same row of a file that was uploaded again finds it.
+        """
+        wanted = [source_key, self.username, self.first_name, self.last_name, self.email, self.phone]
+        return hashlib.sha256(json.dumps([*wanted, self.profiles.security, self.profiles.routing]).encode()).hexdigest()
+
+
+def _username(text: str) -> str:
+    _require(text.strip() != "", UsernameMissing)
+    _require(len(text) <= _LONGEST_USERNAME, UsernameTooLong)
+    _require(_USERNAME.match(text), UsernameInvalid)
+    _require("@" not in text or _EMAIL.match(text), UsernameNotEmail)
+    return text
+
+
+def _password(text: str) -> str:
+    _require(text.strip() != "", PasswordMissing)
+    _require(not any(character.isspace() for character in text), PasswordHasSpace)
+    _require(len(text) >= _SHORTEST_PASSWORD, PasswordTooShort)
+    _require(len(text) <= _LONGEST_PASSWORD, PasswordTooLong)
+    _require(all(re.search(part, text) for part in _PASSWORD_PARTS), PasswordTooWeak)
+    return text
+
+
+def _first_name(text: str) -> str:
+    _require(text.strip() != "", FirstNameMissing)
+    _require(len(text) <= _LONGEST_FIRST_NAME, FirstNameTooLong)
+    _require(unicodedata.is_normalized("NFC", text), FirstNameNotNormalized)
+    return text
+
+
+def _last_name(text: str) -> str:
+    _require(text.strip() != "", LastNameMissing)
+    _require(len(text) <= _LONGEST_LAST_NAME, LastNameTooLong)
+    _require(unicodedata.is_normalized("NFC", text), LastNameNotNormalized)
+    return text
+
+
+def _matching(pattern: re.Pattern[str], text: str, error: type[InvalidRow], *, longest: int = 20) -> str | None:
+    """The text, or None for an empty cell."""
+    if text == "":
+        return None
+    _require(len(text) <= longest and pattern.match(text), error)
+    return text
+
+
+def _require(holds: object, error: type[InvalidRow]) -> None:
+    if not holds:
+        raise error

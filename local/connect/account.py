@@ -1,0 +1,121 @@
+"""What an account has in Amazon Connect: instances with their profiles and users. Callers hold the account's lock."""
+
+import itertools
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from .errors import not_found
+from .settings import Settings
+
+type Document = dict[str, Any]
+
+REGION: Final = "us-east-1"
+ACCOUNT_ID: Final = "000000000000"
+
+SECURITY_PROFILES = ("Admin", "Agent", "CallCenterManager", "QualityAnalyst")
+ROUTING_PROFILES = ("Basic Routing Profile",)
+
+
+@dataclass(kw_only=True)
+class Resource:
+    """number: rises with each resource of an account, and orders lists. created_at: seconds since the epoch.
+
+    attributes: the parameters that it was created with.
+    """
+
+    number: int
+    id: str
+    arn: str
+    created_at: float
+    attributes: Document
+    tags: dict[str, str]
+
+    @property
+    def created(self) -> datetime:
+        return datetime.fromtimestamp(self.created_at, UTC)
+
+
+@dataclass(kw_only=True)
+class Instance(Resource):
+    """settled_at: ACTIVE or CREATION_FAILED from then on. gone_at: when its deletion is over."""
+
+    settled_at: float
+    profiles_at: float
+    listed_until: float = float("inf")
+    fails: bool = False
+    gone_at: float = float("inf")
+    security_profiles: list[Resource] = field(default_factory=list)
+    routing_profiles: list[Resource] = field(default_factory=list)
+    users: dict[str, Resource] = field(default_factory=dict)
+    usernames: dict[str, str] = field(default_factory=dict)
+
+    def status(self, now: float) -> str:
+        if now < self.settled_at:
+            return "CREATION_IN_PROGRESS"
+        return "CREATION_FAILED" if self.fails else "ACTIVE"
+
+    def is_listed(self, now: float) -> bool:
+        return now < min(self.gone_at, self.listed_until)
+
+
+class Account:
+    """now: seconds since the epoch. changes: when instances were created or deleted.
+
+    creations: by ClientToken, the parameters of CreateInstance and what it made. creation_fails: whether what the
+    current call creates is to fail.
+    """
+
+    def __init__(self, settings: Settings, now: Callable[[], float]) -> None:
+        self.lock = threading.Lock()
+        self.settings = settings
+        self.now = now
+        self.changes: list[float] = []
+        self.creations: dict[str, tuple[Document, Instance]] = {}
+        self.creation_fails = False
+        self._instances: dict[str, Instance] = {}
+        self._numbers = itertools.count(1)
+
+    def instances(self) -> list[Instance]:
+        """Those that are listed, oldest first."""
+        now = self.now()
+        return [instance for instance in self._instances.values() if instance.is_listed(now)]
+
+    def instance(self, instance_id: str) -> Instance:
+        """Raises ConnectError."""
+        instance = self._instances.get(instance_id)
+        if instance is None or not instance.is_listed(self.now()):
+            raise not_found(f"the instance {instance_id}")
+        return instance
+
+    def active_instance(self, instance_id: str) -> Instance:
+        """An instance that has users and profiles. Raises ConnectError."""
+        instance = self.instance(instance_id)
+        if instance.status(self.now()) != "ACTIVE":
+            raise not_found(f"the instance {instance_id}, which is not active,")
+        return instance
+
+    def identity(self, arn_prefix: str) -> Document:
+        """The fields of a new Resource that its kind does not choose."""
+        identifier = str(uuid.uuid4())
+        arn = f"{arn_prefix}/{identifier}"
+        return {"number": next(self._numbers), "id": identifier, "arn": arn, "created_at": self.now()}
+
+    def add(self, attributes: Document, tags: dict[str, str]) -> Instance:
+        """Begin the creation of an instance."""
+        identity = self.identity(f"arn:aws:connect:{REGION}:{ACCOUNT_ID}:instance")
+        settled_at = identity["created_at"] + self.settings.activation_seconds
+        profiles_at = settled_at + self.settings.profiles_seconds
+        instance = Instance(
+            **identity, attributes=attributes, tags=tags, settled_at=settled_at, profiles_at=profiles_at
+        )
+        instance.security_profiles = self._profiles(f"{instance.arn}/security-profile", SECURITY_PROFILES)
+        instance.routing_profiles = self._profiles(f"{instance.arn}/routing-profile", ROUTING_PROFILES)
+        self._instances[instance.id] = instance
+        return instance
+
+    def _profiles(self, arn_prefix: str, names: tuple[str, ...]) -> list[Resource]:
+        return [Resource(**self.identity(arn_prefix), attributes={"Name": name}, tags={}) for name in names]

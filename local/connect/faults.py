@@ -1,0 +1,79 @@
+"""Faults on request: which calls fail, and how."""
+
+import threading
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+ANY = "*"
+
+type Positive = Annotated[int, msgspec.Meta(ge=1)]
+type Natural = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Fault(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What befalls the next calls of an operation (`*`: of any) that the throttle admits.
+
+    times: how many calls; skip: how many are spared before. where: only calls with these parameters.
+    delay_seconds: wait first. code, message: answer this error and do nothing; status: unless it is the model's.
+    lose: close the connection instead of acting (`request`) or instead of answering (`answer`).
+    creation_fails: the instance that this call of CreateInstance begins to create ends as CREATION_FAILED.
+    """
+
+    operation: str
+    times: Positive = 1
+    skip: Natural = 0
+    where: dict[str, str] = {}
+    delay_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0
+    code: str | None = None
+    message: str = "a fault on request"
+    status: int | None = None
+    lose: Literal["request", "answer"] | None = None
+    creation_fails: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What it does, as the journal has it."""
+        lost = f"lose {self.lose}" if self.lose else None
+        return self.code or lost or ("creation fails" if self.creation_fails else "delay")
+
+    def concerns(self, operation: str, parameters: Mapping[str, Any]) -> bool:
+        return self.operation in {ANY, operation} and all(
+            parameters.get(name) == value for name, value in self.where.items()
+        )
+
+
+class Faults:
+    """The faults that were ordered and have not befallen all their calls."""
+
+    def __init__(self) -> None:
+        self._ordered: list[Fault] = []
+        self._lock = threading.Lock()
+
+    def order(self, fault: Fault) -> None:
+        with self._lock:
+            self._ordered.append(fault)
+
+    def left(self) -> list[Fault]:
+        with self._lock:
+            return [msgspec.structs.replace(fault) for fault in self._ordered]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._ordered.clear()
+
+    def take(self, operation: str, parameters: Mapping[str, Any]) -> Fault | None:
+        """The fault of this call: the oldest that concerns it and does not spare it."""
+        with self._lock:
+            for fault in self._ordered:
+                if not fault.concerns(operation, parameters):
+                    continue
+                if fault.skip:
+                    fault.skip -= 1
+                    continue
+                fault.times -= 1
+                if not fault.times:
+                    self._ordered.remove(fault)
+                return fault
+            return None

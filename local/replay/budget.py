@@ -1,0 +1,39 @@
+"""How fast a replay may go: a token bucket of capacity units, as DynamoDB says that they were consumed."""
+
+import threading
+import time
+from collections.abc import Callable
+
+# A bucket that never filled up would make each pause last for ever.
+_BURST_SECONDS = 1.0
+
+
+class Budget:
+    """rate: capacity units a second, reads and writes together; 0 for no limit. Threads share one."""
+
+    def __init__(
+        self, rate: float, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._rate, self._clock, self._sleep = rate, clock, sleep
+        self._lock = threading.Lock()
+        self._level = rate * _BURST_SECONDS
+        self._at = clock()
+        self.consumed = 0.0
+
+    def wait(self) -> None:
+        """Wait until there is something to spend."""
+        while self._rate and (missing := -self._filled()) >= 0:
+            self._sleep(max(missing / self._rate, 1 / self._rate))
+
+    def spend(self, units: float) -> None:
+        """Note what a call has consumed; it is known afterwards only, so the bucket may go below nothing."""
+        with self._lock:
+            self._level -= units
+            self.consumed += units
+
+    def _filled(self) -> float:
+        with self._lock:
+            now = self._clock()
+            self._level = min(self._level + (now - self._at) * self._rate, self._rate * _BURST_SECONDS)
+            self._at = now
+            return self._level

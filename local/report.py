@@ -1,0 +1,32 @@
+"""The reports: orders and revenue of a day."""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from .stack import Stack, plain
+
+
+class Line(NamedTuple):
+    """One line of a report. revenue: in the currency's minor unit."""
+
+    status: str
+    currency: str
+    orders: int
+    revenue: int
+
+
+def lines(stack: Stack, day: str) -> list[Line]:
+    """The lines of a day (YYYY-MM-DD) that are not empty, their parts summed up."""
+    sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    pages = stack.dynamodb.get_paginator("query").paginate(
+        TableName=stack.outputs["ReportsTable"],
+        KeyConditionExpression="#day = :day",
+        ExpressionAttributeNames={"#day": "day"},
+        ExpressionAttributeValues={":day": {"S": day}},
+        ConsistentRead=True,
+    )
+    for row in (plain(item) for page in pages for item in page["Items"]):
+        line = sums[row["status"], row["currency"]]
+        line[0] += int(row["orders"])
+        line[1] += int(row["revenue"])
+    return [Line(*key, *line) for key, line in sorted(sums.items()) if line != [0, 0]]

@@ -1,0 +1,21 @@
+"""Fixtures for tests of every kind."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.connect_stand_in import UNTHROTTLED, Connect, serving
+
+
+@pytest.fixture(scope="session")
+def connect_server() -> Iterator[Connect]:
+    with serving() as started:
+        yield started
+
+
+@pytest.fixture
+def connect(connect_server: Connect) -> Connect:
+    """Amazon Connect's stand-in in this process: empty, unthrottled, on a clock that the test moves."""
+    connect_server.control.reset()
+    connect_server.control.change(**UNTHROTTLED)
+    return connect_server

@@ -1,0 +1,113 @@
+"""Event source mappings of streams: nothing blocks a shard, nothing is lost, and somebody hears of it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.contract.template import FUNCTIONS, RESOURCES, allowed, arn_of, of_type
+
+DAY = 24 * 3600
+MAPPINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    f"{name}{event}": (name, body["Properties"])
+    for name, function in FUNCTIONS.items()
+    for event, body in function.properties.get("Events", {}).items()
+    if body["Type"] == "DynamoDB"
+}
+BUCKETS = of_type("AWS::S3::Bucket")
+ALARMS = of_type("AWS::CloudWatch::Alarm").values()
+
+every_mapping = pytest.mark.parametrize(("mapping", "function", "properties"), [(m, *v) for m, v in MAPPINGS.items()])
+every_destination = pytest.mark.parametrize(
+    "bucket",
+    sorted(
+        {
+            str(arn_of(properties["DestinationConfig"]["OnFailure"]["Destination"]))
+            for _, properties in MAPPINGS.values()
+        }
+    ),
+)
+
+
+def watched(metric: str, dimension: str, value: str) -> bool:
+    """Whether an alarm is on this metric of this resource."""
+    wanted = [{"Name": dimension, "Value": {"Ref": value}}]
+    return any(alarm["MetricName"] == metric and alarm.get("Dimensions") == wanted for alarm in ALARMS)
+
+
+def test_the_orders_are_reported() -> None:
+    assert [function for function, _ in MAPPINGS.values()] == ["ReportOrdersFunction"]
+
+
+@every_mapping
+def test_a_poison_record_cannot_block_a_shard(mapping: str, function: str, properties: dict[str, Any]) -> None:
+    assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert properties["BisectBatchOnFunctionError"] is True
+    assert 0 < properties["MaximumRetryAttempts"] < 100
+    assert 0 < properties["MaximumRecordAgeInSeconds"] < DAY
+
+
+@every_mapping
+def test_what_fails_is_kept_whole(mapping: str, function: str, properties: dict[str, Any]) -> None:
+    destination = properties["DestinationConfig"]["OnFailure"]
+    bucket, role = arn_of(destination["Destination"]), str(FUNCTIONS[function].role)
+
+    assert bucket in BUCKETS
+    assert allowed(role, "s3:PutObject") == [{"Fn::Sub": f"${{{bucket}.Arn}}/aws/lambda/*"}]
+    assert [arn_of(resource) for resource in allowed(role, "s3:ListBucket")] == [bucket]
+
+
+@every_mapping
+def test_the_stream_is_read_from_its_beginning(mapping: str, function: str, properties: dict[str, Any]) -> None:
+    """LATEST would leave out what is written while the mapping is made."""
+    assert properties["StartingPosition"] == "TRIM_HORIZON"
+
+
+@every_mapping
+def test_a_function_may_read_its_stream_and_no_other(mapping: str, function: str, properties: dict[str, Any]) -> None:
+    for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"):
+        assert allowed(str(FUNCTIONS[function].role), f"dynamodb:{action}") == [properties["Stream"]]
+
+
+@every_mapping
+def test_a_filter_is_a_pattern_of_lists(mapping: str, function: str, properties: dict[str, Any]) -> None:
+    def leaves(pattern: Any) -> list[Any]:
+        return (
+            [leaf for inner in pattern.values() for leaf in leaves(inner)] if isinstance(pattern, dict) else [pattern]
+        )
+
+    patterns = [json.loads(one["Pattern"]) for one in properties["FilterCriteria"]["Filters"]]
+    assert patterns
+    assert all(isinstance(leaf, list) for pattern in patterns for leaf in leaves(pattern))
+
+
+@every_mapping
+def test_somebody_hears_of_a_lag_and_of_every_record_that_fails(
+    mapping: str, function: str, properties: dict[str, Any]
+) -> None:
+    assert properties["MetricsConfig"] == {"Metrics": ["EventCount"]}
+    assert watched("IteratorAge", "FunctionName", function)
+    assert watched("OnFailureDestinationDeliveredEventCount", "EventSourceMappingUUID", mapping)
+    assert watched("DroppedEventCount", "EventSourceMappingUUID", mapping)
+
+
+@every_destination
+def test_what_failed_is_private_and_outlives_the_stack(bucket: str) -> None:
+    body = BUCKETS[bucket]
+    rules = body["LifecycleConfiguration"]["Rules"]
+
+    assert set(body["PublicAccessBlockConfiguration"].values()) == {True}
+    assert len(body["PublicAccessBlockConfiguration"]) == 4
+    assert body["BucketEncryption"]
+    assert RESOURCES[bucket]["DeletionPolicy"] == RESOURCES[bucket]["UpdateReplacePolicy"] == "Retain"
+    assert [rule["Prefix"] for rule in rules if "ExpirationInDays" in rule] == ["replayed/"]
+
+
+@every_destination
+def test_what_failed_travels_over_tls_alone(bucket: str) -> None:
+    policies = [policy for policy in of_type("AWS::S3::BucketPolicy").values() if arn_of(policy["Bucket"]) == bucket]
+    (statement,) = policies[0]["PolicyDocument"]["Statement"]
+
+    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "s3:*")
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert len(statement["Resource"]) == 2

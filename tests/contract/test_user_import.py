@@ -1,0 +1,202 @@
+"""The user import as a contract: its states, what they may carry, and what one Map can hold."""
+
+import json
+from typing import Any
+
+import pytest
+
+from idempotency import BusinessError, TransientError
+from tests.contract.machine import MACHINES, is_lambda, retries, retry_block
+from tests.contract.project import ROOT, leaves
+from tests.contract.template import RESOURCES, TEMPLATE, of_type
+from users.csv_file import LONGEST_ROW, RowPointer
+from users.errors import ImportRefused, InvalidRow, RefusedRow
+from users.outcomes import SENTENCES, Outcome
+from users.user import User
+
+IMPORT = MACHINES["UserImport"]
+MAP = IMPORT.states["CreateUsers"]
+ROW_STATES = MAP["ItemProcessor"]["States"]
+PACKAGES = {"users", "idempotency", "runtime"}
+# state: what follows, what follows a failure
+FLOW = {
+    "Initialize": ("IsInstanceGiven", "sns:NotifyImportFail"),
+    "CreateInstance": ("StartChecks", "sns:NotifyImportFail"),
+    "CheckInstanceExistence": ("IsInstanceReady", "sns:NotifyImportFail"),
+    "CountCsvFiles": ("ResultCsvFileCreate", "sns:NotifyImportFail"),
+    "ResultCsvFileCreate": ("CreateUsers", "sns:NotifyImportFail"),
+    "CreateUsers": ("RegisterResult", "NoOutcomes"),
+    "RegisterResult": ("sns:NotifyImportResult", "sns:NotifyImportFail"),
+    "sns:NotifyImportResult": ("IsEveryOutcomeKnown", "IsEveryOutcomeKnown"),
+    "sns:NotifyImportFail": ("ImportFailed", "ImportFailed"),
+}
+TASKS = dict(IMPORT.tasks())
+LAMBDA_TASKS = {name: state for name, state in TASKS.items() if is_lambda(state)}
+
+# https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+MOST_EVENTS, MOST_BYTES = 25_000, 256 * 1024
+# A row that fails: iteration started and succeeded, task entered, scheduled, started, failed, left; Pass entered, left.
+EVENTS_OF_A_FAILED_ROW, EVENTS_OF_A_RETRY = 9, 3
+# All other states, each task at its first try, and 60 checks of an instance: task 5, Choice 2, Wait 2.
+OTHER_EVENTS = 60 * 9 + 100
+# Plan, names of columns, 40 profiles of 127 letters and an id, keys and ids.
+OTHER_BYTES = 4 * 1024 + 40 * 180
+
+LARGEST_PARAMETER = TEMPLATE["Parameters"]["MostImportRows"]
+
+
+@pytest.mark.parametrize(("name", "ways"), FLOW.items())
+def test_states_follow_each_other_as_the_design_says(name: str, ways: tuple[str, str]) -> None:
+    state = IMPORT.states[name]
+
+    assert (state["Next"], state["Catch"][-1]["Next"]) == ways
+
+
+def test_choices_and_ends() -> None:
+    assert IMPORT.definition["StartAt"] == "Initialize"
+    assert IMPORT.states["IsInstanceGiven"]["Choices"][0]["Next"] == "UseInstance"
+    assert IMPORT.states["IsInstanceGiven"]["Default"] == "CreateInstance"
+    assert IMPORT.states["UseInstance"]["Next"] == "StartChecks"
+    assert IMPORT.states["IsInstanceReady"]["Default"] == "WaitForInstance"
+    assert IMPORT.states["WaitForInstance"]["Next"] == "CheckInstanceExistence"
+    assert IMPORT.states["NoOutcomes"]["Next"] == "RegisterResult"
+    assert IMPORT.states["IsEveryOutcomeKnown"]["Choices"] == [
+        {"Variable": "$.error", "IsPresent": True, "Next": "ImportFailed"}
+    ]
+
+
+def test_each_row_is_an_iteration_that_never_fails_the_map() -> None:
+    assert MAP["ItemsPath"] == "$.count_csv_files.result.rows"
+    assert "instance_id.$" in MAP["ItemSelector"]
+    assert ROW_STATES["UserCreate"]["Catch"][-1] == {
+        "ErrorEquals": ["States.ALL"],
+        "ResultPath": "$.error",
+        "Next": "RowFailed",
+    }
+    assert ROW_STATES["RowFailed"]["Type"] == "Pass"
+
+
+def test_what_a_failed_row_keeps_is_its_number_and_the_errors_name() -> None:
+    (kept,) = ROW_STATES["RowFailed"]["Parameters"].values()
+
+    assert "$.error.Error" in kept
+    assert "Cause" not in json.dumps(ROW_STATES["RowFailed"]["Parameters"])
+    assert ROW_STATES["RowFailed"]["OutputPath"] == "$.outcome"
+    assert ROW_STATES["UserCreate"]["OutputPath"] == "$.user_create.outcome"
+
+
+def test_no_state_names_a_field_of_a_person() -> None:
+    text = IMPORT.path.read_text().lower()
+    fields = set(User.__dataclass_fields__) - {"profiles"}
+
+    assert [field for field in fields if f"{field}." in text or f'"{field}' in text] == []
+
+
+@pytest.mark.parametrize("name", LAMBDA_TASKS)
+def test_what_is_transient_is_retried_and_nothing_else(name: str) -> None:
+    state = LAMBDA_TASKS[name]
+
+    assert {error for error in leaves(TransientError, PACKAGES) if not retries(state, error)} == set()
+    assert {error for error in leaves(BusinessError, PACKAGES) if retries(state, error)} == set()
+    assert retries(state, "UnexpectedFailure") == 0
+
+
+def test_retries_of_a_row_are_few_and_those_of_the_result_many() -> None:
+    row, result = retries(TASKS["UserCreate"], "States.Timeout"), retries(TASKS["RegisterResult"], "States.Timeout")
+
+    assert row < retries(TASKS["CountCsvFiles"], "States.Timeout") < result
+    blocks = {name: retry_block(state) for name, state in LAMBDA_TASKS.items()}
+    assert blocks["Initialize"] == blocks["CountCsvFiles"] == blocks["ResultCsvFileCreate"]
+
+
+def codes() -> set[str]:
+    """The names that a row's failure can have."""
+    ours = {cls.__name__ for base in (InvalidRow, RefusedRow) for cls in base.__subclasses__()}
+    return ours | leaves(TransientError, PACKAGES) | {"UnexpectedFailure", "NoImportFile"}
+
+
+def test_every_failure_of_a_row_has_a_sentence() -> None:
+    assert codes() - set(SENTENCES) == set()
+
+
+def test_every_error_that_is_retried_has_a_sentence_for_when_it_lasts() -> None:
+    retried = {error for retrier in TASKS["UserCreate"]["Retry"] for error in retrier["ErrorEquals"]}
+
+    assert retried - set(SENTENCES) == set()
+
+
+def test_no_sentence_is_for_an_error_that_cannot_be() -> None:
+    assert {code for code in SENTENCES if "." not in code} - codes() == {"NotRegistered"}
+
+
+@pytest.mark.parametrize("limit", ["Default", "MaxValue"])
+def test_the_rows_of_one_map_fit_the_state_data(limit: str) -> None:
+    rows = LARGEST_PARAMETER[limit]
+    pointer = str(RowPointer(rows, rows * LONGEST_ROW, LONGEST_ROW, rows))
+    outcomes = [Outcome(rows, user_id="0" * 36), *(Outcome(rows, code) for code in SENTENCES)]
+    outcome = max(map(str, outcomes), key=len)
+
+    assert rows * (len(json.dumps(pointer)) + len(json.dumps(outcome)) + 2) + OTHER_BYTES <= MOST_BYTES
+
+
+def test_a_file_whose_every_row_fails_fits_the_history_with_room_for_retries() -> None:
+    rows = LARGEST_PARAMETER["Default"]
+    left = MOST_EVENTS - OTHER_EVENTS - rows * EVENTS_OF_A_FAILED_ROW
+
+    assert left / EVENTS_OF_A_RETRY > 600
+
+
+def test_the_longest_import_fits_the_life_of_the_machine() -> None:
+    seconds = LARGEST_PARAMETER["MaxValue"] / 2
+
+    assert seconds * 2 < IMPORT.definition["TimeoutSeconds"]
+    assert 1 < MAP["MaxConcurrency"] <= 40
+
+
+BUCKET: dict[str, Any] = of_type("AWS::S3::Bucket")["UsersBucket"]
+
+
+def test_files_of_users_are_encrypted_private_and_versioned() -> None:
+    assert BUCKET["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert set(BUCKET["PublicAccessBlockConfiguration"].values()) == {True}
+    assert BUCKET["VersioningConfiguration"] == {"Status": "Enabled"}
+    assert BUCKET["NotificationConfiguration"]["EventBridgeConfiguration"]["EventBridgeEnabled"] is True
+    assert RESOURCES["UsersBucket"]["DeletionPolicy"] == "Retain"
+
+
+def test_passwords_do_not_stay_in_the_bucket() -> None:
+    rules = {rule["Id"]: rule for rule in BUCKET["LifecycleConfiguration"]["Rules"]}
+    days = {"Ref": "UserFileLifetimeDays"}
+
+    assert rules["Uploads"]["ExpirationInDays"] == days
+    assert rules["Uploads"]["Prefix"] == {"Ref": "UserFilePrefix"}
+    assert rules["UploadsByCommand"]["ExpirationInDays"] == days
+    assert rules["OldVersions"]["NoncurrentVersionExpiration"] == {"NoncurrentDays": days}
+    assert TEMPLATE["Parameters"]["UserFileLifetimeDays"]["Default"] <= 7
+
+
+def test_the_bucket_is_reached_over_tls_alone() -> None:
+    (statement,) = of_type("AWS::S3::BucketPolicy")["UsersBucketPolicy"]["PolicyDocument"]["Statement"]
+
+    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "s3:*")
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_only_instances_with_the_stacks_tag_can_be_deleted() -> None:
+    policies = of_type("AWS::IAM::Role")
+    deleting = [
+        (role, statement)
+        for role, properties in policies.items()
+        for policy in properties["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        if "connect:DeleteInstance" in str(statement)
+    ]
+    ((role, statement),) = deleting
+
+    assert role == "InitializeRole"
+    assert statement["Condition"] == {"StringEquals": {"aws:ResourceTag/stepwise-stack": {"Ref": "AWS::StackName"}}}
+
+
+def test_every_refusal_of_an_import_says_what_it_is() -> None:
+    assert [cls.__name__ for cls in ImportRefused.__subclasses__() if not cls.__doc__] == []
+    assert (ROOT / "docs" / "user-import.md").exists()

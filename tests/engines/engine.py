@@ -1,0 +1,46 @@
+"""One implementation of DynamoDB, as tests reach it: real botocore clients, and the wire between."""
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.config import Config
+from botocore.httpsession import URLLib3Session
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+type Send = Callable[[AWSPreparedRequest], AWSResponse]
+
+_SESSION = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """name: as tests say it. endpoint: where it answers. answer: set if it does so in this process."""
+
+    name: str
+    endpoint: str
+    answer: Send | None = None
+
+    def client(self, *, attempts: int = 1) -> "DynamoDBClient":
+        """attempts: how often the SDK itself sends a call whose answer does not come."""
+        config = Config(retries={"total_max_attempts": attempts}, max_pool_connections=16)
+        client = _SESSION.client("dynamodb", endpoint_url=self.endpoint, config=config)
+        if answer := self.answer:
+            client.meta.events.register_last("before-send.dynamodb", lambda request, **_: answer(request))
+        return client
+
+    def send(self, request: AWSPreparedRequest) -> AWSResponse:
+        """Carry out a request that a client has signed."""
+        return self.answer(request) if self.answer else URLLib3Session().send(request)
+
+
+def response(status: int, headers: dict[str, Any], body: str | bytes) -> AWSResponse:
+    """An answer as botocore gets it from the wire."""
+    data = body.encode() if isinstance(body, str) else body
+    raw: Any = types.SimpleNamespace(stream=lambda *_, **__: iter([data]), read=lambda *_: data)
+    return AWSResponse("http://in-process", status, {"Content-Type": "application/x-amz-json-1.0", **headers}, raw)  # type: ignore[arg-type]

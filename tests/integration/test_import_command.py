@@ -1,0 +1,95 @@
+"""`stepwise import`, as a person runs it, and what it shows on the way."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from local import emulator
+from local.imports import Progress, _moved
+from tests.integration.users import HEADER, Imports, Person, csv_file, people
+
+type Import = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def stepwise_import(running: emulator.Emulator, imports: Imports) -> Import:
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(emulator.ROOT / "stepwise"), "import", *arguments]
+        variables = {**os.environ, "STEPWISE_PORT": str(running.port)}
+        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+    return call
+
+
+def test_it_imports_a_file_and_fetches_the_result(stepwise_import: Import, imports: Imports, tmp_path: Path) -> None:
+    persons = people(3)
+    file, result = tmp_path / "staff.csv", tmp_path / "result.csv"
+    file.write_text(csv_file(persons))
+    ended = stepwise_import(str(file), "--result", str(result))
+
+    assert ended.returncode == 0, ended.stderr
+    assert "UserCreateResult_" in ended.stdout
+    assert result.read_text().count("Success") == 3
+    assert {person.username for person in persons} <= set(imports.usernames())
+
+
+def test_it_ends_with_1_when_a_row_fails_and_runs_failed_rows_again(
+    stepwise_import: Import, imports: Imports, tmp_path: Path
+) -> None:
+    first, second = people(2)
+    file = tmp_path / "TestFile_20260228.csv"
+    file.write_text(csv_file([first, Person(second.username, "short", "F", "L")]))
+    ended = stepwise_import(str(file))
+    key = "manual/UserCreateResult_20260228.csv"
+    file.write_text(csv_file([first, second]))
+    imports.connect.clear_requests()
+    again = stepwise_import(str(file), "--retry-of", key)
+
+    assert ended.returncode == 1
+    assert f"--retry-of {key}" in ended.stdout
+    assert again.returncode == 0, again.stderr
+    assert [entry["username"] for entry in imports.connect.requests("CreateUser")] == [second.username]
+
+
+def test_it_validates_without_creating(stepwise_import: Import, imports: Imports, tmp_path: Path) -> None:
+    file = tmp_path / "staff.csv"
+    file.write_text(csv_file(people(2)))
+    ended = stepwise_import(str(file), "--validate-only")
+
+    assert ended.returncode == 0, ended.stderr
+    assert "valid" in ended.stdout
+    assert imports.connect.requests() == []
+
+
+def test_it_says_why_an_import_fails(stepwise_import: Import, tmp_path: Path) -> None:
+    file = tmp_path / "staff.csv"
+    file.write_text(HEADER.replace(",", ";"))
+    wrong_file = stepwise_import(str(file))
+    file.write_text(csv_file(people(1)))
+    wrong_instance = stepwise_import(str(file), "--instance-id", "no-such-instance")
+
+    assert wrong_file.returncode == wrong_instance.returncode == 1
+    assert "ImportFailed: InvalidHeader: the first line does not name" in wrong_file.stderr
+    assert "InvalidImport: instance_id: " in wrong_instance.stderr
+    assert stepwise_import(str(tmp_path / "none.csv")).returncode == 2
+
+
+def test_progress_counts_rows_done_and_failed() -> None:
+    events = json.loads(
+        """[
+        {"type": "TaskStateEntered", "stateEnteredEventDetails": {"name": "CountCsvFiles"}},
+        {"type": "MapStateEntered", "stateEnteredEventDetails": {"name": "CreateUsers"}},
+        {"type": "MapStateStarted", "mapStateStartedEventDetails": {"length": 2}},
+        {"type": "PassStateEntered", "stateEnteredEventDetails": {"name": "RowFailed"}},
+        {"type": "MapIterationSucceeded"},
+        {"type": "MapIterationSucceeded"}]"""
+    )
+    progress = Progress()
+    for event in events:
+        progress = _moved(progress, event)
+
+    assert progress == Progress("RUNNING", "CreateUsers", total=2, done=2, failed=1)

@@ -1,0 +1,188 @@
+"""Jobs on the deployed stack: started by hand and by S3, once and twice."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from idempotency import LeaseStore
+from jobs.handlers import RUN_JOB
+from local.stack import Row, Stack
+from tests.integration.conftest import Invocation
+from tests.integration.faults import Resources, environment, eventually
+
+WARNING = "lambdaが多重起動したため処理を終了しました。"
+CONTENT = b"one\ntwo\nthree"
+
+type Invoke = Callable[[str, Any], Invocation]
+
+
+@pytest.fixture
+def job_id() -> str:
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def put(stack: Stack) -> Callable[[bytes], str]:
+    """Put an object; gives its ObjKey."""
+
+    def put_object(content: bytes) -> str:
+        key = uuid.uuid4().hex
+        stack.client("s3").put_object(Bucket=stack.outputs["JobsBucket"], Key=key, Body=content)
+        return f"{stack.outputs['JobsBucket']}/{key}"
+
+    return put_object
+
+
+def record(stack: Stack, job_id: str) -> Row | None:
+    return stack.row("IdempotencyTable", pk=f"{job_id}#RunJob")
+
+
+def status(stack: Stack, job_id: str) -> object:
+    row = record(stack, job_id)
+    return row["status"] if row else None
+
+
+def warnings(stack: Stack, resources: Resources) -> int:
+    """How often RunJob has said that it was started twice."""
+    group = resources["RunJobLogGroup"]
+    pages = stack.client("logs").get_paginator("filter_log_events").paginate(logGroupName=group)
+    messages = [event["message"] for page in pages for event in page["events"]]
+    return sum(WARNING in message for message in messages)
+
+
+def test_it_records_what_the_object_holds(
+    stack: Stack, invoke: Invoke, put: Callable[[bytes], str], job_id: str
+) -> None:
+    answer = invoke("RunJob", {"JobId": job_id, "ObjKey": put(CONTENT)}).result
+    row = record(stack, job_id) or {}
+
+    assert (answer["size"], answer["lines"]) == (13, 3)
+    assert answer["sha256"] == hashlib.sha256(CONTENT).hexdigest()
+    assert (row["status"], json.loads(row["result"])) == ("COMPLETED", answer)
+
+
+def test_a_duplicate_gets_the_result_without_reading(
+    stack: Stack, invoke: Invoke, put: Callable[[bytes], str], job_id: str
+) -> None:
+    request = {"JobId": job_id, "ObjKey": put(CONTENT)}
+    first = invoke("RunJob", request)
+    bucket, _, key = request["ObjKey"].partition("/")
+    stack.client("s3").delete_object(Bucket=bucket, Key=key)
+
+    assert invoke("RunJob", request).result == first.result
+
+
+def test_while_one_is_at_work_another_warns_and_ends(
+    stack: Stack, resources: Resources, invoke: Invoke, put: Callable[[bytes], str], job_id: str
+) -> None:
+    request = {"JobId": job_id, "ObjKey": put(CONTENT)}
+    bucket, _, key = request["ObjKey"].partition("/")
+    payload = {"job_id": job_id, "bucket": bucket, "key": key, "version_id": None}
+    leases = LeaseStore(stack.dynamodb, stack.outputs["IdempotencyTable"])
+    before = warnings(stack, resources)
+    with leases.lease(RUN_JOB, job_id, payload, deadline=datetime.now(UTC) + timedelta(minutes=1)) as lease:
+        twin = invoke("RunJob", request)
+        assert (twin.error, twin.result) == (None, None)
+        lease.complete({"by": "the other"})
+
+    eventually(lambda: warnings(stack, resources) == before + 1)
+    assert invoke("RunJob", request).result == {"by": "the other"}
+
+
+def test_of_two_at_once_one_works(stack: Stack, invoke: Invoke, put: Callable[[bytes], str], job_id: str) -> None:
+    request = {"JobId": job_id, "ObjKey": put(b"a line\n" * 2_000_000)}
+    with ThreadPoolExecutor(2) as pool:
+        answers = [call.result() for call in [pool.submit(invoke, "RunJob", request) for _ in range(2)]]
+
+    results = [answer.result for answer in answers if answer.result]
+    assert [answer.error for answer in answers] == [None, None]
+    assert results
+    assert {result["lines"] for result in results} == {2_000_000}
+    assert (record(stack, job_id) or {})["attempt"] == 1
+
+
+def test_an_object_that_is_put_starts_its_job(stack: Stack, put: Callable[[bytes], str]) -> None:
+    _, _, key = put(CONTENT).partition("/")
+
+    def done() -> bool:
+        results = [json.loads(row["result"]) for row in stack.rows("IdempotencyTable") if row["status"] == "COMPLETED"]
+        return any(result.get("key") == key and result["size"] == 13 for result in results if "version_id" in result)
+
+    eventually(done)
+
+
+def test_a_final_failure_is_recorded_and_replayed(
+    stack: Stack, invoke: Invoke, put: Callable[[bytes], str], job_id: str
+) -> None:
+    request = {"JobId": job_id, "ObjKey": f"{stack.outputs['JobsBucket']}/is-not-there"}
+    first, second = invoke("RunJob", request), invoke("RunJob", request)
+
+    assert (first.error, second.error) == ("ObjectNotReadable", "ObjectNotReadable")
+    assert first.message == second.message
+    assert status(stack, job_id) == "FAILED"
+    assert invoke("RunJob", request | {"ObjKey": put(CONTENT)}).error == "PayloadMismatch"
+
+
+def test_an_attempt_that_broke_off_is_followed_by_another(
+    stack: Stack, resources: Resources, invoke: Invoke, put: Callable[[bytes], str], job_id: str
+) -> None:
+    request = {"JobId": job_id, "ObjKey": put(CONTENT)}
+    with environment(stack, resources, "RunJob", AWS_ENDPOINT_URL_S3="http://127.0.0.1:9"):
+        assert invoke("RunJob", request).error == "ReadBrokenOff"
+    assert status(stack, job_id) == "UNKNOWN"
+
+    assert invoke("RunJob", request).result["size"] == 13
+    assert (record(stack, job_id) or {})["attempt"] == 2
+
+
+def test_the_lease_of_a_worker_that_died_is_taken_over(
+    stack: Stack, invoke: Invoke, put: Callable[[bytes], str], job_id: str
+) -> None:
+    request = {"JobId": job_id, "ObjKey": put(CONTENT)}
+    bucket, _, key = request["ObjKey"].partition("/")
+    payload = {"job_id": job_id, "bucket": bucket, "key": key, "version_id": None}
+    long_ago = datetime.now(UTC) - timedelta(minutes=2)
+    died = LeaseStore(stack.dynamodb, stack.outputs["IdempotencyTable"], clock=lambda: long_ago)
+    died.lease(RUN_JOB, job_id, payload, deadline=long_ago + timedelta(minutes=5))
+
+    assert invoke("RunJob", request).result["size"] == 13
+
+
+def test_what_fails_for_good_ends_in_the_queue(stack: Stack, resources: Resources, job_id: str) -> None:
+    event = json.dumps({"JobId": job_id, "ObjKey": f"{stack.outputs['JobsBucket']}/is-not-there"})
+    stack.client("lambda").invoke(
+        FunctionName=stack.outputs["RunJobFunctionArn"], InvocationType="Event", Payload=event
+    )
+    sqs, seen = stack.client("sqs"), []
+
+    def received() -> bool:
+        answer = sqs.receive_message(
+            QueueUrl=resources["JobFailuresQueue"], MaxNumberOfMessages=10, VisibilityTimeout=0, WaitTimeSeconds=1
+        )
+        seen.extend(message["Body"] for message in answer.get("Messages", []))
+        return any(job_id in body for body in seen)
+
+    eventually(received)
+
+
+def test_it_reads_its_own_bucket_and_no_other(stack: Stack, invoke: Invoke, job_id: str) -> None:
+    other = f"other-{uuid.uuid4().hex}"
+    stack.client("s3").create_bucket(Bucket=other)
+    stack.client("s3").put_object(Bucket=other, Key="key", Body=b"private")
+    answer = invoke("RunJob", {"JobId": job_id, "ObjKey": f"{other}/key"})
+
+    assert (answer.error, answer.message) == ("ObjectNotReadable", f"{other}/key: AccessDenied")
+
+
+def test_a_bad_request_names_its_field_and_records_nothing(stack: Stack, invoke: Invoke, job_id: str) -> None:
+    answer = invoke("RunJob", {"JobId": job_id, "ObjKey": "no bucket"})
+
+    assert answer.error == "InvalidJob"
+    assert answer.message.startswith("ObjKey: ")
+    assert record(stack, job_id) is None

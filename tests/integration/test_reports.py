@@ -1,0 +1,202 @@
+"""The reports on the deployed stack: from a write to Orders, through the stream and the function, to the counters."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from local import emulator
+from local.stack import Stack
+from runtime.dynamodb import attributes
+from tests.history import History, Record
+from tests.integration.conftest import Document, Invocation, Saga
+from tests.integration.day import Day, day, kept, mapping
+from tests.integration.faults import Resources, denied, eventually, kill_worker, through_proxy
+from tests.integration.test_permissions import TABLES, as_role, is_refused
+
+__all__ = ["day"]
+
+type Invoke = Callable[[str, Any], Invocation]
+SECONDS = 30
+
+
+# --- through the stream ---
+
+
+def test_an_order_is_counted_where_its_saga_leaves_it(run: Callable[..., Saga], order: Document, stack: Stack) -> None:
+    run(order)
+
+    def contribution() -> Any:
+        rows = stack.rows("IdempotencyTable")
+        return [row["contribution"]["status"] for row in rows if _is_report_record(row, order["order_id"])]
+
+    eventually(lambda: contribution() == ["Confirmed"], seconds=SECONDS)
+
+
+def test_every_write_moves_the_counters(day: Day) -> None:
+    rows = [day.order(str(number), total=100 * number) for number in range(12)]
+    day.write(*rows)
+    eventually(day.counted, seconds=SECONDS)
+    for row in rows[:4]:
+        day.write({**row, "status": "Confirmed", "revision": 2})
+    day.write({**rows[4], "total": 7, "currency": "EUR", "revision": 2})
+    _delete(day, rows[5])
+    eventually(day.counted, seconds=SECONDS)
+    assert day.lines()[(day.name, "Confirmed", "JPY")] == (4, 600)
+
+
+@pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "in the middle", "last"])
+def test_a_poison_record_is_kept_whole_and_holds_nobody_up(
+    day: Day, stack: Stack, resources: Resources, place: int
+) -> None:
+    rows = [day.order(str(number)) for number in range(4)]
+    poison = {name: value for name, value in day.order("poison").items() if name != "revision"}
+    with mapping(stack, resources, MaximumRetryAttempts=1):
+        with mapping(stack, resources, Enabled=False):
+            day.write(*rows[:place], poison, *rows[place:])
+        eventually(lambda: day.counted() and len(kept(stack, poison["order_id"])) == 1, seconds=SECONDS)
+    (record,) = kept(stack, poison["order_id"])
+    assert record["dynamodb"]["NewImage"] == attributes(poison)
+    assert day.lines() == {(day.name, "New", "JPY"): (4, 4000)}
+
+
+def test_an_order_that_was_put_right_is_counted(day: Day, stack: Stack, resources: Resources) -> None:
+    row = day.order("poison")
+    with mapping(stack, resources, MaximumRetryAttempts=1):
+        day.write({name: value for name, value in row.items() if name != "total"}, {**row, "revision": 2})
+        eventually(day.counted, seconds=SECONDS)
+
+
+def test_a_row_that_is_no_order_does_not_wake_the_function(day: Day, stack: Stack) -> None:
+    note, order = {"order_id": f"{day.name}-note", "text": "not an order"}, day.order("1")
+    day.write(note, order)
+    eventually(day.counted, seconds=SECONDS)
+    assert kept(stack, note["order_id"]) == []
+
+
+def test_a_consumer_that_dies_after_its_commit_has_counted_once(
+    day: Day, stack: Stack, resources: Resources, running: emulator.Emulator
+) -> None:
+    rows = [day.order(str(number)) for number in range(5)]
+    with through_proxy(stack, resources, "ReportOrders") as proxy:
+        died: list[int] = []
+
+        def die() -> None:
+            if len(died) < 2:
+                died.append(len(proxy.calls))
+                kill_worker(running.pid, proxy.port)
+
+        proxy.done = die
+        day.write(*rows)
+        eventually(day.counted, seconds=SECONDS)
+        eventually(lambda: len(proxy.calls) >= len(rows) + len(died), seconds=SECONDS)
+    assert len(died) == 2
+    assert day.lines() == {(day.name, "New", "JPY"): (5, 5000)}
+
+
+def test_lost_answers_count_once(day: Day, stack: Stack, resources: Resources) -> None:
+    with through_proxy(stack, resources, "ReportOrders") as proxy:
+        proxy.lose = 4
+        day.write(*(day.order(str(number)) for number in range(5)))
+        eventually(lambda: day.counted() and proxy.lose == 0, seconds=SECONDS)
+    assert day.lines() == {(day.name, "New", "JPY"): (5, 5000)}
+
+
+def test_what_the_function_may_not_write_waits_until_it_may(day: Day, stack: Stack, resources: Resources) -> None:
+    with denied(stack, resources, "ReportOrders"):
+        day.write(day.order("1"))
+        function = resources["ReportOrdersFunction"]
+        client = stack.client("lambda")
+
+        def failing() -> bool:
+            (mapped,) = client.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]
+            return "PROBLEM" in mapped["LastProcessingResult"]
+
+        eventually(failing, seconds=SECONDS)
+    eventually(day.counted, seconds=SECONDS)
+    assert kept(stack, day.order("1")["order_id"]) == []
+
+
+# --- the function alone ---
+
+
+def numbers(records: list[Record]) -> list[str]:
+    return [record["dynamodb"]["SequenceNumber"] for record in records]
+
+
+def reported(invocation: Invocation) -> list[str]:
+    assert invocation.error is None, invocation.message
+    return [failure["itemIdentifier"] for failure in invocation.result["batchItemFailures"]]
+
+
+def test_a_batch_that_is_delivered_twice_is_counted_once(invoke: Invoke, day: Day) -> None:
+    history = _busy(day)
+    for _ in range(2):
+        assert reported(invoke("ReportOrders", {"Records": history.records})) == []
+    assert day.lines() == history.recount().lines
+
+
+def test_after_a_failure_of_an_order_its_later_changes_wait_and_others_go_on(invoke: Invoke, day: Day) -> None:
+    history = day.history()
+    history.place(f"{day.name}-1")
+    bad = history.change(f"{day.name}-1", status="Confirmed")
+    history.place(f"{day.name}-2", total=50)
+    history.change(f"{day.name}-1", status="Pending")
+    image = bad["dynamodb"]["NewImage"]
+    total = image.pop("total")
+    assert reported(invoke("ReportOrders", {"Records": history.records})) == numbers([bad])
+    assert day.lines() == {(day.name, "New", "JPY"): (2, 3050)}
+    image["total"] = total
+    assert reported(invoke("ReportOrders", {"Records": history.records[1:]})) == []
+    assert day.lines() == history.recount().lines
+
+
+def test_deleted_orders_leave_the_report_and_expired_ones_stay(invoke: Invoke, day: Day) -> None:
+    history = day.history()
+    for number in range(4):
+        history.place(f"{day.name}-{number}", total=10**number)
+    history.delete(f"{day.name}-2")
+    history.expire(f"{day.name}-3")
+    assert reported(invoke("ReportOrders", {"Records": history.records})) == []
+    assert day.lines() == {(day.name, "New", "JPY"): (3, 1011)}
+
+
+def test_a_batch_takes_one_call_a_record(invoke: Invoke, day: Day, stack: Stack, resources: Resources) -> None:
+    history = _busy(day)
+    with mapping(stack, resources, Enabled=False), through_proxy(stack, resources, "ReportOrders") as proxy:
+        assert reported(invoke("ReportOrders", {"Records": history.records})) == []
+        assert proxy.calls == ["TransactWriteItems 200"] * len(history.records)
+
+
+def test_the_function_can_neither_read_nor_write_what_is_not_its_own(stack: Stack, resources: Resources) -> None:
+    role = as_role(stack, resources["ReportOrdersRole"])
+    for table, key in TABLES.items():
+        name, row = stack.outputs[table], {key: {"S": "x"}}
+        is_refused(role.get_item, TableName=name, Key=row)
+        is_refused(role.delete_item, TableName=name, Key=row)
+        is_refused(role.update_item, TableName=name, Key=row)
+        if table != "IdempotencyTable":
+            is_refused(role.put_item, TableName=name, Item=row)
+    reports, line = stack.outputs["ReportsTable"], {"day": {"S": "x"}, "line": {"S": "x"}}
+    is_refused(role.get_item, TableName=reports, Key=line)
+    is_refused(role.put_item, TableName=reports, Item=line)
+    is_refused(role.delete_item, TableName=reports, Key=line)
+
+
+def _busy(day: Day) -> History:
+    history = day.history()
+    for number in range(5):
+        history.place(f"{day.name}-{number}", total=number)
+    for number in range(3):
+        history.change(f"{day.name}-{number}", status="Confirmed")
+    history.delete(f"{day.name}-4")
+    return history
+
+
+def _delete(day: Day, row: Document) -> None:
+    key = attributes({"order_id": row["order_id"]})
+    day.stack.dynamodb.delete_item(TableName=day.stack.outputs["OrdersTable"], Key=key)
+
+
+def _is_report_record(row: Document, order_id: str) -> bool:
+    return "contribution" in row and row["pk"].startswith(f"{order_id}#")

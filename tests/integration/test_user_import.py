@@ -1,0 +1,476 @@
+"""Imports of users on the deployed stack and Connect's stand-in: every row has its result, nobody is made twice."""
+
+import json
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from local.stack import Stack
+from tests.integration.conftest import Invocation
+from tests.integration.faults import Resources, environment, eventually, no_concurrency
+from tests.integration.users import HEADER, Imports, Person, csv_file, people, result_of
+from users.instances import STACK_TAG
+
+FULL_HEADER = f"{HEADER},email,phone,security_profile,routing_profile"
+NFD = unicodedata.normalize("NFD", "É")
+# What people's files have in their rows, and the code of each; {n} makes a username of the row's own.
+DAMAGE = [
+    ("1,ok{n},Passw0rd,Taro,Yamada,,,,", ""),
+    ('2,ok{n},"Pass,w0rd",Taro,"Yamada, Jr.",,,,', ""),
+    ('3,ok{n},Passw0rd,"Ta\nro",Yamada,,,,', ""),
+    ('4,ok{n},Passw0rd,"Ta ""T"" ro",Yamada,t@example.com,+81312345678,Admin,Basic Routing Profile', ""),
+    (",ok{n},Passw0rd,太郎,山田,,,,", ""),
+    ("x,ok{n},Passw0rd,=1+1,@SUM(A1),,,,", ""),
+    ("7,ok{n},Passw0rd,Taro,Yamada", "WrongColumnCount"),
+    ("8,ok{n},Passw0rd,Taro,Yamada,,,,,", "WrongColumnCount"),
+    ("9,ok{n},Pass,w0rd,Taro,Yamada,,,,", "WrongColumnCount"),
+    ("ok{n}", "WrongColumnCount"),
+    (",,,,,,,,", "UsernameMissing"),
+    ("12,,Passw0rd,Taro,Yamada,,,,", "UsernameMissing"),
+    ("13, ,Passw0rd,Taro,Yamada,,,,", "UsernameMissing"),
+    ("14,abcdefghijklmnopqrstu,Passw0rd,Taro,Yamada,,,,", "UsernameTooLong"),
+    ("15,a b{n},Passw0rd,Taro,Yamada,,,,", "UsernameInvalid"),
+    ("16,ok{n} ,Passw0rd,Taro,Yamada,,,,", "UsernameInvalid"),
+    ("17,山田,Passw0rd,Taro,Yamada,,,,", "UsernameInvalid"),
+    ("18,=cmd(),Passw0rd,Taro,Yamada,,,,", "UsernameInvalid"),
+    ("19,{n}@x,Passw0rd,Taro,Yamada,,,,", "UsernameNotEmail"),
+    ("20,twice{key},Passw0rd,Taro,Yamada,,,,", ""),
+    ("21,twice{key},Passw0rd,Taro,Yamada,,,,", "UsernameRepeated"),
+    ("22,ok{n},,Taro,Yamada,,,,", "PasswordMissing"),
+    ("23,ok{n},Pw0,Taro,Yamada,,,,", "PasswordTooShort"),
+    ("24,ok{n},Aa1" + "x" * 62 + ",Taro,Yamada,,,,", "PasswordTooLong"),
+    ("25,ok{n},Pass w0rd,Taro,Yamada,,,,", "PasswordHasSpace"),
+    ("26,ok{n},Passw0rd ,Taro,Yamada,,,,", "PasswordHasSpace"),
+    ("27,ok{n},passw0rd,Taro,Yamada,,,,", "PasswordTooWeak"),
+    ("28,ok{n},PASSW0RD,Taro,Yamada,,,,", "PasswordTooWeak"),
+    ("29,ok{n},Password,Taro,Yamada,,,,", "PasswordTooWeak"),
+    ("30,ok{n},Passw0rd,,Yamada,,,,", "FirstNameMissing"),
+    ("31,ok{n},Passw0rd," + "f" * 256 + ",Yamada,,,,", "FirstNameTooLong"),
+    ("32,ok{n},Passw0rd," + NFD + ",Yamada,,,,", "FirstNameNotNormalized"),
+    ("33,ok{n},Passw0rd,Taro,,,,,", "LastNameMissing"),
+    ("34,ok{n},Passw0rd,Taro," + "l" * 257 + ",,,,", "LastNameTooLong"),
+    ("35,ok{n},Passw0rd,Taro," + NFD + ",,,,", "LastNameNotNormalized"),
+    ("36,ok{n},Passw0rd,Taro,Yamada,taro,,,", "EmailInvalid"),
+    ("37,ok{n},Passw0rd,Taro,Yamada,taro@example,,,", "EmailInvalid"),
+    ("38,ok{n},Passw0rd,Taro,Yamada,,0312345678,,", "PhoneInvalid"),
+    ("39,ok{n},Passw0rd,Taro,Yamada,,+81-3-1234,,", "PhoneInvalid"),
+    ("40,ok{n},Passw0rd,Taro,Yamada,,,Admn,", "SecurityProfileUnknown"),
+    ("41,ok{n},Passw0rd,Taro,Yamada,,,,Sales", "RoutingProfileUnknown"),
+    ("42,ok{n},Passw0rd,Taro\x00,Yamada,,,,", ""),
+]
+NOT_UTF_8 = "43,ok{n},Passw0rd,太郎,山田,,,,".encode("cp932")
+
+WRONG_FILES = {
+    "an empty file": (b"", "InvalidHeader"),
+    "no header": (b"1,taro,Passw0rd,Taro,Yamada\n", "InvalidHeader"),
+    "semicolons": (f"{HEADER}\n".replace(",", ";").encode(), "InvalidHeader"),
+    "an unknown column": (f"{HEADER},salary\n".encode(), "InvalidHeader"),
+    "UTF-16": (f"{HEADER}\n".encode("utf-16"), "InvalidHeader"),
+    "an open quote": (f'{HEADER}\n1,taro,Passw0rd,Taro,"Yamada\n'.encode(), "UnclosedQuote"),
+    "an endless row": (f'{HEADER}\n1,taro,Passw0rd,Taro,"{"x" * 20_000}\n'.encode(), "RowTooLong"),
+    "too many rows": (f"{HEADER}\n".encode() + b"1,a,b,c,d\n" * 2_501, "TooManyRows"),
+}
+
+
+def test_an_upload_is_imported_once(
+    imports: Imports, stack: Stack, alerts: Callable[[str], list[Any]], invoke: Callable[[str, Any], Invocation]
+) -> None:
+    persons = people(7)
+    key, version = imports.upload(csv_file(persons), "TestFile_20260131.csv")
+    machine = stack.outputs["UserImportArn"]
+
+    def name() -> str:
+        started = stack.stepfunctions.list_executions(stateMachineArn=machine)["executions"]
+        return next((one["name"] for one in started if one["name"].startswith("upload-20260131-")), "")
+
+    eventually(lambda: name() != "", seconds=60)
+    ended = imports.wait(name(), key)
+    bucket = {"name": stack.outputs["UsersBucket"]}
+    again = invoke("StartUserImport", {"detail": {"bucket": bucket, "object": {"key": key, "version-id": version}}})
+
+    assert ended.codes == [""] * 7
+    assert [result.csv_row for result in ended.results] == list(range(1, 8))
+    assert {person.username for person in persons} <= set(imports.usernames())
+    assert again.result == {"import_id": ended.name}
+    assert imports.created() == 7
+    (notice,) = alerts(ended.name)
+    assert notice["summary"] == ended.output
+    assert notice["summary"]["succeeded"] == 7
+    assert ended.results[0].user_arn.endswith(f"/agent/{ended.user_ids[0]}")
+
+
+def test_uploads_of_other_names_start_nothing(imports: Imports, invoke: Callable[[str, Any], Invocation]) -> None:
+    event = {"detail": {"bucket": {"name": "b"}, "object": {"key": "TestFile_latest.csv", "version-id": "v"}}}
+
+    assert invoke("StartUserImport", event).result == {"import_id": None}
+
+
+def test_nothing_of_a_row_is_in_history_logs_results_or_records(imports: Imports, stack: Stack) -> None:
+    good, refused, broken = people(3), people(2), people(2)
+    for person in refused:
+        message = f"{person.username} {person.password} {person.first_name} {person.last_name}"
+        imports.connect.fail(
+            "CreateUser", "InvalidParameterException", message=message, where={"Username": person.username}
+        )
+    rows = [
+        person.row(number) + ",x@private-mail.example,+815551234567" for number, person in enumerate(good + refused)
+    ]
+    rows += [f"9,{broken[0].username},{broken[0].password},{broken[0].first_name},", f"10,{broken[1].password}"]
+    ended = imports.run(f"{HEADER},email,phone\n" + "\n".join(rows))
+    places = {
+        "history": imports.history(ended.name),
+        "logs": _all_logs(stack),
+        "result": imports.text(ended.output["result_key"]),
+        "records": json.dumps(stack.rows("IdempotencyTable"), default=str),
+    }
+
+    assert ended.codes == ["", "", "", "ConnectRefused", "ConnectRefused", "WrongColumnCount", "WrongColumnCount"]
+    assert "WrongColumnCount" in places["history"]
+    assert "WrongColumnCount" in places["logs"]
+    for person in good + refused + broken:
+        for word in (person.username, person.password, person.first_name, person.last_name, "private-mail", "55512345"):
+            assert [place for place, text in places.items() if word in text] == []
+
+
+def test_every_error_of_connect_is_the_rows_own(imports: Imports) -> None:
+    persons = people(12)
+    users = [person.username for person in persons]
+    connect = imports.connect
+    connect.fail("CreateUser", "ThrottlingException", times=2, where={"Username": users[1]})
+    connect.fail("CreateUser", "LimitExceededException", where={"Username": users[2]})
+    connect.fail("CreateUser", "InvalidParameterException", where={"Username": users[3]})
+    connect.fail("CreateUser", "InvalidRequestException", where={"Username": users[4]})
+    connect.fail("CreateUser", "ResourceNotFoundException", where={"Username": users[5]})
+    connect.fail("CreateUser", "InternalServiceException", times=2, where={"Username": users[6]})
+    connect.fail("CreateUser", "AccessDeniedException", status=403, where={"Username": users[7]})
+    connect.lose_answer("CreateUser", where={"Username": users[8]})
+    connect.lose_request("CreateUser", where={"Username": users[9]})
+    connect.fail("CreateUser", "InternalServiceException", times=50, where={"Username": users[10]})
+    ended = imports.run(csv_file(persons))
+
+    assert ended.codes == [
+        "",
+        "",
+        "UserQuotaExceeded",
+        "ConnectRefused",
+        "ConnectRefused",
+        "InstanceNotFound",
+        "",
+        "ConnectDenied",
+        "",
+        "",
+        "ConnectUnavailable",
+        "",
+    ]
+    assert ended.status == "SUCCEEDED"
+    assert sorted(name for name in imports.usernames() if name in users) == sorted(
+        users[number] for number in (0, 1, 6, 8, 9, 11)
+    )
+    assert all(result.user_id for result in ended.results if result.succeeded)
+
+
+def test_connect_that_throttles_for_ever_costs_the_row_not_the_import(
+    imports: Imports, stack: Stack, resources: Resources
+) -> None:
+    persons = people(2)
+    imports.connect.fail("CreateUser", "ThrottlingException", times=1000, where={"Username": persons[0].username})
+    client, name = stack.client("lambda"), resources["UserCreateFunction"]
+    client.update_function_configuration(FunctionName=name, Timeout=7)
+    try:
+        ended = imports.run(csv_file(persons))
+    finally:
+        client.update_function_configuration(FunctionName=name, Timeout=30)
+        imports.connect.clear_faults()
+    again = imports.run(csv_file(persons), key=ended.key, retry_of=ended.output["result_key"])
+
+    assert ended.codes == ["ConnectThrottled", ""]
+    assert again.codes == ["", ""]
+    assert imports.created() == 2
+
+
+def test_a_function_that_is_cut_off_while_connect_acts_late_makes_nobody_twice(
+    imports: Imports, stack: Stack, resources: Resources
+) -> None:
+    persons = people(1)
+    imports.connect.delay("CreateUser", 7, where={"Username": persons[0].username})
+    client, name = stack.client("lambda"), resources["UserCreateFunction"]
+    client.update_function_configuration(FunctionName=name, Timeout=6)
+    try:
+        ended = imports.run(csv_file(persons))
+    finally:
+        client.update_function_configuration(FunctionName=name, Timeout=30)
+    eventually(lambda: all(entry["status"] for entry in imports.connect.requests("CreateUser")))
+
+    assert ended.codes == [""]
+    assert '"TaskFailed"' in imports.history(ended.name)
+    assert imports.created() == 1
+    assert all(ended.user_ids)
+
+
+def test_a_user_that_exists_is_reported_and_left_alone(imports: Imports) -> None:
+    first, second = people(2)
+    before = imports.run(csv_file([first]))
+    other = Person(first.username, first.password, "Another", "Person")
+    ended = imports.run(csv_file([other, second]))
+
+    assert before.codes == [""]
+    assert ended.codes == ["UserExists", ""]
+    assert imports.created() == 2
+
+
+def test_a_corrected_file_is_imported_anew_without_making_anybody_twice(imports: Imports) -> None:
+    first, second = people(2)
+    typo = Person(second.username, "short", second.first_name, second.last_name)
+    before = imports.run(csv_file([first, typo]))
+    after = imports.run(csv_file([Person.new(), first, second]), key=before.key)
+
+    assert before.codes == ["", "PasswordTooShort"]
+    assert after.codes == ["", "", ""]
+    assert after.user_ids[1] == before.user_ids[0]
+    assert imports.created() == 3
+
+
+def test_two_imports_of_one_file_at_once_make_nobody_twice(imports: Imports) -> None:
+    persons = people(6)
+    key, version = imports.upload(csv_file(persons))
+    names = [imports.start({"key": key, "version_id": version}) for _ in range(2)]
+    one, other = (imports.wait(name, key) for name in names)
+
+    assert one.output["succeeded"] == other.output["succeeded"] == 6
+    assert imports.created() == 6
+
+
+def test_every_kind_of_damage_is_named(imports: Imports) -> None:
+    rows = [row.replace("{n}", f"d{number}").replace("{key}", "x") for number, (row, _) in enumerate(DAMAGE)]
+    data = b"\xef\xbb\xbf" + "\r\n".join([FULL_HEADER, "", *rows, " ", ""]).encode() + NOT_UTF_8 + b"\r\n"
+    instance = imports.run(csv_file(people(1))).results[0].user_arn.split("/")[1]
+    imports.connect.clear_requests()
+    ended = imports.run(data, validate_only=True, instance_id=instance)
+
+    assert ended.codes == [*(code for _, code in DAMAGE), "NotUtf8"]
+    assert len(DAMAGE) > 30
+    assert [result.csv_row for result in ended.results] == list(range(1, len(DAMAGE) + 2))
+    assert all(result.error_message.endswith(".") for result in ended.results if not result.succeeded)
+    assert imports.connect.requests("CreateUser") == []
+    assert imports.connect.requests("CreateInstance") == []
+
+
+def test_validation_creates_nothing_at_all(imports: Imports) -> None:
+    before = imports.connect.instances()
+    ended = imports.run(csv_file([*people(2), Person("", "x", "y", "z")]), validate_only=True)
+
+    assert ended.codes == ["", "", "UsernameMissing"]
+    assert ended.output["result_key"].endswith("_validate_only.csv")
+    assert imports.connect.instances() == before
+    assert imports.connect.requests() == []
+    assert not imports.exists(result_of(ended.key))
+
+
+@pytest.mark.parametrize("kind", WRONG_FILES)
+def test_a_file_that_cannot_be_read_ends_the_import_and_says_why(imports: Imports, kind: str) -> None:
+    data, error = WRONG_FILES[kind]
+    ended = imports.run(data)
+
+    assert (ended.status, ended.error) == ("FAILED", error)
+    assert "errorMessage" in ended.cause
+    assert not any(word in ended.cause for word in ("taro", "Yamada", "Passw0rd"))
+    assert ended.results == []
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_file_may_be_short(imports: Imports, rows: int) -> None:
+    ended = imports.run(csv_file(people(rows)))
+
+    assert (ended.status, len(ended.results)) == ("SUCCEEDED", rows)
+
+
+@pytest.mark.parametrize(
+    ("document", "error", "field"),
+    [
+        ({"keys": "x"}, "InvalidImport", "keys"),
+        ({"key": "TestFile.csv"}, "InvalidImport", "key"),
+        ({"key": "TestFile_20990101.csv"}, "NoImportFile", "TestFile_20990101.csv"),
+        ({"validate_only": "yes"}, "InvalidImport", "validate_only"),
+        ({"instance_id": "no-such-instance", "key": "{key}"}, "InvalidImport", "instance_id"),
+        ({"retry_of": "UserCreateResult_20990101.csv", "key": "{key}"}, "NoImportFile", "retry_of"),
+        ({"retry_of": "{key}", "key": "{key}"}, "InvalidResultFile", "retry_of"),
+        ({"key": "{key}", "version_id": "no-such-version"}, "NoImportFile", "{key}"),
+    ],
+    ids=str,
+)
+def test_a_wrong_input_names_its_field_and_creates_nothing(
+    imports: Imports, document: dict[str, Any], error: str, field: str
+) -> None:
+    key, _ = imports.upload(csv_file(people(1)))
+    given = {name: value.replace("{key}", key) if isinstance(value, str) else value for name, value in document.items()}
+    ended = imports.wait(imports.start(given), key)
+
+    assert (ended.status, ended.error) == ("FAILED", error)
+    assert field.replace("{key}", key) in ended.cause
+    assert imports.connect.requests("CreateInstance") == []
+    assert not imports.exists(result_of(key))
+
+
+def test_the_newest_file_is_the_one_with_the_latest_date(
+    imports: Imports, invoke: Callable[[str, Any], Invocation]
+) -> None:
+    for key in ("TestFile_20270102.csv", "TestFile_20270110.csv", "TestFile_20270109.csv", "TestFile_20279999.csv"):
+        imports.upload(f"{HEADER}\n", key)
+    plan = invoke("Initialize", {}).result
+
+    assert plan["source"]["key"] == "TestFile_20270110.csv"
+
+
+def test_a_file_that_is_replaced_half_way_changes_nothing(imports: Imports) -> None:
+    old, new = people(3), people(4)
+    key, version = imports.upload(csv_file(old))
+    imports.connect.delay("CreateUser", 0.3, times=3)
+    name = imports.start({"key": key})
+    eventually(lambda: imports.progress(name).state in {"CreateUsers", "UserCreate"}, seconds=60)
+    imports.upload(csv_file(new), key)
+    ended = imports.wait(name, key)
+
+    assert ended.codes == ["", "", ""]
+    assert {person.username for person in old} <= set(imports.usernames())
+    assert not {person.username for person in new} & set(imports.usernames())
+    assert version in imports.history(name)
+
+
+def test_only_failed_rows_run_again(imports: Imports) -> None:
+    persons = people(5)
+    for number in (1, 3):
+        imports.connect.fail("CreateUser", "LimitExceededException", where={"Username": persons[number].username})
+    before = imports.run(csv_file(persons))
+    imports.connect.clear_requests()
+    again = imports.run(csv_file(persons), key=before.key, retry_of=before.output["result_key"])
+
+    assert before.codes == ["", "UserQuotaExceeded", "", "UserQuotaExceeded", ""]
+    assert again.codes == [""] * 5
+    assert (again.output["run"], again.output["rows"]) == (2, 5)
+    assert len(imports.connect.requests("CreateUser")) == 2
+    assert [again.user_ids[number] for number in (0, 2, 4)] == [before.user_ids[number] for number in (0, 2, 4)]
+
+
+def test_a_retry_with_rows_added_is_refused(imports: Imports) -> None:
+    persons = people(2)
+    before = imports.run(csv_file(persons))
+    again = imports.run(csv_file([*persons, Person.new()]), key=before.key, retry_of=before.output["result_key"])
+
+    assert (again.status, again.error) == ("FAILED", "InvalidResultFile")
+    assert "has 2 rows, the file has 3" in again.cause
+    assert again.codes == ["", ""]
+
+
+def test_an_instance_that_is_given_is_used(imports: Imports) -> None:
+    connect = imports.stack.client("connect")
+    given = connect.create_instance(
+        IdentityManagementType="CONNECT_MANAGED",
+        InstanceAlias="somebody-elses",
+        InboundCallsEnabled=True,
+        OutboundCallsEnabled=True,
+    )["Id"]
+    imports.connect.clear_requests()
+    ended = imports.run(csv_file(people(2)), instance_id=given)
+
+    assert ended.codes == ["", ""]
+    assert all(f"instance/{given}/agent/" in result.user_arn for result in ended.results)
+    assert imports.connect.requests("CreateInstance") == []
+
+
+def test_a_reset_deletes_the_stacks_own_instances_and_no_others(imports: Imports) -> None:
+    imports.run(csv_file(people(1)))
+    before = {one["id"]: one["tags"] for one in imports.connect.instances()}
+    ended = imports.run(csv_file(people(1)), reset=True)
+    after = {one["id"] for one in imports.connect.instances()}
+
+    assert ended.codes == [""]
+    assert {instance for instance, tags in before.items() if STACK_TAG in tags}.isdisjoint(after)
+    assert {instance for instance, tags in before.items() if STACK_TAG not in tags} <= after
+
+
+def test_an_instance_whose_creation_fails_ends_the_import(imports: Imports) -> None:
+    persons = people(1)
+    imports.connect.fail_creation(times=20)
+    ended = imports.run(csv_file(persons), reset=True)
+    imports.connect.clear_faults()
+    again = imports.run(csv_file(persons), key=ended.key, reset=True)
+
+    assert (ended.status, ended.error) == ("FAILED", "InstanceCreationFailed")
+    assert again.codes == [""]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "Initialize",
+        "CreateInstance",
+        "CheckInstanceExistence",
+        "CountCsvFiles",
+        "ResultCsvFileCreate",
+        "RegisterResult",
+    ],
+)
+def test_an_import_that_breaks_off_at_a_state_is_whole_when_it_runs_again(
+    imports: Imports, stack: Stack, resources: Resources, function: str
+) -> None:
+    persons = people(2)
+    with no_concurrency(stack, resources, function):
+        broken = imports.run(csv_file(persons))
+    again = imports.wait(imports.start({"key": broken.key}), broken.key)
+
+    assert (broken.status, broken.error) == ("FAILED", "Lambda.TooManyRequestsException")
+    assert broken.codes == (["NotRegistered", "NotRegistered"] if function == "RegisterResult" else [])
+    assert again.codes == ["", ""]
+    assert imports.created() == 2
+
+
+def test_rows_that_cannot_run_have_their_result_and_run_again(
+    imports: Imports, stack: Stack, resources: Resources
+) -> None:
+    persons = people(3)
+    with no_concurrency(stack, resources, "UserCreate"):
+        broken = imports.run(csv_file(persons))
+    again = imports.run(csv_file(persons), key=broken.key, retry_of=broken.output["result_key"])
+
+    assert broken.codes == ["Lambda.TooManyRequestsException"] * 3
+    assert again.codes == [""] * 3
+
+
+def test_an_import_that_is_stopped_has_a_result_file_and_is_whole_when_it_runs_again(imports: Imports) -> None:
+    persons = people(12)
+    imports.connect.delay("CreateUser", 0.5, times=12)
+    key, _ = imports.upload(csv_file(persons))
+    name = imports.start({"key": key})
+    eventually(lambda: imports.created() > 0, seconds=60)
+    imports.stop(name)
+    stopped = imports.wait(name, key)
+    imports.connect.clear_faults()
+    again = imports.run(csv_file(persons), key=key, retry_of=result_of(key))
+
+    assert stopped.status == "ABORTED"
+    assert stopped.codes == ["NotRegistered"] * 12
+    assert again.codes == [""] * 12
+    assert imports.created() == 12
+
+
+def test_a_defect_is_told_without_what_it_was_about(imports: Imports, stack: Stack, resources: Resources) -> None:
+    persons = people(1)
+    with environment(stack, resources, "UserCreate", MOST_IMPORT_ROWS="many"):
+        ended = imports.run(csv_file(persons))
+
+    assert ended.codes == ["UnexpectedFailure"]
+
+
+def _all_logs(stack: Stack) -> str:
+    client = stack.client("logs")
+    groups = [
+        group["logGroupName"]
+        for page in client.get_paginator("describe_log_groups").paginate()
+        for group in page["logGroups"]
+    ]
+    pages = [
+        page for group in groups for page in client.get_paginator("filter_log_events").paginate(logGroupName=group)
+    ]
+    return "\n".join(event["message"] for page in pages for event in page["events"])

@@ -1,0 +1,173 @@
+"""A kind of work with effects outside DynamoDB, and those who do it."""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from idempotency import BusinessError, Lease, LeaseOperations, LeaseStore, Unknown, Work
+from tests.store.database import Database, Row
+from tests.store.wire import Wire
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from idempotency import LeaseRecord
+
+AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+LIFETIME = timedelta(days=30)
+INVOCATION = timedelta(seconds=60)
+"""How long an invocation can live."""
+MARGIN = timedelta(seconds=1)
+"""How much longer its lease lasts."""
+
+ORDER: Mapping[str, Any] = {"amount": 4200, "card": "tok_visa"}
+OTHER_ORDER: Mapping[str, Any] = {"amount": 9900, "card": "tok_visa"}
+CHARGED: Mapping[str, Any] = {"charge": "ch-1", "note": "席", "fee": None}
+
+
+class Declined(BusinessError):
+    """The card is refused: final."""
+
+
+class StolenCard(Declined):
+    """One way to be declined."""
+
+
+class Unreachable(Exception):
+    """The gateway was never reached: nothing can have happened."""
+
+
+class AnswerLost(Exception):
+    """The gateway was reached and did not answer: nobody knows."""
+
+
+RUN_AGAIN = Work("Charge", Unknown.RUN_AGAIN, final=(Declined,), harmless=(Unreachable,))
+RESOLVE = replace(RUN_AGAIN, unknown=Unknown.RESOLVE)
+HOLD = replace(RUN_AGAIN, unknown=Unknown.HOLD)
+POLICIES = (RUN_AGAIN, RESOLVE, HOLD)
+
+
+@dataclass
+class Clock:
+    """Stands still unless it is told to go."""
+
+    now: datetime = AT
+    slept: list[float] = field(default_factory=list)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def go(self, by: timedelta) -> None:
+        self.now += by
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.go(timedelta(seconds=seconds))
+
+
+@dataclass
+class Charge:
+    """The work `Charge` under one key. By default it is run again when its outcome is unknown."""
+
+    database: Database
+    client: "DynamoDBClient"
+    work: Work = RUN_AGAIN
+    clock: Clock = field(default_factory=Clock)
+    lifetime: timedelta = LIFETIME
+    id: str = field(default_factory=lambda: f"o-{uuid.uuid4().hex}")
+
+    @property
+    def store(self) -> LeaseStore:
+        return LeaseStore(
+            self.client, self.database.records, lifetime=self.lifetime, clock=self.clock, sleep=self.clock.sleep
+        )
+
+    @property
+    def operators(self) -> LeaseOperations:
+        return LeaseOperations(self.client, self.database.records, lifetime=self.lifetime, clock=self.clock)
+
+    @property
+    def deadline(self) -> datetime:
+        """When an invocation ends that begins now."""
+        return self.clock.now + INVOCATION
+
+    @property
+    def key(self) -> str:
+        return self.work.record_key(self.id)
+
+    def lease(self, payload: Any = ORDER, *, work: Work | None = None, wait: timedelta = timedelta(0)) -> Lease:
+        """What an invocation gets that begins now."""
+        return self.store.lease(work or self.work, self.id, payload, deadline=self.deadline, wait=wait)
+
+    def run(self, function: Callable[[Lease], Any], payload: Any = ORDER, **more: Any) -> Any:
+        """An invocation that begins now, with the work in a function."""
+        return self.store.run(self.work, self.id, payload, function, deadline=self.deadline, **more)
+
+    def over(self, wire: Wire, *, attempts: int = 1) -> "Charge":
+        """The same work and clock, over a wire."""
+        return replace(self, client=wire.client(self.database, attempts=attempts))
+
+    def under(self, work: Work) -> "Charge":
+        """The same key under another policy."""
+        return replace(self, work=work)
+
+    @property
+    def row(self) -> Row:
+        """The record, read by plain boto3."""
+        return self.database.row(self.client, self.database.records, self.key)
+
+    @property
+    def status(self) -> Any:
+        return (self.row or {}).get("status")
+
+    @property
+    def record(self) -> "LeaseRecord":
+        """The record, as operators see it. Raises ValueError if there is none."""
+        (found,) = self.operators.find(self.id, [self.work.name])
+        return found
+
+    def delete(self) -> None:
+        """What DynamoDB does with an expired record, sooner or later."""
+        self.client.delete_item(TableName=self.database.records, Key={"pk": {"S": self.key}})
+
+    def runs_out(self) -> None:
+        """Let every lease run out that began until now."""
+        self.clock.go(INVOCATION + MARGIN)
+
+    def breaks_off(self, work: Work | None = None) -> Lease:
+        """An invocation dies at work, and its lease runs out. Returns its lease, should it come back after all."""
+        lease = self.lease(work=work)
+        self.runs_out()
+        return lease
+
+    def completes(self, result: Any = CHARGED) -> Lease:
+        """An invocation does the work."""
+        with self.lease() as lease:
+            lease.complete(result)
+        return lease
+
+    def raises(self, error: BaseException) -> Lease:
+        """An invocation ends in an error."""
+        lease = self.lease()
+        try:
+            with lease:
+                raise error
+        except type(error):
+            return lease
+
+    def becomes(self, status: str) -> Lease:
+        """Bring the record into a status, as a caller would. HELD needs the policy for it."""
+        match status:
+            case "COMPLETED":
+                return self.completes()
+            case "FAILED":
+                return self.raises(Declined("no cover"))
+            case "RELEASED":
+                return self.raises(Unreachable())
+            case "UNKNOWN" | "HELD":
+                return self.raises(AnswerLost())
+            case "IN_PROGRESS":
+                return self.lease()
+        raise ValueError(status)

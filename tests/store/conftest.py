@@ -1,0 +1,94 @@
+"""Every test of the store runs on each engine. Those that have to be started are started once a process.
+
+`make check` runs what is not slow: all tests on the one engine that is neither to be started nor takes its time.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from local import emulator
+from tests.engines import in_process
+from tests.engines.dynamodb_local import ProgramMissing, serving
+from tests.engines.engine import Engine
+from tests.store.booking import Saga
+from tests.store.charging import HOLD, Charge
+from tests.store.database import Database, create
+
+_ENGINES = [
+    "ministack",
+    pytest.param("moto", marks=pytest.mark.slow),
+    pytest.param("local_stack", marks=pytest.mark.slow),
+    pytest.param("dynamodb_local", marks=pytest.mark.slow),
+]
+# It takes five times as long for a call as the others.
+_ON_MOTO = {"test_steps", "test_steps_under_faults", "test_leases"}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Expect of each engine what its marks say, and leave out what moto would only repeat."""
+    repeated = [item for item in items if _engine(item) == "moto" and item.path.stem not in _ON_MOTO]
+    config.hook.pytest_deselected(items=repeated)
+    items[:] = [item for item in items if item not in set(repeated)]
+    for item in items:
+        for mark in item.iter_markers("untrue"):
+            if mark.args == (_engine(item),):
+                item.add_marker(pytest.mark.xfail(strict=True, **mark.kwargs))
+        for mark in item.iter_markers("unfit"):
+            if mark.args == (_engine(item),):
+                item.add_marker(pytest.mark.skip(**mark.kwargs))
+
+
+def _engine(item: pytest.Item) -> object:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get("database") if callspec else None
+
+
+@pytest.fixture(scope="session")
+def moto() -> Database:
+    return create(in_process.moto())
+
+
+@pytest.fixture(scope="session")
+def ministack() -> Database:
+    return create(in_process.ministack())
+
+
+@pytest.fixture(scope="session")
+def local_stack() -> Iterator[Database]:
+    with emulator.attached() as started:
+        yield create(Engine("local_stack", started.endpoint))
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local() -> Iterator[Database]:
+    try:
+        with serving() as address:
+            yield create(Engine("dynamodb_local", address))
+    except ProgramMissing as reason:
+        pytest.skip(f"passed over: {reason}")
+
+
+@pytest.fixture(scope="module", params=_ENGINES)
+def database(request: pytest.FixtureRequest) -> Database:
+    """The tables on one engine."""
+    found: Database = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def saga(database: Database) -> Saga:
+    """A saga of the test's own."""
+    return Saga(database, database.shared)
+
+
+@pytest.fixture
+def charge(database: Database) -> Charge:
+    """Work under a key of the test's own, run again when its outcome is unknown."""
+    return Charge(database, database.shared)
+
+
+@pytest.fixture
+def held(charge: Charge) -> Charge:
+    """The same, held for a person when its outcome is unknown."""
+    return charge.under(HOLD)

@@ -1,0 +1,350 @@
+"""Any history of owners, clocks, crashes, answers that are lost or late, and people who decide, under one key."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Literal
+
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.exceptions import ReadTimeoutError
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from idempotency import (
+    AlreadyInProgress,
+    LeaseLost,
+    LeaseRecord,
+    OutcomeHeld,
+    PayloadMismatch,
+    StateConflict,
+    StoreUnavailable,
+    Unknown,
+    Work,
+)
+from tests.store.charging import (
+    LIFETIME,
+    MARGIN,
+    ORDER,
+    OTHER_ORDER,
+    POLICIES,
+    AnswerLost,
+    Charge,
+    Declined,
+    Unreachable,
+)
+from tests.store.database import Database, Row
+from tests.store.model import Attempt, Model
+
+type Fault = Literal["none", "lost", "twice", "late"]
+
+_FAULTS = st.sampled_from(["none", "none", "none", "none", "lost", "twice", "late"])
+_PICK = st.integers(0, 3)
+_LONGEST_DELAY = timedelta(minutes=2)
+"""No request is on its way for longer."""
+
+
+class Network:
+    """Brings a fault to the next request: its answer is lost, it arrives twice, or late, when nobody waits for it."""
+
+    def __init__(self, database: Database) -> None:
+        self.fault: Fault = "none"
+        self.late: AWSPreparedRequest | None = None
+        self.client = database.client()
+        self.send = database.engine.send
+        self.client.meta.events.register_first("before-send.dynamodb", self._before_send)
+
+    def _before_send(self, request: AWSPreparedRequest, **_: Any) -> None:
+        fault, self.fault = self.fault, "none"
+        if fault in ("lost", "twice"):
+            self.send(request)
+        if fault == "late":
+            self.late = request
+        if fault in ("lost", "late"):
+            raise ReadTimeoutError(endpoint_url=request.url)
+
+
+@dataclass(frozen=True)
+class OnItsWay:
+    """A request that nobody waits for any more. landed: what it means if it changes the record."""
+
+    request: AWSPreparedRequest
+    sent_at: datetime
+    landed: Callable[[], None]
+
+
+class LeaseHistories(RuleBasedStateMachine):
+    """Each rule is one step of somebody; the model checks what everybody is told."""
+
+    network: ClassVar[Network]
+    database: ClassVar[Database]
+
+    @initialize(
+        work=st.sampled_from(POLICIES),
+        duration=st.sampled_from([None, timedelta(seconds=20)]),
+        at_once=st.booleans(),
+    )
+    def first(self, work: Work, duration: timedelta | None, at_once: bool) -> None:
+        self.work = replace(work, duration=duration)
+        self.charge = Charge(self.database, self.network.client, self.work)
+        self.clock = self.charge.clock
+        self.model = Model(self.work)
+        self.live: list[Attempt] = []
+        self.on_their_way: list[OnItsWay] = []
+        self.read: tuple[LeaseRecord, Row] | None = None
+        self.row: Row = None
+        self.number = 0
+        self.begins("none", 0, at_once)
+
+    # --- an invocation ---
+
+    @rule(fault=_FAULTS, after=st.sampled_from([0, 1, 62, 62]), at_once=st.booleans())
+    def begins(self, fault: Fault, after: int, at_once: bool) -> None:
+        """at_once: he takes effect right away, if he gets the lease."""
+        self.clock.go(timedelta(seconds=after))
+        live = len(self.live)
+        self._begins(fault, ORDER)
+        if at_once and len(self.live) > live:
+            self.takes_effect(live)
+
+    @rule()
+    def begins_with_another_order(self) -> None:
+        self._begins("none", OTHER_ORDER)
+
+    def _begins(self, fault: Fault, payload: Any) -> None:
+        if self._expired():
+            self.model.expired(self.clock.now)
+        attempt = Attempt(self._end(self.charge.deadline), self.charge.deadline, retried=fault == "twice")
+        before = self.row
+        try:
+            lease = self._over(fault, lambda: self.charge.lease(payload))
+        except AlreadyInProgress as error:
+            self.model.barred(error.until, self.clock.now)
+        except PayloadMismatch:
+            self.model.mismatch(payload)
+        except OutcomeHeld:
+            self.model.held()
+            return
+        except Declined as error:
+            self.model.replayed(("error", str(error)), payload)
+        except StoreUnavailable:
+            attempt.over = True
+            self._if_it_lands(before, lambda: self._granted(attempt, payload))
+            return
+        else:
+            if not lease.completed:
+                attempt.lease = lease
+                self.live.append(attempt)
+                self._granted(attempt, payload)
+                return
+            self.model.replayed(("result", lease.result), payload)
+        assert self.row == before
+
+    @precondition(lambda self: self.live)
+    @rule(pick=_PICK)
+    def takes_effect(self, pick: int) -> None:
+        attempt = self._picked(pick)
+        known = self.model.now.effects if attempt in self.model.now.attempts else []
+        if attempt.result:
+            return
+        if self.work.unknown is Unknown.RESOLVE and known:
+            attempt.result = known[0]
+            return
+        attempt.result = self._new("effect")
+        self.model.took_effect(attempt, attempt.result)
+
+    @precondition(lambda self: any(attempt.result for attempt in self.live))
+    @rule(pick=_PICK, fault=_FAULTS, dies=st.booleans())
+    def completes(self, pick: int, fault: Fault, dies: bool) -> None:
+        done = [attempt for attempt in self.live if attempt.result]
+        attempt = done[pick % len(done)]
+        before, result, lease = self.row, {"effect": attempt.result}, attempt.lease
+        assert lease
+        self._leaves(attempt)
+        try:
+            self._over(fault, lambda: lease.complete(result))
+        except LeaseLost:
+            self.model.lost(attempt)
+            self._over("none", lambda: lease.__exit__(LeaseLost, LeaseLost(), None))
+            assert self.row == before
+        except StoreUnavailable as error:
+            self._if_it_lands(before, lambda: self._decided(attempt, ("result", result)))
+            if not dies:
+                self._ends(attempt, error, "none")
+        else:
+            self._decided(attempt, ("result", result))
+
+    @precondition(lambda self: self.live)
+    @rule(pick=_PICK, kind=st.sampled_from([Declined, Unreachable, AnswerLost]), fault=_FAULTS)
+    def fails(self, pick: int, kind: type[Exception], fault: Fault) -> None:
+        attempt = self._picked(pick)
+        self._leaves(attempt)
+        error = AnswerLost() if attempt.result else kind(self._new("reason"))
+        self._ends(attempt, error, fault)
+
+    @precondition(lambda self: self.live)
+    @rule(pick=_PICK, fault=_FAULTS)
+    def extends(self, pick: int, fault: Fault) -> None:
+        attempt = self._picked(pick)
+        before, until, lease = self.row, self._end(attempt.deadline), attempt.lease
+        assert lease
+
+        def extended() -> None:
+            assert attempt is self.model.now.owner
+            attempt.until = max(until, attempt.until)
+
+        try:
+            self._over(fault, lease.extend)
+        except LeaseLost:
+            self.model.lost(attempt)
+            self._leaves(attempt)
+            assert self.row == before
+        except StoreUnavailable:
+            self._if_it_lands(before, extended)
+        else:
+            extended()
+
+    @precondition(lambda self: self.live)
+    @rule(pick=_PICK)
+    def dies(self, pick: int) -> None:
+        self._leaves(self._picked(pick))
+
+    # --- time, the network, DynamoDB ---
+
+    @rule(by=st.sampled_from([1, 15, 30, 62, LIFETIME.total_seconds()]))
+    def passes(self, by: float) -> None:
+        self.clock.go(timedelta(seconds=by))
+        young = self.clock.now - _LONGEST_DELAY
+        self.on_their_way = [late for late in self.on_their_way if late.sent_at >= young]
+
+    @precondition(lambda self: self.on_their_way)
+    @rule(pick=_PICK)
+    def lands(self, pick: int) -> None:
+        late = self.on_their_way.pop(pick % len(self.on_their_way))
+        before = self.row
+        self.network.send(late.request)
+        self.row = self.charge.row
+        if self.row != before:
+            late.landed()
+
+    @precondition(lambda self: self._expired())
+    @rule()
+    def is_deleted(self) -> None:
+        self.charge.delete()
+        self.row = None
+        self.model.expired(self.clock.now)
+
+    # --- a person ---
+
+    @precondition(lambda self: self.row)
+    @rule()
+    def looks(self) -> None:
+        self.read = (self.charge.record, self.row)
+
+    @precondition(lambda self: self.read)
+    @rule(answer=st.sampled_from(["release", "complete", "fail"]), fault=st.sampled_from(["none", "lost", "twice"]))
+    def decides(self, answer: str, fault: Fault) -> None:
+        assert self.read
+        # No two people decide in the same microsecond.
+        self.clock.go(timedelta(microseconds=1))
+        (record, seen), before, reason = self.read, self.row, self._new("decision")
+        calls: dict[str, tuple[Any, Callable[[], None]]] = {
+            "release": (None, lambda: self.charge.operators.release(record, by="kim", reason=reason)),
+            "complete": (
+                ("result", reason),
+                lambda: self.charge.operators.complete(record, reason, by="kim", reason=reason),
+            ),
+            "fail": (
+                ("error", reason),
+                lambda: self.charge.operators.fail(record, "Declined", reason, by="kim", reason=reason),
+            ),
+        }
+        told, call = calls[answer]
+        try:
+            self._over(fault, call)
+        except AlreadyInProgress:
+            assert record.in_progress(self.clock.now)
+        except StateConflict:
+            assert before != seen, "a decision was refused, and nothing had changed"
+        except StoreUnavailable:
+            self._if_it_lands(before, lambda: self.model.settled(told, self.clock.now))
+            return
+        else:
+            assert before == seen, "a decision was taken of what had changed"
+            self.model.settled(told, self.clock.now)
+            return
+        assert self.row == before
+
+    # --- at every moment ---
+
+    @invariant()
+    def what_stands_there_is_whole(self) -> None:
+        row = self.row or {"status": "COMPLETED", "result": ""}
+        assert ("listed" in row) == (row["status"] not in ("COMPLETED", "RELEASED"))
+        assert ("result" in row) == (row["status"] == "COMPLETED")
+        assert ("error" in row) == (row["status"] == "FAILED")
+        if row["status"] in ("HELD", "IN_PROGRESS") and self.work.unknown is Unknown.HOLD:
+            assert "expires_at" not in row
+
+    # --- how it is done ---
+
+    def _over(self, fault: Fault, call: Callable[[], Any]) -> Any:
+        """Call over the network, look at the record afterwards, and see that what was written lives long enough."""
+        before, self.network.fault, self.network.late = self.row, fault, None
+        try:
+            return call()
+        finally:
+            self.network.fault = "none"
+            self.row = self.charge.row
+            if self.row and self.row != before and "expires_at" in self.row:
+                assert self.row["expires_at"] >= int((self.clock.now + LIFETIME).timestamp())
+
+    def _if_it_lands(self, before: Row, landed: Callable[[], None]) -> None:
+        """The answer was lost: the request has changed the record, or may still do so."""
+        if self.network.late:
+            self.on_their_way.append(OnItsWay(self.network.late, self.clock.now, landed))
+        elif self.row != before:
+            landed()
+
+    def _granted(self, attempt: Attempt, payload: Any) -> None:
+        self.model.granted(attempt, payload, self.clock.now)
+
+    def _decided(self, attempt: Attempt, answer: tuple[str, Any]) -> None:
+        attempt.until = min(attempt.until, self.clock.now)
+        self.model.decided(attempt, answer)
+
+    def _ends(self, attempt: Attempt, error: Exception, fault: Fault) -> None:
+        """An owner leaves his block with an error."""
+        before, lease = self.row, attempt.lease
+        assert lease
+        is_owner = attempt is self.model.now.owner and not self.model.now.answer
+
+        def ended() -> None:
+            assert attempt is self.model.now.owner, "a late request of a former owner changed the record"
+            attempt.until = min(attempt.until, self.clock.now)
+            attempt.clean = (self.row or {})["status"] == "RELEASED"
+            if isinstance(error, Declined):
+                self.model.decided(attempt, ("error", str(error)))
+
+        self._over(fault, lambda: lease.__exit__(type(error), error, None))
+        held_before = (before or {}).get("status") == "HELD"
+        assert is_owner or self.row == before, "an owner without the lease changed the record"
+        assert self.row != before or not is_owner or held_before or fault == "late", "an end was not recorded"
+        self._if_it_lands(before, ended)
+
+    def _leaves(self, attempt: Attempt) -> None:
+        attempt.over = True
+        self.live.remove(attempt)
+
+    def _picked(self, pick: int) -> Attempt:
+        return self.live[pick % len(self.live)]
+
+    def _expired(self) -> bool:
+        return bool(self.row and self.row.get("expires_at", float("inf")) <= self.clock.now.timestamp())
+
+    def _end(self, deadline: datetime) -> datetime:
+        duration = self.work.duration
+        return (min(deadline, self.clock.now + duration) if duration else deadline) + MARGIN
+
+    def _new(self, what: str) -> str:
+        self.number += 1
+        return f"{what} {self.number}"

@@ -1,0 +1,40 @@
+"""Any history of a key, checked against the model: many on an engine in this process, a few on AWS's own."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.store.database import Database
+from tests.store.histories import LeaseHistories, Network
+
+_EXAMPLES = {"ministack": 60}
+_FEW_EXAMPLES = 15
+_STEPS = 40
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    """Thousands of lines that nobody reads are a good part of the time."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_no_history_breaks_a_promise(database: Database) -> None:
+    machine = type("Histories", (LeaseHistories,), {"database": database, "network": Network(database)})
+    examples = _EXAMPLES.get(database.engine.name, _FEW_EXAMPLES)
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=_STEPS,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            # Short as they are, they need no shrinking, which takes minutes.
+            phases=[Phase.explicit, Phase.reuse, Phase.generate],
+        ),
+    )

@@ -1,0 +1,437 @@
+"""Leases, row by row of the table in `leases`: what a call gets that finds this record, and what stands there then."""
+
+import hashlib
+import json
+import logging
+import re
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from idempotency import (
+    AlreadyInProgress,
+    BusinessError,
+    InvalidKey,
+    LeaseStore,
+    OutcomeHeld,
+    PayloadMismatch,
+    ResultUnavailable,
+    StoredFailure,
+    Work,
+)
+from tests.store.charging import (
+    AT,
+    CHARGED,
+    HOLD,
+    INVOCATION,
+    LIFETIME,
+    MARGIN,
+    ORDER,
+    OTHER_ORDER,
+    POLICIES,
+    RESOLVE,
+    RUN_AGAIN,
+    Charge,
+    Declined,
+    StolenCard,
+    Unreachable,
+)
+
+every_policy = pytest.mark.parametrize("work", POLICIES, ids=lambda work: work.unknown.name)
+not_held = pytest.mark.parametrize("work", [RUN_AGAIN, RESOLVE], ids=lambda work: work.unknown.name)
+
+_HASH = hashlib.sha256(b'{"amount":4200,"card":"tok_visa"}').hexdigest()
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+# --- no record ---
+
+
+@every_policy
+def test_the_first_call_gets_the_lease(charge: Charge, work: Work) -> None:
+    lease = charge.lease(work=work)
+    assert (lease.key, lease.attempt, lease.completed, lease.unsure, lease.result) == (
+        f"{charge.id}#Charge",
+        1,
+        False,
+        False,
+        None,
+    )
+    assert _UUID.fullmatch(lease.owner)
+
+
+@not_held
+def test_the_record_of_a_lease_says_who_works_on_what_and_until_when(charge: Charge, work: Work) -> None:
+    lease = charge.lease(work=work)
+    assert charge.row == {
+        "pk": f"{charge.id}#Charge",
+        "status": "IN_PROGRESS",
+        "owner": lease.owner,
+        "attempt": 1,
+        "payload_hash": _HASH,
+        "lease_until": _milliseconds(INVOCATION + MARGIN),
+        "created_at": "2026-11-21T09:30:00+00:00",
+        "updated_at": "2026-11-21T09:30:00+00:00",
+        "listed": f"{charge.id}#Charge",
+        "expires_at": _seconds(INVOCATION + MARGIN + LIFETIME),
+    }
+
+
+def test_the_record_of_a_lease_that_would_be_held_does_not_expire(held: Charge) -> None:
+    held.lease()
+    assert "expires_at" not in (held.row or {})
+
+
+def test_a_lease_ends_by_its_duration_if_that_is_sooner(charge: Charge) -> None:
+    charge.lease(work=replace(RUN_AGAIN, duration=timedelta(seconds=9)))
+    assert (charge.row or {})["lease_until"] == _milliseconds(timedelta(seconds=9) + MARGIN)
+
+
+def test_a_lease_never_lasts_longer_than_the_invocation_can(charge: Charge) -> None:
+    charge.lease(work=replace(RUN_AGAIN, duration=timedelta(hours=1)))
+    assert (charge.row or {})["lease_until"] == _milliseconds(INVOCATION + MARGIN)
+
+
+@pytest.mark.parametrize("key", ["", "k" * 1025, "席" * 342])
+def test_a_key_that_is_empty_or_too_long_is_refused(charge: Charge, key: str) -> None:
+    with pytest.raises(InvalidKey, match="1 to 1024 bytes"):
+        replace(charge, id=key).lease()
+
+
+def test_a_key_of_1024_bytes_is_taken(charge: Charge) -> None:
+    long = replace(charge, id=charge.id.ljust(1024, "k"))
+    assert long.lease().attempt == 1
+    assert long.status == "IN_PROGRESS"
+
+
+def test_a_payload_that_is_not_json_is_refused_before_anything_is_written(charge: Charge) -> None:
+    with pytest.raises(TypeError):
+        charge.lease({"amount": object()})
+    assert charge.row is None
+
+
+# --- expired ---
+
+
+@not_held
+@pytest.mark.parametrize("status", ["COMPLETED", "FAILED", "RELEASED", "UNKNOWN", "IN_PROGRESS"])
+def test_an_expired_record_is_ignored_at_once(charge: Charge, status: str, work: Work) -> None:
+    first = charge.becomes(status)
+    # A lease that runs keeps its record from expiring.
+    charge.clock.go(LIFETIME + (INVOCATION + MARGIN if status == "IN_PROGRESS" else timedelta(0)))
+    lease = charge.lease(OTHER_ORDER, work=work)
+    assert (lease.attempt, lease.completed, lease.unsure) == (2, False, False)
+    row = charge.row or {}
+    assert (row["status"], row["owner"]) == ("IN_PROGRESS", lease.owner)
+    assert row["expires_at"] == int((charge.deadline + MARGIN + LIFETIME).timestamp())
+    assert lease.owner != first.owner
+    assert "result" not in row
+    assert "error" not in row
+
+
+@pytest.mark.parametrize("status", ["COMPLETED", "FAILED"])
+def test_a_record_counts_until_it_expires(charge: Charge, status: str) -> None:
+    charge.becomes(status)
+    charge.clock.go(LIFETIME - timedelta(seconds=1))
+    with pytest.raises(PayloadMismatch):
+        charge.lease(OTHER_ORDER)
+
+
+def test_a_lease_is_not_over_because_records_live_shorter_than_it_does(charge: Charge) -> None:
+    brief = replace(charge, lifetime=timedelta(seconds=5))
+    brief.lease()
+    brief.clock.go(timedelta(seconds=20))
+    with pytest.raises(AlreadyInProgress):
+        brief.lease()
+
+
+def test_a_lease_that_has_run_out_is_not_forgotten_with_it(charge: Charge) -> None:
+    charge.breaks_off()
+    assert charge.status == "IN_PROGRESS"
+    assert charge.lease().unsure
+
+
+# --- RELEASED ---
+
+
+@every_policy
+def test_a_released_key_is_free(charge: Charge, work: Work) -> None:
+    first = charge.under(work).raises(Unreachable())
+    assert charge.status == "RELEASED"
+    lease = charge.lease(work=work)
+    assert (lease.attempt, lease.completed, lease.unsure) == (2, False, False)
+    assert (charge.row or {})["owner"] == lease.owner != first.owner
+
+
+def test_a_released_record_keeps_its_beginning(charge: Charge) -> None:
+    charge.raises(Unreachable())
+    charge.clock.go(timedelta(minutes=5))
+    charge.lease()
+    row = charge.row or {}
+    assert (row["created_at"], row["updated_at"]) == ("2026-11-21T09:30:00+00:00", "2026-11-21T09:35:00+00:00")
+
+
+# --- COMPLETED ---
+
+
+@every_policy
+def test_a_duplicate_gets_the_stored_result_and_writes_nothing(charge: Charge, work: Work) -> None:
+    charge.completes()
+    before = charge.row
+    with charge.lease(work=work) as lease:
+        assert (lease.completed, lease.result, lease.unsure) == (True, CHARGED, False)
+    assert charge.row == before
+
+
+def test_a_duplicate_warns_exactly_once_and_names_the_first_owner(
+    charge: Charge, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = charge.completes()
+    assert not caplog.records
+    second = charge.lease()
+    (line,) = caplog.records
+    assert (line.levelno, line.getMessage()) == (logging.WARNING, "duplicate call: the stored result is returned")
+    assert (line.__dict__["work"], line.__dict__["owner"]) == (charge.key, second.owner)
+    assert line.__dict__["first_owner"] == first.owner
+
+
+def test_the_record_of_a_result_is_complete(charge: Charge) -> None:
+    lease = charge.lease()
+    charge.clock.go(timedelta(seconds=7))
+    lease.complete(CHARGED)
+    assert charge.row == {
+        "pk": charge.key,
+        "status": "COMPLETED",
+        "owner": lease.owner,
+        "attempt": 1,
+        "payload_hash": _HASH,
+        "lease_until": _milliseconds(INVOCATION + MARGIN),
+        "created_at": "2026-11-21T09:30:00+00:00",
+        "updated_at": "2026-11-21T09:30:07+00:00",
+        "result": json.dumps(CHARGED, sort_keys=True, separators=(",", ":")),
+        "expires_at": _seconds(LIFETIME + timedelta(seconds=7)),
+    }
+
+
+@pytest.mark.parametrize("result", [None, False, 0, "", [], {}, "席", 1.5, [1, {"a": None}]], ids=repr)
+def test_any_json_is_a_result(charge: Charge, result: Any) -> None:
+    charge.completes(result)
+    lease = charge.lease()
+    assert (lease.completed, lease.result) == (True, result)
+
+
+@pytest.mark.parametrize("result", [object(), "x" * (256 * 1024)], ids=["not JSON", "too large"])
+def test_a_result_that_cannot_be_stored_is_returned_once_and_reported(
+    charge: Charge, result: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert charge.run(lambda _: result) is result
+    (line,) = caplog.records
+    assert (line.levelno, line.getMessage()) == (
+        logging.ERROR,
+        "the result is not JSON, or too large to be stored",
+    )
+    assert charge.status == "COMPLETED"
+    with pytest.raises(ResultUnavailable, match=charge.key):
+        charge.run(_must_not_run)
+
+
+def test_the_largest_result_fits_the_table(charge: Charge) -> None:
+    largest = "x" * (256 * 1024 - 2)
+    charge.completes(largest)
+    assert charge.lease().result == largest
+
+
+# --- FAILED ---
+
+
+@every_policy
+def test_a_stored_error_comes_again_as_it_was_and_nothing_is_written(charge: Charge, work: Work) -> None:
+    charge.raises(Declined("no cover"))
+    before = charge.row
+    with pytest.raises(Declined, match=r"^no cover$") as replayed:
+        charge.lease(work=work)
+    assert type(replayed.value) is Declined
+    assert charge.row == before
+
+
+def test_the_record_of_a_failure_is_complete_and_listed(charge: Charge) -> None:
+    lease = charge.raises(StolenCard("reported"))
+    assert charge.row == {
+        "pk": charge.key,
+        "status": "FAILED",
+        "owner": lease.owner,
+        "attempt": 1,
+        "payload_hash": _HASH,
+        "lease_until": _milliseconds(INVOCATION + MARGIN),
+        "created_at": "2026-11-21T09:30:00+00:00",
+        "updated_at": "2026-11-21T09:30:00+00:00",
+        "error": {"name": "StolenCard", "message": "reported"},
+        "listed": charge.key,
+        "expires_at": _seconds(LIFETIME),
+    }
+
+
+def test_an_error_of_a_class_below_a_final_one_comes_again_as_itself(charge: Charge) -> None:
+    charge.raises(StolenCard("reported"))
+    with pytest.raises(StolenCard, match=r"^reported$"):
+        charge.lease()
+
+
+def test_an_error_of_a_class_that_nobody_knows_comes_as_a_stored_failure(charge: Charge) -> None:
+    class RefusedByAnOlderVersion(BusinessError):
+        pass
+
+    older = charge.under(replace(RUN_AGAIN, final=(RefusedByAnOlderVersion,)))
+    older.raises(RefusedByAnOlderVersion("the reason"))
+    with pytest.raises(StoredFailure, match=r"^RefusedByAnOlderVersion: the reason$") as replayed:
+        charge.lease()
+    assert replayed.value.name == "RefusedByAnOlderVersion"
+
+
+def test_an_error_whose_class_takes_other_arguments_comes_again_all_the_same(charge: Charge) -> None:
+    class OverLimit(BusinessError):
+        def __init__(self, limit: int, *, asked: int) -> None:
+            super().__init__(f"{asked} is more than {limit}")
+
+    picky = charge.under(replace(RUN_AGAIN, final=(OverLimit,)))
+    picky.raises(OverLimit(100, asked=4200))
+    with pytest.raises(OverLimit, match=r"^4200 is more than 100$"):
+        picky.lease()
+
+
+def test_a_long_message_is_cut(charge: Charge) -> None:
+    charge.raises(Declined("m" * 5000))
+    with pytest.raises(Declined, match=r"^m{2000}$"):
+        charge.lease()
+
+
+# --- IN_PROGRESS, lease running ---
+
+
+@every_policy
+def test_a_lease_that_runs_bars_everybody_else_and_says_until_when(charge: Charge, work: Work) -> None:
+    charge.lease(work=work)
+    before = charge.row
+    charge.clock.go(INVOCATION + MARGIN - timedelta(milliseconds=1))
+    with pytest.raises(AlreadyInProgress, match=charge.key) as barred:
+        charge.lease(work=work)
+    assert (barred.value.key, barred.value.until) == (charge.key, AT + INVOCATION + MARGIN)
+    assert charge.row == before
+
+
+# --- IN_PROGRESS, lease run out; UNKNOWN; HELD ---
+
+
+@not_held
+def test_a_lease_that_has_run_out_goes_to_the_next_who_is_told(charge: Charge, work: Work) -> None:
+    first = charge.breaks_off(work)
+    lease = charge.lease(work=work)
+    assert (lease.attempt, lease.completed, lease.unsure) == (2, False, True)
+    assert (charge.row or {})["owner"] == lease.owner != first.owner
+
+
+@not_held
+def test_an_outcome_that_is_unknown_goes_to_the_next_at_once_who_is_told(charge: Charge, work: Work) -> None:
+    charge.under(work).becomes("UNKNOWN")
+    assert (charge.status, (charge.row or {})["listed"]) == ("UNKNOWN", charge.key)
+    lease = charge.lease(work=work)
+    assert (lease.attempt, lease.completed, lease.unsure) == (2, False, True)
+
+
+def test_a_lease_that_has_run_out_is_held_if_it_is_to_be(held: Charge) -> None:
+    first = held.breaks_off()
+    with pytest.raises(OutcomeHeld, match=held.key):
+        held.lease()
+    row = held.row or {}
+    assert (row["status"], row["owner"], row["attempt"], row["listed"]) == ("HELD", first.owner, 1, held.key)
+    assert "expires_at" not in row
+
+
+def test_an_outcome_that_is_unknown_is_held_at_once_if_it_is_to_be(held: Charge) -> None:
+    held.becomes("HELD")
+    row = held.row or {}
+    assert (row["status"], row["listed"]) == ("HELD", held.key)
+    assert "expires_at" not in row
+
+
+def test_an_unknown_outcome_is_held_by_a_later_version_that_holds(charge: Charge) -> None:
+    charge.becomes("UNKNOWN")
+    with pytest.raises(OutcomeHeld):
+        charge.lease(work=HOLD)
+    assert charge.status == "HELD"
+    assert "expires_at" not in (charge.row or {})
+
+
+@every_policy
+def test_what_is_held_stays_so_under_any_policy_and_for_ever(held: Charge, work: Work) -> None:
+    held.becomes("HELD")
+    before = held.row
+    held.clock.go(20 * LIFETIME)
+    with pytest.raises(OutcomeHeld):
+        held.lease(work=work)
+    assert held.row == before
+
+
+# --- another payload ---
+
+
+@every_policy
+@pytest.mark.parametrize("status", ["IN_PROGRESS", "COMPLETED", "FAILED", "RELEASED", "UNKNOWN"])
+def test_the_same_key_with_another_payload_is_refused(charge: Charge, status: str, work: Work) -> None:
+    charge.becomes(status)
+    before = charge.row
+    with pytest.raises(PayloadMismatch, match=charge.key):
+        charge.lease(OTHER_ORDER, work=work)
+    charge.runs_out()
+    with pytest.raises(PayloadMismatch):
+        charge.lease(OTHER_ORDER, work=work)
+    assert charge.row == before
+
+
+def test_what_is_held_is_no_other_requests(held: Charge) -> None:
+    held.becomes("HELD")
+    with pytest.raises(PayloadMismatch):
+        held.lease(OTHER_ORDER)
+
+
+def test_the_order_of_a_payloads_keys_makes_no_other_request(charge: Charge) -> None:
+    charge.completes()
+    assert charge.lease(dict(reversed(ORDER.items()))).result == CHARGED
+
+
+# --- two kinds of work, two configurations ---
+
+
+def test_two_kinds_of_work_under_one_id_know_nothing_of_each_other(charge: Charge) -> None:
+    refund = charge.under(replace(RUN_AGAIN, name="Refund"))
+    charge.completes()
+    assert not refund.completes({"refund": "re-1"}).unsure
+    assert (charge.lease().result, refund.lease().result) == (CHARGED, {"refund": "re-1"})
+
+
+def test_two_stores_in_one_process_keep_to_their_own_settings(charge: Charge) -> None:
+    one, other = replace(charge, lifetime=timedelta(days=1)), replace(charge, lifetime=timedelta(days=7), id="")
+    other.id = f"{charge.id}-other"
+    one.completes()
+    other.completes()
+    assert (one.row or {})["expires_at"] == _seconds(timedelta(days=1))
+    assert (other.row or {})["expires_at"] == _seconds(timedelta(days=7))
+
+
+def test_a_table_that_does_not_exist_is_a_defect_and_is_raised_as_it_came(charge: Charge) -> None:
+    with pytest.raises(Exception, match="ResourceNotFoundException"):
+        LeaseStore(charge.client, "no-such-table").lease(RUN_AGAIN, charge.id, ORDER, deadline=charge.deadline)
+
+
+def _must_not_run(_: Any) -> Any:
+    raise AssertionError("the work was done again")
+
+
+def _milliseconds(after: timedelta) -> int:
+    return int((AT + after).timestamp() * 1000)
+
+
+def _seconds(after: timedelta) -> int:
+    return int((AT + after).timestamp())

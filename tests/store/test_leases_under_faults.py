@@ -1,0 +1,315 @@
+"""Leases under faults: calls on the wire, answers that are lost, waiting for a result, and several callers at once."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from idempotency import AlreadyInProgress, Contention, Lease, LeaseLost, OutcomeHeld, StoreUnavailable
+from tests.store.charging import (
+    CHARGED,
+    HOLD,
+    INVOCATION,
+    MARGIN,
+    ORDER,
+    RUN_AGAIN,
+    AnswerLost,
+    Charge,
+    Declined,
+    Unreachable,
+)
+from tests.store.wire import ProcessDied, Wire
+
+# --- calls on the wire ---
+
+
+def test_fresh_work_is_two_calls(charge: Charge) -> None:
+    wire = Wire()
+    charge.over(wire).run(lambda _: CHARGED)
+    assert wire.sent == 2
+
+
+@pytest.mark.parametrize("status", ["COMPLETED", "FAILED", "IN_PROGRESS"])
+def test_a_duplicate_is_one_call(charge: Charge, status: str) -> None:
+    charge.becomes(status)
+    wire = Wire()
+    with pytest.raises((Declined, AlreadyInProgress)) if status != "COMPLETED" else nullcontext():
+        charge.over(wire).lease()
+    assert wire.sent == 1
+
+
+def test_what_is_held_is_one_call(held: Charge) -> None:
+    held.becomes("HELD")
+    wire = Wire()
+    with pytest.raises(OutcomeHeld):
+        held.over(wire).lease()
+    assert wire.sent == 1
+
+
+def test_the_first_to_find_what_is_to_be_held_writes_it_in_a_second_call(held: Charge) -> None:
+    held.breaks_off()
+    wire = Wire()
+    with pytest.raises(OutcomeHeld):
+        held.over(wire).lease()
+    assert wire.sent == 2
+
+
+# --- answers that are lost: the SDK's next try finds what the first one wrote ---
+
+
+@pytest.mark.parametrize("work", [RUN_AGAIN, HOLD], ids=lambda work: work.unknown.name)
+def test_a_lease_that_the_sdk_took_twice_is_one_lease(charge: Charge, work: Any) -> None:
+    lease = charge.over(Wire(twice=1)).lease(work=work)
+    assert (lease.attempt, lease.unsure) == (1, False)
+    lease.complete(CHARGED)
+    assert charge.lease(work=work).result == CHARGED
+
+
+def test_a_lease_that_the_sdk_took_over_twice_is_unsure(charge: Charge) -> None:
+    charge.breaks_off()
+    lease = charge.over(Wire(twice=1)).lease()
+    assert (lease.attempt, lease.unsure) == (2, True)
+    lease.complete(CHARGED)
+
+
+def test_a_lease_that_the_sdk_took_twice_is_not_unsure_for_no_reason_but_caution(charge: Charge) -> None:
+    """What stood there before is lost with the first answer, so any earlier attempt makes it unsure."""
+    charge.raises(Unreachable())
+    assert charge.over(Wire(twice=1)).lease().unsure
+
+
+def test_the_sdk_itself_tries_again_and_finds_its_own_lease(charge: Charge) -> None:
+    wire = Wire(lose=1)
+    assert charge.over(wire, attempts=2).run(lambda _: CHARGED) == CHARGED
+    assert wire.sent == 3
+
+
+@pytest.mark.parametrize(
+    ("work", "end", "status"),
+    [
+        (RUN_AGAIN, None, "COMPLETED"),
+        (HOLD, None, "COMPLETED"),
+        (RUN_AGAIN, Declined("no"), "FAILED"),
+        (RUN_AGAIN, Unreachable(), "RELEASED"),
+        (RUN_AGAIN, AnswerLost(), "UNKNOWN"),
+        (HOLD, AnswerLost(), "HELD"),
+    ],
+    ids=str,
+)
+def test_an_end_that_the_sdk_wrote_twice_is_one_end(
+    charge: Charge, work: Any, end: Exception | None, status: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    doing = charge.over(Wire(twice=2)).under(work)
+    if end:
+        doing.raises(end)
+    else:
+        doing.completes()
+    assert charge.status == status
+    assert not caplog.records
+
+
+def test_a_lease_that_the_sdk_extended_twice_is_extended(charge: Charge) -> None:
+    lease = charge.over(Wire(twice=2)).lease()
+    lease.extend()
+    lease.complete(CHARGED)
+
+
+def test_what_the_sdk_said_twice_is_to_be_held_is_held(held: Charge) -> None:
+    held.breaks_off()
+    with pytest.raises(OutcomeHeld):
+        held.over(Wire(twice=2)).lease()
+    assert held.status == "HELD"
+
+
+# --- answers that are lost for good ---
+
+
+def test_a_lease_whose_answer_is_lost_runs_out_like_that_of_a_dead_owner(charge: Charge) -> None:
+    with pytest.raises(StoreUnavailable, match="ReadTimeoutError"):
+        charge.over(Wire(lose=1)).lease()
+    with pytest.raises(AlreadyInProgress):
+        charge.lease()
+    charge.runs_out()
+    assert charge.lease().unsure
+
+
+def test_a_result_whose_answer_is_lost_is_stored_and_the_repetition_gets_it(charge: Charge) -> None:
+    with pytest.raises(StoreUnavailable):
+        charge.over(Wire(lose=2)).run(lambda _: CHARGED)
+    assert charge.status == "COMPLETED"
+    assert charge.run(_must_not_run) == CHARGED
+
+
+def test_a_result_that_was_never_sent_leaves_the_outcome_unknown(charge: Charge) -> None:
+    with pytest.raises(ProcessDied):
+        charge.over(Wire(die=2)).run(lambda _: CHARGED)
+    assert charge.status == "IN_PROGRESS"
+    charge.runs_out()
+    assert charge.lease().unsure
+
+
+def test_a_result_that_was_never_sent_holds_the_key_if_it_is_to_be(held: Charge) -> None:
+    with pytest.raises(ProcessDied):
+        held.over(Wire(die=2)).run(lambda _: CHARGED)
+    held.runs_out()
+    with pytest.raises(OutcomeHeld):
+        held.run(_must_not_run)
+
+
+# --- others come in between two calls ---
+
+
+def test_a_result_that_comes_while_it_is_being_held_stands(held: Charge) -> None:
+    lease = held.breaks_off()
+    wire = Wire(meanwhile={2: lambda: lease.complete(CHARGED)})
+    with pytest.raises(OutcomeHeld):
+        held.over(wire).lease()
+    assert held.lease().result == CHARGED
+
+
+def test_an_owner_who_is_overtaken_while_his_result_is_under_way_is_told(charge: Charge) -> None:
+    def overtake() -> None:
+        charge.runs_out()
+        charge.completes({"charge": "second"})
+
+    with pytest.raises(LeaseLost):
+        charge.over(Wire(meanwhile={2: overtake})).run(lambda _: {"charge": "first"})
+    assert charge.lease().result == {"charge": "second"}
+
+
+# --- waiting ---
+
+
+def test_who_waits_gets_the_result_as_soon_as_it_is_there(charge: Charge) -> None:
+    lease = charge.lease()
+    wire = Wire(meanwhile={3: lambda: lease.complete(CHARGED)})
+    waiting = charge.over(wire).lease(wait=timedelta(seconds=5))
+    assert (waiting.completed, waiting.result) == (True, CHARGED)
+    assert charge.clock.slept == [0.1, pytest.approx(0.15)]
+
+
+def test_who_waits_gets_the_final_error(charge: Charge) -> None:
+    lease = charge.lease()
+
+    def declined() -> None:
+        with pytest.raises(Declined), lease:
+            raise Declined("no cover")
+
+    with pytest.raises(Declined, match="no cover"):
+        charge.over(Wire(meanwhile={2: declined})).lease(wait=timedelta(seconds=5))
+
+
+def test_who_waits_takes_over_what_runs_out_meanwhile(charge: Charge) -> None:
+    charge.lease()
+    charge.clock.go(INVOCATION - timedelta(seconds=1))
+    waiting = charge.lease(wait=timedelta(seconds=5))
+    assert (waiting.attempt, waiting.unsure) == (2, True)
+    assert timedelta(seconds=sum(charge.clock.slept)) >= timedelta(seconds=1) + MARGIN
+
+
+def test_who_waits_gives_up_in_time_and_never_pauses_for_more_than_a_second(charge: Charge) -> None:
+    charge.lease()
+    with pytest.raises(AlreadyInProgress):
+        charge.lease(wait=timedelta(seconds=10))
+    assert 8 < sum(charge.clock.slept) <= 10
+    assert max(charge.clock.slept) == 1
+
+
+def test_nobody_waits_beyond_his_own_end(charge: Charge) -> None:
+    charge.lease()
+    soon = charge.clock.now + timedelta(seconds=2)
+    with pytest.raises(AlreadyInProgress):
+        charge.store.lease(charge.work, charge.id, ORDER, deadline=soon, wait=timedelta(seconds=30))
+    assert charge.clock.now <= soon
+
+
+# --- several at once ---
+
+
+def test_of_eight_at_once_one_works_and_the_others_are_told(charge: Charge) -> None:
+    worked: list[str] = []
+
+    def work(lease: Lease) -> Any:
+        worked.append(lease.owner)
+        everyone.wait()
+        return CHARGED
+
+    everyone = threading.Barrier(8)
+
+    def invocation(_: int) -> Any:
+        try:
+            return charge.run(work)
+        except AlreadyInProgress:
+            everyone.wait()
+            return "in progress"
+
+    answers = _at_once(8, invocation)
+    assert len(worked) == 1
+    assert answers.count("in progress") == 7
+    assert answers.count(CHARGED) == 1
+
+
+@pytest.mark.parametrize("before", ["UNKNOWN", "RELEASED"])
+def test_of_eight_who_would_take_over_one_does(charge: Charge, before: str) -> None:
+    charge.becomes(before)
+
+    def invocation(_: int) -> Any:
+        try:
+            return charge.lease().attempt
+        except AlreadyInProgress:
+            return None
+
+    assert sorted(_at_once(8, invocation), key=str) == [2, *[None] * 7]
+
+
+def test_threads_share_a_store_and_each_keeps_to_its_own_key(charge: Charge) -> None:
+    store = charge.store
+
+    def invocation(number: int) -> Any:
+        key, deadline = f"{charge.id}-{number}", charge.deadline
+        return [store.run(RUN_AGAIN, key, number, lambda _: {"n": number}, deadline=deadline) for _ in range(4)]
+
+    assert _at_once(8, invocation) == [[{"n": number}] * 4 for number in range(8)]
+
+
+def test_of_a_late_owner_and_the_next_one_at_once_the_next_one_wins(charge: Charge) -> None:
+    for number in range(10):
+        race = Charge(charge.database, charge.client, id=f"{charge.id}-{number}")
+        first = race.breaks_off()
+        ends: list[Callable[[], Any]] = [lambda first=first: first.complete("first"), lambda race=race: race.lease()]  # type: ignore[misc]
+        late, next_one = _at_once(2, lambda index, ends=ends: _answer(ends[index]))
+        if isinstance(late, LeaseLost):
+            assert (next_one.attempt, next_one.completed, race.status) == (2, False, "IN_PROGRESS")
+        else:
+            assert (next_one.completed, next_one.result) == (True, "first")
+
+
+def _answer(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except LeaseLost as error:
+        return error
+
+
+def _at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
+    start = threading.Barrier(count)
+
+    def run(number: int) -> Any:
+        start.wait()
+        for _ in range(20):
+            try:
+                return call(number)
+            except Contention:
+                continue
+        raise AssertionError("still undecided after 20 calls")
+
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(run, range(count)))
+
+
+def _must_not_run(*_: Any) -> Any:
+    raise AssertionError("the work was done again")

@@ -1,0 +1,249 @@
+"""What operators find, and what they may decide."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from itertools import cycle
+from typing import Any
+
+import pytest
+
+from idempotency import AlreadyInProgress, OutcomeHeld, StateConflict, Status, Step, StepStore, StoredFailure
+from tests.store.charging import AT, CHARGED, HOLD, ORDER, RUN_AGAIN, Charge, Declined, StolenCard
+from tests.store.wire import Wire
+
+type Decide = Callable[[Charge], None]
+
+
+def _release(charge: Charge) -> None:
+    charge.operators.release(charge.record, by="kim", reason="the gateway has no charge")
+
+
+def _complete(charge: Charge) -> None:
+    charge.operators.complete(charge.record, CHARGED, by="kim", reason="the gateway has the charge")
+
+
+def _fail(charge: Charge) -> None:
+    charge.operators.fail(charge.record, "Declined", "by phone", by="kim", reason="the bank said so")
+
+
+decisions = pytest.mark.parametrize("decide", [_release, _complete, _fail])
+FOUND = ["COMPLETED", "FAILED", "RELEASED", "UNKNOWN"]
+
+
+# --- looking ---
+
+
+def test_a_record_is_found_by_its_business_id(charge: Charge) -> None:
+    lease = charge.raises(StolenCard("reported"))
+    (found,) = charge.operators.find(charge.id, ["Charge", "Refund"])
+    assert (found.key, found.status, found.owner, found.attempt) == (charge.key, Status.FAILED, lease.owner, 1)
+    assert (found.result, found.error, found.audit) == (None, ("StolenCard", "reported"), ())
+    assert (found.created_at, found.updated_at) == (AT.isoformat(), AT.isoformat())
+    assert found.expires_at == (charge.row or {})["expires_at"]
+
+
+def test_what_was_never_begun_is_not_found(charge: Charge) -> None:
+    assert charge.operators.find(charge.id, ["Charge"]) == []
+
+
+def test_every_kind_of_work_under_an_id_is_found(charge: Charge) -> None:
+    charge.lease()
+    charge.under(replace(RUN_AGAIN, name="Refund")).completes()
+    found = charge.operators.find(charge.id, ["Refund", "Charge"])
+    assert [(record.key, record.status) for record in found] == [
+        (f"{charge.id}#Charge", Status.IN_PROGRESS),
+        (f"{charge.id}#Refund", Status.COMPLETED),
+    ]
+
+
+def test_a_steps_record_is_not_taken_for_a_lease(charge: Charge) -> None:
+    StepStore(charge.client, charge.database.records).commit(Step(charge.id, "Charge", ORDER, "t-1", AT), [], {})
+    assert charge.operators.find(charge.id, ["Charge"]) == []
+
+
+def test_what_operators_may_want_to_see_is_listed_and_nothing_else(charge: Charge) -> None:
+    seen = {}
+    for status in ("IN_PROGRESS", "COMPLETED", "FAILED", "RELEASED", "UNKNOWN", "HELD"):
+        one = replace(charge, id=f"{charge.id}-{status}", work=HOLD if status == "HELD" else RUN_AGAIN)
+        one.becomes(status)
+        seen[one.key] = status
+    listed = {record.key: record.status for record in charge.operators.listed() if record.key in seen}
+    wanted = {"IN_PROGRESS", "FAILED", "UNKNOWN", "HELD"}
+    assert listed == {key: status for key, status in seen.items() if status in wanted}
+
+
+def test_what_is_decided_leaves_the_list(charge: Charge) -> None:
+    charge.becomes("UNKNOWN")
+    assert charge.key in {record.key for record in charge.operators.listed()}
+    _complete(charge)
+    assert charge.key not in {record.key for record in charge.operators.listed()}
+
+
+# --- deciding ---
+
+
+@pytest.mark.parametrize("status", ["HELD", "UNKNOWN", "FAILED"])
+def test_a_released_key_is_free_and_nobody_is_unsure(charge: Charge, status: str) -> None:
+    work = HOLD if status == "HELD" else RUN_AGAIN
+    charge.under(work).becomes(status)
+    _release(charge)
+    assert charge.status == "RELEASED"
+    lease = charge.lease(work=work)
+    assert (lease.attempt, lease.completed, lease.unsure) == (2, False, False)
+
+
+def test_a_released_record_that_was_held_expires_again(held: Charge) -> None:
+    held.becomes("HELD")
+    _release(held)
+    assert "expires_at" in (held.row or {})
+
+
+def test_a_completed_key_answers_the_operators_result(held: Charge) -> None:
+    held.becomes("HELD")
+    _complete(held)
+    assert held.lease().result == CHARGED
+    assert "expires_at" in (held.row or {})
+
+
+def test_a_failed_key_answers_the_operators_error(held: Charge) -> None:
+    held.becomes("HELD")
+    _fail(held)
+    with pytest.raises(Declined, match=r"^by phone$"):
+        held.lease()
+
+
+def test_a_failed_key_may_answer_an_error_that_no_code_knows(held: Charge) -> None:
+    held.becomes("HELD")
+    held.operators.fail(held.record, "Fraud", "police", by="kim", reason="letter")
+    with pytest.raises(StoredFailure, match="Fraud: police"):
+        held.lease()
+
+
+@decisions
+def test_a_decision_ends_a_lease_that_has_run_out(charge: Charge, decide: Decide) -> None:
+    charge.breaks_off()
+    decide(charge)
+    assert charge.record.status.decided
+
+
+@decisions
+@pytest.mark.parametrize("status", FOUND)
+def test_every_decision_is_kept_with_its_reason(charge: Charge, status: str, decide: Decide) -> None:
+    charge.becomes(status)
+    charge.clock.go(timedelta(minutes=5))
+    before = charge.record
+    decide(charge)
+    (entry,) = charge.record.audit
+    assert entry == {
+        "at": "2026-11-21T09:35:00+00:00",
+        "by": "kim",
+        "from": before.status,
+        "was": {"COMPLETED": before.result, "FAILED": "Declined: no cover"}.get(status, ""),
+        "to": charge.record.status,
+        "reason": entry["reason"],
+    }
+    assert entry["reason"] in {"the gateway has no charge", "the gateway has the charge", "the bank said so"}
+
+
+def test_the_audit_trail_grows_and_outlives_the_next_owners(charge: Charge) -> None:
+    charge.becomes("FAILED")
+    _release(charge)
+    charge.clock.go(timedelta(minutes=1))
+    charge.raises(Declined("again"))
+    _release(charge)
+    charge.completes()
+    assert [(entry["from"], entry["to"]) for entry in charge.record.audit] == [("FAILED", "RELEASED")] * 2
+    assert [entry["at"][14:16] for entry in charge.record.audit] == ["30", "31"]
+
+
+# --- what is refused ---
+
+
+@decisions
+def test_nothing_is_decided_while_somebody_is_at_work(charge: Charge, decide: Decide) -> None:
+    charge.lease()
+    before = charge.row
+    with pytest.raises(AlreadyInProgress, match=charge.key):
+        decide(charge)
+    assert charge.row == before
+
+
+# Who may come in between, and of which records: nobody gets a lease of what is decided.
+CHANGES = [
+    *((status, change) for status in ("RELEASED", "UNKNOWN") for change in (Charge.lease, Charge.completes)),
+    *((status, change) for status in FOUND for change in (_release, _complete, _fail, Charge.delete)),
+]
+
+
+@pytest.mark.parametrize(
+    ("status", "change", "decide"),
+    [(*change, decide) for change, decide in zip(CHANGES, cycle([_release, _complete, _fail, _complete]))],
+)
+def test_nothing_is_decided_of_what_has_changed_since_it_was_read(
+    charge: Charge, status: str, change: Callable[[Charge], Any], decide: Decide
+) -> None:
+    charge.becomes(status)
+    seen = charge.record
+    charge.clock.go(timedelta(seconds=1))
+    change(charge)
+    charge.clock.go(timedelta(seconds=1))
+    before = charge.row
+    with pytest.raises(StateConflict, match="look again"):
+        decide(_Seen.of(charge, seen))
+    assert charge.row == before
+
+
+def test_a_record_that_looks_the_same_may_be_of_another_attempt(charge: Charge) -> None:
+    charge.becomes("UNKNOWN")
+    seen = charge.record
+    charge.becomes("UNKNOWN")
+    before = charge.row
+    with pytest.raises(StateConflict):
+        _release(_Seen.of(charge, seen))
+    assert charge.row == before
+
+
+def test_a_lease_that_was_extended_since_it_was_read_is_not_decided(charge: Charge) -> None:
+    lease = charge.breaks_off()
+    seen = charge.record
+    lease._deadline += timedelta(minutes=5)
+    lease.extend()
+    with pytest.raises(StateConflict):
+        _release(_Seen.of(charge, seen))
+    assert charge.status == "IN_PROGRESS"
+
+
+@decisions
+def test_a_decision_that_the_sdk_wrote_twice_is_one_decision(held: Charge, decide: Decide) -> None:
+    held.becomes("HELD")
+    decide(_Seen.of(held.over(Wire(twice=1)), held.record))
+    assert len(held.record.audit) == 1
+
+
+def test_who_is_refused_may_look_again_and_decide(held: Charge) -> None:
+    lease = held.breaks_off()
+    with pytest.raises(OutcomeHeld):
+        held.lease()
+    seen = held.record
+    lease.complete(CHARGED)
+    with pytest.raises(StateConflict, match="look again"):
+        _fail(_Seen.of(held, seen))
+    _fail(held)
+    assert held.status == "FAILED"
+
+
+class _Seen(Charge):
+    """Work of which an operator has read the record, some time ago."""
+
+    seen: Any
+
+    @classmethod
+    def of(cls, charge: Charge, record: Any) -> "_Seen":
+        seen = cls(charge.database, charge.client, charge.work, charge.clock, charge.lifetime, charge.id)
+        seen.seen = record
+        return seen
+
+    @property
+    def record(self) -> Any:
+        return self.seen

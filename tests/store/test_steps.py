@@ -1,0 +1,312 @@
+"""The step protocol: what each call answers, and what stands in the tables afterwards."""
+
+import hashlib
+import json
+import logging
+import time
+from datetime import datetime, timedelta
+
+import pytest
+
+from idempotency import PayloadMismatch, Refusal, StateConflict, StepCompensated
+from local.stack import plain
+from tests.store.booking import AT, BOOKED, LATER, LIFETIME, A, B, Document, Saga, booked
+from tests.store.database import Database
+
+
+def _hash(canonical_json: str) -> str:
+    return hashlib.sha256(canonical_json.encode()).hexdigest()
+
+
+def _epoch(moment: datetime) -> int:
+    return int(moment.timestamp())
+
+
+# --- T, no record ---
+
+
+def test_the_first_t_answers_its_result_and_books_once(saga: Saga) -> None:
+    assert saga.commit() == BOOKED
+    assert saga.found()[1:] == booked(saga)
+
+
+def test_the_first_t_leaves_a_record_that_says_what_was_done_by_whom_and_until_when(saga: Saga) -> None:
+    saga.commit(A, {"price": 1, "booking": "b-2"}, owner="request-7")
+    assert saga.found().record == {
+        "pk": saga.record_key,
+        "status": "COMMITTED",
+        "result": '{"booking":"b-2","price":1}',
+        "payload_hash": _hash('{"row":"C","seats":2}'),
+        "owner": "request-7",
+        "created_at": "2026-11-21T09:30:00+00:00",
+        "updated_at": "2026-11-21T09:30:00+00:00",
+        "expires_at": _epoch(AT + LIFETIME),
+    }
+
+
+def test_a_refused_write_is_named_with_the_row_that_stands_there_and_nothing_is_written(saga: Saga) -> None:
+    saga.put_booking(status="Booked", payload="of another")
+    before = saga.found()
+    with pytest.raises(
+        StateConflict, match=f"BookSeats: not in the expected state: {saga.database.bookings}"
+    ) as refused:
+        saga.commit()
+    there = {"pk": {"S": saga.booking_key}, "status": {"S": "Booked"}, "payload": {"S": "of another"}}
+    assert refused.value.refusals == (Refusal(1, there),)
+    assert saga.found() == before == (None, {"pk": saga.booking_key, "status": "Booked", "payload": "of another"}, None)
+
+
+def test_a_t_that_was_refused_may_land_once_the_row_is_gone(saga: Saga) -> None:
+    saga.put_booking(status="Booked")
+    with pytest.raises(StateConflict):
+        saga.commit()
+    saga.delete_booking()
+    assert saga.commit() == BOOKED
+    assert saga.found()[1:] == booked(saga)
+
+
+# --- T, COMMITTED ---
+
+
+def test_a_duplicate_t_is_answered_the_stored_result_and_writes_nothing(saga: Saga) -> None:
+    first = saga.commit()
+    before = saga.found()
+    assert saga.commit(owner="t-2", at=LATER) == first
+    assert saga.found() == before
+
+
+def test_a_duplicate_t_warns_exactly_once_and_names_the_first_owner(
+    saga: Saga, caplog: pytest.LogCaptureFixture
+) -> None:
+    saga.commit(owner="t-1")
+    assert not caplog.records
+    saga.commit(owner="t-2")
+    (line,) = caplog.records
+    assert (line.levelno, line.getMessage()) == (logging.WARNING, "duplicate call: the stored result is returned")
+    assert (line.__dict__["step"], line.__dict__["owner"]) == (saga.record_key, "t-2")
+    assert line.__dict__["first_owner"] == "t-1"
+
+
+def test_a_duplicate_after_another_deployment_is_answered_as_the_first_call_was(saga: Saga) -> None:
+    saga.commit(A, BOOKED)
+    before = saga.found()
+    assert saga.commit(A, {"answer": "of the next version"}) == BOOKED
+    assert saga.found() == before
+
+
+def test_the_order_of_a_payloads_keys_makes_no_other_request(saga: Saga) -> None:
+    saga.commit({"seats": 2, "row": "C"})
+    assert saga.commit({"row": "C", "seats": 2}) == BOOKED
+
+
+def test_t_with_another_payload_is_refused_and_writes_nothing(saga: Saga) -> None:
+    saga.commit(A)
+    before = saga.found()
+    with pytest.raises(PayloadMismatch, match=saga.record_key):
+        saga.commit(B)
+    assert saga.found() == before
+
+
+# --- T, COMPENSATED ---
+
+
+@pytest.mark.parametrize("payload", [A, B], ids=["same payload", "other payload"])
+@pytest.mark.parametrize("happened", [True, False], ids=["undone", "barred"])
+def test_a_late_t_does_not_land_any_more(saga: Saga, happened: bool, payload: Document) -> None:
+    if happened:
+        saga.commit(A)
+    saga.compensate(A)
+    before = saga.found()
+    with pytest.raises(StepCompensated, match=saga.record_key):
+        saga.commit(payload)
+    assert saga.found() == before
+
+
+# --- C, COMMITTED ---
+
+
+def test_c_undoes_what_t_wrote_and_says_so(saga: Saga) -> None:
+    saga.commit()
+    assert saga.compensate() == {"undone": True}
+    _, booking, tally = saga.found()
+    assert booking == {"pk": saga.booking_key, "status": "Released", "payload": json.dumps(A)}
+    assert tally == {"pk": saga.tally_key, "landed": 1, "undone": 1}
+
+
+def test_the_record_of_an_undone_step_keeps_its_beginning_and_lives_on_from_the_end(saga: Saga) -> None:
+    saga.commit(owner="t-1", at=AT)
+    saga.compensate(owner="c-1", at=LATER)
+    assert saga.found().record == {
+        "pk": saga.record_key,
+        "status": "COMPENSATED",
+        "result": '{"undone":true}',
+        "payload_hash": _hash('{"row":"C","seats":2}'),
+        "owner": "c-1",
+        "created_at": "2026-11-21T09:30:00+00:00",
+        "updated_at": "2026-11-21T09:35:00+00:00",
+        "expires_at": _epoch(LATER + LIFETIME),
+    }
+
+
+def test_c_with_another_payload_is_refused_and_undoes_nothing(saga: Saga) -> None:
+    saga.commit(A)
+    before = saga.found()
+    with pytest.raises(PayloadMismatch, match=saga.record_key):
+        saga.compensate(B)
+    assert saga.found() == before
+
+
+def test_c_does_not_pass_over_a_booking_that_is_gone(saga: Saga) -> None:
+    saga.commit()
+    saga.delete_booking()
+    before = saga.found()
+    with pytest.raises(StateConflict) as refused:
+        saga.compensate()
+    assert refused.value.refusals == (Refusal(1, None),)
+    assert saga.found() == before
+
+
+def test_c_does_not_undo_a_booking_that_someone_else_has_released(saga: Saga) -> None:
+    saga.commit()
+    saga.put_booking(status="Released")
+    before = saga.found()
+    with pytest.raises(StateConflict) as refused:
+        saga.compensate()
+    there = {"pk": {"S": saga.booking_key}, "status": {"S": "Released"}}
+    assert refused.value.refusals == (Refusal(1, there),)
+    assert saga.found() == before
+
+
+# --- C, no record ---
+
+
+def test_c_without_t_leaves_a_tombstone_and_says_that_nothing_was_undone(saga: Saga) -> None:
+    assert saga.compensate(owner="c-1", at=LATER) == {"undone": False}
+    tombstone = {
+        "pk": saga.record_key,
+        "status": "COMPENSATED",
+        "result": '{"undone":false}',
+        "payload_hash": _hash('{"row":"C","seats":2}'),
+        "owner": "c-1",
+        "created_at": "2026-11-21T09:35:00+00:00",
+        "updated_at": "2026-11-21T09:35:00+00:00",
+        "expires_at": _epoch(LATER + LIFETIME),
+    }
+    assert saga.found() == (tombstone, None, None)
+
+
+def test_a_lost_record_does_not_pass_for_nothing_to_undo(saga: Saga) -> None:
+    saga.commit()
+    saga.delete_record()
+    before = saga.found()
+    with pytest.raises(StateConflict, match=saga.booking_key) as refused:
+        saga.compensate()
+    (refusal,) = refused.value.refusals
+    assert (refusal.index, plain(refusal.item or {})) == (0, before.booking)
+    assert saga.found() == before
+    assert before.record is None
+
+
+# --- C, COMPENSATED ---
+
+
+@pytest.mark.parametrize("payload", [A, B], ids=["same payload", "other payload"])
+@pytest.mark.parametrize("happened", [True, False], ids=["undone", "barred"])
+def test_a_duplicate_c_is_answered_the_same_and_writes_nothing(saga: Saga, happened: bool, payload: Document) -> None:
+    if happened:
+        saga.commit(A)
+    saga.compensate(A)
+    before = saga.found()
+    assert saga.compensate(payload, owner="c-2", at=LATER + timedelta(days=1)) == {"undone": happened}
+    assert saga.found() == before
+
+
+def test_a_duplicate_c_warns_exactly_once_and_names_the_first_owner(
+    saga: Saga, caplog: pytest.LogCaptureFixture
+) -> None:
+    saga.commit(owner="t-1")
+    saga.compensate(owner="c-1")
+    assert not caplog.records
+    saga.compensate(owner="c-2")
+    (line,) = caplog.records
+    message = "duplicate compensation: the stored result is returned"
+    assert (line.levelno, line.getMessage()) == (logging.WARNING, message)
+    assert (line.__dict__["step"], line.__dict__["owner"]) == (saga.record_key, "c-2")
+    assert line.__dict__["first_owner"] == "c-1"
+
+
+# --- sealed steps ---
+
+
+def test_a_sealed_step_is_not_undone_any_more(saga: Saga) -> None:
+    saga.commit()
+    saga.seal()
+    before = saga.found()
+    with pytest.raises(StateConflict, match="has succeeded"):
+        saga.compensate()
+    assert saga.found() == before
+    assert before.tally is not None
+    assert before.tally["sealed"] == 1
+
+
+def test_a_sealed_step_still_answers_a_duplicate_t(saga: Saga) -> None:
+    first = saga.commit()
+    saga.seal()
+    assert saga.commit() == first
+    assert saga.status == "COMMITTED"
+
+
+@pytest.mark.parametrize("undone", [True, False], ids=["undone", "never happened"])
+def test_a_step_that_does_not_stand_is_not_sealed_and_nothing_is_written(saga: Saga, undone: bool) -> None:
+    if undone:
+        saga.commit()
+        saga.compensate()
+    before = saga.found()
+    with pytest.raises(StateConflict) as refused:
+        saga.seal()
+    assert [refusal.index for refusal in refused.value.refusals] == [0]
+    assert saga.found() == before
+
+
+def test_the_status_of_a_step_is_that_of_its_record(saga: Saga) -> None:
+    assert saga.status is None
+    saga.commit()
+    assert saga.status == "COMMITTED"
+    saga.compensate()
+    assert saga.status == "COMPENSATED"
+
+
+# --- a record that has expired but is not deleted yet ---
+
+
+@pytest.fixture
+def expiring(database: Database) -> Saga:
+    """A saga whose records have expired when they are written."""
+    saga = Saga(database, database.shared, lifetime=timedelta(days=-1))
+    saga.commit()
+    record = saga.found().record
+    assert record is not None
+    assert record["expires_at"] == _epoch(AT - timedelta(days=1)) < time.time()
+    return saga
+
+
+def test_an_expired_record_still_answers_a_duplicate(expiring: Saga) -> None:
+    before = expiring.found()
+    assert expiring.commit(result={"answer": "a new one"}) == BOOKED
+    assert expiring.found() == before
+
+
+def test_an_expired_record_still_tells_a_reused_id(expiring: Saga) -> None:
+    with pytest.raises(PayloadMismatch):
+        expiring.commit(B)
+
+
+def test_an_expired_record_still_tells_what_to_undo(expiring: Saga) -> None:
+    assert expiring.compensate() == {"undone": True}
+    assert (expiring.found().booking or {})["status"] == "Released"
+
+
+def test_an_expired_tombstone_still_bars_a_late_t(expiring: Saga) -> None:
+    expiring.compensate()
+    with pytest.raises(StepCompensated):
+        expiring.commit()

@@ -1,0 +1,137 @@
+"""Compensations of steps that have effects outside DynamoDB too: T is barred first, then what is outside is undone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from idempotency import PayloadMismatch, StateConflict, StepCompensated, StoreUnavailable
+from tests.store.booking import A, B, Saga
+from tests.store.wire import ProcessDied, Wire
+
+
+@dataclass
+class Gateway:
+    """What is outside. meanwhile: what others do while it is being undone; error: what keeps it from being undone."""
+
+    meanwhile: Callable[[], object] = lambda: None
+    error: BaseException | None = None
+    cancelled: int = field(default=0)
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+        self.meanwhile()
+        if self.error:
+            raise self.error
+
+
+happened = pytest.mark.parametrize("happened", [True, False], ids=["undone", "barred"])
+
+
+def _saga(saga: Saga, happened: bool) -> Saga:
+    if happened:
+        saga.commit()
+    return saga
+
+
+@happened
+def test_what_is_outside_is_undone_once_and_the_answer_is_the_same(saga: Saga, happened: bool) -> None:
+    gateway = Gateway()
+    assert _saga(saga, happened).compensate(outside=gateway.cancel) == {"undone": happened}
+    assert gateway.cancelled == 1
+    assert saga.status == "COMPENSATED"
+    assert (saga.found().tally or {}).get("undone", 0) == happened
+
+
+@happened
+def test_while_it_is_undone_t_is_barred_and_the_step_cannot_be_sealed(saga: Saga, happened: bool) -> None:
+    def others() -> None:
+        assert saga.status == "COMPENSATING"
+        with pytest.raises(StepCompensated):
+            saga.commit()
+        with pytest.raises(StateConflict):
+            saga.seal()
+
+    gateway = Gateway(meanwhile=others)
+    assert _saga(saga, happened).compensate(outside=gateway.cancel) == {"undone": happened}
+    assert gateway.cancelled == 1
+
+
+@happened
+@pytest.mark.parametrize("error", [ConnectionError("the gateway"), ProcessDied()], ids=repr)
+def test_what_could_not_be_undone_bars_t_and_is_tried_again(saga: Saga, happened: bool, error: BaseException) -> None:
+    _saga(saga, happened)
+    with pytest.raises(type(error)):
+        saga.compensate(outside=Gateway(error=error).cancel)
+    assert saga.status == "COMPENSATING"
+    with pytest.raises(StepCompensated):
+        saga.commit()
+    gateway = Gateway()
+    assert saga.compensate(outside=gateway.cancel) == {"undone": happened}
+    assert gateway.cancelled == 1
+
+
+@happened
+def test_a_duplicate_undoes_nothing_outside(saga: Saga, happened: bool) -> None:
+    first, second = Gateway(), Gateway()
+    _saga(saga, happened).compensate(outside=first.cancel)
+    before = saga.found()
+    assert saga.compensate(outside=second.cancel) == {"undone": happened}
+    assert second.cancelled == 0
+    assert saga.found() == before
+
+
+def test_nothing_outside_is_undone_of_a_sealed_step(saga: Saga) -> None:
+    gateway = Gateway()
+    saga.commit()
+    saga.seal()
+    before = saga.found()
+    with pytest.raises(StateConflict, match="has succeeded"):
+        saga.compensate(outside=gateway.cancel)
+    assert gateway.cancelled == 0
+    assert saga.found() == before
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["COMPENSATING", "COMMITTED"])
+def test_nothing_outside_is_undone_for_another_request(saga: Saga, begun: bool) -> None:
+    gateway = Gateway()
+    saga.commit(A)
+    if begun:
+        with pytest.raises(ConnectionError):
+            saga.compensate(A, outside=Gateway(error=ConnectionError()).cancel)
+    before = saga.found()
+    with pytest.raises(PayloadMismatch):
+        saga.compensate(B, outside=gateway.cancel)
+    assert gateway.cancelled == 0
+    assert saga.found() == before
+
+
+def test_a_lost_record_does_not_pass_for_nothing_to_undo_outside_either(saga: Saga) -> None:
+    saga.commit()
+    saga.delete_record()
+    with pytest.raises(StateConflict, match=saga.booking_key):
+        saga.compensate(outside=Gateway().cancel)
+    assert saga.status == "COMPENSATING"
+
+
+@happened
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_lost_answer_at_any_call_is_made_good_by_the_repetition(saga: Saga, happened: bool, lost: int) -> None:
+    wire, gateway = Wire(lose=lost), Gateway()
+    _saga(saga, happened)
+    if lost == 3 and happened:
+        assert saga.over(wire).compensate(outside=gateway.cancel) == {"undone": True}
+        assert wire.sent == 2
+    else:
+        with pytest.raises(StoreUnavailable):
+            saga.over(wire).compensate(outside=gateway.cancel)
+    assert saga.compensate(outside=gateway.cancel) == {"undone": happened}
+    assert gateway.cancelled >= 1
+    assert (saga.found().tally or {}).get("undone", 0) == happened
+
+
+def test_a_bar_that_the_sdk_wrote_twice_is_one_bar(saga: Saga) -> None:
+    saga.commit()
+    gateway = Gateway()
+    assert saga.over(Wire(twice=1)).compensate(outside=gateway.cancel) == {"undone": True}
+    assert gateway.cancelled == 1

@@ -1,0 +1,194 @@
+"""Steps under faults: calls on the wire, answers that are lost, and several callers at once."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from idempotency import (
+    Contention,
+    IdempotencyError,
+    PayloadMismatch,
+    StepCompensated,
+    StoreUnavailable,
+    TransientError,
+)
+from tests.store.booking import BOOKED, A, B, Saga, booked
+from tests.store.wire import Wire
+
+# --- calls on the wire ---
+
+
+def test_a_first_t_is_one_call(saga: Saga) -> None:
+    wire = Wire()
+    saga.over(wire).commit()
+    assert wire.sent == 1
+
+
+def test_a_duplicate_t_is_one_call(saga: Saga) -> None:
+    saga.commit()
+    wire = Wire()
+    saga.over(wire).commit()
+    assert wire.sent == 1
+
+
+def test_a_compensation_is_one_call(saga: Saga) -> None:
+    saga.commit()
+    wire = Wire()
+    saga.over(wire).compensate()
+    assert wire.sent == 1
+
+
+def test_a_tombstone_is_two_calls(saga: Saga) -> None:
+    wire = Wire()
+    saga.over(wire).compensate()
+    assert wire.sent == 2
+
+
+@pytest.mark.parametrize("happened", [True, False], ids=["undone", "barred"])
+def test_a_duplicate_compensation_is_one_call(saga: Saga, happened: bool) -> None:
+    if happened:
+        saga.commit()
+    saga.compensate()
+    wire = Wire()
+    saga.over(wire).compensate()
+    assert wire.sent == 1
+
+
+# --- lost answers ---
+
+
+def test_a_t_whose_answer_is_lost_has_landed_and_its_repetition_says_so(saga: Saga) -> None:
+    with pytest.raises(StoreUnavailable, match="ReadTimeoutError"):
+        saga.over(Wire(lose=1)).commit()
+    assert saga.found()[1:] == booked(saga)
+    assert saga.commit(result={"answer": "a new one"}) == BOOKED
+    assert saga.found()[1:] == booked(saga)
+
+
+def test_a_c_whose_answer_is_lost_has_undone_and_its_repetition_says_so(saga: Saga) -> None:
+    saga.commit()
+    with pytest.raises(StoreUnavailable):
+        saga.over(Wire(lose=1)).compensate()
+    assert saga.compensate() == {"undone": True}
+    assert (saga.found().tally or {})["undone"] == 1
+
+
+def test_a_tombstone_whose_answer_is_lost_bars_all_the_same(saga: Saga) -> None:
+    with pytest.raises(StoreUnavailable):
+        saga.over(Wire(lose=2)).compensate()
+    with pytest.raises(StepCompensated):
+        saga.commit()
+    assert saga.compensate() == {"undone": False}
+
+
+@pytest.mark.untrue("moto", reason="moto ignores client tokens: the second try is refused, as a duplicate")
+def test_what_the_sdk_sends_again_by_itself_is_no_duplicate(saga: Saga, caplog: pytest.LogCaptureFixture) -> None:
+    wire = Wire(lose=1)
+    assert saga.over(wire, attempts=2).commit() == BOOKED
+    assert wire.sent == 2
+    assert saga.found()[1:] == booked(saga)
+    assert not [line for line in caplog.records if line.name.startswith("idempotency")]
+
+
+# --- several at once ---
+
+
+def test_a_t_that_lands_between_the_two_calls_of_c_is_undone(saga: Saga) -> None:
+    wire = Wire(meanwhile={2: saga.commit})
+    assert saga.over(wire).compensate() == {"undone": True}
+    assert wire.sent == 3
+    assert (saga.found().tally or {}) == {"pk": saga.tally_key, "landed": 1, "undone": 1}
+
+
+def test_a_c_that_comes_in_between_the_two_calls_of_another_has_said_what_both_say(saga: Saga) -> None:
+    wire = Wire(meanwhile={2: lambda: saga.compensate(owner="c-1")})
+    assert saga.over(wire).compensate(owner="c-2") == {"undone": False}
+    assert wire.sent == 3
+    assert (saga.found().record or {})["owner"] == "c-1"
+
+
+def test_a_c_that_loses_every_round_to_others_asks_to_be_repeated(saga: Saga) -> None:
+    def come() -> None:
+        saga.delete_booking()
+        saga.commit()
+
+    wire = Wire(meanwhile={2: come, 3: saga.delete_record, 4: come, 5: saga.delete_record, 6: come})
+    with pytest.raises(Contention, match=saga.record_key):
+        saga.over(wire).compensate()
+    assert wire.sent == 6
+    assert "undone" not in (saga.found().tally or {})
+    assert saga.compensate() == {"undone": True}
+
+
+def _until_decided(call: Callable[[], Any]) -> Any:
+    """Repeat what is transient, as a state machine does."""
+    for _ in range(20):
+        try:
+            return call()
+        except TransientError:
+            time.sleep(0.01)
+    raise AssertionError("still undecided after 20 calls")
+
+
+def _at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """What each call answers, or the error that it raises, when all of them begin at the same moment."""
+    start = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        start.wait()
+        try:
+            return _until_decided(call)
+        except IdempotencyError as error:
+            return error
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(run, calls))
+
+
+@pytest.mark.unfit("moto", reason="moto locks nothing: threads see each other's half-done writes")
+def test_of_eight_ts_at_once_one_lands_and_all_are_answered_its_result(saga: Saga) -> None:
+    calls = [lambda number=number: saga.commit(result={"booking": number}) for number in range(8)]
+    answers = _at_once(*calls)
+    record, *rest = saga.found()
+    assert tuple(rest) == booked(saga)
+    assert answers == [json.loads((record or {})["result"])] * 8
+
+
+@pytest.mark.unfit("moto", reason="moto locks nothing: threads see each other's half-done writes")
+def test_of_eight_cs_at_once_one_undoes_and_all_say_so(saga: Saga) -> None:
+    saga.commit()
+    assert _at_once(*[saga.compensate] * 8) == [{"undone": True}] * 8
+    assert saga.found().tally == {"pk": saga.tally_key, "landed": 1, "undone": 1}
+
+
+@pytest.mark.unfit("moto", reason="moto locks nothing: threads see each other's half-done writes")
+def test_of_two_different_requests_at_once_one_lands_and_the_other_is_refused(saga: Saga) -> None:
+    answers = _at_once(*[lambda: saga.commit(A), lambda: saga.commit(B)] * 4)
+    landed = json.loads((saga.found().booking or {})["payload"])
+    mine = answers[0 if landed == A else 1 :: 2]
+    others = answers[1 if landed == A else 0 :: 2]
+    assert mine == [BOOKED] * 4
+    assert [type(answer) for answer in others] == [PayloadMismatch] * 4
+    assert (saga.found().tally or {})["landed"] == 1
+
+
+@pytest.mark.unfit("moto", reason="moto locks nothing: threads see each other's half-done writes")
+def test_a_race_of_t_and_c_ends_undone_or_never_landed(saga: Saga) -> None:
+    for number in range(20):
+        race = Saga(saga.database, saga.client, f"{saga.id}-{number}")
+        booked, undone = _at_once(race.commit, race.compensate)
+        record, booking, tally = race.found()
+        assert (record or {})["status"] == "COMPENSATED"
+        if undone == {"undone": True}:
+            assert booked == BOOKED
+            assert (booking or {})["status"] == "Released"
+            assert tally == {"pk": race.tally_key, "landed": 1, "undone": 1}
+        else:
+            assert undone == {"undone": False}
+            assert isinstance(booked, StepCompensated)
+            assert (booking, tally) == (None, None)

@@ -1,0 +1,59 @@
+"""Faults on the way to DynamoDB."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.exceptions import ReadTimeoutError
+
+from tests.store.database import Database
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+class ProcessDied(BaseException):
+    """The process ends here: no `except Exception` sees it."""
+
+
+@dataclass
+class Wire:
+    """Sits where a client sends: counts what goes out, and brings a fault to one call, numbered from 1.
+
+    lose: the call that is carried out, and whose answer never arrives.
+    twice: the call that is carried out twice, as by an SDK that lost the first answer; the second one arrives.
+    delay: the call whose answer never arrives, and which is only put among the `delayed`.
+    die: the first call that the process does not live to send.
+    meanwhile: what others do just before a call goes out.
+    """
+
+    lose: int = 0
+    twice: int = 0
+    delay: int = 0
+    delayed: list[AWSPreparedRequest] = field(default_factory=list)
+    die: int = 0
+    meanwhile: Mapping[int, Callable[[], Any]] = field(default_factory=dict)
+    sent: int = 0
+
+    def client(self, database: Database, *, attempts: int = 1) -> "DynamoDBClient":
+        """A client that sends over this wire."""
+        client = database.client(attempts=attempts)
+
+        def before_send(request: AWSPreparedRequest, **_: Any) -> None:
+            self._befalls(request, database)
+
+        client.meta.events.register_first("before-send.dynamodb", before_send)
+        return client
+
+    def _befalls(self, request: AWSPreparedRequest, database: Database) -> None:
+        self.sent += 1
+        if 0 < self.die <= self.sent:
+            raise ProcessDied
+        self.meanwhile.get(self.sent, lambda: None)()
+        if self.sent in (self.lose, self.twice):
+            database.engine.send(request)
+        if self.sent == self.delay:
+            self.delayed.append(request)
+        if self.sent in (self.lose, self.delay):
+            raise ReadTimeoutError(endpoint_url=request.url)

@@ -1,0 +1,31 @@
+"""Values in DynamoDB's own JSON: as boto3 has them, without importing it."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from boto3.dynamodb.types import TypeSerializer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.dynamodb import attributes
+
+# DynamoDB's numbers have 38 digits.
+SCALARS = st.none() | st.booleans() | st.integers(-(10**38) + 1, 10**38 - 1) | st.text()
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner)
+)
+
+
+@given(st.dictionaries(st.text(), VALUES))
+def test_every_value_is_written_as_boto3_writes_it(values: Mapping[str, Any]) -> None:
+    serialize = TypeSerializer().serialize
+
+    assert attributes(values) == {name: serialize(value) for name, value in values.items()}
+
+
+@pytest.mark.parametrize("value", [1.5, Decimal(1), b"1", {"1"}, object()], ids=lambda value: type(value).__name__)
+def test_what_nobody_writes_is_refused_with_its_type(value: Any) -> None:
+    with pytest.raises(TypeError, match=type(value).__name__):
+        attributes({"deep": [{"value": value}]})
