@@ -10,6 +10,7 @@ from tests.faults.run import Run
 from tests.faults.seams import Document
 
 STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
+CHARGE = "ChargeCard"
 
 _STANDING = {"ProcessOrder": {"New", "Confirmed"}, "ProcessPayment": {"Captured"}, "ReserveInventory": {"Reserved"}}
 _deserialize = TypeDeserializer().deserialize
@@ -17,13 +18,18 @@ _deserialize = TypeDeserializer().deserialize
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """None is a row that is not there. on_hand: by SKU. records: step records by step."""
+    """None is a row that is not there. on_hand: by SKU. records: step records by step. charge: the lease's status.
+
+    standing: the amounts of the charges that stand at the gateway.
+    """
 
     order: Document | None
     payment: Document | None
     reservation: Document | None
     on_hand: Mapping[str, int]
     records: Mapping[str, Document]
+    charge: str | None
+    standing: list[int]
 
     def row(self, step: str) -> Document | None:
         """The business row of a step."""
@@ -50,7 +56,7 @@ def keys(engine: Engine, run: Run) -> dict[str, list[Document]]:
         name("OrdersTable"): [{"order_id": {"S": run.order_id}}],
         name("PaymentsTable"): [{"order_id": {"S": run.order_id}}],
         name("InventoryTable"): [{"pk": {"S": key}} for key in inventory],
-        name("IdempotencyTable"): [{"pk": {"S": f"{run.order_id}#{step}"}} for step in STEPS],
+        name("IdempotencyTable"): [{"pk": {"S": f"{run.order_id}#{step}"}} for step in (*STEPS, CHARGE)],
     }
 
 
@@ -66,10 +72,14 @@ def read(engine: Engine, run: Run) -> Rows:
         return {row.get("pk") or row["order_id"]: row for row in found}
 
     inventory = rows("InventoryTable")
+    records = {key.partition("#")[2]: row for key, row in rows("IdempotencyTable").items()}
+    charge = records.pop(CHARGE, None)
     return Rows(
         order=rows("OrdersTable").get(run.order_id),
         payment=rows("PaymentsTable").get(run.order_id),
         reservation=inventory.get(f"RESERVATION#{run.order_id}"),
         on_hand={sku: int(inventory[f"STOCK#{sku}"]["on_hand"]) for sku in run.stock},
-        records={key.partition("#")[2]: row for key, row in rows("IdempotencyTable").items()},
+        records=records,
+        charge=charge["status"] if charge else None,
+        standing=engine.gateway.standing(),
     )
