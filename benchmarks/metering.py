@@ -56,7 +56,7 @@ def _units(answer: dict[str, Any]) -> float:
 
 
 def _asked_for(request: dict[str, Any]) -> float:
-    """The local stack does not say what this consumes: one unit a key, or half, whether its item is there or not."""
+    """The local stack does not say what this one consumes: one unit a key, or half, be its item there or not."""
     tables = request["RequestItems"].values()
     return sum(len(one["Keys"]) * (1.0 if one.get("ConsistentRead") else 0.5) for one in tables)
 

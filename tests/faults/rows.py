@@ -10,6 +10,8 @@ from tests.faults.engine import Engine
 from tests.faults.run import Run
 from tests.faults.seams import Document
 
+CHARGE = "ChargeCard"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -33,11 +35,16 @@ _deserialize = TypeDeserializer().deserialize
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """by_step: the business row of each step, or None. on_hand: by SKU. records: step records by step."""
+    """by_step: the business row of each step, or None. on_hand: by SKU. records: step records by step.
+
+    charge: the lease's status. standing: the amounts of the charges that stand at the gateway.
+    """
 
     by_step: Mapping[str, Document | None]
     on_hand: Mapping[str, int]
     records: Mapping[str, Document]
+    charge: str | None
+    standing: list[int]
 
     @property
     def order(self) -> Document | None:
@@ -74,7 +81,7 @@ def keys(engine: Engine, run: Run) -> dict[str, list[Document]]:
     for place in PLACES.values():
         wanted[place.table].append({place.key: {"S": f"{place.prefix}{run.order_id}"}})
     wanted["InventoryTable"].extend({"pk": {"S": f"STOCK#{sku}"}} for sku in run.stock)
-    wanted["IdempotencyTable"].extend({"pk": {"S": f"{run.order_id}#{step}"}} for step in STEPS)
+    wanted["IdempotencyTable"].extend({"pk": {"S": f"{run.order_id}#{step}"}} for step in (*STEPS, CHARGE))
     return {engine.stack.name(table): rows for table, rows in wanted.items()}
 
 
@@ -90,8 +97,12 @@ def read(engine: Engine, run: Run) -> Rows:
         return {row.get("pk") or row["order_id"]: row for row in found}
 
     inventory = rows("InventoryTable")
+    records = {key.partition("#")[2]: row for key, row in rows("IdempotencyTable").items()}
+    charge = records.pop(CHARGE, None)
     return Rows(
         {step: rows(place.table).get(f"{place.prefix}{run.order_id}") for step, place in PLACES.items()},
         on_hand={sku: int(inventory[f"STOCK#{sku}"]["on_hand"]) for sku in run.stock},
-        records={key.partition("#")[2]: row for key, row in rows("IdempotencyTable").items()},
+        records=records,
+        charge=charge["status"] if charge else None,
+        standing=engine.gateway.standing(),
     )
