@@ -9,21 +9,25 @@ from pathlib import Path
 from filelock import FileLock
 
 from .emulator import ROOT, STATE, LocalStackError, environment
+from .stack import STACK_NAME
 
 _BUILD = STATE / "build"
 _SOURCES = ("template.yaml", "samconfig.toml", "functions", "layers", "statemachine")
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 
 
-def deploy(endpoint: str, log: Path) -> None:
+def deploy(endpoint: str, log: Path, *, name: str = STACK_NAME, **parameters: str) -> None:
     """Build what has changed and deploy the template. What sam prints goes to `log`.
 
+    name: of the stack. parameters: the template's, where they are not to be the defaults.
     Raises LocalStackError with the end of the log. Two deployments at once wait for each other, as they share a build.
     """
     STATE.mkdir(exist_ok=True)
     with FileLock(STATE / "build.lock"):
         _build(endpoint, log)
-        _sam(endpoint, log, "deploy", "--parameter-overrides", f"Architecture={architecture()}")
+        overrides = {"Architecture": architecture(), **parameters}
+        chosen = (f"{parameter}={value}" for parameter, value in overrides.items())
+        _sam(endpoint, log, "deploy", "--stack-name", name, "--parameter-overrides", *chosen)
 
 
 def build(endpoint: str, log: Path) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from inventory.table import reservation_key
-from orders.settlement import STEPS
+from orders.settlement import CHARGE, STEPS
 from orders.table import NEW
 from saga.order import Order, parse_order
 
@@ -65,7 +65,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class OrderView:
-    """Everything that the stack knows of an order."""
+    """Everything that the stack knows of an order. charge: the lease of its charge at a gateway, if there is one."""
 
     order_id: str
     execution: Execution | None
@@ -73,6 +73,7 @@ class OrderView:
     payment: Row | None
     reservation: Row | None
     steps: dict[str, Row | None]
+    charge: Row | None
 
 
 def place(stack: Stack, document: Any) -> Placement:
@@ -162,8 +163,9 @@ def view(stack: Stack, order_id: str) -> OrderView:
         stack.row("PaymentsTable", order_id=order_id),
         stack.row("InventoryTable", pk=reservation_key(order_id)),
         {step: stack.row("IdempotencyTable", pk=f"{order_id}#{step}") for step in STEPS},
+        stack.row("IdempotencyTable", pk=f"{order_id}#{CHARGE}"),
     )
-    if not any([seen.execution, seen.order, seen.payment, seen.reservation, *seen.steps.values()]):
+    if not any([seen.execution, seen.order, seen.payment, seen.reservation, seen.charge, *seen.steps.values()]):
         raise OrderNotFound(f"nothing is known of order {order_id}")
     return seen
 

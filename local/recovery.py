@@ -9,11 +9,11 @@ from typing import Any, Literal
 from botocore.exceptions import ClientError
 
 from idempotency import COMMITTED
-from orders.settlement import STEPS
+from orders.settlement import PAYMENT, STEPS, may_be_charged
 from orders.table import CONFIRMED, NEW
 
 from .orders import Execution, OrderNotFound, OrderView, execution, view
-from .stack import Stack
+from .stack import Row, Stack
 
 _GAVE_UP: tuple[Literal["FAILED", "TIMED_OUT", "ABORTED"], ...] = ("FAILED", "TIMED_OUT", "ABORTED")
 
@@ -121,7 +121,14 @@ def _attention(seen: OrderView, last: Execution | None) -> Attention | None:
 
 
 def _stands(seen: OrderView, step: str) -> bool:
-    """By the step's record, or, should that have expired, by its row."""
-    rows = {"ProcessPayment": (seen.payment, "Captured"), "ReserveInventory": (seen.reservation, "Reserved")}
+    """By the step's record, or, should that have expired, by its row; or a charge of it may stand at the gateway."""
+    rows = {PAYMENT: (seen.payment, "Captured"), "ReserveInventory": (seen.reservation, "Reserved")}
     row, status = rows.get(step, (None, ""))
-    return (seen.steps[step] or {}).get("status") == COMMITTED or (row is not None and row["status"] == status)
+    record = _status(seen.steps[step])
+    if step == PAYMENT and may_be_charged(_status(seen.charge), record):
+        return True
+    return record == COMMITTED or (row is not None and row["status"] == status)
+
+
+def _status(row: Row | None) -> str | None:
+    return row["status"] if row else None

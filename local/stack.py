@@ -36,10 +36,10 @@ class Stack:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def local(cls, endpoint: str) -> "Stack":
-        """The stack at a local endpoint. Raises StackNotFound."""
+    def local(cls, endpoint: str, name: str = STACK_NAME) -> "Stack":
+        """A stack at a local endpoint. Raises StackNotFound."""
         session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=REGION)
-        return cls._described(session, endpoint, STACK_NAME, "start it with 'make up'")
+        return cls._described(session, endpoint, name, "start it with 'make up'")
 
     @classmethod
     def on_aws(cls, name: str) -> "Stack":

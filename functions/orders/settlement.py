@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from idempotency import COMPENSATED, StateConflict, Status, StepStore
+from idempotency import COMPENSATED, COMPENSATING, StateConflict, Status, StepStore
 
 from .sagas import SagaEnd, Sagas
 from .table import CONFIRMED, OrdersTable, UnsettledIndex
 
 STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
 
-# The lease of ProcessPayment's work outside, if there is a gateway: a charge may stand that no step record tells of.
-_CHARGE, _PAYMENT = "ChargeCard", "ProcessPayment"
+# The lease of ProcessPayment's work outside, if there is a gateway.
+CHARGE, PAYMENT = "ChargeCard", "ProcessPayment"
 _NOT_CHARGED = frozenset({None, Status.FAILED, Status.RELEASED})
 
 _ENDED = frozenset({"SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"})
@@ -71,12 +71,11 @@ class Settlement:
                 raise
 
     def _may_need_undoing(self, end: SagaEnd) -> bool:
-        statuses = self.steps.statuses(end.name, (*STEPS, _CHARGE))
-        charge = statuses.pop(_CHARGE)
+        statuses = self.steps.statuses(end.name, (*STEPS, CHARGE))
+        charge = statuses.pop(CHARGE)
         if end.status in _CUT_OFF:
             return set(statuses.values()) != {COMPENSATED}
-        may_be_charged = charge not in _NOT_CHARGED and statuses[_PAYMENT] != COMPENSATED
-        return may_be_charged or not set(statuses.values()) <= {None, COMPENSATED}
+        return may_be_charged(charge, statuses[PAYMENT]) or not set(statuses.values()) <= {None, COMPENSATED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +100,11 @@ class Sweep:
         except Exception:
             _logger.exception("order not settled", extra={"order_id": order_id})
             return False
+
+
+def may_be_charged(charge: str | None, payment: str | None) -> bool:
+    """Whether the gateway may hold a charge that the step does not tell of. charge, payment: their records' status."""
+    return payment == COMPENSATING or (charge not in _NOT_CHARGED and payment != COMPENSATED)
 
 
 def _order_id(end: SagaEnd) -> str | None:

@@ -12,14 +12,22 @@ from typing import Any
 
 import requests
 
-from idempotency import BusinessError, LeaseStore, StepCompensated, TransientError, Unknown, Work
+from idempotency import BusinessError, Lease, LeaseStore, StepCompensated, TransientError, Unknown, Work
 
 from .authorization import PaymentDeclined
 from .processor import Charge
 
-# A charge takes at most their sum, which is less than the lease, which is less than the function's time-out.
+# A request takes at most their sum, which is less than the lease, which is less than the function's time-out.
 _CONNECT_SECONDS, _READ_SECONDS = 2, 5
-CHARGE = Work("ChargeCard", unknown=Unknown.RESOLVE, duration=timedelta(seconds=8))
+# A refusal is not final: what was refused may be the question what became of an earlier charge.
+CHARGE = Work(
+    "ChargeCard",
+    unknown=Unknown.RESOLVE,
+    final=(PaymentDeclined, StepCompensated),
+    duration=timedelta(seconds=8),
+)
+# With the pauses of Retry alone, all attempts may be over before the lease of a process that died.
+_WAIT = timedelta(seconds=4)
 _DECLINED = {
     "card_declined": "the card was declined",
     "insufficient_funds": "the card has insufficient funds",
@@ -70,18 +78,22 @@ class Gateway:
             CHARGE,
             charge.order_id,
             asdict(charge),
-            lambda _: self._charge(charge),
+            lambda lease: self._charge(charge, lease),
             deadline=deadline,
+            wait=_WAIT,
             resolve=lambda: self._find(charge),
         )
 
     def cancel(self, key: str) -> None:
         """Bar the key for ever, and give back what was charged. Raises GatewayRefused, GatewayUnavailable."""
         answer = self._call("POST", f"/charges/{key}/cancel")
-        if answer.status != HTTPStatus.OK or answer.body.get("status") != "canceled":
+        if answer.status != HTTPStatus.OK or (answer.body.get("key"), answer.body.get("status")) != (key, "canceled"):
             raise _failure(answer)
 
-    def _charge(self, charge: Charge) -> str:
+    def _charge(self, charge: Charge, lease: Lease) -> str:
+        if lease.unsure:
+            # The question may have taken most of the lease.
+            lease.extend()
         body = {"amount": charge.amount, "currency": charge.currency, "token": charge.token}
         answer = self._call("POST", "/charges", body, {"Idempotency-Key": charge.key})
         if answer.status in (HTTPStatus.OK, HTTPStatus.CREATED):

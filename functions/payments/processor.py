@@ -1,6 +1,6 @@
 """What payments asks of an outside gateway."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -13,7 +13,7 @@ class Charge:
     key: str
     amount: int
     currency: str
-    token: str
+    token: str = field(repr=False)
 
 
 class Processor(Protocol):

@@ -116,8 +116,8 @@ def _look_up(_: Parameters) -> Iterable[Answer]:
     yield {"status": 200, "body": {"status": "declined"}}
 
 
-def _cancel(_: Parameters) -> Iterable[Answer]:
-    yield {"status": 200, "body": {"status": "canceled"}}
+def _cancel(parameters: Parameters) -> Iterable[Answer]:
+    yield {"status": 200, "body": {"status": "canceled", "key": parameters["key"]}}
     yield {"status": 503, "body": {}}
 
 

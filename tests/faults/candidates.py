@@ -6,15 +6,24 @@ from tests.contract.machine import MACHINES
 from tests.faults import faults as f
 from tests.faults.engine import RECOVERY, SAGA
 from tests.faults.faults import Fault
+from tests.faults.gateway import CALLS
 from tests.faults.laws import COMPENSATIONS
 from tests.faults.run import Point
 
+_NO_MATTER_OF_DYNAMODB = (
+    f.DIES_BEFORE,
+    f.DIES_AFTER,
+    f.ANSWER_LOST,
+    f.UNREACHABLE,
+    f.THROTTLED,
+    f.TWIN_AT,
+)
 _OUTSIDE_A_MACHINE = ("SettleOrder", "SweepOrders")
 
 
 def faults_of(points: Sequence[Point]) -> list[Fault]:
     """All single faults that can strike a run that passes these points, in the order in which they would."""
-    found: dict[Fault, None] = {}
+    found: dict[Fault, None] = dict.fromkeys(_strays(points))
     for index, point in enumerate(points):
         for fault in _at(point, points[index + 1 :]):
             found[fault] = None
@@ -36,7 +45,9 @@ def _at(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
 
 
 def _at_call(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
-    for kind in f.CALL_KINDS:
+    if point.operation in CALLS:
+        yield from _at_gateway(point, later)
+    for kind in _NO_MATTER_OF_DYNAMODB if point.operation in CALLS else f.CALL_KINDS:
         if kind != f.CONFLICT or point.operation == "dynamodb.TransactWriteItems":
             yield Fault(kind, point.id)
     if point.operation.startswith("dynamodb."):
@@ -47,6 +58,32 @@ def _at_call(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
             yield Fault(f.LATE, point.id, place)
         for place in _compensating_places(point):
             yield Fault(f.ABANDONED, point.id, place)
+
+
+def _at_gateway(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
+    yield from (Fault(kind, point.id) for kind in f.GATEWAY_KINDS)
+    for place in (*_later_places(point, later), *_compensating_places(point)):
+        yield from (Fault(kind, point.id, place) for kind in f.REQUEST_LANDING_KINDS)
+    function = _state(point).rpartition(".")[2]
+    if function == _state(point):
+        yield Fault(f.DOWN_FOR_SAGA, function)
+    yield Fault(f.DOWN_FOR_GOOD, function)
+
+
+def _strays(points: Sequence[Point]) -> Iterator[Fault]:
+    """What others may do to an order that is charged at the gateway, whenever it hurts."""
+    if not any(point.operation in CALLS for point in points):
+        return
+    for place in (*_entries(points), f.AFTER_SAGA, f.AFTER_SETTLEMENT, f.AT_LAST):
+        yield Fault(f.STRAY, "ProcessRefund", place)
+        yield Fault(f.SECOND, SAGA, place)
+    for point in points:
+        if point.what == "call" and not point.id.endswith(".call1"):
+            yield Fault(f.STRAY, "ProcessRefund", f"at {point.id}")
+
+
+def _entries(points: Sequence[Point]) -> Iterator[str]:
+    yield from (f"before {point.id}" for point in points if point.what == "state")
 
 
 def _at_invocation(point: Point, later: Sequence[Point]) -> Iterator[Fault]:

@@ -1,8 +1,11 @@
 """Workers for all tests here, and the single faults, played once."""
 
+import os
+import pickle
 from collections.abc import Iterator
 
 import pytest
+from filelock import FileLock
 
 from tests.faults import explore
 from tests.faults.workers import Workers
@@ -15,5 +18,12 @@ def workers() -> Iterator[Workers]:
 
 
 @pytest.fixture(scope="package")
-def singles(workers: Workers) -> explore.Singles:
-    return explore.singles(workers)
+def singles(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> explore.Singles:
+    """Played once, however many processes pytest has: their base folders are beside each other."""
+    here = tmp_path_factory.getbasetemp()
+    kept = (here.parent if "PYTEST_XDIST_WORKER" in os.environ else here) / "singles.pickle"
+    with FileLock(f"{kept}.lock"):
+        if not kept.exists():
+            kept.write_bytes(pickle.dumps(explore.singles(workers)))
+    found: explore.Singles = pickle.loads(kept.read_bytes())  # noqa: S301
+    return found

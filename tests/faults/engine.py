@@ -4,7 +4,8 @@ The engine's own Retry, Catch, paths and history are used. What it does besides,
 handed to a `Director`, who may let it happen, refuse it, or do something else before or after.
 
 The handlers make real requests with real botocore clients. Those to DynamoDB are answered by MiniStack's DynamoDB, or
-by the one behind `AWS_ENDPOINT_URL_DYNAMODB`; those to Step Functions by the engine.
+by the one behind `AWS_ENDPOINT_URL_DYNAMODB`; those to Step Functions by the engine; those to the payment gateway by
+its stand-in.
 
 One engine a process: it changes loaded modules and `os.environ`, so tests start it in a process of its own.
 """
@@ -15,26 +16,30 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import boto3
+import requests
 from botocore import xform_name
-from botocore.awsrequest import AWSResponse
 from ministack.services import eventbridge, lambda_svc, stepfunctions
 
+from payments.handlers import payments
+from tests.contract.machine import MACHINES
+from tests.contract.template import FUNCTIONS, arn_of
+from tests.faults.clock import Clock
+from tests.faults.gateway import ADDRESS, Gateway
 from tests.faults.seams import DYNAMODB_ENDPOINT, Document, Send, forget, in_process, take_hold
 from tests.faults.stack import ACCOUNT, REGION, Handler, Rule, Stack
 
 SAGA = "OrderSaga"
 RECOVERY = "OrderRecovery"
+# What the two machines invoke, and what settles orders.
 _FUNCTIONS = (
-    "ProcessOrderFunction",
-    "ProcessPaymentFunction",
-    "ReserveInventoryFunction",
-    "ReleaseInventoryFunction",
-    "ProcessRefundFunction",
-    "UpdateOrderStatusFunction",
+    *sorted(
+        {str(arn_of(value)) for name in (SAGA, RECOVERY) for value in MACHINES[name].substitutions.values()}
+        & set(FUNCTIONS)
+    ),
     "SettleOrderFunction",
     "SweepOrdersFunction",
 )
@@ -69,7 +74,7 @@ class Director(Protocol):
 
     def call(self, operation: str) -> None: ...
 
-    def request(self, service: str, send: Send) -> AWSResponse: ...
+    def request(self, service: str, send: Send) -> Any: ...
 
 
 def execution_error(error: str, cause: str) -> Exception:
@@ -87,6 +92,8 @@ class Engine:
     handlers: dict[str, Handler] = field(default_factory=dict)
     machines: dict[str, Document] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
+    gateway: Gateway = field(default_factory=Gateway)
+    clock: Clock = field(default_factory=Clock)
     _pending: list[Callable[[], None]] = field(default_factory=list)
 
     def start(self) -> "Engine":
@@ -94,6 +101,7 @@ class Engine:
         logging.disable(logging.CRITICAL)
         os.environ.update({**self.stack.environment(), **_ENVIRONMENT})
         take_hold(_Seam(self))
+        self.clock.take_hold()
         self._client = boto3.client("dynamodb")
         for table in self.stack.tables():
             self._client.create_table(**table)
@@ -108,6 +116,17 @@ class Engine:
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         return self
+
+    def use_gateway(self, wanted: bool) -> None:
+        """Deploy the functions with the address of the payment gateway, or without."""
+        stack = replace(self.stack, parameters={"PaymentGatewayUrl": ADDRESS if wanted else ""})
+        if stack == self.stack:
+            return
+        for name in self.stack.environment().keys() - stack.environment():
+            del os.environ[name]
+        os.environ.update({**stack.environment(), **_ENVIRONMENT})
+        payments.cache_clear()
+        self.stack = stack
 
     def plain(self, operation: str, parameters: Document) -> Document:
         """A request to DynamoDB that nobody directs: the explorer's own."""
@@ -200,8 +219,14 @@ class _Seam:
         if self.engine.director:
             self.engine.director.call(operation)
 
-    def request(self, service: str, send: Send) -> AWSResponse:
+    def request(self, service: str, send: Send) -> Any:
         return self.engine.director.request(service, send) if self.engine.director else send()
+
+    def charge_card(self, request: requests.PreparedRequest) -> requests.Response:
+        understood = self.engine.gateway.understood(request)
+        self.call(f"gateway.{understood.kind}")
+        answer: requests.Response = self.request("gateway", lambda: self.engine.gateway.answer(understood))
+        return answer
 
     @property
     def _director(self) -> Director:

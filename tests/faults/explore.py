@@ -23,9 +23,18 @@ _STAND_INS = {
     f.EXECUTION_TIMED_OUT_BEFORE: f.ABORTED_AFTER,
     f.EXECUTION_TIMED_OUT_AFTER: f.ABORTED_AFTER,
     f.RUNTIME_ERROR_BEFORE: f.RUNTIME_ERROR_AFTER,
+    f.FAILS_BEFORE: f.THROTTLED,
+    f.FAILS_AFTER: f.ANSWER_LOST,
+    f.GARBLED: f.ANSWER_LOST,
+    f.DELIVERED_TWICE: f.DELIVERED_AGAIN,
 }
 # Orders whose pairs are not tried: "several lines" goes the way of "ok", call by call.
 _SINGLES_ONLY = {"several lines"}
+# What a gateway changes: these steps, and what comes from outside. The rest goes the way of the order without one.
+_OF_PAYMENT = {"ProcessPayment", "ProcessRefund"}
+_OUTSIDE = f.GATEWAY_FUNCTION_KINDS.keys() | f.STRAY_KINDS.keys()
+# Later attempts go the way of this one.
+_LAST_ATTEMPT = 3
 LONGEST = 6
 SHORTEST = 3
 
@@ -49,18 +58,22 @@ class Singles:
         The second is taken from the run that the first makes, so that faults of compensations, retries and recovery
         are reached that no clean run shows. Unless `everything` is asked for, one kind stands for all with the same
         effect, and work lands in a pair at the first state, between the calls of others, after the saga and at
-        last, but not before each state; the order of several lines is left to single faults.
+        last, but not before each state; the order of several lines is left to single faults. Of an order that is
+        charged at the gateway, one fault at least strikes on the way to it, and work lands at calls of payment alone.
         """
         pairs: dict[tuple[str, frozenset[Fault]], Scenario] = {}
         for order in ORDERS:
             if order in _SINGLES_ONLY and not everything:
                 continue
+            by_gateway = _ByGateway.of(self.pool(order)) if ORDERS[order].gateway and not everything else None
             for result in self._of(order):
                 if not result.scenario.faults:
                     continue
                 (first,) = result.scenario.faults
                 for second in result.candidates:
                     if second == first or not (everything or _kept(first, second, result.candidates)):
+                        continue
+                    if by_gateway and not by_gateway.keeps(first, second):
                         continue
                     pairs.setdefault((order, frozenset((first, second))), Scenario(order, (first, second)))
         return list(pairs.values())
@@ -71,6 +84,33 @@ class Singles:
 
 def _kept(first: Fault, second: Fault, candidates: Iterable[Fault]) -> bool:
     return all(_telling(fault, candidates) for fault in (first, second))
+
+
+@dataclass(frozen=True, slots=True)
+class _ByGateway:
+    """Which pairs of an order that is charged at a gateway are tried. calls: the places of requests to it."""
+
+    calls: frozenset[str]
+
+    @classmethod
+    def of(cls, pool: Iterable[Fault]) -> "_ByGateway":
+        return cls(frozenset(fault.at for fault in pool if fault.kind in f.GATEWAY_KINDS))
+
+    def keeps(self, *faults: Fault) -> bool:
+        return any(map(self._is_on_the_way, faults)) and all(map(self._tells, faults))
+
+    def _is_on_the_way(self, fault: Fault) -> bool:
+        return fault.at in self.calls or fault.kind in _OUTSIDE
+
+    def _tells(self, fault: Fault) -> bool:
+        attempt = fault.at.partition("#")[2].partition(".")[0]
+        return int(attempt or 0) <= _LAST_ATTEMPT and _lands_in_payment(fault)
+
+
+def _lands_in_payment(fault: Fault) -> bool:
+    """Whether work that lands between the calls of an invocation lands in one of payment."""
+    kind, _, place = fault.landing.partition(" ")
+    return kind != "at" or place == "last" or Fault(fault.kind, place).step.removeprefix("recovery.") in _OF_PAYMENT
 
 
 def _telling(fault: Fault, candidates: Iterable[Fault]) -> bool:

@@ -3,7 +3,7 @@
 Where a fault strikes is written as the run counts:
 
     ProcessPayment#1           the first invocation of a state of the saga (an attempt of a Retry counts)
-    ProcessPayment#1.call1     the first AWS call of that invocation
+    ProcessPayment#1.call1     the first call of that invocation, of AWS or of the payment gateway
     recovery.ProcessRefund#1   the same in order-recovery
     SettleOrder#1              the first delivery of the status event; SweepOrders#1 the first sweep
     sns:NotifySuccess#1        the first attempt to publish
@@ -44,6 +44,18 @@ LATE = "late"
 ABANDONED = "abandoned"
 AGAIN = "again"
 
+FAILS_BEFORE = "gateway fails before"
+FAILS_AFTER = "gateway fails after"
+REFUSED = "gateway refuses"
+GARBLED = "answer garbled at"
+DELIVERED_TWICE = "delivered twice at"
+HELD = "held on its way"
+DELIVERED_AGAIN = "delivered again"
+DOWN_FOR_SAGA = "gateway down for the saga:"
+DOWN_FOR_GOOD = "gateway down for good:"
+STRAY = "stray call of"
+SECOND = "second execution of"
+
 DENIED_FOR_SAGA = "denied for the saga:"
 DENIED_FOR_GOOD = "denied for good:"
 
@@ -71,6 +83,29 @@ CALL_KINDS = {
     THROTTLED: "refused by throttling, so no effect",
     CONFLICT: "the transaction is cancelled by another one",
     TWIN_AT: "a second delivery of the same invocation runs between the calls of the first",
+}
+# at one call of the payment gateway, besides those of CALL_KINDS that are no matter of DynamoDB or its SDK
+GATEWAY_KINDS = {
+    FAILS_BEFORE: "the gateway answers 503, and has done nothing",
+    FAILS_AFTER: "the gateway answers 500, though all was done",
+    REFUSED: "the gateway answers 401 and does nothing: a fault on our side",
+    GARBLED: "all was done, and the answer's body says nothing",
+    DELIVERED_TWICE: "the request is delivered twice at once, and one answer arrives",
+}
+# at one call of the gateway, with a landing: the invocation goes on
+REQUEST_LANDING_KINDS = {
+    HELD: "the request is long on its way: the client gives up waiting, and it lands later",
+    DELIVERED_AGAIN: "answered, and delivered to the gateway a second time later",
+}
+# a function's way to the gateway
+GATEWAY_FUNCTION_KINDS = {
+    DOWN_FOR_SAGA: "the function cannot reach the gateway until the saga has ended",
+    DOWN_FOR_GOOD: "the function cannot reach the gateway until somebody mends it",
+}
+# somebody else's doing, with a landing
+STRAY_KINDS = {
+    STRAY: "somebody calls the function with the order",
+    SECOND: "somebody starts the machine with the order, under another name",
 }
 # at one invocation
 INVOCATION_KINDS = {
@@ -108,7 +143,21 @@ EVENT_KINDS = {
     EVENT_LATE: "the status event arrives when sweep and recovery are over",
     EVENT_THRICE: "the status event is delivered three times",
 }
-KINDS = CALL_KINDS | INVOCATION_KINDS | LANDING_KINDS | FUNCTION_KINDS | PUBLISH_KINDS | STATE_KINDS | EVENT_KINDS
+FOR_GOOD = frozenset({DENIED_FOR_GOOD, DOWN_FOR_GOOD})
+KINDS = {
+    **CALL_KINDS,
+    **GATEWAY_KINDS,
+    **INVOCATION_KINDS,
+    **LANDING_KINDS,
+    **REQUEST_LANDING_KINDS,
+    **FUNCTION_KINDS,
+    **GATEWAY_FUNCTION_KINDS,
+    **PUBLISH_KINDS,
+    **STATE_KINDS,
+    **STRAY_KINDS,
+    **EVENT_KINDS,
+}
+_WITH_LANDING = LANDING_KINDS | REQUEST_LANDING_KINDS | STRAY_KINDS
 _LONGEST_FIRST = sorted(KINDS, key=len, reverse=True)
 
 
@@ -118,7 +167,7 @@ class UnknownFault(ValueError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """kind: one of KINDS. at: where it strikes. landing: where late work lands, for LANDING_KINDS."""
+    """kind: one of KINDS. at: where it strikes. landing: where late work lands."""
 
     kind: str
     at: str = ""
@@ -135,7 +184,7 @@ class Fault:
             raise UnknownFault(f"{text!r} begins with none of: {', '.join(KINDS)}")
         at, _, landing = text[len(kind) + 1 :].partition(" ")
         fault = cls(kind, at, landing)
-        if bool(landing) != (kind in LANDING_KINDS) or bool(at) == (kind in EVENT_KINDS):
+        if bool(landing) != (kind in _WITH_LANDING) or bool(at) == (kind in EVENT_KINDS):
             raise UnknownFault(f"{text!r} does not say where {kind!r} strikes, or where it lands")
         return fault
 

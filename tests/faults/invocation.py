@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from tests.faults.seams import Document
 from tests.faults.stack import Handler
 
+TIMEOUT_SECONDS = 15
 _VERSION = "com.amazonaws.dynamodb.v20120810"
 THROTTLED = json.dumps({"__type": f"{_VERSION}#ThrottlingException", "message": "slow down"})
 DENIED = json.dumps({"__type": f"{_VERSION}#AccessDeniedException", "Message": "not authorized"})
@@ -25,12 +26,16 @@ class Died(BaseException):
 
 @dataclass
 class Invocation:
-    """One run of a handler. calls: how many AWS calls it has made. bare: no fault strikes it (a twin)."""
+    """One run of a handler.
+
+    calls: how many it has made. bare: no fault strikes it (a twin). dead: its process is gone.
+    """
 
     id: str
     function: str
     event: str
     bare: bool = False
+    dead: bool = False
     calls: int = 0
     # Call before which it stops, and what then lets it go on.
     holds_at: int = 0
@@ -58,7 +63,7 @@ class _Context:
     aws_request_id: str
 
     def get_remaining_time_in_millis(self) -> int:
-        return 15_000
+        return TIMEOUT_SECONDS * 1000
 
 
 def failure(kind: str, message: str = "") -> Document:

@@ -15,6 +15,10 @@ from tests.faults.seams import Document
 
 COMPENSATIONS = ("ReleaseInventory", "ProcessRefund", "UpdateOrderStatus")
 
+CHARGE = "at most one charge stands at the gateway, of the order's total"
+PAID = "a payment that stands is charged, one that is undone is not"
+KNOWN = "a charge that stands is known of"
+CHARGED = "what stands at the gateway is what the order has captured"
 STOCK = "stock is conserved"
 NEGATIVE = "stock is never negative"
 PAYMENT = "one capture of the order's total, at most one refund"
@@ -30,6 +34,7 @@ SETTLED = "every order is settled in the end"
 NEEDLESS = "nobody gives up unless a fault lasts"
 RECOVERED = "the order has the status that its saga's end asks for"
 
+_MAY_STAND = {"IN_PROGRESS", "UNKNOWN", "COMPLETED"}
 _CUT_OFF = {"ABORTED", "TIMED_OUT"}
 
 
@@ -52,6 +57,7 @@ def at_rest(run: Run, rows: Rows) -> Broken:
     """What holds whenever nothing is in flight, however little is settled."""
     yield from _stock(run, rows)
     yield from _payment(run, rows)
+    yield from _charge(run, rows)
     for step in STEPS:
         yield from _trail(run, rows, step)
         yield from _agrees(rows, step)
@@ -77,6 +83,19 @@ def _payment(run: Run, rows: Rows) -> Broken:
         yield PAYMENT, f"the payment reads {payment}"
 
 
+def _charge(run: Run, rows: Rows) -> Broken:
+    payment = rows.records.get("ProcessPayment")
+    status = payment["status"] if payment else None
+    if len(rows.standing) > 1 or rows.standing not in ([], [total(run.document)]):
+        yield CHARGE, f"{rows.standing} stand for an order of {total(run.document)}"
+    if status == "COMMITTED" and len(rows.standing) != run.by_gateway:
+        yield PAID, f"the payment is made, {rows.standing} stand"
+    if status == "COMPENSATED" and rows.standing:
+        yield PAID, f"the payment is undone, {rows.standing} stand"
+    if status is None and rows.standing and rows.charge not in _MAY_STAND:
+        yield KNOWN, f"{rows.standing} stand, without a payment, and the lease is {rows.charge}"
+
+
 def _trail(run: Run, rows: Rows, step: str) -> Broken:
     if run.answered[step] and rows.row(step) is None:
         yield TRAIL, f"{step} has answered, and its row is gone"
@@ -85,6 +104,8 @@ def _trail(run: Run, rows: Rows, step: str) -> Broken:
 def _agrees(rows: Rows, step: str) -> Broken:
     record = rows.records.get(step)
     status = record["status"] if record else None
+    if status == "COMPENSATING":
+        return
     if (status == "COMMITTED") != rows.stands(step) or (status is None and rows.row(step) is not None):
         row = rows.row(step)
         yield AGREE, f"{step}: the record says {status}, the row {row and row['status']}"
@@ -168,14 +189,16 @@ def _alerts(run: Run, history: History) -> Broken:
         notify = "sns:NotifyRecoveryFail" if prefix else states[compensation]["Catch"][-1]["Next"]
         if prefix + notify in _silenced(run) or history.cut_off:
             continue
-        if not any(_names(run, alert, prefix + notify, compensation) for alert in run.published):
+        # The saga knows its order by its own name, also when its input is broken.
+        name = run.order_id if prefix else history.execution["name"]
+        if not any(_names(name, alert, prefix + notify, compensation) for alert in run.published):
             yield ALERT, f"{prefix}{compensation} gave up; published: {[alert.state for alert in run.published]}"
 
 
-def _names(run: Run, alert: Any, state: str, compensation: str) -> bool:
+def _names(order_id: str, alert: Any, state: str, compensation: str) -> bool:
     """Whether the alert names the order, the step and the cause."""
     message = alert.message
-    if alert.topic != "AlertsTopic" or alert.state != state or message.get("order_id") != run.order_id:
+    if alert.topic != "AlertsTopic" or alert.state != state or message.get("order_id") != order_id:
         return False
     outcome = message.get("outcome", {})
     if not outcome.get("Error"):
@@ -195,7 +218,7 @@ def of_saga(run: Run, history: History, rows: Rows) -> Broken:
         return
     standing = [step for step in STEPS if rows.stands(step)]
     if history.execution["status"] == "SUCCEEDED":
-        if len(standing) < len(STEPS):
+        if len(standing) < len(STEPS) and not run.meddled:
             yield OUTCOME, f"it succeeded, and only {standing} stand"
         told = any(notice.topic == "OrderEventsTopic" for notice in run.published)
         if not told and "sns:NotifySuccess" not in _silenced(run):
@@ -215,10 +238,12 @@ def settled(run: Run, history: History, rows: Rows) -> Broken:
     parts = [captured, bool(rows.reserved)]
     if not all(parts) if status == "Confirmed" else any(parts):
         yield CONFIRMED, f"the order is {status}, captured {captured}, reserved {rows.reserved}"
+    if rows.standing != ([money] if captured and run.by_gateway else []):
+        yield CHARGED, f"{rows.standing} stand, {money} is captured"
     if status == "New":
         yield SETTLED, "the order is still New"
     wanted = {"Confirmed"} if history.execution["status"] == "SUCCEEDED" else {"Pending", None}
-    if status not in wanted | {"New"}:
+    if status not in wanted | {"New"} | ({"Pending", None} if run.meddled else set()):
         yield RECOVERED, f"the saga ended {history.execution['status']}, the order is {status}"
 
 

@@ -20,18 +20,23 @@ type Patch = Callable[[Engine], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """laws: the law that breaks first is one of these."""
+    """laws: the law that breaks first is one of these. orders: those in which it is looked for."""
 
     patch: Patch
     laws: frozenset[str]
+    orders: Sequence[str]
 
 
 MUTANTS: dict[str, Mutant] = {}
 
 
-def _mutant(name: str, *broken: str) -> Callable[[Patch], Patch]:
+_BY_GATEWAY = tuple(name for name, kind in ORDERS.items() if kind.gateway)
+_WITHOUT = tuple(name for name, kind in ORDERS.items() if not kind.gateway)
+
+
+def _mutant(name: str, *broken: str, orders: Sequence[str] = _WITHOUT) -> Callable[[Patch], Patch]:
     def register(patch: Patch) -> Patch:
-        MUTANTS[name] = Mutant(patch, frozenset(broken))
+        MUTANTS[name] = Mutant(patch, frozenset(broken), orders)
         return patch
 
     return register
@@ -292,6 +297,116 @@ def _no_sweep(_: Engine) -> AbstractContextManager[None]:
     return _replaced(Sweep, "run", lambda *_: 0)
 
 
+def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None]:
+    """Another order of what a compensation does outside and inside DynamoDB."""
+    from idempotency.steps import StepStore
+
+    def otherwise(self: Any, step: Any, *, undo: Any, absence: Any, outside: Any = None) -> Any:
+        if outside is None:
+            return self._compensate(step, undo, absence)
+        return compensate(self, step, outside, lambda: self._compensate(step, undo, absence))
+
+    return _replaced(StepStore, "compensate", otherwise)
+
+
+@_mutant("a cancel before the step is barred", laws.PAID, laws.CHARGED, orders=_BY_GATEWAY)
+def _cancel_first(_: Engine) -> AbstractContextManager[None]:
+    """A stray call gives back what a confirmed order has paid, and is refused afterwards."""
+
+    def compensate(_self: Any, _step: Any, outside: Any, record: Any) -> Any:
+        outside()
+        return record()
+
+    return _compensating(compensate)
+
+
+@_mutant("a compensation that is recorded before the cancel", laws.PAID, orders=["out of stock by gateway"])
+def _record_first(_: Engine) -> AbstractContextManager[None]:
+    """What dies in between leaves the charge, and nobody looks again."""
+
+    def compensate(self: Any, step: Any, outside: Any, record: Any) -> Any:
+        standing = self._bar(step)
+        if standing is not None:
+            return self._compensated_before(step, standing)
+        answer = record()
+        outside()
+        return answer
+
+    return _compensating(compensate)
+
+
+@_mutant("a cancel only of what a record says is captured", laws.PAID, laws.KNOWN, orders=_BY_GATEWAY)
+def _cancel_what_is_recorded(_: Engine) -> AbstractContextManager[None]:
+    """A charge whose record was never written stands for ever."""
+
+    def compensate(self: Any, step: Any, outside: Any, record: Any) -> Any:
+        recorded = self.statuses(step.saga_id, [step.name])[step.name]
+        standing = self._bar(step)
+        if standing is not None:
+            return self._compensated_before(step, standing)
+        if recorded:
+            outside()
+        return record()
+
+    return _compensating(compensate)
+
+
+@_mutant("a payment that is recorded before it is charged", laws.PAID, orders=["declined by gateway"])
+def _charge_last(_: Engine) -> AbstractContextManager[None]:
+    """What dies in between leaves a payment that nobody has made."""
+    from dataclasses import replace
+
+    from payments import service
+    from payments.service import Payments
+
+    process = Payments.process
+
+    def recorded_first(self: Any, task: Any) -> Any:
+        if self.gateway is None:
+            return process(self, task)
+        with _replaced(service, "authorize", lambda _: None):
+            result = process(replace(self, gateway=None), task)
+        self._charge(task)
+        return result
+
+    return _replaced(Payments, "process", recorded_first)
+
+
+@_mutant("a charge that is repeated and not asked for, where keys mean nothing", laws.CHARGE, orders=_BY_GATEWAY)
+def _no_question(_: Engine) -> AbstractContextManager[None]:
+    """A lost answer charges the customer twice."""
+    from local.gateway.ledger import SUCCEEDED, Ledger
+    from payments.gateway import Gateway
+
+    accept = Ledger.accept
+
+    def charge_again(self: Any, key: str, request: Any) -> Any:
+        known = accept(self, key, request)
+        if known and known.status == SUCCEEDED:
+            self._move("capture", key, request.currency, request.amount)
+        return known
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        with _replaced(Gateway, "_find", lambda *_: None), _replaced(Ledger, "accept", charge_again):
+            yield
+
+    return both()
+
+
+@_mutant("a cancel that is not remembered for a key that is not known", laws.PAID, orders=_BY_GATEWAY)
+def _forgetful_gateway(_: Engine) -> AbstractContextManager[None]:
+    """As most processors have it: a charge that was held on its way lands after the order was undone."""
+    from local.gateway.ledger import CANCELED, Charge, Ledger
+
+    cancel = Ledger.cancel
+
+    def only_if_known(self: Any, key: str) -> Any:
+        return cancel(self, key) if self.lookup(key) else Charge(key, CANCELED)
+
+    return _replaced(Ledger, "cancel", only_if_known)
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """How a mutant was found. result: the first run that broke a law, if any; tried: how many runs it took."""
@@ -302,11 +417,11 @@ class Finding:
 
 
 def hunt(name: str) -> Finding:
-    """Put the mutant on in this process and try each order without a fault, then with single faults, until it fails."""
+    """Put the mutant on in this process and try its orders without a fault, then with single faults, until it fails."""
     tried = 0
     with MUTANTS[name].patch(engine()):
         clean: list[Result] = []
-        for scenario in map(Scenario, ORDERS):
+        for scenario in map(Scenario, MUTANTS[name].orders):
             clean.append(played(scenario, candidates=True))
             tried += 1
             if clean[-1].violations:

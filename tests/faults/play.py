@@ -13,6 +13,8 @@ from tests.faults.run import Point, Run
 from tests.faults.scenario import Scenario
 
 _numbers = itertools.count(1)
+# A recovery that is cut off, or whose calls are refused for a fault on our side, gives up: an alarm says so.
+_NEEDS_A_PERSON_IN_RECOVERY = {*f.STATE_KINDS, f.REFUSED}
 _SETTLES = {f.EVENT_LOST, f.EVENT_LATE}
 
 
@@ -30,6 +32,9 @@ class Outcome:
 def play(engine: Engine, scenario: Scenario) -> Outcome:
     """Run the scenario with an order and SKUs of its own."""
     run = Run(engine, scenario, f"o-{os.getpid()}-{next(_numbers)}")
+    engine.use_gateway(run.by_gateway)
+    engine.gateway.stand_in.reset()
+    engine.clock.reset()
     engine.director = run
     try:
         _seed(engine, run)
@@ -79,9 +84,9 @@ def _anything_later(run: Run) -> bool:
 
 
 def _for_good(run: Run) -> bool:
-    """Whether an operator is needed: a permission stays away, or the recovery itself was cut off (an alarm says so)."""
+    """Whether an operator is needed: a fault lasts, or the recovery itself has failed (an alarm says so)."""
     return any(
-        fault.kind == f.DENIED_FOR_GOOD or (fault.kind in f.STATE_KINDS and fault.at.startswith("recovery."))
+        fault.kind in f.FOR_GOOD or (fault.kind in _NEEDS_A_PERSON_IN_RECOVERY and fault.at.startswith("recovery."))
         for fault in run.struck
     )
 

@@ -22,6 +22,7 @@ _COLUMNS = (
     "SettleOrder",
     "SweepOrders",
     "status event",
+    "OrderSaga",
 )
 
 

@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from botocore.awsrequest import AWSResponse
+import requests
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
 from tests.faults import faults as f
+from tests.faults import gateway
 from tests.faults.engine import RECOVERY, SAGA, Engine, Visit, execution_error
 from tests.faults.faults import Fault
 from tests.faults.invocation import (
     CONFLICT,
     DENIED,
     THROTTLED,
+    TIMEOUT_SECONDS,
     Died,
     Invocation,
     as_delivered,
@@ -72,7 +74,7 @@ class Run:
     published: list[Published] = field(default_factory=list)
     answered: Counter[str] = field(default_factory=Counter)
     events: list[Document] = field(default_factory=list)
-    unlanded: list[tuple[Fault, Invocation, Callable[[], None]]] = field(default_factory=list)
+    unlanded: list[tuple[Fault, str, Callable[[], object]]] = field(default_factory=list)
     landed: list[Fault] = field(default_factory=list)
     struck: set[Fault] = field(default_factory=set)
     undelivered: int = 0
@@ -90,6 +92,9 @@ class Run:
         for fault in self.scenario.faults:
             self._by_place.setdefault(fault.at, []).append(fault)
         self._landing_places = {fault.landing for fault in self.scenario.faults if fault.landing}
+        for number, fault in enumerate(self.scenario.faults):
+            if fault.kind in f.STRAY_KINDS:
+                self._expect_stray(fault, number)
 
     # What the scenario asks of the run.
 
@@ -104,6 +109,16 @@ class Run:
 
     def say(self, line: str) -> None:
         self.trace.append(line)
+
+    @property
+    def by_gateway(self) -> bool:
+        """Whether the order is charged at the gateway."""
+        return ORDERS[self.scenario.order].gateway
+
+    @property
+    def meddled(self) -> bool:
+        """Whether somebody else has touched the order: then it may be undone although its saga succeeded."""
+        return any(fault.kind in f.STRAY_KINDS for fault in self.landed)
 
     @property
     def saga(self) -> Document:
@@ -208,6 +223,8 @@ class Run:
         invocation = self._current
         if invocation is None:
             return
+        if invocation.dead:
+            raise Died
         invocation.calls += 1
         place = f"{invocation.id}.call{invocation.calls}"
         if invocation.holds_at == invocation.calls:
@@ -220,10 +237,20 @@ class Run:
         if self.has(f.TWIN_AT, place):
             self._twin(invocation)
 
-    def request(self, service: str, send: Send) -> AWSResponse:
+    def request(self, service: str, send: Send) -> Any:
         invocation = self._current
         if invocation is None:
             return send()
+        try:
+            return self._request(invocation, service, send)
+        except Died:
+            # What a context manager does at its end is not done by a process that is gone.
+            invocation.dead = True
+            raise
+
+    def _request(self, invocation: Invocation, service: str, send: Send) -> Any:
+        if service == "gateway":
+            return self._gateway_request(invocation, send)
         if service == "dynamodb" and self._is_denied(invocation):
             return response(400, {}, DENIED)
         if invocation.bare:
@@ -255,19 +282,23 @@ class Run:
             if fault.kind != f.AGAIN:
                 return self._late(fault, invocation)
             twin = Invocation(f"{place}'", invocation.function, invocation.event, bare=True)
-            self.unlanded.append((fault, twin, partial(self._run_twin, twin)))
+            self.unlanded.append((fault, twin.id, partial(self._run_twin, twin)))
         if self.has(f.ERROR_BEFORE, place):
             return failure("RuntimeError")
         if self.has(f.TIMED_OUT_BEFORE, place):
-            return failure("Sandbox.Timedout")
+            return self._timed_out()
         answer = self._run(invocation)
         if self.has(f.TWIN_AFTER, place):
             self._twin(invocation)
         if self.has(f.ERROR_AFTER, place):
             return failure("RuntimeError")
         if self.has(f.TIMED_OUT_AFTER, place):
-            return failure("Sandbox.Timedout")
+            return self._timed_out()
         return answer
+
+    def _timed_out(self) -> Document:
+        self.engine.clock.move(TIMEOUT_SECONDS)
+        return failure("Sandbox.Timedout")
 
     def _landing_faults(self, place: str) -> Iterator[Fault]:
         for fault in self.scenario.faults:
@@ -293,17 +324,33 @@ class Run:
             def land() -> None:
                 self._run(invocation)
 
-        self.unlanded.append((fault, invocation, land))
-        return failure("Sandbox.Timedout" if fault.kind == f.LATE else "RuntimeError")
+        self.unlanded.append((fault, invocation.id, land))
+        return self._timed_out() if fault.kind == f.LATE else failure("RuntimeError")
 
-    def _land(self, work: tuple[Fault, Invocation, Callable[[], None]]) -> None:
+    def _land(self, work: tuple[Fault, str, Callable[[], object]]) -> None:
         if work not in self.unlanded:
             return
         self.unlanded.remove(work)
-        fault, invocation, land = work
+        fault, name, land = work
         self.landed.append(fault)
-        self.say(f"{invocation.id} lands now")
+        self.struck.add(fault)
+        self.say(f"{name} lands now")
         land()
+
+    def _expect_stray(self, fault: Fault, number: int) -> None:
+        if fault.kind == f.SECOND:
+            self.unlanded.append((fault, str(fault), partial(self._second, f"{self.order_id}.second{number}")))
+            return
+        event = json.dumps(self.document)
+        stray = Invocation(f"stray {fault.at}", f"{fault.at}Function", event, bare=True)
+        self.unlanded.append((fault, stray.id, partial(self._run_twin, stray)))
+
+    def _second(self, name: str) -> None:
+        """Another execution, from its start to its end, while the first one waits."""
+        visit = self._visit
+        self.engine.start_execution(SAGA, name, self.document)
+        self.engine.drain()
+        self._visit = visit
 
     def _twin(self, invocation: Invocation) -> None:
         self._run_twin(Invocation(f"{invocation.id}'", invocation.function, invocation.event, bare=True))
@@ -312,7 +359,30 @@ class Run:
         answer = self._run(twin)
         self.say(f"{twin.id}: {outcome(answer)}")
 
-    def _struck_request(self, place: str, send: Send) -> AWSResponse:
+    def _gateway_request(self, invocation: Invocation, send: Send) -> Any:
+        if self._is_cut_off(invocation):
+            raise requests.ConnectionError
+        place = f"{invocation.id}.call{invocation.calls}"
+        if invocation.bare or place not in self._by_place:
+            return send()
+
+        def lands_later(kind: str) -> bool:
+            due = [fault for fault in self._by_place[place] if fault.kind == kind and fault not in self.struck]
+            for fault in due:
+                self.struck.add(fault)
+                self.say(f"FAULT {fault}")
+                self.unlanded.append((fault, f"the request of {place}", send))
+            return bool(due)
+
+        return gateway.Way(send, lambda kind: self.has(kind, place), lands_later, self.engine.clock.move).go()
+
+    def _is_cut_off(self, invocation: Invocation) -> bool:
+        state = invocation.function.removesuffix("Function")
+        if self.in_saga and self.has(f.DOWN_FOR_SAGA, state):
+            return True
+        return not self.lifted and self.has(f.DOWN_FOR_GOOD, state)
+
+    def _struck_request(self, place: str, send: Send) -> Any:
         if place not in self._by_place:
             return send()
         if self.has(f.DIES_BEFORE, place):

@@ -11,10 +11,11 @@ type Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class OrderKind:
-    """lines: quantity and stock of each line. token: how it is paid."""
+    """lines: quantity and stock of each line. token: how it is paid. gateway: whether the stack has a gateway."""
 
     lines: tuple[tuple[int, int], ...]
     token: str = "tok_visa"
+    gateway: bool = False
 
     def document(self, order_id: str) -> Document:
         """The saga's input."""
@@ -43,6 +44,9 @@ ORDERS: Mapping[str, OrderKind] = {
     "declined": OrderKind(((2, 10),), token="tok_declined"),
     "out of stock": OrderKind(((2, 10), (2, 1))),
     "several lines": OrderKind(((2, 10), (3, 3), (1, 5))),
+    "ok by gateway": OrderKind(((2, 10),), gateway=True),
+    "declined by gateway": OrderKind(((2, 10),), token="tok_declined", gateway=True),
+    "out of stock by gateway": OrderKind(((2, 1),), gateway=True),
     # Refused by every function: the input is no order (a quantity of 0).
     "not an order": OrderKind(((0, 10),)),
 }

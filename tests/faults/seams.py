@@ -1,7 +1,7 @@
 """Where MiniStack and botocore are taken hold of: every change to a loaded module that the explorer makes.
 
-One seam is in the engine, around a task, an invocation, a publish and a status event; the other in botocore, where a
-request is about to be sent.
+One seam is in the engine, around a task, an invocation, a publish and a status event; the others in botocore and in
+requests, where a request is about to be sent.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import boto3
 import botocore.endpoint
+import requests.adapters
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.httpsession import URLLib3Session
 from botocore.retries.quota import RetryQuota
@@ -26,7 +27,7 @@ from runtime import clients
 DYNAMODB_ENDPOINT = "AWS_ENDPOINT_URL_DYNAMODB"
 
 type Document = dict[str, Any]
-type Send = Callable[[], AWSResponse]
+type Send = Callable[[], Any]
 type Answer = tuple[int, Document, bytes]
 
 
@@ -45,7 +46,9 @@ class Seam(Protocol):
 
     def call(self, operation: str) -> None: ...
 
-    def request(self, service: str, send: Send) -> AWSResponse: ...
+    def request(self, service: str, send: Send) -> Any: ...
+
+    def charge_card(self, request: requests.PreparedRequest) -> requests.Response: ...
 
 
 def take_hold(seam: Seam) -> None:
@@ -53,20 +56,20 @@ def take_hold(seam: Seam) -> None:
     _skip_waits()
     _hold_engine(seam)
     _hold_clients(seam)
+    replace(requests.adapters.HTTPAdapter, "send", lambda _, request, **__: seam.charge_card(request))
 
 
 def _skip_waits() -> None:
     sleepless = types.SimpleNamespace(**{**vars(time), "sleep": lambda _: None})
-    _set(stepfunctions, "_SFN_WAIT_SCALE", 0)
-    _set(stepfunctions, "time", sleepless)
-    _set(botocore.endpoint, "time", sleepless)
-    _set(dynamodb, "copy", types.SimpleNamespace(deepcopy=_copied))
+    replace(stepfunctions, "time", sleepless)
+    replace(botocore.endpoint, "time", sleepless)
+    replace(dynamodb, "copy", types.SimpleNamespace(deepcopy=_copied))
     # A thousand injected faults must not use up the SDK's right to retry the next one.
-    _set(RetryQuota, "acquire", lambda *_: True)
+    replace(RetryQuota, "acquire", lambda *_: True)
     # Nobody reads a signature or a user agent in this process, and they are a good part of a request's time.
     if DYNAMODB_ENDPOINT not in os.environ:
-        _set(RequestSigner, "sign", lambda *_, **__: None)
-        _set(UserAgentString, "to_string", lambda _: "explorer")
+        replace(RequestSigner, "sign", lambda *_, **__: None)
+        replace(UserAgentString, "to_string", lambda _: "explorer")
 
 
 def _hold_engine(seam: Seam) -> None:
@@ -92,12 +95,12 @@ def _hold_engine(seam: Seam) -> None:
     def thread(*, target: Callable[..., None], args: tuple[Any, ...], **_: Any) -> Any:
         return types.SimpleNamespace(start=lambda: seam.started(lambda: target(*args)))
 
-    _set(stepfunctions, "_execute_task", directed_task)
-    _set(stepfunctions, "_invoke_resource_with_timeout", in_this_thread)
-    _set(stepfunctions, "threading", types.SimpleNamespace(Thread=thread))
-    _set(lambda_svc, "_execute_function", invoke)
-    _set(sns, "_publish", publish)
-    _set(eventbridge, "_put_events", put_events)
+    replace(stepfunctions, "_execute_task", directed_task)
+    replace(stepfunctions, "_invoke_resource_with_timeout", in_this_thread)
+    replace(stepfunctions, "threading", types.SimpleNamespace(Thread=thread))
+    replace(lambda_svc, "_execute_function", invoke)
+    replace(sns, "_publish", publish)
+    replace(eventbridge, "_put_events", put_events)
 
 
 def _hold_clients(seam: Seam) -> None:
@@ -122,6 +125,11 @@ def _hold_clients(seam: Seam) -> None:
 def _answer(session: URLLib3Session, service: str, request: AWSPreparedRequest) -> AWSResponse:
     if service == "dynamodb" and DYNAMODB_ENDPOINT in os.environ:
         return session.send(request)
+    return answer_in_process(service, request)
+
+
+def answer_in_process(service: str, request: AWSPreparedRequest) -> AWSResponse:
+    """What MiniStack answers to a request of a client, without a server."""
     handler = {"dynamodb": dynamodb.handle_request, "sfn": stepfunctions.handle_request}[service]
     target: Any = request.headers["X-Amz-Target"]
     return response(*_at_once(handler, target.decode() if isinstance(target, bytes) else target, request.body))
@@ -169,7 +177,7 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def _set(owner: Any, name: str, value: Any) -> None:
-    """Raises AttributeError if there is nothing of that name to change, as after an upgrade."""
+def replace(owner: Any, name: str, value: Any) -> None:
+    """Change a loaded module or class. Raises AttributeError if it has nothing of that name, as after an upgrade."""
     getattr(owner, name)
     setattr(owner, name, value)

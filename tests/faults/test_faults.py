@@ -33,6 +33,38 @@ SEEN = [
         ["SettleOrder#1: answered", "SettleOrder#2: answered", "SettleOrder#3: answered"],
     ),
     (
+        "ok by gateway: answer lost at ProcessPayment#1.call2",
+        ["ProcessPayment#1: GatewayUnavailable", "ProcessPayment#2: answered"],
+    ),
+    (
+        "ok by gateway: dies after ProcessPayment#1.call2",
+        ["ProcessPayment#1: Runtime.ExitError", "ProcessPayment#2: AlreadyInProgress", "ProcessPayment#3: answered"],
+    ),
+    (
+        "ok by gateway: gateway refuses ProcessPayment#1.call2",
+        ["ProcessPayment#1: GatewayRefused", "ProcessRefund#1: answered"],
+    ),
+    (
+        "ok by gateway: held on its way ProcessPayment#1.call2 before ReserveInventory",
+        [
+            "ProcessPayment#2: answered",
+            "the request of ProcessPayment#1.call2 lands now",
+            "ReserveInventory#1: answered",
+        ],
+    ),
+    (
+        "out of stock by gateway: gateway down for the saga: ProcessRefund",
+        ["ProcessRefund#11: GatewayUnavailable", "recovery.ProcessRefund#1: answered"],
+    ),
+    (
+        "ok by gateway: stray call of ProcessRefund after the settlement",
+        ["stray ProcessRefund lands now", "stray ProcessRefund: StateConflict"],
+    ),
+    (
+        "ok by gateway: second execution of OrderSaga before ReserveInventory",
+        ["ProcessPayment#2: answered", "order-saga SUCCEEDED"],
+    ),
+    (
         "out of stock: denied for good: ProcessRefund",
         ["recovery.sns:NotifyRecoveryFail#1: published to AlertsTopic", "recovery.ProcessRefund#22: answered"],
     ),

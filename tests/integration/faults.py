@@ -13,7 +13,7 @@ from urllib.parse import urlparse
 
 import psutil
 
-from local.stack import Stack
+from local.stack import STACK_NAME, Stack
 from local.stand_ins import STAND_INS
 
 type Answer = tuple[int, dict[str, Any]]
@@ -113,8 +113,8 @@ def _handler(proxy: DynamoDBProxy) -> type[BaseHTTPRequestHandler]:
 class Resources:
     """The physical names behind the template's logical ids."""
 
-    def __init__(self, stack: Stack) -> None:
-        pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName="stepwise")
+    def __init__(self, stack: Stack, name: str = STACK_NAME) -> None:
+        pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
         self._names = {
             resource["LogicalResourceId"]: resource["PhysicalResourceId"]
             for page in pages

@@ -111,7 +111,9 @@ def test_an_object_that_is_put_starts_its_job(stack: Stack, put: Callable[[bytes
     _, _, key = put(CONTENT).partition("/")
 
     def done() -> bool:
-        results = [json.loads(row["result"]) for row in stack.rows("IdempotencyTable") if row["status"] == "COMPLETED"]
+        results = [
+            json.loads(row["result"]) for row in stack.rows("IdempotencyTable") if row.get("status") == "COMPLETED"
+        ]
         return any(result.get("key") == key and result["size"] == 13 for result in results if "version_id" in result)
 
     eventually(done)

@@ -349,6 +349,6 @@ def test_a_recovery_that_was_cut_off_is_named_by_the_sweep(
         swept = invoke("SweepOrders", {})
     assert swept.error == "SweepIncomplete"
     assert name in swept.message
-    assert name in [found.order_id for found in needing_attention(stack)]
+    eventually(lambda: name in [found.order_id for found in needing_attention(stack)])
     assert orders.ended(stack, recover(stack, name), seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"
     assert _laws(stack, order) == []

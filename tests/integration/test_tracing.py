@@ -19,7 +19,8 @@ import json, sys
 sys.path[:] = {sys.path!r}
 from types import SimpleNamespace
 from orders.handlers import process_order
-process_order(json.loads(sys.argv[1]), SimpleNamespace(aws_request_id="r-1"))
+context = SimpleNamespace(aws_request_id="r-1", get_remaining_time_in_millis=lambda: 15_000)
+process_order(json.loads(sys.argv[1]), context)
 """
 
 

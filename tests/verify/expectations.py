@@ -6,12 +6,12 @@ from typing import Any
 
 from local import orders, report, stock
 from local.stack import Row, Stack
+from orders.settlement import STEPS
 from tests.contract.project import ROOT, read_json
 from tests.verify import imports
 from tests.verify.expected import Expected, Given, invoked
 
 ORDER_ID = "o-1001"
-STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
 _LONG_AGO = "2026-01-01T00:00:00+00:00"
 _CONTENT = b"hello"
 _VERSION = "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e"

@@ -1,0 +1,45 @@
+"""The time that deployed code sees: the real one, moved on by every wait that the explorer skips."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
+
+from ministack.services import stepfunctions
+
+import idempotency.leases
+import orders.settlement_handlers
+import saga.task
+from tests.faults.seams import replace
+
+
+class Clock:
+    """How far the time is ahead."""
+
+    def __init__(self) -> None:
+        self._ahead = timedelta(0)
+
+    def move(self, seconds: float) -> None:
+        self._ahead += timedelta(seconds=seconds)
+
+    def reset(self) -> None:
+        self._ahead = timedelta(0)
+
+    def take_hold(self) -> None:
+        """Let the loaded modules see this time, and let Retry and leases move it where they would wait."""
+        present = _present(lambda: self._ahead)
+        for module in (idempotency.leases, orders.settlement_handlers, saga.task):
+            replace(module, "datetime", present)
+        replace(stepfunctions, "_scaled_sleep", self.move)
+        defaults: Any = idempotency.leases.LeaseStore.__init__.__kwdefaults__
+        assert "sleep" in defaults
+        # In fewer steps than the lease would take: each one is a call.
+        defaults["sleep"] = lambda seconds: self.move(max(seconds, 2))
+
+
+def _present(ahead: Callable[[], timedelta]) -> type[datetime]:
+    class Present(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Any:
+            return datetime.now(tz) + ahead()
+
+    return Present

@@ -1,0 +1,98 @@
+"""The payment gateway in this process: the stand-in without its server, and what can go wrong on the way to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import requests
+
+from local.gateway.ledger import standing
+from local.gateway.messages import Answer, Request
+from local.gateway.server import route
+from local.gateway.stand_in import StandIn
+from tests.faults import faults as f
+from tests.faults.invocation import Died
+
+ADDRESS = "http://gateway.test"
+CALLS = {f"gateway.{kind}" for kind in ("charge", "lookup", "cancel")}
+# What the client waits for an answer, and for a connection.
+_READ_SECONDS, _CONNECT_SECONDS = 5, 2
+_GARBAGE = b"<html>Bad Gateway</html>"
+
+
+@dataclass
+class Gateway:
+    """A stand-in, emptied before each run."""
+
+    stand_in: StandIn = field(default_factory=StandIn)
+
+    def understood(self, request: requests.PreparedRequest) -> Request:
+        """The request as the processor reads it. Raises ValueError if there is no such path."""
+        path = str(request.path_url)
+        body = request.body.encode() if isinstance(request.body, str) else request.body or b""
+        found = route(str(request.method), path, request.headers.get("Idempotency-Key", ""), body)
+        if isinstance(found, Answer):
+            raise ValueError(f"the gateway knows no {request.method} {path}")
+        return found
+
+    def answer(self, request: Request) -> requests.Response:
+        """What the processor does and answers."""
+        given = self.stand_in.handle(request)
+        return response(given.status, given.body)
+
+    def standing(self) -> list[int]:
+        """The amounts of all charges that stand."""
+        return [amount for amounts in standing(self.stand_in.ledger.snapshot()[1]).values() for amount in amounts]
+
+
+def response(status: int, body: bytes = b"{}") -> requests.Response:
+    """An answer, as requests has it from the wire."""
+    made = requests.Response()
+    made.status_code = status
+    made._content = body
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The way of one request to the gateway and back.
+
+    strikes: whether a kind of fault does. lands_later: notes that the request lands (again) later, if a kind of fault
+    says so, and whether it does. wait: lets time pass.
+    """
+
+    send: Callable[[], requests.Response]
+    strikes: Callable[[str], bool]
+    lands_later: Callable[[str], bool]
+    wait: Callable[[float], None]
+
+    def go(self) -> requests.Response:
+        """The answer. Raises what requests does, or Died."""
+        # An answer of 4xx or 5xx is false.
+        if (refused := self._not_done()) is not None:
+            return refused
+        answer = self.send()
+        self.lands_later(f.DELIVERED_AGAIN)
+        if self.strikes(f.DELIVERED_TWICE):
+            self.send()
+        if self.strikes(f.DIES_AFTER):
+            raise Died
+        if self.strikes(f.ANSWER_LOST):
+            raise self._unanswered()
+        if self.strikes(f.FAILS_AFTER):
+            return response(500)
+        return response(answer.status_code, _GARBAGE) if self.strikes(f.GARBLED) else answer
+
+    def _not_done(self) -> requests.Response | None:
+        if self.strikes(f.DIES_BEFORE):
+            raise Died
+        if self.strikes(f.UNREACHABLE):
+            self.wait(_CONNECT_SECONDS)
+            raise requests.ConnectTimeout
+        if self.lands_later(f.HELD):
+            raise self._unanswered()
+        statuses = {f.THROTTLED: 429, f.FAILS_BEFORE: 503, f.REFUSED: 401}
+        return next((response(status) for kind, status in statuses.items() if self.strikes(kind)), None)
+
+    def _unanswered(self) -> Exception:
+        self.wait(_READ_SECONDS)
+        return requests.ReadTimeout()

@@ -1,0 +1,249 @@
+"""Orders that are charged at a gateway: a second stack from the same template, and the stand-in, which misbehaves."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from local import emulator, orders
+from local.deployment import deploy
+from local.gateway.client import GatewayClient
+from local.gateway.faults import AnswerLost, AnyFault, DeliveredAgain, FailsAfter, FailsBefore, SlowWorking
+from local.gateway.plan import Strike
+from local.gateway.server import GatewayServer, serving
+from local.recovery import needing_attention, recovery
+from local.stack import Stack
+from payments.table import payment_id
+from tests.contract.project import ROOT
+from tests.integration.conftest import Document, Invocation, Saga
+from tests.integration.faults import Resources, environment, eventually
+from tests.integration.laws import broken_laws
+
+type Run = Callable[..., Saga]
+type Invoke = Callable[[str, object], Invocation]
+
+NAME = "stepwise-gateway"
+# Longer than a charge is waited for.
+TOO_LONG = 7_000
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[GatewayServer]:
+    with serving() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def gateway(server: GatewayServer) -> GatewayClient:
+    return GatewayClient(server.address)
+
+
+@pytest.fixture(scope="module")
+def stack(running: emulator.Emulator, server: GatewayServer) -> Stack:
+    deploy(running.endpoint, running.log, name=NAME, PaymentGatewayUrl=server.address)
+    return Stack.local(running.endpoint, NAME)
+
+
+@pytest.fixture(scope="module")
+def resources(stack: Stack) -> Resources:
+    return Resources(stack, NAME)
+
+
+@pytest.fixture
+def ordered(gateway: GatewayClient, order: Document) -> Callable[..., None]:
+    """Order faults for the requests of the test's own order."""
+
+    def strike(fault: AnyFault, on: Any = "any", **more: Any) -> None:
+        gateway.order(Strike(fault, on=on, key=_key(order), **more))
+
+    return strike
+
+
+def _key(order: Document) -> str:
+    return payment_id(order["order_id"])
+
+
+def _too_many(order: Document) -> Document:
+    return order | {"items": [{**order["items"][0], "quantity": 11}]}
+
+
+def _settled(stack: Stack, gateway: GatewayClient, order: Document) -> tuple[str, list[int]]:
+    """The order's status, and the charges that stand for it once nothing is in flight; every law holds."""
+    eventually(lambda: not gateway.ledger()["in_flight"], seconds=10)
+    standing = gateway.ledger()["standing"].get(_key(order), [])
+    seen = orders.settled(stack, order["order_id"])
+    payment = seen.payment
+    captured = [payment["amount"]] if payment and payment["status"] == "Captured" else []
+    assert standing == captured
+    assert broken_laws(stack, [order["order_id"]], {order["items"][0]["sku"]: 10}) == []
+    assert seen.order is not None
+    return seen.order["status"], standing
+
+
+def _requests(gateway: GatewayClient, order: Document) -> dict[str, int]:
+    requests: dict[str, int] = gateway.ledger()["requests"].get(_key(order), {})
+    return requests
+
+
+@contextmanager
+def _elsewhere(stack: Stack, resources: Resources, address: str, *functions: str) -> Iterator[None]:
+    """Let functions have another address of the gateway."""
+    with ExitStack() as changed:
+        for function in functions:
+            changed.enter_context(environment(stack, resources, function, PAYMENT_GATEWAY_URL=address))
+        yield
+
+
+def _recovered(stack: Stack, name: str) -> str:
+    eventually(lambda: recovery(stack, name) is not None)
+    return orders.ended(stack, name, seconds=60, output="OrderRecoveryArn").status
+
+
+def _log(stack: Stack, function: str) -> str:
+    pages = (
+        stack.client("logs").get_paginator("filter_log_events").paginate(logGroupName=f"/aws/lambda/{NAME}/{function}")
+    )
+    return "\n".join(event["message"] for page in pages for event in page["events"])
+
+
+def test_a_good_order_is_charged_once(run: Run, stack: Stack, gateway: GatewayClient, order: Document) -> None:
+    saga = run(order)
+    assert saga.execution.status == "SUCCEEDED"
+    assert _settled(stack, gateway, order) == ("Confirmed", [3000])
+    assert _requests(gateway, order) == {"charge": 1}
+    assert saga.view.payment is not None
+    assert saga.view.payment["charge_id"] == gateway.lookup(_key(order)).document["id"]
+
+
+def test_a_declined_card_is_asked_once(run: Run, stack: Stack, gateway: GatewayClient, order: Document) -> None:
+    saga = run(order | {"payment": {"method": "card", "token": "tok_expired"}})
+    assert saga.visit("ProcessPayment").errors == ["PaymentDeclined"]
+    assert "the card has expired" in (saga.execution.cause or "")
+    assert _settled(stack, gateway, order) == ("Pending", [])
+    assert _requests(gateway, order) == {"charge": 1, "cancel": 1}
+
+
+@pytest.mark.parametrize("fault", [AnswerLost(), FailsAfter()], ids=repr)
+def test_a_charge_whose_answer_is_lost_is_asked_for_and_not_repeated(
+    run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None], fault: AnyFault
+) -> None:
+    ordered(fault, on="charge")
+    saga = run(order)
+    assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"]
+    assert _settled(stack, gateway, order) == ("Confirmed", [3000])
+    assert _requests(gateway, order) == {"charge": 1, "lookup": 1}
+
+
+def test_a_gateway_that_fails_is_asked_before_each_new_charge(
+    run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
+) -> None:
+    ordered(FailsBefore(), on="charge", times=2)
+    saga = run(order)
+    assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"] * 2
+    assert _settled(stack, gateway, order) == ("Confirmed", [3000])
+    assert _requests(gateway, order) == {"charge": 3, "lookup": 2}
+
+
+def test_a_charge_that_is_worked_on_for_too_long_is_cancelled(
+    run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
+) -> None:
+    ordered(SlowWorking(ms=TOO_LONG), on="charge")
+    saga = run(order)
+    assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"] * 5
+    assert _settled(stack, gateway, order) == ("Pending", [])
+    assert _requests(gateway, order) == {"charge": 1, "lookup": 4, "cancel": 1}
+
+
+def test_requests_that_are_delivered_again_and_again_charge_once(
+    run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
+) -> None:
+    ordered(DeliveredAgain((0, 500)), on="charge", times=9)
+    assert run(order).execution.status == "SUCCEEDED"
+    assert _settled(stack, gateway, order) == ("Confirmed", [3000])
+
+
+def test_a_charge_that_is_delivered_again_after_its_refund_does_not_stand(
+    run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
+) -> None:
+    ordered(DeliveredAgain((3000,)), on="charge")
+    ordered(AnswerLost(), on="cancel", times=3)
+    saga = run(_too_many(order))
+    assert saga.visit("ProcessRefund").errors == ["GatewayUnavailable"] * 3
+    assert _settled(stack, gateway, order) == ("Pending", [])
+    assert _requests(gateway, order) == {"charge": 1, "cancel": 4}
+
+
+def test_an_order_that_is_placed_while_the_gateway_is_down_is_undone_once_it_is_back(
+    run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document
+) -> None:
+    nobody = f"http://127.0.0.1:{emulator.free_port()}"
+    with _elsewhere(stack, resources, nobody, "ProcessPayment", "ProcessRefund"):
+        saga = run(order)
+        assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"] * 5
+        assert saga.states[-2:] == ["sns:NotifyProcessRefundFail", "OrderFailed"]
+        eventually(lambda: recovery(stack, order["order_id"]) is not None)
+    assert _recovered(stack, order["order_id"]) == "SUCCEEDED"
+    assert _settled(stack, gateway, order) == ("Pending", [])
+    assert _requests(gateway, order).keys() == {"cancel"}
+
+
+def test_a_request_that_is_refused_for_our_fault_is_final_and_an_error_line(
+    run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document
+) -> None:
+    line = "the payment gateway refuses our request"
+    assert line not in _log(stack, "ProcessPayment")
+    with _elsewhere(stack, resources, f"{gateway.address}/v2", "ProcessPayment"):
+        saga = run(order)
+    assert saga.visit("ProcessPayment").errors == ["GatewayRefused"]
+    assert _settled(stack, gateway, order) == ("Pending", [])
+    eventually(lambda: line in _log(stack, "ProcessPayment"))
+
+
+def test_a_refund_that_gave_up_is_listed_and_recovered_by_command(
+    run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
+) -> None:
+    """No payment row tells of the charge: each attempt to charge has lost its answer, and each question too."""
+    name = order["order_id"]
+    ordered(AnswerLost(), on="charge", times=9)
+    ordered(AnswerLost(), on="lookup", times=9)
+    with _elsewhere(stack, resources, f"{gateway.address}/v2", "ProcessRefund"):
+        saga = run(order)
+        assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"] * 5
+        assert saga.visit("ProcessRefund").errors == ["GatewayRefused"]
+        assert _recovered(stack, name) == "FAILED"
+        assert gateway.ledger()["standing"][_key(order)] == [3000]
+    (listed,) = [found for found in needing_attention(stack) if found.order_id == name]
+    assert listed.standing == ("ProcessPayment",)
+    _stepwise(stack, "recover", name)
+    assert _settled(stack, gateway, order) == ("Pending", [])
+    assert name not in [found.order_id for found in needing_attention(stack)]
+
+
+def _stepwise(stack: Stack, *arguments: str) -> None:
+    port = (stack.endpoint or "").rpartition(":")[2]
+    subprocess.run(
+        [str(ROOT / "stepwise"), *arguments, "--port", port, "--stack", NAME],
+        env=os.environ | {"COLUMNS": "200"},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+
+
+def test_a_stray_refund_does_not_give_back_what_a_confirmed_order_has_paid(
+    run: Run, stack: Stack, gateway: GatewayClient, invoke: Invoke, order: Document
+) -> None:
+    run(order)
+    assert invoke("ProcessRefund", order).error == "StateConflict"
+    assert _settled(stack, gateway, order) == ("Confirmed", [3000])
+    assert _requests(gateway, order) == {"charge": 1}
+
+
+def test_no_log_holds_a_token(run: Run, stack: Stack, order: Document) -> None:
+    run(order | {"payment": {"method": "card", "token": "tok_in_private"}})
+    logs = _log(stack, "ProcessPayment") + _log(stack, "ProcessRefund")
+    assert "PaymentDeclined" in logs
+    assert "tok_" not in logs
