@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test faults bench bench-costs bench-import bench-reports replay-test pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test verify faults bench bench-costs bench-import bench-reports replay-test pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -35,7 +35,14 @@ unit: setup
 
 test: setup ## Everything that the README promises, on a local stack of its own
 	@$(MAKE) --no-print-directory lint types
-	@python -m pytest -q --numprocesses 2 --dist loadfile tests
+	@python -m pytest -q --numprocesses 2 --dist loadfile --ignore tests/verify tests
+
+verify: setup ## Security linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories': pass over nothing
+	@local/setup.sh verify
+	@.venv-verify/bin/cfn-lint -- template.yaml
+	@.venv-verify/bin/checkov
+	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers local
+	@REQUIRE='$(REQUIRE)' python -m pytest -q tests/verify
 
 faults: setup ## Try every fault on the state machines; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(if $(SCENARIO),'$(SCENARIO)')
@@ -61,7 +68,7 @@ pictures: setup ## Draw the state machines anew in the documents
 	@python -m local.pictures
 
 requirements: setup ## Pin the environments anew
-	@for name in dev sam bench; do \
+	@for name in dev sam bench verify; do \
 		uv=$$(command -v uv || echo .venv-uv/bin/uv); \
 		$$uv pip compile --quiet --upgrade --python-version 3.13 --no-header --no-annotate --no-emit-index-url \
 			--no-emit-find-links requirements/$$name.in --output-file requirements/$$name.txt; \
@@ -69,5 +76,5 @@ requirements: setup ## Pin the environments anew
 
 clean: ## Remove everything that the targets made
 	@[ ! -x .venv/bin/python ] || ./stepwise stop --everywhere
-	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-verify .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import emulator, import_command, recovery, report, stock, views, work_commands
+from . import emulator, import_command, invoke_command, recovery, report, stock, views, work_commands
 from .demo import run_demo
 from .deployment import deploy
 from .options import OnAws, Port, StackName, chosen_stack
@@ -24,6 +24,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(work_commands.app, name="work")
+app.command("invoke")(invoke_command.invoke)
 app.command("import")(import_command.import_users)
 app.command("replay")(replay)
 

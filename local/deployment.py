@@ -25,7 +25,7 @@ def deploy(endpoint: str, log: Path, *, name: str = STACK_NAME, **parameters: st
     STATE.mkdir(exist_ok=True)
     with FileLock(STATE / "build.lock"):
         _build(endpoint, log)
-        overrides = {"Architecture": _architecture(), **parameters}
+        overrides = {"Architecture": architecture(), **parameters}
         chosen = (f"{parameter}={value}" for parameter, value in overrides.items())
         _sam(endpoint, log, "deploy", "--stack-name", name, "--parameter-overrides", *chosen)
 
@@ -47,11 +47,12 @@ def _build(endpoint: str, log: Path) -> None:
     if stamp.exists() and stamp.read_text() == digest:
         return
     stamp.unlink(missing_ok=True)
-    _sam(endpoint, log, "build", "--parameter-overrides", f"Architecture={_architecture()}")
+    _sam(endpoint, log, "build", "--parameter-overrides", f"Architecture={architecture()}")
     stamp.write_text(digest)
 
 
-def _architecture() -> str:
+def architecture() -> str:
+    """Lambda's word for this machine's instruction set. Raises LocalStackError if it has none."""
     machine = platform.machine().lower()
     if machine not in _ARCHITECTURES:
         raise LocalStackError(f"Lambda has no architecture like this machine's ({machine})")
@@ -59,7 +60,7 @@ def _architecture() -> str:
 
 
 def _digest() -> str:
-    digest = hashlib.sha256(_architecture().encode())
+    digest = hashlib.sha256(architecture().encode())
     for path in sorted(_source_files()):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
@@ -71,15 +72,19 @@ def _source_files() -> list[Path]:
     return [path for path in files if path.is_file() and "__pycache__" not in path.parts]
 
 
-def _sam(endpoint: str, log: Path, command: str, *arguments: str) -> None:
+def sam_environment(endpoint: str) -> dict[str, str]:
+    """Environment in which the project's SAM CLI is found and talks to the local stack."""
     path = os.pathsep.join([str(ROOT / ".venv-sam/bin"), str(ROOT / ".venv/bin"), os.environ["PATH"]])
     # sam asks for the stack's state every five seconds unless told otherwise; a local stack is ready in two.
-    variables = environment(endpoint) | {"PATH": path, "SAM_CLI_POLL_DELAY": "0.2"}
+    return environment(endpoint) | {"PATH": path, "SAM_CLI_POLL_DELAY": "0.2"}
+
+
+def _sam(endpoint: str, log: Path, command: str, *arguments: str) -> None:
     with log.open("a") as output:
         ended = subprocess.run(
             ["sam", command, "--config-env", "local", *arguments],
             cwd=ROOT,
-            env=variables,
+            env=sam_environment(endpoint),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -181,7 +181,7 @@ def _home(port: int) -> Path:
 
 def _scratch(port: int) -> Path:
     """Where each worker unpacks what it runs: hundreds of files, in memory if there is room for them."""
-    in_memory = Path("/dev/shm")  # noqa: S108
+    in_memory = Path("/dev/shm")  # noqa: S108 # nosec B108 # only the memory is meant; files lie in a folder of their own
     if os.access(in_memory, os.W_OK) and shutil.disk_usage(in_memory).free > _ROOM:
         return in_memory / f"stepwise-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}-{port}"
     return _home(port) / "tmp"

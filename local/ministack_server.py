@@ -131,7 +131,7 @@ def _waiting_its_turn(execute: Callable[..., dict[str, Any]]) -> Callable[..., d
     def execute_function(function: Any, event: Any) -> dict[str, Any]:
         result = execute(function, event)
         while _queued.get() and result.get("throttle"):
-            time.sleep(random.uniform(0.1, 0.5))  # noqa: S311
+            time.sleep(random.uniform(0.1, 0.5))  # noqa: S311 # nosec B311 # a pause is no secret
             result = execute(_record(function["config"]["FunctionArn"]) or function, event)
         return result
 

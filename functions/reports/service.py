@@ -76,7 +76,7 @@ class Reports:
             try:
                 return self.apply(change)
             except Contention:
-                time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311
+                time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311 # nosec B311 # a pause is no secret
         return self.apply(change)
 
 

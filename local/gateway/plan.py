@@ -34,7 +34,7 @@ class _Standing:
     def __init__(self, strike: Strike) -> None:
         self.strike = strike
         self.left = strike.times or (None if strike.probability else 1)
-        self._random = random.Random(strike.seed)  # noqa: S311
+        self._random = random.Random(strike.seed)  # noqa: S311 # nosec B311 # which faults strike is no secret
 
     def strikes(self, kind: Kind, key: str) -> bool:
         if self.left == 0 or not self.strike.matches(kind, key):

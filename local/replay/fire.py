@@ -80,7 +80,7 @@ class Trigger:
                 in_doubt = True
             else:
                 return Outcome.FIRED
-            self.sleep(random.uniform(0, min(0.05 * 2**attempt, _LONGEST_PAUSE)))  # noqa: S311
+            self.sleep(random.uniform(0, min(0.05 * 2**attempt, _LONGEST_PAUSE)))  # noqa: S311 # nosec B311 # a pause is no secret
         raise NotFired(f"order {seen.order_id}: not fired; try again later, with the same checkpoint")
 
     def _raise_revision(self, order_id: str, revision: int) -> None:

@@ -9,6 +9,7 @@ from saga.order import InvalidOrder, parse_order
 from tests.contract.machine import SAGA
 from tests.contract.project import ROOT, read_json
 from tests.contract.template import FUNCTIONS, arn_of
+from tests.verify.expectations import EXPECTED
 
 EVENTS = {path.stem: path for path in sorted((ROOT / "events").glob("*.json"))}
 HANDLERS = {function.handler for function in FUNCTIONS.values()}
@@ -34,6 +35,11 @@ def test_every_function_has_an_event(handler: str) -> None:
 @pytest.mark.parametrize("event", EVENTS)
 def test_every_event_belongs_to_a_function(event: str) -> None:
     assert handler_of(event) is not None
+
+
+def test_what_every_event_is_answered_is_said() -> None:
+    """In tests/verify/expectations.py, for `make verify`."""
+    assert set(EXPECTED) == set(EVENTS)
 
 
 @pytest.mark.parametrize("event", EVENTS)

@@ -13,7 +13,6 @@ from tests.contract.template import (
     TEMPLATE,
     Function,
     Statement,
-    allowed,
     arn_of,
     of_type,
     statements,
@@ -35,6 +34,13 @@ WITHOUT_RESOURCES = re.compile(
     r"xray:(Put|Get)\w+|logs:\w*(LogDelivery|LogDeliveries|ResourcePolic\w+|LogGroups)"
     r"|connect:(CreateInstance|ListInstances)|ds:\w+"
 )
+# Lambda reads these itself, and each has a failure destination of its own.
+STREAMS = {"DynamoDB", "Kinesis", "SQS"}
+ASYNCHRONOUS = [
+    function
+    for function in FUNCTIONS.values()
+    if {event["Type"] for event in function.properties.get("Events", {}).values()} - STREAMS
+]
 
 every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 every_statement = pytest.mark.parametrize(
@@ -91,19 +97,6 @@ def test_a_function_logs_to_a_group_of_its_own(function: Function) -> None:
 
 
 @every_function
-def test_a_function_may_write_to_its_own_log_and_to_no_other(function: Function) -> None:
-    own = {"Fn::GetAtt": [function.log_group, "Arn"]}
-
-    assert allowed(str(function.role), "logs:PutLogEvents") == [own]
-    assert allowed(str(function.role), "logs:CreateLogStream") == [own]
-
-
-@every_function
-def test_a_function_may_trace(function: Function) -> None:
-    assert allowed(str(function.role), "xray:PutTraceSegments") == ["*"]
-
-
-@every_function
 def test_the_environment_is_what_the_code_reads(function: Function) -> None:
     environment = importlib.import_module(function.module).Environment
 
@@ -120,6 +113,14 @@ def test_every_table_that_a_function_is_told_of_is_one_that_it_may_use(function:
     everybody = {"IdempotencyTable"}
     assert granted - {None} <= told
     assert told - everybody <= granted
+
+
+@pytest.mark.parametrize("function", ASYNCHRONOUS, ids=lambda function: function.name)
+def test_what_fails_asynchronously_is_kept_or_comes_again(function: Function) -> None:
+    settings = function.properties["EventInvokeConfig"]
+    comes_again = {event["Type"] for event in function.properties["Events"].values()} == {"Schedule"}
+
+    assert "OnFailure" in settings.get("DestinationConfig", {}) or comes_again
 
 
 def test_every_role_has_a_user() -> None:

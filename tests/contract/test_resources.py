@@ -8,6 +8,7 @@ from tests.contract.template import RESOURCES, TEMPLATE, arn_of, of_type
 
 TABLES = of_type("AWS::DynamoDB::Table")
 TOPICS = of_type("AWS::SNS::Topic")
+QUEUES = of_type("AWS::SQS::Queue")
 LOG_GROUPS = of_type("AWS::Logs::LogGroup")
 ALARMS = of_type("AWS::CloudWatch::Alarm")
 # Outputs that other systems read, and the resource that each is about.
@@ -78,6 +79,11 @@ def test_business_rows_never_expire(table: str) -> None:
 @pytest.mark.parametrize("topic", TOPICS)
 def test_a_topic_is_encrypted(topic: str) -> None:
     assert arn_of(TOPICS[topic]["KmsMasterKeyId"]) in of_type("AWS::KMS::Key")
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_a_queue_is_encrypted(queue: str) -> None:
+    assert QUEUES[queue].get("SqsManagedSseEnabled") or "KmsMasterKeyId" in QUEUES[queue]
 
 
 @pytest.mark.parametrize("group", LOG_GROUPS)

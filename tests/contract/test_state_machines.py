@@ -16,7 +16,7 @@ from tests.contract.machine import (
     retries,
 )
 from tests.contract.project import ROOT, exceptions, leaves
-from tests.contract.template import FUNCTIONS, allowed, arn_of, of_type
+from tests.contract.template import FUNCTIONS, arn_of, of_type
 
 # https://docs.aws.amazon.com/step-functions/latest/dg/sfn-best-practices.html asks for the first three.
 TRANSIENT_LAMBDA_ERRORS = {
@@ -62,16 +62,6 @@ every_lambda_task = pytest.mark.parametrize(("name", "state"), LAMBDA_TASKS.valu
 every_saga_task = pytest.mark.parametrize(("name", "state"), SAGA_TASKS.values(), ids=SAGA_TASKS)
 
 
-def targets(machine: Machine, kind: str) -> set[str]:
-    """The resources of a type that the definition gets to know."""
-    return {str(arn_of(value)) for value in machine.substitutions.values()} & set(of_type(kind))
-
-
-def granted(machine: Machine, action: str) -> set[str | None]:
-    role = arn_of(machine.properties["Role"])
-    return {arn_of(resource) for resource in allowed(str(role), action)}
-
-
 def test_every_definition_is_deployed() -> None:
     assert {machine.path for machine in MACHINES.values()} == set((ROOT / "statemachine").glob("*"))
 
@@ -92,16 +82,6 @@ def test_the_placeholders_are_the_substitutions(machine: Machine) -> None:
 def test_a_substitution_is_named_after_its_resource(machine: Machine) -> None:
     for key, value in machine.substitutions.items():
         assert key == f"{arn_of(value)}Arn"
-
-
-@every_machine
-def test_a_machine_may_invoke_its_own_functions_and_no_other(machine: Machine) -> None:
-    assert granted(machine, "lambda:InvokeFunction") == targets(machine, "AWS::Serverless::Function")
-
-
-@every_machine
-def test_a_machine_may_publish_to_its_own_topics_and_no_other(machine: Machine) -> None:
-    assert granted(machine, "sns:Publish") == targets(machine, "AWS::SNS::Topic")
 
 
 @every_machine

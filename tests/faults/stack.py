@@ -26,6 +26,9 @@ _ARNS = {
     "AWS::SNS::Topic": "arn:aws:sns:{region}:{account}:{name}",
     "AWS::SQS::Queue": "arn:aws:sqs:{region}:{account}:{name}",
     "AWS::DynamoDB::Table": "arn:aws:dynamodb:{region}:{account}:table/{name}",
+    "AWS::S3::Bucket": "arn:aws:s3:::{name}",
+    "AWS::KMS::Key": "arn:aws:kms:{region}:{account}:key/{name}",
+    "AWS::Logs::LogGroup": "arn:aws:logs:{region}:{account}:log-group:{name}:*",
 }
 # `!Ref` of these is the ARN; of the others it is the name.
 _REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
@@ -54,7 +57,12 @@ class Stack:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, logical_id: str) -> str:
-        return self.prefix + logical_id if self._kind(logical_id) == "AWS::DynamoDB::Table" else logical_id
+        match self._kind(logical_id):
+            case "AWS::DynamoDB::Table":
+                return self.prefix + logical_id
+            case "AWS::S3::Bucket":
+                return logical_id.lower()
+        return logical_id
 
     def arn(self, logical_id: str) -> str:
         return _ARNS[self._kind(logical_id)].format(region=REGION, account=ACCOUNT, name=self.name(logical_id))

@@ -1,0 +1,107 @@
+"""What roles grant, and what Lambda and Step Functions need of them, with everything resolved."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tests.contract.machine import MACHINES
+from tests.contract.needs import NotKnown, Permission
+from tests.contract.template import Function, listed, of_type
+from tests.faults.stack import Stack
+
+type Parameters = Mapping[str, Any]
+
+TRACING = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
+SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
+LOG_DELIVERY = (
+    "logs:CreateLogDelivery",
+    "logs:DeleteLogDelivery",
+    "logs:DescribeLogGroups",
+    "logs:DescribeResourcePolicies",
+    "logs:GetLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutResourcePolicy",
+    "logs:UpdateLogDelivery",
+)
+
+
+def granted(role: str, stack: Stack) -> set[Permission]:
+    """What a role allows, with these parameters of the template."""
+    policies = stack.resolve(of_type("AWS::IAM::Role")[role]["Policies"])
+    statements = [one for policy in policies for one in policy["PolicyDocument"]["Statement"] if one]
+    return {
+        Permission(action, resource)
+        for statement in statements
+        for action in listed(statement["Action"])
+        for resource in listed(statement["Resource"])
+    }
+
+
+def needed_by_lambda(function: Function, stack: Stack) -> set[Permission]:
+    """What Lambda itself does in the function's name: logs, traces, and what it was asked to do with failures."""
+    log = stack.resolve({"Fn::GetAtt": [function.log_group, "Arn"]})
+    needed = {Permission(action, log) for action in ("logs:CreateLogStream", "logs:PutLogEvents")}
+    needed |= {Permission(action, "*") for action in TRACING}
+    for settings in (function.properties.get("EventInvokeConfig", {}), *_sources(function)):
+        destination = settings.get("DestinationConfig", {}).get("OnFailure")
+        needed |= _to(destination["Type"], stack.resolve(destination["Destination"])) if destination else set()
+        needed |= _from(stack.resolve(settings["Stream"])) if "Stream" in settings else set()
+    return needed
+
+
+def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
+    """What a state machine needs for its tasks, its log and its traces. Raises NotKnown."""
+    machine = replace(MACHINES[name], definition=stack.definition(name))
+    needed = {Permission(action, "*") for action in LOG_DELIVERY if "Logging" in machine.properties}
+    needed |= {Permission(action, "*") for action in (*TRACING, *SAMPLING) if "Tracing" in machine.properties}
+    for state, task in machine.tasks():
+        integration = task["Resource"].removesuffix(".waitForTaskToken")
+        if integration not in _INTEGRATIONS:
+            raise NotKnown(f"say in tests/contract/iam.py what {integration} of {state} needs")
+        needed |= _INTEGRATIONS[integration](task["Parameters"], stack)
+    return needed
+
+
+def _sources(function: Function) -> Iterator[Parameters]:
+    """The streams that Lambda reads for the function; other events need nothing of its role."""
+    for event in function.properties.get("Events", {}).values():
+        if event["Type"] == "DynamoDB":
+            yield event["Properties"]
+        elif event["Type"] not in {"EventBridgeRule", "Schedule"}:
+            raise NotKnown(f"say in tests/contract/iam.py what an event of type {event['Type']} needs")
+
+
+def _from(stream: str) -> set[Permission]:
+    actions = ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
+    return {Permission(f"dynamodb:{action}", stream) for action in actions}
+
+
+def _to(kind: str, destination: str) -> set[Permission]:
+    match kind:
+        case "SQS":
+            return {Permission("sqs:SendMessage", destination)}
+        case "S3":
+            return {
+                Permission("s3:ListBucket", destination),
+                Permission("s3:PutObject", f"{destination}/aws/lambda/*"),
+            }
+    raise NotKnown(f"say in tests/contract/iam.py what a destination of type {kind} needs")
+
+
+def _invoke(parameters: Parameters, _: Stack) -> set[Permission]:
+    return {Permission("lambda:InvokeFunction", parameters["FunctionName"])}
+
+
+def _publish(parameters: Parameters, stack: Stack) -> set[Permission]:
+    """An encrypted topic needs its key as well."""
+    (topic,) = (body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) == parameters["TopicArn"])
+    key = stack.arn(topic["KmsMasterKeyId"]["Ref"])
+    return {Permission("sns:Publish", parameters["TopicArn"])} | {
+        Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey")
+    }
+
+
+_INTEGRATIONS: dict[str, Callable[[Parameters, Stack], set[Permission]]] = {
+    "arn:aws:states:::lambda:invoke": _invoke,
+    "arn:aws:states:::sns:publish": _publish,
+}

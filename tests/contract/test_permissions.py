@@ -1,0 +1,194 @@
+"""Each role grants what its function or state machine calls, and nothing more.
+
+The calls are those that the handlers make for the sample events, whatever AWS answers. That IAM evaluates the grants so
+is shown by the integration tests, whose local stack checks every call of a function.
+"""
+
+import ast
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+from botocore import xform_name
+from botocore.session import get_session
+
+from tests.contract.iam import granted, needed_by_lambda, needed_by_machine
+from tests.contract.machine import MACHINES
+from tests.contract.needs import Permission, needed_by_call
+from tests.contract.project import DEPLOYED, IDEMPOTENCY, read_json, sources
+from tests.contract.project import FUNCTIONS as HOME
+from tests.contract.template import FUNCTIONS, TEMPLATE, arn_of, of_type
+from tests.contract.test_events import EVENTS, handler_of
+from tests.contract.wire import Run, Wire
+from tests.faults.stack import Stack
+
+# Values of the parameters that turn something on.
+OPTIONS = {
+    "PaymentGatewayUrl": "https://gateway.example",
+    "AlertEmail": "alerts@example.com",
+    "ConnectInstanceAlias": "another-alias",
+}
+STACKS = {"plain": Stack(), "with every option": Stack(parameters=OPTIONS)}
+# The bucket that the sample events name, and whose it is meant to be.
+BUCKET, BUCKETS = re.compile(r"^bucket(?=/|$)"), "JobsBucket"
+# What operators call from the command line, and no function.
+OPERATORS = "idempotency/operators.py"
+TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}
+
+type Observed = Callable[[str, str], list[Run]]
+
+every_stack = pytest.mark.parametrize("stack", STACKS)
+
+
+@pytest.fixture(scope="module")
+def wire() -> Iterator[Wire]:
+    logging.disable(logging.CRITICAL)
+    with Wire() as cut:
+        yield cut
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture(scope="module")
+def observed(wire: Wire) -> Observed:
+    """Every way in which a function can run, in the stack of this name."""
+
+    @cache
+    def runs(function: str, variables: frozenset[tuple[str, str]]) -> list[Run]:
+        return [run for event in events(function) for run in wire.runs(FUNCTIONS[function], event, dict(variables))]
+
+    return lambda function, stack: runs(function, frozenset(environment(function, STACKS[stack]).items()))
+
+
+@pytest.fixture(scope="module")
+def everything(observed: Observed) -> list[Run]:
+    return [run for function in FUNCTIONS for stack in STACKS for run in observed(function, stack)]
+
+
+def environment(function: str, stack: Stack) -> Mapping[str, str]:
+    sections = [TEMPLATE["Globals"]["Function"], FUNCTIONS[function].properties]
+    variables = [stack.resolve(section.get("Environment", {}).get("Variables", {})) for section in sections]
+    return {name: str(value or "") for own in variables for name, value in own.items()}
+
+
+def events(function: str) -> Iterator[Any]:
+    """The sample events of a function, about a bucket of the stack."""
+    for name, path in EVENTS.items():
+        if handler_of(name) == FUNCTIONS[function].handler:
+            yield renamed(read_json(path))
+
+
+def renamed(value: Any) -> Any:
+    match value:
+        case str():
+            return BUCKET.sub(STACKS["plain"].name(BUCKETS), value)
+        case list():
+            return [renamed(inner) for inner in value]
+        case dict():
+            return {key: renamed(inner) for key, inner in value.items()}
+    return value
+
+
+def missing(needed: set[Permission], grants: set[Permission]) -> set[Permission]:
+    return {one for one in needed if not any(grant.covers(one) for grant in grants)}
+
+
+def superfluous(needed: set[Permission], grants: set[Permission]) -> set[Permission]:
+    return {grant for grant in grants if not any(grant.covers(one) for one in needed)}
+
+
+@cache
+def operations() -> set[str]:
+    """The methods of the clients of every service that deployed code names."""
+    known = get_session().get_available_services()
+    texts = {node.value for _, node in nodes() if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    models = map(get_session().get_service_model, texts.intersection(known))
+    return {xform_name(operation) for model in models for operation in model.operation_names}
+
+
+def nodes() -> Iterator[tuple[str, ast.AST]]:
+    """Every node of the deployed code, with the function that it is in, as "file:Class.method"."""
+    for package in DEPLOYED:
+        for path in sources(package):
+            home = IDEMPOTENCY if path.is_relative_to(IDEMPOTENCY) else HOME
+            yield from _within(ast.parse(path.read_text()), f"{path.relative_to(home)}:")
+
+
+def _within(node: ast.AST, site: str) -> Iterator[tuple[str, ast.AST]]:
+    for child in ast.iter_child_nodes(node):
+        inner = site
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            inner = f"{site}{'' if site.endswith(':') else '.'}{child.name}"
+        yield inner, child
+        yield from _within(child, inner)
+
+
+def calls_in_code() -> set[str]:
+    """Where a client's method is named, as "file:Class.method update_item"."""
+    found = set()
+    for site, node in nodes():
+        match node:
+            case ast.Attribute(attr=str(name)) if name in operations():
+                found.add(f"{site} {name}")
+            case ast.Call(func=ast.Attribute(attr="get_paginator" | "get_waiter"), args=[ast.Constant(value=name)]):
+                found.add(f"{site} {name}")
+    return found
+
+
+def builders_in_code() -> set[str]:
+    """The functions that build an action of a transaction."""
+    dicts = ((site, node) for site, node in nodes() if isinstance(node, ast.Dict))
+    return {
+        site for site, node in dicts for key in node.keys if isinstance(key, ast.Constant) and key.value in TRANSACTION
+    }
+
+
+@every_stack
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_may_do_what_it_does_and_nothing_more(function: str, stack: str, observed: Observed) -> None:
+    calls = [call for run in observed(function, stack) for call in run.calls]
+    needed = needed_by_lambda(FUNCTIONS[function], STACKS[stack]).union(*map(needed_by_call, calls))
+    grants = granted(str(FUNCTIONS[function].role), STACKS[stack])
+
+    assert missing(needed, grants) == set()
+    assert superfluous(needed, grants) == set()
+
+
+@every_stack
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_state_machine_may_do_what_it_does_and_nothing_more(machine: str, stack: str) -> None:
+    needed = needed_by_machine(machine, STACKS[stack])
+    grants = granted(str(arn_of(MACHINES[machine].properties["Role"])), STACKS[stack])
+
+    assert missing(needed, grants) == set()
+    assert superfluous(needed, grants) == set()
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_was_seen_to_end_well(function: str, observed: Observed) -> None:
+    assert any(run.ended_well for run in observed(function, "plain"))
+
+
+def test_no_call_in_the_code_was_left_out(everything: list[Run]) -> None:
+    """A sample event, or an answer in answers.py, must lead to each."""
+    calls = [call for run in everything for call in run.calls]
+    seen = {f"{site} {xform_name(call.operation.partition(':')[2])}" for call in calls for site in call.sites}
+
+    assert {call for call in calls_in_code() - seen if not call.startswith(OPERATORS)} == set()
+
+
+def test_no_action_of_a_transaction_was_left_out(wire: Wire, everything: list[Run]) -> None:
+    """A sample event, or an answer in answers.py, must lead to each."""
+    assert builders_in_code() - wire.entered == set()
+
+
+def test_there_is_no_role_but_those_of_functions_and_state_machines() -> None:
+    users = [*FUNCTIONS.values(), *MACHINES.values()]
+
+    assert set(of_type("AWS::IAM::Role")) == {arn_of(user.properties["Role"]) for user in users}
+
+
+def test_every_option_of_the_template_is_tried() -> None:
+    assert set(OPTIONS) == {name for name, body in TEMPLATE["Parameters"].items() if body.get("Default") == ""}

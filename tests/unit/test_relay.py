@@ -1,0 +1,63 @@
+"""What a relay lets through, and for how long."""
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from local.relay import relay
+
+PAYLOAD = bytes(range(256)) * 4096
+
+
+@pytest.fixture
+def upstream() -> Iterator[int]:
+    """The port of a server that reads all that it is sent, then sends it back."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_echo, args=(server,), daemon=True).start()
+        yield server.getsockname()[1]
+
+
+def _echo(server: socket.socket) -> None:
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:
+            return
+        with connection:
+            connection.sendall(_everything(connection))
+
+
+def _everything(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def sent_through(port: int) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        sender = threading.Thread(target=lambda: (connection.sendall(PAYLOAD), connection.shutdown(socket.SHUT_WR)))
+        sender.start()
+        answer = _everything(connection)
+        sender.join()
+        return answer
+
+
+def test_what_goes_in_comes_out_and_so_does_the_answer(upstream: int) -> None:
+    with relay("127.0.0.1", upstream) as port:
+        assert sent_through(port) == PAYLOAD
+        assert sent_through(port) == PAYLOAD
+
+
+def test_afterwards_nothing_listens(upstream: int) -> None:
+    with relay("127.0.0.1", upstream) as port:
+        pass
+
+    with pytest.raises(ConnectionRefusedError):
+        sent_through(port)
+
+
+def test_nobody_at_home_ends_the_connection() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    with relay("127.0.0.1", port) as open_port, socket.create_connection(("127.0.0.1", open_port), timeout=10) as one:
+        assert one.recv(1) == b""

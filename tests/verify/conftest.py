@@ -1,0 +1,65 @@
+"""What is passed over where it cannot be done, unless it is asked for: `make verify REQUIRE='docker advisories'`."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from local import emulator, orders, stock
+from local.connect.remote_control import RemoteControl
+from local.containers import Containers, ContainersUnavailable, containers, host_address
+from local.deployment import deploy
+from local.stack import Stack
+from tests.contract.project import ROOT, read_json
+from tests.integration.users import QUICK
+from tests.verify.expectations import ORDER_ID
+
+REQUIRED = os.environ.get("REQUIRE", "").split()
+
+type PassOver = Callable[[str, str], None]
+
+
+@pytest.fixture(scope="session")
+def pass_over() -> PassOver:
+    """Skip the test, or fail it if what it needs is required. Gets the word for that, and why it is not there."""
+
+    def decide(what: str, why: str) -> None:
+        verdict = pytest.fail if what in REQUIRED else pytest.skip
+        verdict(f"{what}: {why}")
+
+    return decide
+
+
+@pytest.fixture(scope="session")
+def bridge(pass_over: PassOver) -> None:
+    """A Docker whose containers can reach this host."""
+    try:
+        host_address()
+    except ContainersUnavailable as unavailable:
+        pass_over("docker", f"no event was invoked in a container: {unavailable}")
+
+
+@pytest.fixture(scope="session")
+def running(bridge: None) -> Iterator[emulator.Emulator]:
+    with emulator.attached({"SFN_WAIT_SCALE": "0.005"}) as started:
+        deploy(started.endpoint, started.log)
+        yield started
+
+
+@pytest.fixture(scope="session")
+def stack(running: emulator.Emulator) -> Stack:
+    """A stack on which one saga has succeeded, and where nothing starts by itself."""
+    stack = Stack.local(running.endpoint)
+    for rule in stack.client("events").list_rules()["Rules"]:
+        stack.client("events").disable_rule(Name=rule["Name"])
+    RemoteControl(running.stand_ins["connect"]).change(**QUICK)
+    stock.seed(stack, read_json(ROOT / "local" / "seed_stock.json"))
+    orders.place(stack, read_json(ROOT / "events" / "process_order.json"))
+    assert orders.ended(stack, ORDER_ID).status == "SUCCEEDED"
+    return stack
+
+
+@pytest.fixture(scope="session")
+def docker(running: emulator.Emulator) -> Iterator[Containers]:
+    with containers(running) as started:
+        yield started

@@ -1,0 +1,44 @@
+"""The pinned packages: none is known to be vulnerable, none has been withdrawn."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.contract.project import ROOT
+from tests.contract.test_requirements import PINS, name
+
+AUDIT = ROOT / ".venv-verify" / "bin" / "pip-audit"
+# What requests raises when the database cannot be reached.
+OFFLINE = ("ConnectionError", "ConnectTimeout", "ProxyError", "SSLError")
+
+every_file = pytest.mark.parametrize("pins", PINS, ids=name)
+
+
+def uv() -> str:
+    return shutil.which("uv") or str(ROOT / ".venv-uv" / "bin" / "uv")
+
+
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=os.environ, capture_output=True, text=True, timeout=300, check=False)
+
+
+@every_file
+def test_no_vulnerability_is_known(pins: Path, pass_over: Callable[[str, str], None]) -> None:
+    audit = run(AUDIT, "--strict", "--no-deps", "--disable-pip", "--vulnerability-service", "osv", "-r", pins)
+    if audit.returncode and any(error in audit.stderr for error in OFFLINE):
+        pass_over("advisories", f"pip-audit cannot reach its database, so {name(pins)} was not looked up")
+
+    assert audit.returncode == 0, audit.stdout + audit.stderr
+
+
+@every_file
+def test_no_release_was_withdrawn(pins: Path) -> None:
+    """An index says so with its packages, and often does for a flaw in security."""
+    resolved = run(uv(), "pip", "compile", "--no-deps", "--no-header", "--python-version", "3.13", pins)
+
+    assert resolved.returncode == 0, resolved.stderr
+    assert "is yanked" not in resolved.stderr, resolved.stderr
