@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test faults bench bench-import bench-reports replay-test requirements clean
+.PHONY: help setup demo up down check lint types unit test faults bench bench-costs bench-import bench-reports replay-test pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -48,11 +48,17 @@ bench: setup ## Cold starts and calls beside Powertools, sagas per second throug
 bench-import: setup ## What an import of users reads, takes and holds: 3 minutes
 	@python -m benchmarks.user_import
 
+bench-costs: setup ## What an order and an imported user consume and cost; PRICES=FILE: with your own prices
+	@python -m benchmarks.costs $(PRICES)
+
 bench-reports: setup ## Records a second into the reports; replays of 10,000 and 100,000 orders, and their memory
 	@python -m benchmarks.reports
 
 replay-test: setup ## Replay 10,000 orders while new ones arrive: the counters equal a recount
 	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py
+
+pictures: setup ## Draw the state machines anew in the documents
+	@python -m local.pictures
 
 requirements: setup ## Pin the environments anew
 	@for name in dev sam bench; do \

@@ -48,18 +48,19 @@ def follow(stack: Stack, name: str, out: Console) -> None:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed}/{task.total} rows, {task.fields[created]} created, {task.fields[failed]} failed"),
+        TextColumn("{task.fields[counts]}"),
         TextColumn("{task.fields[pace]}"),
     )
     with Progress(*columns, console=out, transient=True) as bar:
-        task = bar.add_task("starting", total=None, created=0, failed=0, pace="")
+        task = bar.add_task("starting", total=None, counts="", pace="")
         for seen in imports.follow(stack, name):
             _show(bar, task, seen)
 
 
 def _show(bar: Progress, task: TaskID, seen: imports.Progress) -> None:
     created = max(seen.done - seen.failed, 0)
-    bar.update(task, description=seen.state, total=seen.total, completed=seen.done, created=created, failed=seen.failed)
+    counts = f"{seen.done}/{seen.total} rows, {created} created, {seen.failed} failed" if seen.total else ""
+    bar.update(task, description=seen.state, total=seen.total, completed=seen.done, counts=counts)
     shown = bar.tasks[0]
     left = f", {shown.time_remaining:.0f} s left" if shown.time_remaining is not None else ""
     bar.update(task, pace=f"{shown.speed:.1f} rows/s{left}" if shown.speed else "")

@@ -25,6 +25,8 @@ from botocore import xform_name
 from ministack.services import eventbridge, lambda_svc, stepfunctions
 
 from payments.handlers import payments
+from tests.contract.machine import MACHINES
+from tests.contract.template import FUNCTIONS, arn_of
 from tests.faults.clock import Clock
 from tests.faults.gateway import ADDRESS, Gateway
 from tests.faults.seams import DYNAMODB_ENDPOINT, Document, Send, forget, in_process, take_hold
@@ -32,13 +34,12 @@ from tests.faults.stack import ACCOUNT, REGION, Handler, Rule, Stack
 
 SAGA = "OrderSaga"
 RECOVERY = "OrderRecovery"
+# What the two machines invoke, and what settles orders.
 _FUNCTIONS = (
-    "ProcessOrderFunction",
-    "ProcessPaymentFunction",
-    "ReserveInventoryFunction",
-    "ReleaseInventoryFunction",
-    "ProcessRefundFunction",
-    "UpdateOrderStatusFunction",
+    *sorted(
+        {str(arn_of(value)) for name in (SAGA, RECOVERY) for value in MACHINES[name].substitutions.values()}
+        & set(FUNCTIONS)
+    ),
     "SettleOrderFunction",
     "SweepOrdersFunction",
 )

@@ -10,8 +10,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.store.database import Database
 from tests.store.histories import LeaseHistories, Network
 
-_EXAMPLES = {"ministack": 60}
-_FEW_EXAMPLES = 15
+_EXAMPLES = {"ministack": 40}
+_FEW_EXAMPLES = 8
 _STEPS = 40
 
 

@@ -140,18 +140,24 @@ class Lease:
             raise AlreadyInProgress(self.key, record.lease_until)
         if record.error:
             raise self._work.error(*record.error) or StoredFailure(*record.error)
-        if record.status is not Status.COMPLETED:
-            self._see_that_it_is_held(record, now)
+        if record.status is Status.COMPLETED:
+            self._replay(record)
+        elif self._is_held(record, now):
             raise OutcomeHeld(f"{self.key}: nobody knows whether it took effect; find out, then release or resolve it")
+        else:
+            self.acquire()
+
+    def _replay(self, record: LeaseRecord) -> None:
         if record.result is None:
             raise ResultUnavailable(f"{self.key} is done, but its result could not be stored")
         _logger.warning("duplicate call: the stored result is returned", extra=self._log(first_owner=record.owner))
         self.completed, self.result = True, json.loads(record.result)
 
-    def _see_that_it_is_held(self, record: LeaseRecord, now: datetime) -> None:
-        if record.status is not Status.HELD:
-            # If somebody else was quicker, his word stands.
-            update(self._records.client, self._records.table.decide(record, Status.HELD, {}, now))
+    def _is_held(self, record: LeaseRecord, now: datetime) -> bool:
+        """See to it that it is; False if somebody else was quicker, a late owner with his result for one."""
+        if record.status is Status.HELD:
+            return True
+        return update(self._records.client, self._records.table.decide(record, Status.HELD, {}, now)).applied
 
     def _meaning(self, error: BaseException | None) -> tuple[Status, Mapping[str, Any]]:
         undecided = Status.HELD if self._hold else Status.UNKNOWN

@@ -1,0 +1,176 @@
+"""What an order, and an imported user, consume and cost: `python -m benchmarks.costs [PRICES.json]`.
+
+Real runs on a local stack of its own: state transitions from the histories, invocations from the logs, capacity units
+from what DynamoDB answers. Nothing is taken from the code's intentions. Prices are inputs, in prices.json.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from local import emulator, imports, stock, views
+from local.deployment import deploy
+from local.orders import ended, execution_arn, place, settled
+from local.stack import Stack
+
+from .metering import Proxy, proxy
+from .pricing import Use, costs, express_cost
+
+ORDERS = 20
+ROWS, USERS = (10, 50), 1000
+_PRICES = Path(__file__).with_name("prices.json")
+_QUIET_SECONDS = 3.0
+
+
+def main() -> None:
+    prices = json.loads(Path(sys.argv[1] if len(sys.argv) > 1 else _PRICES).read_text())
+    with _stack() as (stack, metered):
+        orders = dict(_orders(stack, metered))
+        used = {**orders, f"user, of {USERS:,}": _import_of_many(stack, metered)}
+    out = views.console()
+    columns = ["of one", *(one.name for one in fields(Use))]
+    rows = [[case, *(f"{getattr(use, one.name):.4g}" for one in fields(Use))] for case, use in used.items()]
+    out.print(
+        views.table(f"Consumed: the mean of {ORDERS} orders; imports of {ROWS[0]} and {ROWS[1]} rows", columns, rows)
+    )
+    title = f"{prices['currency']} for 1,000, {prices['region']}, {prices['as_of']}"
+    parts = {case: costs(use, prices["prices"]) for case, use in used.items()}
+    columns = ["of 1,000", *next(iter(parts.values())), "all"]
+    rows = [
+        [case, *(f"{1000 * cost:.4f}" for cost in (*one.values(), sum(one.values())))] for case, one in parts.items()
+    ]
+    out.print(views.table(title, columns, rows))
+    express = [[case, f"{1000 * express_cost(use, prices['prices']):.4f}"] for case, use in orders.items()]
+    out.print(views.table("The state machine alone as an express workflow", ["of 1,000", "express"], express))
+
+
+@contextmanager
+def _stack() -> Iterator[tuple[Stack, Proxy]]:
+    # Without signatures, which cover the body: the proxy asks for what is consumed.
+    with proxy() as metered:
+        settings = {"AWS_ENDPOINT_URL_DYNAMODB": metered.endpoint, "AUTH": "false"}
+        with emulator.attached(settings) as running:
+            metered.target = running.endpoint
+            deploy(running.endpoint, running.log)
+            yield Stack.local(running.endpoint), metered
+
+
+def _orders(stack: Stack, metered: Proxy) -> Iterator[tuple[str, Use]]:
+    stock.seed(stack, {"tea-01": 10_000, "pot-01": 1})
+    cases: dict[str, tuple[str, str]] = {
+        "success": ("tea-01", "tok_visa"),
+        "decline": ("tea-01", "tok_declined"),
+        "out of stock": ("pot-01", "tok_visa"),
+    }
+    for case, (sku, token) in cases.items():
+        _place(stack, [_order(f"warm-{sku}-{token}-{number}", sku, token) for number in range(3)])
+        documents = [_order(f"{sku}-{token}-{number}", sku, token) for number in range(ORDERS)]
+        yield case, _used(stack, metered, lambda documents=documents: _place(stack, documents)) / ORDERS  # type: ignore[misc]
+
+
+def _order(order_id: str, sku: str, token: str) -> dict[str, Any]:
+    return {
+        "order_id": order_id,
+        "customer_id": "c-7",
+        "currency": "JPY",
+        "items": [{"sku": sku, "quantity": 2, "unit_price": 1500}],
+        "payment": {"method": "card", "token": token},
+    }
+
+
+def _place(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
+    """Run the orders one after the other, so that no two wait for each other. Returns the executions' ARNs."""
+    for document in documents:
+        place(stack, document)
+        ended(stack, document["order_id"])
+        settled(stack, document["order_id"])
+    return [execution_arn(stack, document["order_id"]) for document in documents]
+
+
+def _import_of_many(stack: Stack, metered: Proxy) -> Use:
+    """One user of a large import, with a share of all that is not his: by the difference of two files."""
+    _import(stack, "warm", 5)
+    short, long = (_used(stack, metered, lambda count=count: _import(stack, f"u{count}", count)) for count in ROWS)  # type: ignore[misc]
+    row = (long - short) / (ROWS[1] - ROWS[0])
+    return (short + row * (USERS - ROWS[0])) / USERS
+
+
+def _import(stack: Stack, prefix: str, count: int) -> list[str]:
+    header = "No.,username,default_password,first_name,last_name"
+    rows = [f"{number},{prefix}-{number},Passw0rd-{number},First,Last" for number in range(1, count + 1)]
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        file.write("\n".join([header, *rows, ""]))
+        file.flush()
+        name = imports.start(stack, Path(file.name))
+    last = list(imports.follow(stack, name))[-1]
+    if (last.status, last.failed) != ("SUCCEEDED", 0):
+        raise RuntimeError(f"{name}: {last}")
+    return [execution_arn(stack, name, output="UserImportArn")]
+
+
+def _used(stack: Stack, metered: Proxy, run: Callable[[], list[str]]) -> Use:
+    _wait_for_quiet(metered)
+    before = _invocations(stack)
+    metered.meter.reset()
+    executions = run()
+    _wait_for_quiet(metered)
+    invocations, milliseconds = (after - earlier for after, earlier in zip(_invocations(stack), before, strict=True))
+    meter = metered.meter
+    transitions = notices = seconds = 0.0
+    for arn in executions:
+        events = _history(stack, arn)
+        seconds += (events[-1]["timestamp"] - events[0]["timestamp"]).total_seconds()
+        states = [state for state in map(_entered, events) if state]
+        # A retry would be one more; nothing is retried here.
+        transitions += len(states)
+        notices += sum(state.startswith("sns:") for state in states)
+    calls = sum(meter.calls.values())
+    return Use(
+        transitions, seconds, invocations, milliseconds, calls, meter.writes, meter.refused, meter.reads, notices
+    )
+
+
+def _wait_for_quiet(metered: Proxy) -> None:
+    """Until the last event and the stream's last record are worked on."""
+    seen, since = -1, time.monotonic()
+    while time.monotonic() - since < _QUIET_SECONDS:
+        now = sum(metered.meter.calls.values())
+        if now != seen:
+            seen, since = now, time.monotonic()
+        time.sleep(0.2)
+
+
+def _history(stack: Stack, arn: str) -> list[Any]:
+    pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn)
+    return [event for page in pages for event in page["events"]]
+
+
+def _entered(event: Any) -> str | None:
+    """The state that an event enters."""
+    name: str | None = event.get("stateEnteredEventDetails", {}).get("name")
+    return name
+
+
+def _invocations(stack: Stack) -> tuple[int, float]:
+    """How many invocations there were so far, of all functions, and their milliseconds together."""
+    logs = stack.client("logs")
+    groups = [
+        group["logGroupName"] for group in logs.describe_log_groups(logGroupNamePrefix="/aws/lambda/")["logGroups"]
+    ]
+    reports = [report for group in groups for report in _reports(logs, group)]
+    return len(reports), sum(float(report.split("Duration: ")[1].split(" ms")[0]) for report in reports)
+
+
+def _reports(logs: Any, group: str) -> Iterator[str]:
+    for page in logs.get_paginator("filter_log_events").paginate(logGroupName=group):
+        yield from (event["message"] for event in page["events"] if event["message"].startswith("REPORT"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""The dashboard of the template: its widgets, and each metric that they show, written out."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.contract.template import of_type
+
+_DIMENSIONS_AT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """dimensions: name -> value, as the template writes it: `${OrderSaga}`."""
+
+    namespace: str
+    name: str
+    dimensions: tuple[tuple[str, str], ...]
+
+
+def body() -> dict[str, Any]:
+    """The dashboard as JSON, references left as they stand. Raises ValueError if it is none."""
+    (properties,) = of_type("AWS::CloudWatch::Dashboard").values()
+    parsed: dict[str, Any] = json.loads(properties["DashboardBody"]["Fn::Sub"])
+    return parsed
+
+
+def references() -> set[str]:
+    """What `${...}` stands for: a resource, an attribute of one, a pseudo parameter."""
+    return set(re.findall(r"\$\{([^}]+)\}", json.dumps(body())))
+
+
+def widgets(kind: str) -> list[dict[str, Any]]:
+    """The properties of all widgets of a kind."""
+    return [widget["properties"] for widget in body()["widgets"] if widget["type"] == kind]
+
+
+def metrics() -> Iterator[Metric]:
+    """Every metric of every widget."""
+    for properties in widgets("metric"):
+        line: list[str] = []
+        for entry in properties["metrics"]:
+            line = _written_out([part for part in entry if isinstance(part, str)], line)
+            pairs = line[_DIMENSIONS_AT:]
+            yield Metric(line[0], line[1], tuple(zip(pairs[::2], pairs[1::2], strict=True)))
+
+
+def _written_out(line: list[str], before: list[str]) -> list[str]:
+    """CloudWatch's shorthand: `.` repeats one part of the line before, `...` as many as there are too few."""
+    if line[0] == "...":
+        line = before[: len(before) - len(line) + 1] + line[1:]
+    return [before[place] if part == "." else part for place, part in enumerate(line)]

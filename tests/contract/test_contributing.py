@@ -1,0 +1,54 @@
+"""What a contributor is told to run is there, and the workflow and the hooks run it too."""
+
+import re
+
+import pytest
+import yaml
+
+from tests.contract.project import ROOT
+
+MAKEFILE = (ROOT / "Makefile").read_text()
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
+WORKFLOW = (ROOT / ".github" / "workflows" / "check.yml").read_text()
+HOOKS = (ROOT / ".pre-commit-config.yaml").read_text()
+TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+
+
+@pytest.mark.parametrize("text", [GUIDE, WORKFLOW, HOOKS], ids=["guide", "workflow", "hooks"])
+def test_every_make_target_that_is_named_is_there(text: str) -> None:
+    assert set(re.findall(r"\bmake ([a-z-]+)", text)) <= TARGETS
+
+
+def test_the_workflow_runs_what_a_contributor_runs() -> None:
+    jobs = yaml.safe_load(WORKFLOW)["jobs"]
+    commands = {step["run"] for job in jobs.values() for step in job["steps"] if "run" in step}
+
+    assert commands == {"make check", "make test"}
+
+
+def test_the_actions_of_the_workflow_are_pinned() -> None:
+    actions = re.findall(r"uses: (\S+)", WORKFLOW)
+
+    assert actions
+    assert [action for action in actions if not re.fullmatch(r"actions/[\w-]+@v\d+\.\d+\.\d+", action)] == []
+
+
+def test_the_workflow_may_only_read_and_ends() -> None:
+    workflow = yaml.safe_load(WORKFLOW)
+
+    assert workflow["permissions"] == {"contents": "read"}
+    assert all(job["timeout-minutes"] <= 60 for job in workflow["jobs"].values())
+
+
+def test_the_hooks_are_local_and_run_all_that_make_check_runs() -> None:
+    (repository,) = yaml.safe_load(HOOKS)["repos"]
+    entries = " ".join(hook["entry"] for hook in repository["hooks"])
+    ((checked,),) = [re.findall(r"^check: ([a-z ]+) ##", MAKEFILE, re.MULTILINE)]
+
+    assert repository["repo"] == "local"
+    assert {target for target in checked.split() if f"make {target}" not in entries} == set()
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"\]\(([^):#]+)\)", GUIDE))))
+def test_every_file_that_the_guide_links_is_there(path: str) -> None:
+    assert (ROOT / path).exists()

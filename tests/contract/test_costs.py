@@ -1,0 +1,80 @@
+"""The arithmetic of docs/costs.md: its figures follow from what it says was counted, and from the prices."""
+
+import json
+import re
+
+import pytest
+
+from benchmarks.pricing import Use, costs, express_cost
+from tests.contract.project import ROOT
+
+TEXT = (ROOT / "docs" / "costs.md").read_text()
+PRICES: dict[str, float] = json.loads((ROOT / "benchmarks" / "prices.json").read_text())["prices"]
+# How each price is written: for how many.
+UNITS = {
+    "state_transition": 1e3,
+    "express_request": 1e6,
+    "express_gb_second": 1,
+    "lambda_request": 1e6,
+    "lambda_gb_second": 1,
+    "dynamodb_write_unit": 1e6,
+    "dynamodb_read_unit": 1e6,
+    "sns_publish": 1e6,
+    "xray_trace": 1e6,
+    "log_gb": 1,
+    "s3_get": 1e6,
+    "s3_put": 1e6,
+}
+
+
+def rows(heading: str) -> dict[str, list[float]]:
+    """The first table under a heading: its numbers by the first cell of each row."""
+    section = TEXT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = re.findall(r"^\| (.+) \|$", section.partition("\n- ")[0], re.MULTILINE)[2:]
+    cells = [line.split(" | ") for line in lines]
+    return {first: [float(re.sub(r"[*, a-z]", "", cell)) for cell in others] for first, *others in cells}
+
+
+COUNTED = dict(zip(rows("USD for 1,000"), rows("Consumed").values(), strict=True))
+SECONDS = {"orders that succeed": 0.3706, "orders whose card is declined": 0.4667, "orders out of stock": 0.5797}
+
+
+def use(kind: str) -> Use:
+    transitions, invocations, milliseconds, calls, writes, refused, reads, notices = COUNTED[kind]
+    seconds = SECONDS.get(kind, 0)
+    return Use(transitions, seconds, invocations, milliseconds, calls, writes, refused, reads, notices)
+
+
+@pytest.mark.parametrize("kind", COUNTED)
+def test_the_costs_follow_from_what_was_counted(kind: str) -> None:
+    *parts, total = rows("USD for 1,000")[kind]
+    computed = [1000 * part for part in costs(use(kind), PRICES).values()]
+
+    assert parts == pytest.approx(computed, abs=0.00006)
+    assert total == pytest.approx(sum(computed), abs=0.0006)
+
+
+@pytest.mark.parametrize("kind", SECONDS)
+def test_the_costs_of_an_express_workflow_follow_from_its_time(kind: str) -> None:
+    standard, express = rows("Express workflows")[kind]
+
+    assert standard == rows("USD for 1,000")[kind][0]
+    assert express == pytest.approx(1000 * express_cost(use(kind), PRICES), abs=0.00006)
+
+
+def test_the_write_units_of_the_calls_add_up_to_what_was_counted() -> None:
+    table = TEXT.partition("| call | units | arithmetic |")[2].partition("\n\n")[0]
+    *parts, total = (int(units) for units in re.findall(r"^\| [^|]+ \| (\d+) \|", table, re.MULTILINE))
+
+    assert sum(parts) == total == COUNTED["orders that succeed"][4]
+
+
+@pytest.mark.parametrize("price", PRICES)
+def test_the_prices_are_those_of_the_script(price: str) -> None:
+    written = [
+        float(number) for number in re.findall(r"\d+\.\d+", TEXT.partition("## Prices")[2].partition("## USD")[0])
+    ]
+
+    assert PRICES[price] * UNITS[price] == pytest.approx(
+        min(written, key=lambda one: abs(one - PRICES[price] * UNITS[price]))
+    )

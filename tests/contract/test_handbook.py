@@ -1,0 +1,81 @@
+"""The handbook and the guides lag behind nothing that can be checked: alarms, parameters, commands, logs."""
+
+import re
+from typing import Any
+
+import pytest
+import typer
+
+from local.cli import app
+from tests.contract.project import DEPLOYED, ROOT, sources
+from tests.contract.template import TEMPLATE, of_type
+
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+DEPLOYMENT = (ROOT / "docs" / "deploy.md").read_text()
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ALARMS = of_type("AWS::CloudWatch::Alarm")
+SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^#|\Z)", OPERATIONS, re.MULTILINE | re.DOTALL))
+CODE = "".join(path.read_text() for package in DEPLOYED for path in sources(package))
+# Lambda's own fields; the others come from `extra` in the code.
+OF_LAMBDA = {"timestamp", "level", "message", "logger", "requestId", "errorType"}
+KEYWORDS = {
+    *("fields", "filter", "sort", "limit", "stats", "count", "by", "as", "desc", "asc", "bin", "like", "and", "or"),
+    *("not", "in", "ispresent", "max", "min", "h", "m", "d"),
+}
+
+
+@pytest.mark.parametrize("alarm", ALARMS)
+def test_the_handbook_says_what_an_alarm_means_and_names_a_command(alarm: str) -> None:
+    text = SECTIONS.get(alarm, f"docs/operations.md has no section '### {alarm}'")
+
+    assert re.search(r"`(\./stepwise|aws|make|sam) [^`]+`", text), text
+
+
+def test_the_handbook_explains_no_alarm_that_is_not_there() -> None:
+    assert {name for name in SECTIONS if name.endswith("Alarm")} == set(ALARMS)
+
+
+@pytest.mark.parametrize("parameter", TEMPLATE["Parameters"])
+def test_the_guide_to_deployment_lists_every_parameter(parameter: str) -> None:
+    assert f"| `{parameter}` |" in DEPLOYMENT
+
+
+def commands() -> list[str]:
+    """Every use of the command line in a document, up to where prose or a comment goes on."""
+    found = (re.findall(r"\./stepwise ([^`\n#|]+)", document.read_text()) for document in DOCUMENTS)
+    return sorted({command.strip() for of_document in found for command in of_document})
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_of_the_documents_is_there_with_its_options(command: str) -> None:
+    words = command.split()
+    found: Any = typer.main.get_command(app)
+    while hasattr(found, "commands") and words and not words[0].startswith("--"):
+        found = found.commands[words.pop(0)]
+    options = {name for parameter in found.params for name in parameter.opts} | {"--help"}
+
+    assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options
+
+
+def queries() -> list[str]:
+    return re.findall(r"```\n(fields .*?)```", OPERATIONS, re.DOTALL)
+
+
+def test_there_are_queries() -> None:
+    assert queries()
+
+
+@pytest.mark.parametrize("query", queries())
+def test_a_query_asks_for_fields_that_are_written(query: str) -> None:
+    without_strings = re.sub(r'"[^"]*"|/[^/]*/', "", query)
+    counted = set(re.findall(r"\bas (\w+)", query))
+    asked = set(re.findall(r"(?<![@\w])[a-z]\w*", without_strings)) - KEYWORDS - counted
+
+    assert {name for name in asked - OF_LAMBDA if not re.search(rf'"{name}":|\b{name}=', CODE)} == set()
+
+
+def test_a_query_asks_for_messages_that_are_written() -> None:
+    asked = {text for query in queries() for text in re.findall(r'message = "([^"]+)"', query)}
+
+    assert asked
+    assert {text for text in asked if text not in CODE} == set()

@@ -1,0 +1,144 @@
+"""What an operator looks at: the dashboard and the alarms."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract import dashboard
+from tests.contract.machine import MACHINES
+from tests.contract.metrics import exists, own
+from tests.contract.template import FUNCTIONS, RESOURCES, of_type
+
+ALARMS = of_type("AWS::CloudWatch::Alarm")
+PSEUDO_PARAMETERS = {"AWS::Region", "AWS::StackName"}
+LARGEST_DASHBOARD = 30_000
+
+# What the dashboard shows of every resource of a type.
+SHOWN = {
+    "AWS::Serverless::StateMachine": (
+        "ExecutionsStarted",
+        "ExecutionsSucceeded",
+        "ExecutionsFailed",
+        "ExecutionsTimedOut",
+        "ExecutionsAborted",
+        "ExecutionTime",
+    ),
+    "AWS::Serverless::Function": ("Errors", "Throttles", "Duration"),
+    "AWS::DynamoDB::Table": (
+        "WriteThrottleEvents",
+        "ReadThrottleEvents",
+        "TransactionConflict",
+        "ConsumedWriteCapacityUnits",
+        "ConsumedReadCapacityUnits",
+    ),
+    "AWS::SQS::Queue": ("ApproximateNumberOfMessagesVisible",),
+    "AWS::SNS::Topic": ("NumberOfMessagesPublished", "NumberOfNotificationsFailed"),
+}
+OF_A_STREAM = [
+    name
+    for name, function in FUNCTIONS.items()
+    if any(event["Type"] == "DynamoDB" for event in function.properties.get("Events", {}).values())
+]
+# Functions that hand what fails to a queue. What SettleOrder loses, the sweep makes good for.
+KEEPING = {
+    name for name, one in FUNCTIONS.items() if "DestinationConfig" in one.properties.get("EventInvokeConfig", {})
+}
+LOSING = sorted(KEEPING - {"SettleOrderFunction"})
+# SAM makes a resource of each event, named after function and event.
+EVENTS = {
+    f"{name}{event}": body["Properties"]
+    for name, function in FUNCTIONS.items()
+    for event, body in function.properties.get("Events", {}).items()
+}
+RULES = {name for name, properties in EVENTS.items() if "DeadLetterConfig" in properties}
+
+every_alarm = pytest.mark.parametrize("alarm", ALARMS)
+
+
+def watched(metric: str, dimension: str, value: Any) -> bool:
+    """Whether an alarm watches this metric of this resource."""
+    dimensions = [{"Name": dimension, "Value": value}]
+    return any(alarm["MetricName"] == metric and alarm.get("Dimensions") == dimensions for alarm in ALARMS.values())
+
+
+def shown(metric: str) -> set[str]:
+    """The logical ids of the resources of which the dashboard shows this metric."""
+    values = (value for one in dashboard.metrics() if one.name == metric for _, value in one.dimensions)
+    return {value.strip("${}").partition(".")[0] for value in values}
+
+
+def test_the_dashboard_is_small_enough_and_its_widgets_fit_the_grid() -> None:
+    assert len(str(dashboard.body())) < LARGEST_DASHBOARD
+    assert {widget["type"] for widget in dashboard.body()["widgets"]} == {"alarm", "metric"}
+    assert all(24 % widget["width"] == 0 for widget in dashboard.body()["widgets"])
+
+
+def test_the_dashboard_names_what_is_there_and_nothing_by_hand() -> None:
+    named = {reference.partition(".")[0] for reference in dashboard.references()}
+    by_hand = {value for one in dashboard.metrics() for _, value in one.dimensions if not value.startswith("${")}
+
+    assert named <= set(RESOURCES) | set(EVENTS) | PSEUDO_PARAMETERS
+    assert by_hand == set()
+
+
+@pytest.mark.parametrize("metric", sorted(set(dashboard.metrics()), key=str), ids=lambda one: one.name)
+def test_every_metric_of_the_dashboard_exists(metric: dashboard.Metric) -> None:
+    assert exists(metric.namespace, metric.name, tuple(name for name, _ in metric.dimensions))
+
+
+def test_every_widget_of_metrics_has_a_title_and_the_stacks_region() -> None:
+    for properties in dashboard.widgets("metric"):
+        assert properties["title"]
+        assert properties["region"] == "${AWS::Region}"
+
+
+@pytest.mark.parametrize(("kind", "metric"), [(kind, metric) for kind, names in SHOWN.items() for metric in names])
+def test_the_dashboard_shows_every_resource(kind: str, metric: str) -> None:
+    wanted = {name for name, body in RESOURCES.items() if body["Type"] == kind}
+
+    assert wanted - shown(metric) == set()
+
+
+def test_the_dashboard_shows_what_is_lost() -> None:
+    assert KEEPING - shown("DestinationDeliveryFailures") == set()
+    assert RULES - shown("InvocationsFailedToBeSentToDlq") == set()
+
+
+def test_the_dashboard_shows_how_far_behind_every_stream_is() -> None:
+    assert set(OF_A_STREAM) - shown("IteratorAge") == set()
+
+
+def test_the_dashboard_shows_every_alarm_and_every_metric_of_the_logs() -> None:
+    (properties,) = dashboard.widgets("alarm")
+
+    assert properties["alarms"] == [f"${{{alarm}.Arn}}" for alarm in ALARMS]
+    assert own() <= {metric.name for metric in dashboard.metrics()}
+
+
+@every_alarm
+def test_an_alarm_watches_what_exists(alarm: str) -> None:
+    body = ALARMS[alarm]
+    dimensions = tuple(one["Name"] for one in body.get("Dimensions", []))
+
+    assert exists(body["Namespace"], body["MetricName"], dimensions)
+
+
+@every_alarm
+def test_an_alarm_says_what_it_makes_of_silence(alarm: str) -> None:
+    assert ALARMS[alarm]["TreatMissingData"] in {"breaching", "notBreaching"}
+
+
+@pytest.mark.parametrize("function", LOSING)
+def test_somebody_hears_of_an_event_that_is_lost(function: str) -> None:
+    assert watched("DestinationDeliveryFailures", "FunctionName", {"Ref": function})
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("metric", ["ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted"])
+def test_every_bad_end_of_an_execution_is_heard_of(machine: str, metric: str) -> None:
+    assert watched(metric, "StateMachineArn", {"Ref": machine})
+
+
+@pytest.mark.parametrize("queue", of_type("AWS::SQS::Queue"))
+def test_every_message_in_a_queue_of_failures_is_heard_of(queue: str) -> None:
+    assert watched("NumberOfMessagesSent", "QueueName", {"Fn::GetAtt": [queue, "QueueName"]})

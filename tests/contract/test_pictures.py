@@ -1,0 +1,51 @@
+"""The pictures of the state machines are those of their definitions."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from local.pictures import documents, drawn_in, with_pictures
+from tests.contract.machine import MACHINES, Machine, successors
+from tests.contract.project import ROOT
+
+every_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+
+
+def picture(machine: Machine) -> str:
+    """The machine's picture, drawn now."""
+    name = machine.path.name.removesuffix(".asl.json")
+    return with_pictures(f"<!-- picture of {name}, TD -->\n<!-- end of picture -->")
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_picture_is_current(document: Path) -> None:
+    text = document.read_text()
+
+    assert with_pictures(text) == text, "run 'make pictures'"
+
+
+@every_machine
+def test_every_state_machine_has_a_picture(machine: Machine) -> None:
+    names = drawn_in((ROOT / "docs" / "state-machines.md").read_text())
+
+    assert machine.path.name.removesuffix(".asl.json") in names
+
+
+@every_machine
+def test_a_picture_has_every_state_and_every_way(machine: Machine) -> None:
+    drawn = picture(machine)
+    arrows = {(source, target) for source, target in re.findall(r"^ *(\w+) -.*?-> (\w+)$", drawn, re.MULTILINE)}
+    wanted = {
+        (re.sub(r"\W", "_", name), re.sub(r"\W", "_", successor))
+        for name, state in machine.states.items()
+        for successor in successors(state)
+    }
+
+    assert wanted <= arrows
+    assert [
+        name
+        for name in re.findall(r'"(?:Next|StartAt)": "([^"]+)"', json.dumps(machine.definition))
+        if name not in drawn
+    ] == []
