@@ -117,7 +117,7 @@ def _look_up(_: Parameters) -> Iterable[Answer]:
 
 
 def _cancel(parameters: Parameters) -> Iterable[Answer]:
-    yield {"status": 200, "body": {"status": "canceled", "key": parameters["key"]}}
+    yield {"status": 200, "body": {"key": parameters["key"], "status": "canceled"}}
     yield {"status": 503, "body": {}}
 
 

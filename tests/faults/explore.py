@@ -33,6 +33,7 @@ _SINGLES_ONLY = {"several lines"}
 # What a gateway changes: these steps, and what comes from outside. The rest goes the way of the order without one.
 _OF_PAYMENT = {"ProcessPayment", "ProcessRefund"}
 _OUTSIDE = f.GATEWAY_FUNCTION_KINDS.keys() | f.STRAY_KINDS.keys()
+_OF_EVERYBODY = f.STATE_KINDS.keys() | f.EVENT_KINDS.keys() | _OUTSIDE
 # Later attempts go the way of this one.
 _LAST_ATTEMPT = 3
 LONGEST = 6
@@ -107,10 +108,14 @@ class _ByGateway:
         return int(attempt or 0) <= _LAST_ATTEMPT and _lands_in_payment(fault)
 
 
+def _is_of_payment(fault: Fault) -> bool:
+    return fault.step.removeprefix("recovery.") in _OF_PAYMENT
+
+
 def _lands_in_payment(fault: Fault) -> bool:
     """Whether work that lands between the calls of an invocation lands in one of payment."""
     kind, _, place = fault.landing.partition(" ")
-    return kind != "at" or place == "last" or Fault(fault.kind, place).step.removeprefix("recovery.") in _OF_PAYMENT
+    return kind != "at" or place == "last" or _is_of_payment(Fault(fault.kind, place))
 
 
 def _telling(fault: Fault, candidates: Iterable[Fault]) -> bool:
@@ -123,10 +128,18 @@ def _telling(fault: Fault, candidates: Iterable[Fault]) -> bool:
 
 
 def singles(workers: Workers) -> Singles:
-    """Play every order without a fault, then with each single fault."""
+    """Play every order without a fault, then with each single fault.
+
+    Of an order that is charged at a gateway: those of its payment, of the executions, and from outside.
+    """
     clean = workers.play((Scenario(order) for order in ORDERS), candidates=True)
     results = list(clean)
-    todo = [Scenario(result.scenario.order, (fault,)) for result in results for fault in result.candidates]
+    todo = [
+        Scenario(result.scenario.order, (fault,))
+        for result in results
+        for fault in result.candidates
+        if not ORDERS[result.scenario.order].gateway or _is_of_payment(fault) or fault.kind in _OF_EVERYBODY
+    ]
     return Singles([*results, *workers.play(todo, candidates=True)])
 
 

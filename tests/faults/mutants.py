@@ -20,11 +20,12 @@ type Patch = Callable[[Engine], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """laws: the law that breaks first is one of these. orders: those in which it is looked for."""
+    """laws: the law that breaks first is one of these. orders: those in which it is looked for. at: the place."""
 
     patch: Patch
     laws: frozenset[str]
     orders: Sequence[str]
+    at: str
 
 
 MUTANTS: dict[str, Mutant] = {}
@@ -34,9 +35,9 @@ _BY_GATEWAY = tuple(name for name, kind in ORDERS.items() if kind.gateway)
 _WITHOUT = tuple(name for name, kind in ORDERS.items() if not kind.gateway)
 
 
-def _mutant(name: str, *broken: str, orders: Sequence[str] = _WITHOUT) -> Callable[[Patch], Patch]:
+def _mutant(name: str, *broken: str, orders: Sequence[str] = _WITHOUT, at: str = "") -> Callable[[Patch], Patch]:
     def register(patch: Patch) -> Patch:
-        MUTANTS[name] = Mutant(patch, frozenset(broken), orders)
+        MUTANTS[name] = Mutant(patch, frozenset(broken), orders, at)
         return patch
 
     return register
@@ -320,7 +321,12 @@ def _cancel_first(_: Engine) -> AbstractContextManager[None]:
     return _compensating(compensate)
 
 
-@_mutant("a compensation that is recorded before the cancel", laws.PAID, orders=["out of stock by gateway"])
+@_mutant(
+    "a compensation that is recorded before the cancel",
+    laws.PAID,
+    orders=["out of stock by gateway"],
+    at="ProcessRefund#",
+)
 def _record_first(_: Engine) -> AbstractContextManager[None]:
     """What dies in between leaves the charge, and nobody looks again."""
 
@@ -351,7 +357,9 @@ def _cancel_what_is_recorded(_: Engine) -> AbstractContextManager[None]:
     return _compensating(compensate)
 
 
-@_mutant("a payment that is recorded before it is charged", laws.PAID, orders=["declined by gateway"])
+@_mutant(
+    "a payment that is recorded before it is charged", laws.PAID, orders=["declined by gateway"], at="ProcessPayment"
+)
 def _charge_last(_: Engine) -> AbstractContextManager[None]:
     """What dies in between leaves a payment that nobody has made."""
     from dataclasses import replace
@@ -427,7 +435,7 @@ def hunt(name: str) -> Finding:
             if clean[-1].violations:
                 return Finding(name, clean[-1], tried)
         for result in clean:
-            for fault in result.candidates:
+            for fault in (fault for fault in result.candidates if fault.at.startswith(MUTANTS[name].at)):
                 struck = played(Scenario(result.scenario.order, (fault,)))
                 tried += 1
                 if struck.violations:

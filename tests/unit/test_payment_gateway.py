@@ -4,6 +4,7 @@ import json
 import logging
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -269,7 +270,9 @@ def test_a_question_that_is_not_answered_is_asked_again(desk: Desk, gateway: Gat
 
 def test_a_charge_delivered_twice_is_one_charge(desk: Desk, gateway: GatewayClient) -> None:
     gateway.order(Strike(DeliveredAgain((0, 0)), on="charge"))
-    desk.charge()
+    # The answer may be that the other delivery is being worked on.
+    with suppress(GatewayUnavailable):
+        desk.charge()
 
     assert counts(gateway, "key-1") == (1, 0)
 
