@@ -1,5 +1,6 @@
 """The mock file, as Step Functions Local reads it, and what each of its test cases must come to."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -85,9 +86,22 @@ def _cases() -> dict[str, Case]:
 CASES = _cases()
 
 
+def definition(machine: str) -> Any:
+    """A definition as it is deployed, but with the ARNs of resources that need not exist."""
+    text = MACHINES[machine].path.read_text()
+    for name in MACHINES[machine].substitutions:
+        resource = (
+            f"lambda:us-east-1:123456789012:function:{name}"
+            if "Function" in name
+            else f"sns:us-east-1:123456789012:{name}"
+        )
+        text = text.replace(f"${{{name}}}", f"arn:aws:{resource.removesuffix('Arn')}")
+    return json.loads(text)
+
+
 def every_state(machine: str) -> dict[str, State]:
     """All states of a machine by name, those inside a Map too."""
-    return _states(MACHINES[machine].definition)
+    return _states(definition(machine))
 
 
 def _states(definition: Mapping[str, Any]) -> dict[str, State]:
