@@ -9,6 +9,7 @@ from tests.machines.engines import Engine, ministack, moto, serving
 
 ENDPOINT = os.environ.get("SFN_ENDPOINT_URL")
 ENGINES = ["endpoint"] if ENDPOINT else ["ministack", "moto"]
+STATE_ENGINES = ENGINES[:1]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -85,12 +85,16 @@ def _skip_waits(patch: pytest.MonkeyPatch) -> None:
 
 
 def _parse_once(patch: pytest.MonkeyPatch) -> None:
-    """A definition takes a fifth of a second to parse, and moto does it for each execution."""
+    """moto parses a definition for each execution and a path at each use: nearly all the time that it takes."""
+    from moto.stepfunctions.parser.asl.component.common.path import result_path
     from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
     from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
+    from moto.stepfunctions.parser.asl.utils import json_path
 
     tree = cache(lambda text, parse=AmazonStateLanguageParser.parse: parse(text)[1])
     patch.setattr(AmazonStateLanguageParser, "parse", lambda text: (Preprocessor().visit(tree(text)), tree(text)))
+    for module in (json_path, result_path):
+        patch.setattr(module, "parse", cache(module.parse))
 
 
 def _mock_tasks(patch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,9 @@ _INTRINSIC = [
     pytest.mark.untrue("ministack", reason="an intrinsic function that fails in a Map is States.MapFailed"),
 ]
 _MARKS = {"UserImport.MapFails": _INTRINSIC, "UserImport.MapFailsAndNoticeIsLost": _INTRINSIC}
-FAILING = [pytest.param(case, id=name, marks=_MARKS.get(name, [])) for name, case in CASES.items() if case.expected.error]
+FAILING = [
+    pytest.param(case, id=name, marks=_MARKS.get(name, [])) for name, case in CASES.items() if case.expected.error
+]
 
 
 @pytest.fixture(scope="module")
