@@ -5,9 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.machines.engines import Engine, ministack, moto, serving
+from tests.machines.engines import ROLE, Engine, ministack, moto, serving
 
 ENDPOINT = os.environ.get("SFN_ENDPOINT_URL")
+# Only an engine that looks whether it exists needs a real one.
+ROLE_ARN = os.environ.get("SFN_ROLE_ARN", ROLE)
 ENGINES = ["endpoint"] if ENDPOINT else ["ministack", "moto"]
 STATE_ENGINES = ENGINES[:1]
 
@@ -29,7 +31,7 @@ def _ministack() -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def endpoint() -> Engine:
-    return serving("endpoint", str(ENDPOINT))
+    return serving("endpoint", str(ENDPOINT), ROLE_ARN)
 
 
 @pytest.fixture(scope="session", name="moto")

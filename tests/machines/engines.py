@@ -51,7 +51,7 @@ def ministack() -> Iterator[Engine]:
 
 @contextmanager
 def moto() -> Iterator[Engine]:
-    """moto's engine, which is LocalStack's. Its waits take no time, and its tasks get their answers from the mock file.
+    """moto's engine, which was LocalStack's. Its waits take no time; its tasks are answered from the mock file.
 
     moto 5.2.5 has the code for mocks but nothing that reads the file, and counts retries where Step Functions Local
     counts tries, so the answers are handed to it here.

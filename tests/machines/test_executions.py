@@ -13,7 +13,7 @@ from tests.machines.mocks import CASES, Case
 from tests.machines.walk import inner_states
 
 # The States Language has States.IntrinsicFailure for an intrinsic function that fails. moto says States.Runtime, which
-# its States.ALL catches, as AWS's does not; MiniStack says States.MapFailed, AWS's name for too many failed iterations.
+# its States.ALL catches, as AWS's does not; MiniStack says States.MapFailed, which is not among the language's names.
 _INTRINSIC = [
     pytest.mark.untrue("moto", reason="an intrinsic function that fails is States.Runtime"),
     pytest.mark.untrue("ministack", reason="an intrinsic function that fails in a Map is States.MapFailed"),
