@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test verify faults bench bench-costs bench-import bench-reports replay-test pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test verify faults bench bench-costs bench-import bench-reports replay-test machines pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -63,6 +63,9 @@ bench-reports: setup ## Records a second into the reports; replays of 10,000 and
 
 replay-test: setup ## Replay 10,000 orders while new ones arrive: the counters equal a recount
 	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py
+
+machines: setup ## Every path and every state of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
+	@python -m pytest -q tests/machines
 
 pictures: setup ## Draw the state machines anew in the documents
 	@python -m local.pictures

@@ -1,5 +1,5 @@
 """The emulator process: MiniStack 1.5.33, with gaps to AWS closed from outside: these five, and those of
-`map_history` and `bucket_gaps`.
+`map_history`, `bucket_gaps` and `mocked_tasks`.
 
 1. An exception of a function arrives under its class name, as on AWS, where MiniStack says `Runtime.HandlerError`; and
    the worker lives on, where MiniStack starts another one.
@@ -29,7 +29,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import bucket_gaps, map_history, stand_ins, stream_mapping
+from . import bucket_gaps, map_history, mocked_tasks, stand_ins, stream_mapping
 
 UNTIL_EOF = "--until-eof"
 
@@ -63,6 +63,7 @@ def close_gaps() -> None:
     app.pin_request_origin = _as_if_encrypted(app.pin_request_origin)
     map_history.close_gap()
     bucket_gaps.close_gaps()
+    mocked_tasks.close_gap()
     lambda_svc._poll_dynamodb_streams = stream_mapping.poll
 
 

@@ -12,7 +12,7 @@ import uuid
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -232,7 +232,14 @@ def with_sources_on_path() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """MiniStack as it comes, with the same settings as ours."""
-    port, home = emulator.free_port(), tmp_path_factory.mktemp("upstream")
+    with as_it_comes(tmp_path_factory.mktemp("upstream")) as account:
+        yield account
+
+
+@contextmanager
+def as_it_comes(home: Path, **settings: str) -> Iterator[Account]:
+    """MiniStack as it comes. settings: more variables of its environment."""
+    port = emulator.free_port()
     endpoint = f"http://127.0.0.1:{port}"
     variables = emulator.environment(endpoint) | {
         "GATEWAY_PORT": str(port),
@@ -241,6 +248,7 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
         "IOT_MTLS_ENABLED": "0",
         "LOG_LEVEL": "WARNING",
         "TMPDIR": str(home),
+        **settings,
     }
     with (home / "log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "-m", "ministack"], cwd=home, env=variables, stdout=log, stderr=log)

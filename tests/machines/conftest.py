@@ -1,0 +1,46 @@
+"""Each case on each engine: the local stack's, and moto's as a second opinion; or that at SFN_ENDPOINT_URL alone."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.machines.engines import ROLE, Engine, ministack, moto, serving
+
+ENDPOINT = os.environ.get("SFN_ENDPOINT_URL")
+# Only an engine that looks whether it exists needs a real one.
+ROLE_ARN = os.environ.get("SFN_ROLE_ARN", ROLE)
+ENGINES = ["endpoint"] if ENDPOINT else ["ministack", "moto"]
+STATE_ENGINES = ENGINES[:1]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Expect of each engine what its marks say."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        for mark in item.iter_markers("untrue"):
+            if callspec and mark.args == (callspec.params.get("engine"),):
+                item.add_marker(pytest.mark.xfail(strict=True, **mark.kwargs))
+
+
+@pytest.fixture(scope="session", name="ministack")
+def _ministack() -> Iterator[Engine]:
+    with ministack() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def endpoint() -> Engine:
+    return serving("endpoint", str(ENDPOINT), ROLE_ARN)
+
+
+@pytest.fixture(scope="session", name="moto")
+def _moto() -> Iterator[Engine]:
+    with moto() as started:
+        yield started
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    found: Engine = request.getfixturevalue(request.param)
+    return found

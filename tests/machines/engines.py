@@ -1,0 +1,126 @@
+"""The engines that run the state machines: one that serves at an address, and moto's in the test's own process."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from local import emulator
+from tests.engines import in_process
+from tests.machines.mocks import CASES, FILE, Script
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions import SFNClient
+
+_SESSION = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
+ROLE = "arn:aws:iam::123456789012:role/states"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """name: as tests say it. role: of the machines; as all tasks are mocked, its rights do not matter."""
+
+    name: str
+    client: "SFNClient"
+    role: str
+
+
+def serving(name: str, endpoint: str, role: str = ROLE) -> Engine:
+    """An engine at an address."""
+    # TestState would go to another host, and an engine that is slow under load must not start a case twice.
+    config = Config(inject_host_prefix=False, retries={"total_max_attempts": 1}, max_pool_connections=16)
+    return Engine(name, _SESSION.client("stepfunctions", endpoint_url=endpoint, config=config), role)
+
+
+@contextmanager
+def ministack() -> Iterator[Engine]:
+    """The local stack's engine, in a process of its own. Its waits take no time."""
+    with emulator.attached({"SFN_MOCK_CONFIG": str(FILE), "SFN_WAIT_SCALE": "0"}) as started:
+        iam = _SESSION.client("iam", endpoint_url=started.endpoint)
+        trust = {"Effect": "Allow", "Principal": {"Service": "states.amazonaws.com"}, "Action": "sts:AssumeRole"}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+        role = iam.create_role(RoleName="states", AssumeRolePolicyDocument=policy)["Role"]["Arn"]
+        yield serving("ministack", started.endpoint, role)
+
+
+@contextmanager
+def moto() -> Iterator[Engine]:
+    """moto's engine, which was LocalStack's. Its waits take no time; its tasks are answered from the mock file.
+
+    moto 5.2.5 has the code for mocks but nothing that reads the file, and counts retries where Step Functions Local
+    counts tries, so the answers are handed to it here.
+    """
+    engine = serving("moto", "https://states.us-east-1.amazonaws.com")
+    send = in_process.moto().send
+    engine.client.meta.events.register_last("before-send.stepfunctions", lambda request, **_: send(request))
+    with pytest.MonkeyPatch.context() as patch:
+        _execute_for_real(patch)
+        _skip_waits(patch)
+        _parse_once(patch)
+        _mock_tasks(patch)
+        yield engine
+
+
+def _execute_for_real(patch: pytest.MonkeyPatch) -> None:
+    from moto.core.config import default_user_config
+
+    patch.setitem(default_user_config, "stepfunctions", {"execute_state_machine": True})
+
+
+def _skip_waits(patch: pytest.MonkeyPatch) -> None:
+    from moto.stepfunctions.parser.asl.component.common.retry import retrier_decl
+    from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
+
+    class NoTime:
+        def sleep(self, seconds: float) -> None: ...
+
+    patch.setattr(retrier_decl, "time", NoTime())
+    patch.setattr(WaitFunction, "_wait_interval", lambda *_, **__: None)
+
+
+def _parse_once(patch: pytest.MonkeyPatch) -> None:
+    """moto parses a definition for each execution and a path at each use: nearly all the time that it takes."""
+    from moto.stepfunctions.parser.asl.component.common.path import result_path
+    from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
+    from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
+    from moto.stepfunctions.parser.asl.utils import json_path
+
+    tree = cache(lambda text, parse=AmazonStateLanguageParser.parse: parse(text)[1])
+    patch.setattr(AmazonStateLanguageParser, "parse", lambda text: (Preprocessor().visit(tree(text)), tree(text)))
+    for module in (json_path, result_path):
+        patch.setattr(module, "parse", cache(module.parse))
+
+
+def _mock_tasks(patch: pytest.MonkeyPatch) -> None:
+    from moto.stepfunctions.parser.asl.eval.environment import Environment
+    from moto.stepfunctions.parser.mocking.mock_config import MockedResponseReturn, MockedResponseThrow
+    from moto.stepfunctions.parser.models import StepFunctionsParserBackend
+
+    scripts: dict[str, Script] = {}
+
+    def answer(environment: Any) -> Any:
+        execution = environment.states.context_object.context_object_data["Execution"]["Name"]
+        response = scripts[execution].next(environment.next_state_name)
+        if "Throw" in response:
+            return MockedResponseThrow(0, 0, response["Throw"]["Error"], response["Throw"]["Cause"])
+        return MockedResponseReturn(0, 0, response["Return"])
+
+    patch.setattr(Environment, "is_mocked_mode", lambda _: True)
+    patch.setattr(Environment, "get_current_mocked_response", answer)
+    start = StepFunctionsParserBackend.start_execution
+    patch.setattr(StepFunctionsParserBackend, "start_execution", _with_script(start, scripts))
+
+
+def _with_script(start: Callable[..., Any], scripts: dict[str, Script]) -> Callable[..., Any]:
+    def start_execution(backend: Any, arn: str, name: str, *args: Any, **kwargs: Any) -> Any:
+        machine, _, case = arn.partition("#")
+        scripts[name] = CASES[f"{machine.rpartition(':')[2]}.{case}"].script()
+        return start(backend, machine, name, *args, **kwargs)
+
+    return start_execution

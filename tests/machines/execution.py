@@ -1,0 +1,71 @@
+"""One execution of a test case, and what its history says."""
+
+import json
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from tests.contract.machine import MACHINES
+from tests.machines.engines import Engine
+from tests.machines.mocks import INPUTS, Case, definition
+
+_ENDS = {"SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"}
+# Notices are tried five times: 15 seconds of pauses on an engine that does not shorten them.
+_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Ran:
+    """states: in the order in which they were entered. failures: how often a task failed, each try counted."""
+
+    status: str
+    error: str | None
+    cause: str
+    output: Any
+    states: list[str]
+    failures: int
+
+
+@dataclass
+class Running:
+    """The machines on an engine. Their names are those in the mock file."""
+
+    engine: Engine
+    arns: dict[str, str]
+
+    def start(self, case: Case) -> str:
+        """Begin a test case. Returns the execution's ARN."""
+        return self.engine.client.start_execution(
+            stateMachineArn=f"{self.arns[case.machine]}#{case.name}",
+            name=f"{case.name}-{uuid.uuid4().hex[:8]}",
+            input=json.dumps(INPUTS[case.machine]),
+        )["executionArn"]
+
+    def result(self, arn: str) -> Ran:
+        """Wait for the end of an execution. Raises TimeoutError."""
+        deadline = time.monotonic() + _SECONDS
+        while time.monotonic() < deadline:
+            about: Any = self.engine.client.describe_execution(executionArn=arn)
+            if about["status"] in _ENDS:
+                output = json.loads(about["output"]) if about["status"] == "SUCCEEDED" else None
+                return Ran(about["status"], about.get("error"), about.get("cause", ""), output, *self._history(arn))
+            time.sleep(0.05)
+        raise TimeoutError(f"{arn} is {about['status']} after {_SECONDS} s")
+
+    def _history(self, arn: str) -> tuple[list[str], int]:
+        pages = self.engine.client.get_paginator("get_execution_history").paginate(executionArn=arn)
+        events: list[Any] = sorted((event for page in pages for event in page["events"]), key=lambda event: event["id"])
+        entered = [event["stateEnteredEventDetails"]["name"] for event in events if "StateEntered" in event["type"]]
+        return entered, sum(event["type"] in {"TaskFailed", "LambdaFunctionFailed"} for event in events)
+
+
+def create(engine: Engine) -> Running:
+    """Make the machines of the template on an engine."""
+    arns = {
+        name: engine.client.create_state_machine(
+            name=name, definition=json.dumps(definition(name)), roleArn=engine.role
+        )["stateMachineArn"]
+        for name in MACHINES
+    }
+    return Running(engine, arns)

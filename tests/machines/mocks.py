@@ -1,0 +1,112 @@
+"""The mock file, as Step Functions Local reads it, and what each of its test cases must come to."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.contract.machine import MACHINES, State
+from tests.contract.project import ROOT, read_json
+
+FILE = ROOT / "tests" / "mocks" / "MockConfigFile.json"
+CONFIG = read_json(FILE)
+_EXPECTED = read_json(FILE.with_name("expected.json"))
+_EVENTS = ROOT / "events"
+# What each machine is started with.
+INPUTS: dict[str, Any] = {
+    "OrderSaga": read_json(_EVENTS / "process_order.json"),
+    "OrderRecovery": read_json(_EVENTS / "process_order.json"),
+    "UserImport": {},
+}
+
+type Response = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """states: in the order in which they are entered. output: a part of it. error: of a failed execution."""
+
+    states: list[str]
+    status: str
+    output: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test case: the machine, the case's name, the response of each mocked state, and what it must come to."""
+
+    machine: str
+    name: str
+    mocks: Mapping[str, str]
+    expected: Expected
+
+    @property
+    def id(self) -> str:
+        return f"{self.machine}.{self.name}"
+
+    def script(self) -> "Script":
+        return Script({state: responses(name) for state, name in self.mocks.items()})
+
+
+def responses(name: str) -> list[Response]:
+    """A mocked response, one entry for each try. Raises ValueError if its numbers leave one out."""
+    found: list[Response] = []
+    for key, response in CONFIG["MockedResponses"][name].items():
+        first, _, last = key.partition("-")
+        if int(first) != len(found):
+            raise ValueError(f"{name}: {key} does not follow {len(found) - 1}")
+        found += [response] * (int(last or first) - int(first) + 1)
+    return found
+
+
+@dataclass
+class Script:
+    """What the tries of one execution are answered: each state has one count, however often it is entered."""
+
+    answers: Mapping[str, list[Response]]
+    tries: Counter[str] = field(default_factory=Counter)
+
+    def next(self, state: str) -> Response:
+        """Raises LookupError if the case has no answer for this try."""
+        self.tries[state] += 1
+        return self.answers[state][self.tries[state] - 1]
+
+
+def _cases() -> dict[str, Case]:
+    found = [
+        Case(machine, name, mocks, Expected(**_EXPECTED[machine][name]))
+        for machine, about in CONFIG["StateMachines"].items()
+        for name, mocks in about["TestCases"].items()
+    ]
+    return {case.id: case for case in found}
+
+
+CASES = _cases()
+
+
+def definition(machine: str) -> Any:
+    """A definition as it is deployed, but with the ARNs of resources that need not exist."""
+    text = MACHINES[machine].path.read_text()
+    for name in MACHINES[machine].substitutions:
+        resource = (
+            f"lambda:us-east-1:123456789012:function:{name}"
+            if "Function" in name
+            else f"sns:us-east-1:123456789012:{name}"
+        )
+        text = text.replace(f"${{{name}}}", f"arn:aws:{resource.removesuffix('Arn')}")
+    return json.loads(text)
+
+
+def every_state(machine: str) -> dict[str, State]:
+    """All states of a machine by name, those inside a Map too."""
+    return _states(definition(machine))
+
+
+def _states(definition: Mapping[str, Any]) -> dict[str, State]:
+    found = dict(definition["States"])
+    for state in definition["States"].values():
+        if "ItemProcessor" in state:
+            found |= _states(state["ItemProcessor"])
+    return found

@@ -1,0 +1,70 @@
+"""Every path of every state machine, its tasks mocked, its Retry, Catch, Choice and Map carried out by an engine."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.contract.machine import MACHINES
+from tests.machines.engines import Engine
+from tests.machines.execution import Running, create
+from tests.machines.mocks import CASES, Case
+from tests.machines.walk import inner_states
+
+# The States Language has States.IntrinsicFailure for an intrinsic function that fails. moto says States.Runtime, which
+# its States.ALL catches, as AWS's does not; MiniStack says States.MapFailed, which is not among the language's names.
+_INTRINSIC = [
+    pytest.mark.untrue("moto", reason="an intrinsic function that fails is States.Runtime"),
+    pytest.mark.untrue("ministack", reason="an intrinsic function that fails in a Map is States.MapFailed"),
+]
+_MARKS = {"UserImport.MapFails": _INTRINSIC, "UserImport.MapFailsAndNoticeIsLost": _INTRINSIC}
+FAILING = [
+    pytest.param(case, id=name, marks=_MARKS.get(name, [])) for name, case in CASES.items() if case.expected.error
+]
+
+
+@pytest.fixture(scope="module")
+def running(engine: Engine) -> Running:
+    return create(engine)
+
+
+@pytest.fixture(scope="module")
+def started(running: Running) -> dict[str, str]:
+    """All cases at once: an engine that does not shorten waits then takes as long as the slowest of them."""
+    return {name: running.start(case) for name, case in CASES.items()}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_case_takes_its_path(case: Case, running: Running, started: Mapping[str, str]) -> None:
+    ran = running.result(started[case.id])
+
+    assert _in_order(ran.states, case.machine) == _in_order(case.expected.states, case.machine)
+    assert ran.status == case.expected.status
+    assert _part(ran.output, case.expected.output)
+    assert ran.failures == sum("Throw" in answer for answers in case.script().answers.values() for answer in answers)
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_a_failed_execution_tells_the_first_error_whole(
+    case: Case, running: Running, started: Mapping[str, str]
+) -> None:
+    ran = running.result(started[case.id])
+    state = MACHINES[case.machine].states[case.expected.states[-1]]
+
+    assert ran.error == case.expected.error
+    assert ran.cause == state["Cause"] if "Cause" in state else json.loads(ran.cause)["Error"] == case.expected.error
+
+
+def _in_order(states: list[str], machine: str) -> list[str]:
+    """With the states of a Map's iterations, which run side by side, sorted."""
+    inner = inner_states(machine)
+    within = sorted(name for name in states if name in inner)
+    return [within.pop(0) if name in inner else name for name in states]
+
+
+def _part(found: Any, expected: Any) -> bool:
+    """Whether an object has the fields of another one."""
+    if isinstance(expected, Mapping) and expected:
+        return all(name in found and _part(found[name], value) for name, value in expected.items())
+    return not expected or bool(found == expected)

@@ -1,0 +1,76 @@
+"""Which transitions a test case takes, worked out from the definition and the mocks alone."""
+
+from collections.abc import Mapping
+
+from tests.contract.machine import State, retries
+from tests.machines.mocks import Case, Script, every_state
+
+# (state, what leads on): Next, Catch[n], Choices[n], Default, or End
+type Transition = tuple[str, str]
+
+
+def transitions(machine: str) -> set[Transition]:
+    """Every way on which an execution may leave a state."""
+    return {(name, way) for name, state in every_state(machine).items() for way in _ways(state)}
+
+
+def walk(case: Case) -> list[Transition]:
+    """The transitions on the case's path. Raises ValueError if the definition with these mocks does not lead there."""
+    states, script, taken = every_state(case.machine), case.script(), []
+    for path in _paths(case, states):
+        for name, following in zip(path, [*path[1:], None], strict=True):
+            taken.append((name, _way(name, states[name], following, script)))
+    odd = {state for state, answers in script.answers.items() if script.tries[state] != len(answers)}
+    if odd:
+        raise ValueError(f"responses are left over: {sorted(odd)}")
+    return taken
+
+
+def _paths(case: Case, states: Mapping[str, State]) -> list[list[str]]:
+    """The path, and beside it that of each iteration of a Map."""
+    inner = inner_states(case.machine)
+    starts = {state["ItemProcessor"]["StartAt"] for state in states.values() if "ItemProcessor" in state}
+    outer, rows = [], []
+    for name in case.expected.states:
+        if name in starts:
+            rows.append([name])
+        elif name in inner:
+            rows[-1].append(name)
+        else:
+            outer.append(name)
+    return [outer, *rows]
+
+
+def inner_states(machine: str) -> set[str]:
+    """The states inside a Map."""
+    processors = (state.get("ItemProcessor", {}) for state in every_state(machine).values())
+    return {name for processor in processors for name in processor.get("States", {})}
+
+
+def _ways(state: State) -> dict[str, str | None]:
+    """Where each way out of a state leads; None if the path ends there."""
+    ways: dict[str, str | None] = {
+        f"{field}[{number}]": rule["Next"]
+        for field in ("Catch", "Choices")
+        for number, rule in enumerate(state.get(field, []))
+    }
+    ways |= {field: state[field] for field in ("Next", "Default") if field in state}
+    return ways if {"Next", "Default"} & set(ways) else ways | {"End": None}
+
+
+def _way(name: str, state: State, following: str | None, script: Script) -> str:
+    caught = {state["Type"] == "Task" and _fails(name, state, script)} if state["Type"] != "Map" else {True, False}
+    found = [way for way, to in _ways(state).items() if to == following and way.startswith("Catch") in caught]
+    if len(found) != 1:
+        raise ValueError(f"{name} does not lead to {following}, but as {_ways(state)} says")
+    return found[0]
+
+
+def _fails(name: str, state: State, script: Script) -> bool:
+    """Whether a task fails at last, its Retry used up."""
+    tried = 0
+    while "Throw" in (response := script.next(name)):
+        if tried >= retries(state, response["Throw"]["Error"]):
+            return True
+        tried += 1
+    return False
