@@ -31,7 +31,7 @@ types: setup
 	@mypy
 
 unit: setup
-	@python -m pytest -q -m "not slow" tests/unit tests/contract tests/store
+	@python -m pytest -q -m "not slow" --numprocesses 2 --dist loadfile tests/unit tests/contract tests/store
 
 test: setup ## Everything that the README promises, on a local stack of its own
 	@$(MAKE) --no-print-directory lint types
