@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local.orders import OrderReused, ended, place
-from local.stack import Stack
+from local.stack import Row, Stack
 from tests.integration.conftest import Document, Invocation, Saga
 from tests.integration.faults import DynamoDBProxy, Resources, through_proxy
 
@@ -21,7 +21,12 @@ PAIRS = list(zip(STEPS, COMPENSATIONS, strict=True))
 
 
 def _rows(stack: Stack) -> dict[str, list[Any]]:
-    return {table: sorted(stack.rows(table), key=str) for table in TABLES}
+    """All rows, but for what the reports note of an order, which follows by itself."""
+    return {table: sorted((row for row in stack.rows(table) if not _is_of_reports(row)), key=str) for table in TABLES}
+
+
+def _is_of_reports(row: Row) -> bool:
+    return "pk" in row and row["pk"].count("#") > 1
 
 
 @pytest.mark.parametrize("step", STEPS)
