@@ -223,7 +223,7 @@ def of_saga(run: Run, history: History, rows: Rows) -> Broken:
         told = any(notice.topic == "OrderEventsTopic" for notice in run.published)
         if not told and "sns:NotifySuccess" not in _silenced(run):
             yield NOTICE, "nothing was published"
-    elif standing and not history.gave_up:
+    elif standing and not history.gave_up and not run.meddled:
         yield OUTCOME, f"it failed, nobody gave up, and {standing} stand"
 
 
