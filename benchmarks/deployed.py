@@ -11,9 +11,15 @@ from local.emulator import ROOT
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with CloudFormation's tags as plain text: `!Ref Orders` is "Orders"."""
+    """YAML with CloudFormation's tags as plain text: `!Ref Orders` is "Orders". Options of the template are off."""
 
 
+def _otherwise(loader: Any, node: Any) -> str | None:
+    value = str(loader.construct_sequence(node)[2])
+    return None if value == "AWS::NoValue" else value
+
+
+_Loader.add_constructor("!If", _otherwise)
 _Loader.add_multi_constructor("!", lambda _loader, _tag, node: str(node.value))
 
 
@@ -52,4 +58,8 @@ def _own(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _variables(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
     parameters = template["Parameters"]
-    return {name: str(parameters.get(str(value), {}).get("Default", value)) for name, value in values.items()}
+    return {
+        name: str(parameters.get(str(value), {}).get("Default", value))
+        for name, value in values.items()
+        if value is not None
+    }

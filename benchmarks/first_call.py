@@ -22,7 +22,7 @@ CONTEXT = SimpleNamespace(
     function_version="$LATEST",
     invoked_function_arn="arn:aws:lambda:us-east-1:000000000000:function:benchmark",
     memory_limit_in_mb="512",
-    get_remaining_time_in_millis=lambda: 15_000,
+    get_remaining_time_in_millis=lambda: 60_000,
 )
 
 
