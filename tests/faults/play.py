@@ -66,15 +66,15 @@ def _live(engine: Engine, run: Run) -> list[Violation]:
         run.lifted = True
         run.say("an operator repairs what was broken for good")
         run.sweep()
-        if run.saga["status"] != "SUCCEEDED" or (run.meddled and _is_new(engine, run)):
+        if run.saga["status"] != "SUCCEEDED" or (run.meddled and not _is_confirmed(engine, run)):
             run.recover(f"{run.order_id}.again")
         _judge(violations, engine, run, "after the fault was lifted", strong=True)
     return violations
 
 
-def _is_new(engine: Engine, run: Run) -> bool:
+def _is_confirmed(engine: Engine, run: Run) -> bool:
     order = rows.read(engine, run).order
-    return order is not None and order["status"] == "New"
+    return order is not None and order["status"] == "Confirmed"
 
 
 def _anything_later(run: Run) -> bool:
