@@ -5,7 +5,7 @@ import random
 from tests.faults.explore import Singles
 from tests.faults.workers import Workers
 
-PART = 1000
+PART = 1200
 
 
 def test_no_pair_of_faults_breaks_a_law(workers: Workers, singles: Singles) -> None:
