@@ -36,14 +36,18 @@ OrderId = Annotated[str, typer.Argument(help="The order's id.")]
 
 
 @app.command()
-def start(port: Port = 4566) -> None:
+def start(
+    port: Port = 4566,
+    gateway: Annotated[bool, typer.Option("--gateway", help="Charge at the payment gateway's stand-in.")] = False,
+) -> None:
     """Start the local stack, deploy the template to it and seed stock. Run it again after a change to deploy it."""
     out = views.console()
     began = time.monotonic()
     with out.status("starting the emulator") as status:
         running = emulator.running(port) or emulator.start(port)
         status.update("sam build, sam deploy")
-        deploy(running.endpoint, running.log)
+        parameters = {"PaymentGatewayUrl": running.stand_ins["gateway"]} if gateway else {}
+        deploy(running.endpoint, running.log, **parameters)
         stack = Stack.local(running.endpoint)
         stock.seed(stack, json.loads(_SEED.read_text()))
     out.print(f"Serving at {running.endpoint} after {time.monotonic() - began:.1f} s; stop it with 'make down'.")

@@ -6,47 +6,60 @@ from typing import Any
 
 from rich.console import Console
 
+from payments.table import payment_id
+
 from . import emulator, import_demo, stock, views
 from .deployment import deploy
+from .gateway.client import GatewayClient
+from .gateway.faults import AnswerLost
+from .gateway.plan import Strike
 from .orders import OrderView, ended, place, settled, view
 from .stack import Stack
 
 _STOCK = {"tea-01": 10, "pot-01": 1}
+_NOTES = {
+    "a duplicate": "placed before; nothing was done twice",
+    "a lost answer": "the gateway was asked, and charged once",
+}
 
 
 def run_demo() -> None:
-    """Start, deploy, place four orders and import 22 users, show what became of them, stop."""
+    """Start, deploy, place five orders and import 22 users, show what became of them, stop."""
     out = views.console()
     began = time.monotonic()
     with out.status("starting the emulator") as status, emulator.attached(import_demo.QUICK) as running:
         status.update("sam build, sam deploy (the first time takes longest)")
-        deploy(running.endpoint, running.log)
+        gateway = GatewayClient(running.stand_ins["gateway"])
+        deploy(running.endpoint, running.log, PaymentGatewayUrl=gateway.address)
         stack = Stack.local(running.endpoint)
         stock.seed(stack, _STOCK)
         out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")
         status.update("placing orders, importing users")
         importing = import_demo.start(stack)
-        _show(out, stack)
+        _show(out, stack, gateway)
         status.stop()
         import_demo.show(out, stack, importing)
     out.print(f"Done in {time.monotonic() - began:.1f} s; everything that was started is stopped.")
 
 
-def _show(out: Console, stack: Stack) -> None:
+def _show(out: Console, stack: Stack, gateway: GatewayClient) -> None:
     before = stock.on_hand(stack)
     success = _order("o-1001", "tea-01", 2, 1500)
     orders = {
         "a success": success,
         "a decline": _order("o-1002", "tea-01", 1, 1500, token="tok_declined"),
         "out of stock": _order("o-1003", "pot-01", 2, 9000),
+        "a lost answer": _order("o-1004", "tea-01", 1, 1500),
     }
+    gateway.order(Strike(AnswerLost(), on="charge", key=payment_id("o-1004")))
     for order in orders.values():
         place(stack, order)
     for order in orders.values():
         ended(stack, order["order_id"])
     views_by_title = {title: settled(stack, order["order_id"]) for title, order in orders.items()}
     views_by_title["a duplicate"] = _placed_again(stack, success)
-    out.print(views.summary(views_by_title, {"a duplicate": "placed before; nothing was done twice"}))
+    out.print(views.summary(views_by_title, _NOTES))
+    out.print(_charges(gateway, orders))
     out.print(views.order(views_by_title["out of stock"]))
     out.print(_stock_moves(before, stock.on_hand(stack)))
     out.print(_delivered_twice(stack, success))
@@ -66,6 +79,23 @@ def _placed_again(stack: Stack, order: dict[str, Any]) -> OrderView:
     if not place(stack, order).again:
         raise AssertionError("the stack took the same order twice")
     return view(stack, order["order_id"])
+
+
+def _charges(gateway: GatewayClient, orders: dict[str, dict[str, Any]]) -> Any:
+    """What the gateway was asked for each order, and the money that it moved."""
+    ledger = gateway.ledger()
+    charges = {charge["key"]: charge for charge in ledger["charges"]}
+    rows = [
+        [title, *_at_gateway(ledger["requests"].get(key, {}), charges.get(key, {}))]
+        for title, key in ((title, payment_id(order["order_id"])) for title, order in orders.items())
+    ]
+    columns = ["what", "charge requests", "look-ups", "cancels", "status", "amount", "refunded"]
+    return views.table("The payment gateway's own ledger", columns, rows)
+
+
+def _at_gateway(requests: dict[str, int], charge: dict[str, Any]) -> list[str]:
+    counted = [str(requests.get(kind, 0)) for kind in ("charge", "lookup", "cancel")]
+    return counted + [str(charge.get(field, "-")) for field in ("status", "amount", "refunded")]
 
 
 def _delivered_twice(stack: Stack, order: dict[str, Any]) -> Any:

@@ -1,7 +1,7 @@
 """Servers that stand in for what no emulator has. The emulator's process starts them, and they end with it.
 
 A stand-in is a module for `python -m`. It listens on a free port of the loopback, writes the port as the first line of
-its standard output, and ends when its standard input does. `serve` does the three for an HTTP server.
+its standard output, and ends when its standard input does. `serve` does the three for a server.
 """
 
 import json
@@ -11,22 +11,29 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.server import HTTPServer
 from pathlib import Path
+from socketserver import TCPServer
 
 _ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """variable: where the emulator, its functions and the command line find the endpoint."""
+    """variable: where the emulator, its functions and the command line find the endpoint, if they all use it.
+
+    parameter: of the template, which leads a stack there that is to use it.
+    """
 
     name: str
     module: str
-    variable: str
+    variable: str = ""
+    parameter: str = ""
 
 
-STAND_INS = (StandIn("connect", "local.connect", "AWS_ENDPOINT_URL_CONNECT"),)
+STAND_INS = (
+    StandIn("connect", "local.connect", variable="AWS_ENDPOINT_URL_CONNECT"),
+    StandIn("gateway", "local.gateway", parameter="PaymentGatewayUrl"),
+)
 
 type Started = Mapping[StandIn, subprocess.Popen[str]]
 
@@ -59,13 +66,13 @@ def recorded(home: Path) -> dict[str, str]:
 
 def variables(endpoints: Mapping[str, str]) -> dict[str, str]:
     """The environment variables that lead to the endpoints."""
-    return {one.variable: endpoints[one.name] for one in STAND_INS if one.name in endpoints}
+    return {one.variable: endpoints[one.name] for one in STAND_INS if one.variable and one.name in endpoints}
 
 
-def serve(server: HTTPServer) -> None:
+def serve(server: TCPServer) -> None:
     """In a stand-in's process: say where the server listens, and serve until standard input ends."""
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    sys.stdout.write(f"{server.server_port}\n")
+    sys.stdout.write(f"{server.server_address[1]}\n")
     sys.stdout.flush()
     sys.stdin.buffer.read()
 

@@ -166,9 +166,9 @@ def _what_is_known(record: LeaseRecord) -> str:
 
 
 def stand_ins(endpoints: Mapping[str, str]) -> Table:
-    """The servers beside the emulator, and the variables that lead to them."""
-    rows = [[one.name, endpoints.get(one.name, "-"), one.variable] for one in STAND_INS]
-    return table("Stand-ins", ["name", "endpoint", "variable"], rows)
+    """The servers beside the emulator, and the variable or the template's parameter that leads to each."""
+    rows = [[one.name, endpoints.get(one.name, "-"), one.variable or one.parameter] for one in STAND_INS]
+    return table("Stand-ins", ["name", "endpoint", "variable or parameter"], rows)
 
 
 def report(day: str, lines: Sequence[Line]) -> Table:

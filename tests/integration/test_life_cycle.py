@@ -1,0 +1,58 @@
+"""What a newcomer runs first, each on a stack of its own: `make demo`, and `make up` with all that the README shows."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from local import emulator
+from local.gateway.client import GatewayClient
+
+README = (emulator.ROOT / "README.md").read_text()
+
+
+def _stepwise(*arguments: str) -> str:
+    command = [str(emulator.ROOT / "stepwise"), *arguments]
+    ran = subprocess.run(command, env={**os.environ, "COLUMNS": "140"}, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def _shown_in_readme(title: str) -> list[str]:
+    return _lines(next(block for block in README.split("```") if block.strip().startswith(f"{title}\n"))[1:])
+
+
+@pytest.fixture
+def port() -> Iterator[str]:
+    free = str(emulator.free_port())
+    yield free
+    _stepwise("stop", "--port", free)
+
+
+def test_the_demonstration_ends_as_the_readme_shows_it() -> None:
+    printed = "\n".join(_lines(_stepwise("demo")))
+    for title in ("Orders", "The payment gateway's own ledger"):
+        assert "\n".join(_shown_in_readme(title)) in printed
+
+
+def test_a_stack_that_was_started_with_the_gateway_charges_there(port: str) -> None:
+    _stepwise("start", "--port", port, "--gateway")
+    _stepwise("place", "--port", port, "--order-id", "o-1", "--item", "tea-01:2:1500")
+
+    running = emulator.running(int(port))
+    assert running is not None
+    sums = GatewayClient(running.stand_ins["gateway"]).ledger()["sums"]
+    assert sums == {"JPY": {"captured": 3000, "refunded": 0, "standing": 3000}}
+    assert running.stand_ins["gateway"] in _stepwise("status", "--port", port)
+
+
+def test_a_start_after_a_start_deploys_again_and_keeps_what_there_is(port: str) -> None:
+    _stepwise("start", "--port", port)
+    _stepwise("place", "--port", port, "--order-id", "o-1", "--item", "tea-01:2:1500")
+    _stepwise("start", "--port", port)
+    assert "Confirmed" in _stepwise("show", "--port", port, "o-1")
