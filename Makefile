@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test verify faults bench bench-costs bench-import bench-reports replay-test machines pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test verify faults bench bench-costs bench-import bench-reports replay-test machines models pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -66,6 +66,9 @@ replay-test: setup ## Replay 10,000 orders while new ones arrive: the counters e
 
 machines: setup ## Every path and every state of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines
+
+models: setup ## Cut the descriptions of services down anew, to what the functions call
+	@python -m local.service_models
 
 pictures: setup ## Draw the state machines anew in the documents
 	@python -m local.pictures

@@ -5,6 +5,7 @@ resources and S3 transfers that nothing here uses.
 """
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from botocore.config import Config
@@ -20,10 +21,16 @@ _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard",
 _ONCE = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 1})
 
 
+# Descriptions of the services with the operations that are called, and no others: local/service_models.py makes them.
+_SERVICE_MODELS = Path(__file__).with_name("service_models")
+
+
 @cache
 def session() -> Session:
     """The session of this execution environment, which makes all its clients."""
-    return get_session()
+    made = get_session()
+    made.set_config_variable("data_path", str(_SERVICE_MODELS))
+    return made
 
 
 @cache

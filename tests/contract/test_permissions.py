@@ -5,6 +5,7 @@ is shown by the integration tests, whose local stack checks every call of a func
 """
 
 import ast
+import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ import pytest
 from botocore import xform_name
 from botocore.session import get_session
 
+from local import service_models
 from tests.contract.iam import granted, needed_by_lambda, needed_by_machine
 from tests.contract.machine import MACHINES
 from tests.contract.needs import Permission, needed_by_call
@@ -177,6 +179,13 @@ def test_no_call_in_the_code_was_left_out(everything: list[Run]) -> None:
     seen = {f"{site} {xform_name(call.operation.partition(':')[2])}" for call in calls for site in call.sites}
 
     assert {call for call in calls_in_code() - seen if not call.startswith(OPERATORS)} == set()
+
+
+def test_the_service_models_have_the_operations_that_are_called_and_no_others(everything: list[Run]) -> None:
+    models = [json.loads(text) for text in service_models.files().values()]
+    kept = {f"{model['metadata']['serviceId'].lower()}:{name}" for model in models for name in model["operations"]}
+
+    assert {call.operation for run in everything for call in run.calls} == kept
 
 
 def test_no_action_of_a_transaction_was_left_out(wire: Wire, everything: list[Run]) -> None:

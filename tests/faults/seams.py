@@ -18,6 +18,7 @@ import requests.adapters
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.httpsession import URLLib3Session
 from botocore.retries.quota import RetryQuota
+from botocore.session import get_session
 from botocore.signers import RequestSigner
 from botocore.useragent import UserAgentString
 from ministack.services import dynamodb, eventbridge, lambda_svc, sns, stepfunctions
@@ -116,10 +117,12 @@ def _hold_clients(seam: Seam) -> None:
         service = event_name.split(".")[1]
         return seam.request(service, lambda: _answer(session, service, request))
 
-    boto3.setup_default_session(botocore_session=clients.session())
-    emitter = clients.session().get_component("event_emitter")
-    emitter.register("before-call", before_call)
-    emitter.register("before-send", before_send)
+    # The explorer's own client makes tables, which those of the functions cannot.
+    whole = get_session()
+    boto3.setup_default_session(botocore_session=whole)
+    for emitter in (made.get_component("event_emitter") for made in (clients.session(), whole)):
+        emitter.register("before-call", before_call)
+        emitter.register("before-send", before_send)
 
 
 def _answer(session: URLLib3Session, service: str, request: AWSPreparedRequest) -> AWSResponse:

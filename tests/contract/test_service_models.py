@@ -1,0 +1,65 @@
+"""The descriptions of services that the functions ship are today's, and have what the code calls."""
+
+from pathlib import Path
+
+import pytest
+from botocore import xform_name
+from botocore.session import get_session
+
+from local.service_models import OPERATIONS, cut_down, files
+from runtime import clients
+
+REMEDY = "say what is called in local/service_models.py, and run 'make models'"
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.parents[1].name)
+def test_a_file_is_what_botocore_has_today(path: Path) -> None:
+    assert path.read_text() == files()[path], REMEDY
+
+
+def test_there_is_no_other_file() -> None:
+    home = Path(clients.__file__).with_name("service_models")
+
+    assert {path for path in home.rglob("*") if path.is_file()} == set(files()), REMEDY
+
+
+@pytest.mark.parametrize("service", OPERATIONS)
+def test_a_client_of_the_functions_has_these_operations_and_no_others(
+    service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    client = clients.session().create_client(service)
+
+    assert set(client.meta.service_model.operation_names) == set(OPERATIONS[service])
+    assert callable(getattr(client, xform_name(OPERATIONS[service][0])))
+
+
+def test_a_shape_is_kept_if_an_operation_leads_to_it_and_a_member_may_be_called_documentation() -> None:
+    model = {
+        "operations": {"Kept": {"input": {"shape": "In"}, "documentation": "-"}, "Other": {"input": {"shape": "Gone"}}},
+        "shapes": {
+            "In": {"type": "structure", "members": {"documentation": {"shape": "Text", "documentation": "-"}}},
+            "Text": {"type": "string"},
+            "Gone": {"type": "string"},
+        },
+    }
+
+    assert cut_down(model, ("Kept",)) == {
+        "operations": {"Kept": {"input": {"shape": "In"}}},
+        "shapes": {
+            "In": {"type": "structure", "members": {"documentation": {"shape": "Text"}}},
+            "Text": {"type": "string"},
+        },
+    }
+
+
+@pytest.mark.parametrize("service", OPERATIONS)
+def test_what_is_kept_is_as_botocore_has_it(service: str) -> None:
+    whole, kept = (one.get_service_model(service) for one in (get_session(), clients.session()))
+    for name in OPERATIONS[service]:
+        ours, theirs = kept.operation_model(name), whole.operation_model(name)
+        assert ours.input_shape is not None
+        assert theirs.input_shape is not None
+        assert ours.http == theirs.http
+        assert set(ours.input_shape.members) == set(theirs.input_shape.members)
+        assert [shape.name for shape in ours.error_shapes] == [shape.name for shape in theirs.error_shapes]
