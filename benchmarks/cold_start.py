@@ -8,7 +8,7 @@ import os
 import statistics
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.table import Table
@@ -22,9 +22,12 @@ from .deployed import Deployed, handlers
 
 ROUNDS = 25
 BARE, POWERTOOLS = 'boto3.client("dynamodb")', "process_order on Powertools"
+# With the clients that the functions of the import make.
+IMPORT_ON_POWERTOOLS = "user_create on Powertools"
 _SOURCES = ", no bytecode"
 _HANDLERS = ROOT / "benchmarks" / "handlers"
 _ORDER = ROOT / "events" / "process_order.json"
+_ROW = ROOT / "events" / "user_create.json"
 # The discard port: nothing is called in this benchmark, and nothing would answer.
 _NOWHERE = "http://127.0.0.1:9"
 
@@ -39,13 +42,17 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What is started. folders: where its packages lie, in the order in which they are searched."""
+    """What is started. folders: where its packages lie, in the order in which they are searched.
+
+    beside: the name of the variant on Powertools that it stands beside.
+    """
 
     name: str
     target: str
     event: Path
     folders: Sequence[Path]
-    variables: Mapping[str, str]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    beside: str = POWERTOOLS
 
     def start(self) -> Start:
         """One cold start. Raises RuntimeError with what the process said."""
@@ -81,7 +88,7 @@ def main() -> None:
     artefacts = build(_NOWHERE, STATE / "bench-build.log")
     runtime, powertools = packages.runtime(), packages.powertools()
     variants = _variants(artefacts, runtime, powertools)
-    views.console().print(_times(_measured(variants)), _sizes(artefacts, powertools))
+    views.console().print(_times(variants, _measured(variants)), _sizes(artefacts, powertools))
 
 
 def _variants(artefacts: Path, runtime: Path, powertools: Path) -> list[Variant]:
@@ -89,8 +96,15 @@ def _variants(artefacts: Path, runtime: Path, powertools: Path) -> list[Variant]
     shipped = [_ours(one, [artefacts / one.function, *_layers(artefacts), runtime]) for one in deployed]
     sources = [packages.without_bytecode(folder) for folder in shipped[0].folders[:-1]]
     return [
-        Variant(BARE, "bare.put", _ORDER, [_HANDLERS, runtime], {}),
+        Variant(BARE, "bare.put", _ORDER, [_HANDLERS, runtime]),
         _on_powertools(POWERTOOLS, [powertools, runtime]),
+        Variant(
+            IMPORT_ON_POWERTOOLS,
+            "import_on_powertools.user_create",
+            _ROW,
+            [_HANDLERS, powertools, runtime],
+            beside=IMPORT_ON_POWERTOOLS,
+        ),
         *shipped,
         _on_powertools(f"{POWERTOOLS}{_SOURCES}", [packages.without_bytecode(powertools), runtime]),
         _ours(deployed[0], [*sources, runtime], note=_SOURCES),
@@ -102,11 +116,12 @@ def _layers(artefacts: Path) -> list[Path]:
 
 
 def _on_powertools(name: str, folders: Sequence[Path]) -> Variant:
-    return Variant(name, "on_powertools.process_order", _ORDER, [_HANDLERS, *folders], {})
+    return Variant(name, "on_powertools.process_order", _ORDER, [_HANDLERS, *folders])
 
 
 def _ours(deployed: Deployed, folders: Sequence[Path], note: str = "") -> Variant:
-    return Variant(f"{deployed.handler}{note}", deployed.target, deployed.event, folders, deployed.variables)
+    beside = IMPORT_ON_POWERTOOLS if deployed.target.startswith("users.handlers.") else POWERTOOLS
+    return Variant(f"{deployed.handler}{note}", deployed.target, deployed.event, folders, deployed.variables, beside)
 
 
 def _measured(variants: Sequence[Variant]) -> dict[str, list[Start]]:
@@ -115,15 +130,20 @@ def _measured(variants: Sequence[Variant]) -> dict[str, list[Start]]:
     return {variant.name: list(column) for variant, column in zip(variants, zip(*rounds, strict=True), strict=True)}
 
 
-def _times(measured: Mapping[str, Sequence[Start]]) -> Table:
+def _times(variants: Sequence[Variant], measured: Mapping[str, Sequence[Start]]) -> Table:
     columns = ["start", "median", "minimum", "median CPU", "of bare", "of Powertools"]
     title = f"Cold start, {ROUNDS} rounds. Ratios: of the medians (aims 1.35, 0.85) / minima / median CPU"
-    return views.table(title, columns, [_row(name, measured) for name in measured])
+    return views.table(title, columns, [_row(variant, measured) for variant in variants])
 
 
-def _row(name: str, measured: Mapping[str, Sequence[Start]]) -> list[str]:
-    figures, bare, powertools = (_figures(measured[which]) for which in (name, BARE, POWERTOOLS))
-    return [name, *(f"{figure:.0f} ms" for figure in figures), _ratios(figures, bare), _ratios(figures, powertools)]
+def _row(variant: Variant, measured: Mapping[str, Sequence[Start]]) -> list[str]:
+    figures, bare, powertools = (_figures(measured[which]) for which in (variant.name, BARE, variant.beside))
+    return [
+        variant.name,
+        *(f"{figure:.0f} ms" for figure in figures),
+        _ratios(figures, bare),
+        _ratios(figures, powertools),
+    ]
 
 
 def _figures(starts: Sequence[Start]) -> list[float]:
