@@ -12,6 +12,7 @@ from users.bucket import date_in_name
 from users.results import Result, read
 
 from .causes import message_of
+from .errors import CommandError
 from .orders import execution_arn, patiently
 from .stack import Stack
 
@@ -21,7 +22,7 @@ _MAP, _ROW_FAILED = "CreateUsers", "RowFailed"
 _LONGEST_SECONDS = 14_400
 
 
-class ImportFailed(Exception):
+class ImportFailed(CommandError):
     """The import as a whole did not go on; the message says why."""
 
 
