@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -61,7 +62,7 @@ def _late[T](words: str, over: Callable[[Stack, T], bool], stack: Stack, things:
     deadline = time.monotonic() + _SECONDS
     for thing in things:
         try:
-            eventually(lambda thing=thing: over(stack, thing), seconds=deadline - time.monotonic())
+            eventually(partial(over, stack, thing), seconds=deadline - time.monotonic())
         except TimeoutError:
             yield f"{thing} {words}"
 
@@ -135,14 +136,15 @@ def _users(made: Belongings) -> Iterator[str]:
 
 def _delete(stack: Stack, table: str, key: dict[str, str], condition: str, **values: Any) -> Row | None:
     """The row as it was, or None if there is none for which the condition holds."""
-    expected = {"ExpressionAttributeValues": attributes({f":{name}": value for name, value in values.items()})}
+    given = attributes({f":{name}": value for name, value in values.items()})
+    expected: Any = {"ExpressionAttributeValues": given} if given else {}
     try:
         answer: Any = stack.dynamodb.delete_item(
             TableName=stack.outputs[table],
             Key=attributes(key),
             ConditionExpression=condition,
             ReturnValues="ALL_OLD",
-            **(expected if values else {}),
+            **expected,
         )
     except ClientError as error:
         if error.response["Error"]["Code"] != "ConditionalCheckFailedException":

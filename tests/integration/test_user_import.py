@@ -11,7 +11,7 @@ from local.connect.remote_control import RemoteControl
 from local.stack import Stack
 from tests.integration.conftest import Invocation
 from tests.integration.faults import Resources, environment, eventually, no_concurrency
-from tests.integration.users import HEADER, Imports, Person, all_usernames, created, csv_file, people
+from tests.integration.users import HEADER, Imports, Person, all_usernames, created, csv_file, new_instance, people
 from users.instances import STACK_TAG
 
 FULL_HEADER = f"{HEADER},email,phone,security_profile,routing_profile"
@@ -374,17 +374,6 @@ def test_an_instance_that_is_given_is_used(imports: Imports) -> None:
     assert ended.codes == ["", ""]
     assert all(f"instance/{given}/agent/" in result.user_arn for result in ended.results)
     assert {person.username for person in persons} <= set(imports.usernames(given))
-
-
-def new_instance(stack: Stack) -> str:
-    """The id of an instance that the stack has not made."""
-    created = stack.client("connect").create_instance(
-        IdentityManagementType="CONNECT_MANAGED",
-        InstanceAlias="somebody-elses",
-        InboundCallsEnabled=True,
-        OutboundCallsEnabled=True,
-    )
-    return str(created["Id"])
 
 
 def test_a_reset_deletes_the_stacks_own_instances_and_no_others(imports: Imports, stand_in: RemoteControl) -> None:

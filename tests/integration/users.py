@@ -178,3 +178,14 @@ def all_usernames(stand_in: RemoteControl) -> list[str]:
 def created(stand_in: RemoteControl) -> int:
     """How many calls of CreateUser were answered with a user."""
     return sum(entry["status"] == 200 for entry in stand_in.requests("CreateUser"))
+
+
+def new_instance(stack: Stack) -> str:
+    """The id of an instance that the stack has not made."""
+    created = stack.client("connect").create_instance(
+        IdentityManagementType="CONNECT_MANAGED",
+        InstanceAlias="somebody-elses",
+        InboundCallsEnabled=True,
+        OutboundCallsEnabled=True,
+    )
+    return str(created["Id"])
