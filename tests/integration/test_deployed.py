@@ -14,7 +14,7 @@ import pytest
 from local import emulator, orders, stock
 from local.connect.remote_control import RemoteControl
 from local.deployment import deploy
-from local.stack import Stack
+from local.stack import Row, Stack
 from tests.bad_orders import good_order
 from tests.contract.project import ROOT
 from tests.contract.template import TEMPLATE
@@ -83,8 +83,9 @@ def _jobs_done(stack: Stack) -> int:
 
 
 def everything(stack: Stack, instance: str) -> dict[str, list[str]]:
-    """All rows, versions of objects, and users."""
-    found = {table: [json.dumps(row, default=str, sort_keys=True) for row in stack.rows(table)] for table in TABLES}
+    """All rows, versions of objects, and users; but for lines of reports that say nothing, in a currency of tests."""
+    rows = {table: [row for row in stack.rows(table) if not _says_nothing(row)] for table in TABLES}
+    found = {table: [json.dumps(row, default=str, sort_keys=True) for row in rows[table]] for table in TABLES}
     for bucket in BUCKETS:
         listed = stack.client("s3").list_object_versions(Bucket=stack.outputs[bucket])
         versions = [*listed.get("Versions", []), *listed.get("DeleteMarkers", [])]
@@ -92,6 +93,10 @@ def everything(stack: Stack, instance: str) -> dict[str, list[str]]:
     users = stack.client("connect").list_users(InstanceId=instance)["UserSummaryList"]
     found["users"] = [user["Username"] for user in users]
     return {name: sorted(things) for name, things in found.items()}
+
+
+def _says_nothing(row: Row) -> bool:
+    return "line" in row and (row["currency"], row["orders"], row["revenue"]) == (CURRENCY, 0, 0)
 
 
 def make(endpoint: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -105,7 +110,9 @@ def make(endpoint: str, *arguments: str, **variables: str) -> subprocess.Complet
 
 def test_it_passes_beside_what_others_have_and_leaves_nothing(used: Stack, instance: str) -> None:
     before = everything(used, instance)
-    ended = make(used.endpoint or "", "STACK=stepwise", f"CONNECT_INSTANCE={instance}", **credentials(used))
+    # Without the two files that take half of the time.
+    tests = "TESTS=tests/integration -k 'not test_bad_input and not test_command_line'"
+    ended = make(used.endpoint or "", "STACK=stepwise", f"CONNECT_INSTANCE={instance}", tests, **credentials(used))
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "tests that inject faults, by changing what is deployed" in ended.stdout
