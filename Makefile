@@ -38,7 +38,7 @@ test: setup ## Everything that the README promises, on a local stack of its own
 	@python -m pytest -q --numprocesses 2 --dist loadfile --ignore tests/verify tests
 
 test-aws: setup ## Integration tests on a deployed stack, beside what it holds: STACK=stepwise; CONNECT_INSTANCE=ID: imports too
-	@python -m pytest -q -p tests.integration.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
+	@python -m pytest -q -o timeout_func_only=true -p tests.integration.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
 		$(or $(TESTS),tests/integration)
 
 verify: setup ## Security linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories': pass over nothing

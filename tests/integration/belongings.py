@@ -37,7 +37,8 @@ class Belongings:
     """orders: by order_id. sagas: those of them that a state machine may be at work on.
 
     items: all rows but orders and lines of reports, and what kind of thing each is.
-    uploads: ids of jobs that S3 starts. days: that have no orders but the tests'. instances: of Amazon Connect.
+    uploads: ids of jobs that S3 starts. instances: of Amazon Connect.
+    days: that have no orders but the tests'. shared_days: that may have others.
     """
 
     stack: Stack
@@ -46,16 +47,20 @@ class Belongings:
     items: dict[Item, str] = field(default_factory=dict)
     uploads: set[str] = field(default_factory=set)
     days: set[str] = field(default_factory=set)
+    shared_days: set[str] = field(default_factory=set)
     instances: set[str] = field(default_factory=set)
 
     def saga(self, order_id: str) -> None:
         """An order that goes through its steps, by a state machine or by hand."""
         self.orders.add(order_id)
         self.sagas.add(order_id)
-        self.items[Item("PaymentsTable", "order_id", order_id)] = "payments"
-        self.items[Item("InventoryTable", "pk", reservation_key(order_id))] = "reservations"
-        for step in STEPS:
-            self.items[Item("IdempotencyTable", "pk", f"{order_id}#{step}")] = "step records"
+        self.items.update(_items_of_saga(order_id))
+
+    def leave(self, order_id: str) -> None:
+        """What has not come to its end must find its rows."""
+        self.orders.discard(order_id)
+        for item in _items_of_saga(order_id):
+            del self.items[item]
 
     def counted(self, order_id: str, created_at: str) -> Item:
         """The record of what the reports count of an order."""
@@ -80,3 +85,11 @@ class Belongings:
         for row in range(1, rows + 1):
             key = CREATE_USER.record_key(f"{import_id}/{row}")
             self.items[Item("IdempotencyTable", "pk", key)] = "records of users"
+
+
+def _items_of_saga(order_id: str) -> dict[Item, str]:
+    return {
+        Item("PaymentsTable", "order_id", order_id): "payments",
+        Item("InventoryTable", "pk", reservation_key(order_id)): "reservations",
+        **{Item("IdempotencyTable", "pk", f"{order_id}#{step}"): "step records" for step in STEPS},
+    }

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from jobs.handlers import RUN_JOB
 from local import report
@@ -29,21 +29,15 @@ class LeftBehind(Exception):
 
 def remove(made: Belongings) -> Counter[str]:
     """Delete it all. Returns how many there were of each kind. Raises LeftBehind, when the rest is deleted."""
-    stack, removed = made.stack, Counter[str]()
-    late = [*_late("is not settled", _saga_over, stack, made.sagas)]
-    late += _late("has not run", _job_over, stack, made.uploads)
-    orders = [row for row in _each(lambda order_id: _delete_order(stack, order_id), made.orders) if row]
-    # The stream tells the reports of each deletion; a record that went before would leave the order counted.
-    lives = [made.counted(row["order_id"], row["created_at"]) for row in orders]
-    late += _late("is still counted", _uncounted, stack, lives)
-    removed["orders"] = len(orders)
-    removed.update(_each(lambda item: made.items[item] if _delete_item(stack, item) else "", made.items))
-    removed.update(_lines(made, {row["created_at"][:10] for row in orders}))
-    removed.update(_versions(stack))
-    removed.update(_users(made))
-    del removed[""]
-    if late:
-        raise LeftBehind(f"{'; '.join(late)}; removed: {told(removed)}")
+    removed, left = Counter[str](), list[str]()
+    for delete in (_orders, _items, _lines, _versions, _users):
+        try:
+            for kind in delete(made, left):
+                removed[kind] += 1
+        except (ClientError, BotoCoreError) as error:
+            left.append(str(error))
+    if left:
+        raise LeftBehind(f"{'; '.join(left)}; removed: {told(removed)}")
     return removed
 
 
@@ -52,19 +46,78 @@ def told(removed: Counter[str]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in sorted(removed.items()) if count) or "nothing"
 
 
+def _orders(made: Belongings, left: list[str]) -> Iterator[str]:
+    """Those of which nothing is in flight, and with them what the reports count of them."""
+    stack = made.stack
+    for order_id in _late(_saga_over, stack, made.sagas):
+        made.leave(order_id)
+        left.append(f"order {order_id} is not settled")
+    deleted = [row for row in _each(lambda order_id: _delete_order(stack, order_id), made.orders) if row]
+    # The stream tells the reports of each deletion; a record that went before would leave the order counted.
+    records = [made.counted(row["order_id"], row["created_at"]) for row in deleted]
+    for record in _late(_uncounted, stack, records):
+        del made.items[record]
+        left.append(f"{record.key} is still counted")
+    made.shared_days.update(row["created_at"][:10] for row in deleted)
+    yield from ("orders" for _ in deleted)
+
+
+def _items(made: Belongings, left: list[str]) -> Iterator[str]:
+    left.extend(f"job {job} has not run" for job in _late(_job_over, made.stack, made.uploads))
+    deleted = _each(lambda item: _delete_item(made.stack, item), made.items)
+    yield from (kind for kind, row in zip(made.items.values(), deleted, strict=True) if row)
+
+
+def _lines(made: Belongings, _left: list[str]) -> Iterator[str]:
+    """All lines of the tests' own days; of others, those in the tests' currency that say nothing any more."""
+    for row in (row for day in made.days | made.shared_days for row in report.rows(made.stack, day)):
+        key = {name: row[name] for name in ("day", "line")}
+        if row["day"] in made.days:
+            deleted = _delete(made.stack, "ReportsTable", key, "attribute_exists(line)")
+        else:
+            empty = "currency = :tests AND orders = :none AND revenue = :none"
+            deleted = _delete(made.stack, "ReportsTable", key, empty, tests=CURRENCY, none=0)
+        if deleted:
+            yield "lines of reports"
+
+
+def _versions(made: Belongings, _left: list[str]) -> Iterator[str]:
+    s3 = made.stack.client("s3")
+    for output, prefix in OBJECTS.items():
+        bucket = made.stack.outputs[output]
+        for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix):
+            for found in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]:
+                s3.delete_object(Bucket=bucket, Key=found["Key"], VersionId=found["VersionId"])
+                yield "versions of objects"
+
+
+def _users(made: Belongings, _left: list[str]) -> Iterator[str]:
+    for instance in made.instances:
+        connect = made.stack.client("connect")
+        pages = connect.get_paginator("list_users").paginate(InstanceId=instance)
+        for user in [user for page in pages for user in page["UserSummaryList"]]:
+            if user["Username"].startswith(USERS):
+                connect.delete_user(InstanceId=instance, UserId=user["Id"])
+                yield "users"
+
+
 def _each[T, R](action: Callable[[T], R], things: Iterable[T]) -> list[R]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(action, things))
 
 
-def _late[T](words: str, over: Callable[[Stack, T], bool], stack: Stack, things: Iterable[T]) -> Iterator[str]:
-    """Those for which the condition does not come true in time, with words on what they are not."""
+def _late[T](over: Callable[[Stack, T], bool], stack: Stack, things: Iterable[T]) -> list[T]:
+    """Those for which the condition does not come true in time."""
     deadline = time.monotonic() + _SECONDS
-    for thing in things:
-        try:
-            eventually(partial(over, stack, thing), seconds=deadline - time.monotonic())
-        except TimeoutError:
-            yield f"{thing} {words}"
+    return [thing for thing in things if not _in_time(partial(over, stack, thing), deadline)]
+
+
+def _in_time(condition: Callable[[], bool], deadline: float) -> bool:
+    try:
+        eventually(condition, seconds=deadline - time.monotonic())
+    except TimeoutError:
+        return False
+    return True
 
 
 def _saga_over(stack: Stack, order_id: str) -> bool:
@@ -100,38 +153,6 @@ def _delete_order(stack: Stack, order_id: str) -> Row | None:
 
 def _delete_item(stack: Stack, item: Item) -> Row | None:
     return _delete(stack, item.table, {item.name: item.key}, f"attribute_exists({item.name})")
-
-
-def _lines(made: Belongings, days: set[str]) -> Iterator[str]:
-    """All lines of the tests' own days; of others, those in the tests' currency that say nothing any more."""
-    for row in (row for day in made.days | days for row in report.rows(made.stack, day)):
-        key = {name: row[name] for name in ("day", "line")}
-        if row["day"] in made.days:
-            deleted = _delete(made.stack, "ReportsTable", key, "attribute_exists(line)")
-        else:
-            empty = "currency = :tests AND orders = :none AND revenue = :none"
-            deleted = _delete(made.stack, "ReportsTable", key, empty, tests=CURRENCY, none=0)
-        yield "lines of reports" if deleted else ""
-
-
-def _versions(stack: Stack) -> Iterator[str]:
-    s3 = stack.client("s3")
-    for output, prefix in OBJECTS.items():
-        bucket = stack.outputs[output]
-        for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix):
-            for found in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]:
-                s3.delete_object(Bucket=bucket, Key=found["Key"], VersionId=found["VersionId"])
-                yield "versions of objects"
-
-
-def _users(made: Belongings) -> Iterator[str]:
-    for instance in made.instances:
-        connect = made.stack.client("connect")
-        pages = connect.get_paginator("list_users").paginate(InstanceId=instance)
-        for user in [user for page in pages for user in page["UserSummaryList"]]:
-            if user["Username"].startswith(USERS):
-                connect.delete_user(InstanceId=instance, UserId=user["Id"])
-                yield "users"
 
 
 def _delete(stack: Stack, table: str, key: dict[str, str], condition: str, **values: Any) -> Row | None:

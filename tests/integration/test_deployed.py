@@ -18,7 +18,8 @@ from local.stack import Row, Stack
 from tests.bad_orders import good_order
 from tests.contract.project import ROOT
 from tests.contract.template import TEMPLATE
-from tests.integration.belongings import CURRENCY
+from tests.integration import removal
+from tests.integration.belongings import CURRENCY, Belongings
 from tests.integration.conftest import QUICKLY
 from tests.integration.deployed import unfit
 from tests.integration.faults import eventually
@@ -151,6 +152,20 @@ def test_users_are_created_only_where_an_instance_is_given(used: Stack, instance
 
     assert "2 skipped" in ended.stdout
     assert "only where CONNECT_INSTANCE names an instance" in ended.stdout
+    assert everything(used, instance) == before
+
+
+def test_what_cannot_be_removed_is_named_and_the_rest_is_removed(
+    used: Stack, instance: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = everything(used, instance)
+    monkeypatch.setattr(removal, "_SECONDS", 0.2)
+    made = Belongings(used)
+    made.upload("never")
+    made.sku("t-tea")
+    stock.seed(used, {"t-tea": 1})
+    with pytest.raises(removal.LeftBehind, match="job never has not run; removed: 1 stocks"):
+        removal.remove(made)
     assert everything(used, instance) == before
 
 
