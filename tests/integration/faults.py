@@ -218,10 +218,9 @@ def stand_in_processes(emulator_pid: int) -> list[psutil.Process]:
 
 
 def eventually(condition: Callable[[], bool], *, seconds: float = 60, every: float = 0.05) -> None:
-    """Wait for a condition, looking ever less often. Raises TimeoutError."""
+    """Wait for a condition. Raises TimeoutError."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError("the condition did not come true")
         time.sleep(every)
-        every = min(every * 1.1, 2.0)

@@ -114,7 +114,7 @@ def _late[T](over: Callable[[Stack, T], bool], stack: Stack, things: Iterable[T]
 
 def _in_time(condition: Callable[[], bool], deadline: float) -> bool:
     try:
-        eventually(condition, seconds=deadline - time.monotonic())
+        eventually(condition, seconds=deadline - time.monotonic(), every=0.2)
     except TimeoutError:
         return False
     return True
