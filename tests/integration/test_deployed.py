@@ -27,7 +27,7 @@ from tests.integration.laws import reports_are_exact
 from tests.integration.runner import credentials
 from tests.integration.users import QUICK, new_instance, people
 
-pytestmark = [pytest.mark.local_only("run the others"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.local_only("start such a run themselves"), pytest.mark.timeout(600)]
 
 TABLES = ["OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable", "ReportsTable"]
 BUCKETS = ["JobsBucket", "UsersBucket", "FailedRecordsBucket"]
