@@ -5,6 +5,7 @@ The account, the Region and, for a local stack, the endpoint are those of the us
 
 import signal
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -85,8 +86,9 @@ def _local_reason(item: pytest.Item) -> str:
     return next((reason for name, reason in LOCAL_FIXTURES.items() if name in fixtures), "")
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    return f"stack: {config.getoption('--stack')}; all that this run makes begins with {RUN}"
+def pytest_sessionstart(session: pytest.Session) -> None:
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    reporter.line(f"stack {session.config.getoption('--stack')}; what this run makes has {RUN} in its name")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -118,6 +118,7 @@ def test_it_passes_beside_what_others_have_and_leaves_nothing(used: Stack, insta
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "tests that inject faults, by changing what is deployed" in ended.stdout
     assert " skipped" not in ended.stdout
+    assert ended.stdout.startswith("stack stepwise; what this run makes has t")
     assert "orders, " in ended.stdout.partition("removed: ")[2]
     assert everything(used, instance) == before
 
