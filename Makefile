@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test verify faults bench bench-costs bench-import bench-reports replay-test machines models pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test test-aws verify faults bench bench-costs bench-import bench-reports replay-test machines models pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -36,6 +36,10 @@ unit: setup
 test: setup ## Everything that the README promises, on a local stack of its own
 	@$(MAKE) --no-print-directory lint types
 	@python -m pytest -q --numprocesses 2 --dist loadfile --ignore tests/verify tests
+
+test-aws: setup ## Integration tests on a deployed stack, beside what it holds: STACK=stepwise; CONNECT_INSTANCE=ID: imports too
+	@python -m pytest -q -o timeout_func_only=true -p tests.integration.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
+		$(or $(TESTS),tests/integration)
 
 verify: setup ## Security linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories': pass over nothing
 	@local/setup.sh verify

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from typing import NamedTuple
 
-from .stack import Stack, plain
+from .stack import Row, Stack, plain
 
 
 class Line(NamedTuple):
@@ -18,6 +18,15 @@ class Line(NamedTuple):
 def lines(stack: Stack, day: str) -> list[Line]:
     """The lines of a day (YYYY-MM-DD) that are not empty, their parts summed up."""
     sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for row in rows(stack, day):
+        line = sums[row["status"], row["currency"]]
+        line[0] += int(row["orders"])
+        line[1] += int(row["revenue"])
+    return [Line(*key, *line) for key, line in sorted(sums.items()) if line != [0, 0]]
+
+
+def rows(stack: Stack, day: str) -> list[Row]:
+    """The rows of a day, which are the parts of its lines."""
     pages = stack.dynamodb.get_paginator("query").paginate(
         TableName=stack.outputs["ReportsTable"],
         KeyConditionExpression="#day = :day",
@@ -25,8 +34,4 @@ def lines(stack: Stack, day: str) -> list[Line]:
         ExpressionAttributeValues={":day": {"S": day}},
         ConsistentRead=True,
     )
-    for row in (plain(item) for page in pages for item in page["Items"]):
-        line = sums[row["status"], row["currency"]]
-        line[0] += int(row["orders"])
-        line[1] += int(row["revenue"])
-    return [Line(*key, *line) for key, line in sorted(sums.items()) if line != [0, 0]]
+    return [plain(item) for page in pages for item in page["Items"]]

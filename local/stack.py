@@ -29,12 +29,16 @@ class StackNotFound(CommandError):
 
 @dataclass(frozen=True)
 class Stack:
-    """outputs: what the template names in its Outputs section, by name. parameters: that it was deployed with."""
+    """outputs: what the template names in its Outputs section, by name. parameters: that it was deployed with.
+
+    status: of its last deployment, as CloudFormation has it.
+    """
 
     session: boto3.Session
     endpoint: str | None
     outputs: Mapping[str, str]
     parameters: Mapping[str, str] = field(default_factory=dict)
+    status: str = ""
 
     @classmethod
     def local(cls, endpoint: str, name: str = STACK_NAME) -> "Stack":
@@ -60,7 +64,7 @@ class Stack:
             raise StackNotFound(f"no stack {name!r} at {endpoint or 'AWS'} ({error}); {remedy}") from error
         outputs = {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
         parameters = {one["ParameterKey"]: one["ParameterValue"] for one in described.get("Parameters", [])}
-        return cls(session, endpoint, outputs, parameters)
+        return cls(session, endpoint, outputs, parameters, described["StackStatus"])
 
     def client(self, service: str) -> Any:
         """The boto3 client of a service that reaches this stack."""

@@ -11,6 +11,20 @@ TOPICS = of_type("AWS::SNS::Topic")
 QUEUES = of_type("AWS::SQS::Queue")
 LOG_GROUPS = of_type("AWS::Logs::LogGroup")
 ALARMS = of_type("AWS::CloudWatch::Alarm")
+# Functions that a caller may invoke without a state machine.
+CALLED_ALONE = [
+    "ProcessOrderFunction",
+    "UpdateOrderStatusFunction",
+    "ProcessPaymentFunction",
+    "ProcessRefundFunction",
+    "ReserveInventoryFunction",
+    "ReleaseInventoryFunction",
+    "SettleOrderFunction",
+    "SweepOrdersFunction",
+    "ReportOrdersFunction",
+    "RunJobFunction",
+    "StartUserImportFunction",
+]
 # Outputs that other systems read, and the resource that each is about.
 OUTPUTS = {
     "OrderSagaArn": "OrderSaga",
@@ -25,6 +39,8 @@ OUTPUTS = {
     "AlertsTopicArn": "AlertsTopic",
     "UserImportArn": "UserImport",
     "UsersBucket": "UsersBucket",
+    "JobsBucket": "JobsBucket",
+    **{f"{function}Arn": function for function in CALLED_ALONE},
 }
 KEYS = {"OrdersTable": "order_id", "PaymentsTable": "order_id", "InventoryTable": "pk", "IdempotencyTable": "pk"}
 

@@ -1,4 +1,8 @@
-"""One stack for all tests: the real template, deployed by the real SAM CLI to an emulator of its own."""
+"""One stack for all tests: the real template, deployed by the real SAM CLI to an emulator of its own.
+
+Or one that is deployed already: `deployed.py`. A test takes `stack`, and knows of it what its outputs say; who takes
+`running` or `resources` knows more, and runs on the emulator alone.
+"""
 
 import itertools
 import json
@@ -10,29 +14,54 @@ from typing import Any
 
 import pytest
 
+from inventory.table import reservation_key, stock_key
 from local import emulator, orders, stock
+from local.connect.remote_control import RemoteControl
 from local.deployment import deploy
-from local.stack import Stack
+from local.stack import Row, Stack
+from orders.settlement import STEPS
+from tests.integration.belongings import CURRENCY, RUN, Belongings
+from tests.integration.deployed import INSTANCE, REMOVED, STACK
 from tests.integration.faults import Resources
+from tests.integration.removal import remove
 from tests.integration.users import QUICK, Imports
 
 type Document = dict[str, Any]
+
+# Waits at a fraction of their length: the history shows the same, sooner.
+QUICKLY = {"SFN_WAIT_SCALE": "0.005", "LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def running() -> Iterator[emulator.Emulator]:
-    # Waits at a fraction of their length: the history shows the same, sooner.
-    quick = {"SFN_WAIT_SCALE": "0.005", "LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
-    with emulator.attached(quick) as started:
+    with emulator.attached(QUICKLY) as started:
         deploy(started.endpoint, started.log)
         yield started
 
 
 @pytest.fixture(scope="session")
-def stack(running: emulator.Emulator) -> Stack:
-    return Stack.local(running.endpoint)
+def stack(request: pytest.FixtureRequest) -> Stack:
+    given = request.config.stash.get(STACK, None)
+    return given or Stack.local(request.getfixturevalue("running").endpoint)
+
+
+@pytest.fixture(scope="session")
+def stack_options(request: pytest.FixtureRequest) -> list[str]:
+    """What says to `./stepwise` which stack is meant."""
+    if STACK in request.config.stash:
+        return ["--aws", "--stack", request.config.getoption("--stack")]
+    return ["--port", str(request.getfixturevalue("running").port)]
+
+
+@pytest.fixture(scope="session")
+def belongings(request: pytest.FixtureRequest, stack: Stack) -> Iterator[Belongings]:
+    """What the tests make in the stack. Where it is not theirs alone, it is deleted at the end, whatever happened."""
+    made = Belongings(stack)
+    yield made
+    if STACK in request.config.stash:
+        request.config.stash[REMOVED] = remove(made)
 
 
 @pytest.fixture(scope="session")
@@ -41,35 +70,49 @@ def resources(stack: Stack) -> Resources:
 
 
 @pytest.fixture(scope="session")
-def _imports(stack: Stack, running: emulator.Emulator) -> Imports:
-    imports = Imports(stack, running)
-    imports.connect.change(**QUICK)
-    return imports
+def _connect(running: emulator.Emulator) -> RemoteControl:
+    connect = RemoteControl(running.stand_ins["connect"])
+    connect.change(**QUICK)
+    return connect
 
 
 @pytest.fixture
-def imports(_imports: Imports) -> Iterator[Imports]:
-    """Without faults, and with no request counted yet."""
-    _imports.connect.clear_requests()
-    yield _imports
-    _imports.connect.clear_faults()
+def stand_in(_connect: RemoteControl) -> Iterator[RemoteControl]:
+    """Of Amazon Connect: without faults, and with no request counted yet."""
+    _connect.clear_requests()
+    yield _connect
+    _connect.clear_faults()
 
 
 @pytest.fixture
-def sku(stack: Stack) -> str:
+def imports(request: pytest.FixtureRequest, stack: Stack, belongings: Belongings) -> Imports:
+    """On a deployed stack: into the instance of Amazon Connect that is given, or not at all."""
+    if STACK not in request.config.stash:
+        request.getfixturevalue("_connect")
+        return Imports(stack, belongings)
+    if not request.config.stash[INSTANCE]:
+        pytest.skip("users are created in Amazon Connect only where CONNECT_INSTANCE names an instance")
+    return Imports(stack, belongings, request.config.stash[INSTANCE])
+
+
+@pytest.fixture
+def sku(stack: Stack, belongings: Belongings) -> str:
     """A SKU of the test's own, 10 on hand."""
-    name = f"sku-{uuid.uuid4().hex[:12]}"
+    name = f"{RUN}-sku-{uuid.uuid4().hex[:12]}"
+    belongings.sku(name)
     stock.seed(stack, {name: 10})
     return name
 
 
 @pytest.fixture
-def order(sku: str) -> Document:
+def order(sku: str, belongings: Belongings) -> Document:
     """An order of the test's own: 2 pieces of its SKU at 1,500."""
+    order_id = f"{RUN}-{next(_numbers)}-{uuid.uuid4().hex[:8]}"
+    belongings.saga(order_id)
     return {
-        "order_id": f"o-{next(_numbers)}-{uuid.uuid4().hex[:8]}",
-        "customer_id": "c-7",
-        "currency": "JPY",
+        "order_id": order_id,
+        "customer_id": RUN,
+        "currency": CURRENCY,
         "items": [{"sku": sku, "quantity": 2, "unit_price": 1500}],
         "payment": {"method": "card", "token": "tok_visa"},
     }
@@ -85,11 +128,13 @@ class Invocation:
 
 
 @pytest.fixture
-def invoke(stack: Stack, resources: Resources) -> Callable[[str, Any], Invocation]:
+def invoke(stack: Stack) -> Callable[[str, Any], Invocation]:
     """Call a function alone, as Lambda would deliver it."""
 
     def call(function: str, event: Any) -> Invocation:
-        answer = stack.client("lambda").invoke(FunctionName=resources[f"{function}Function"], Payload=json.dumps(event))
+        answer = stack.client("lambda").invoke(
+            FunctionName=stack.outputs[f"{function}FunctionArn"], Payload=json.dumps(event)
+        )
         body = json.loads(answer["Payload"].read())
         if "FunctionError" in answer:
             return Invocation(body["errorType"], body["errorMessage"], None)
@@ -123,16 +168,34 @@ def run(stack: Stack) -> Callable[..., Saga]:
             stateMachineArn=stack.outputs["OrderSagaArn"], name=name, input=json.dumps(document)
         )
         execution = orders.ended(stack, name, seconds=120)
-        read = orders.settled if execution.status == "SUCCEEDED" else orders.view
-        return Saga(execution, read(stack, name))
+        if execution.status == "SUCCEEDED":
+            return Saga(execution, orders.settled(stack, name, seconds=60))
+        return Saga(execution, orders.view(stack, name))
 
     return start
+
+
+def rows_of(stack: Stack, order: Document) -> list[Row | None]:
+    """Every row that an order writes, but for the reports', which follow by themselves."""
+    order_id, skus = order["order_id"], [item["sku"] for item in order["items"]]
+    return [
+        stack.row("OrdersTable", order_id=order_id),
+        stack.row("PaymentsTable", order_id=order_id),
+        *(stack.row("InventoryTable", pk=key) for key in (reservation_key(order_id), *map(stock_key, skus))),
+        *(stack.row("IdempotencyTable", pk=f"{order_id}#{step}") for step in STEPS),
+    ]
 
 
 @pytest.fixture
 def on_hand(stack: Stack, sku: str) -> Callable[[], int]:
     """Pieces of the test's SKU."""
-    return lambda: stock.on_hand(stack)[sku]
+
+    def count() -> int:
+        row = stack.row("InventoryTable", pk=stock_key(sku))
+        assert row is not None
+        return int(row["on_hand"])
+
+    return count
 
 
 @pytest.fixture

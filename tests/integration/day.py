@@ -4,15 +4,17 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from local.stack import Stack
+from local import report
+from local.stack import Row, Stack
 from runtime.dynamodb import attributes
-from tests.history import History, Line, Record, recount, report
+from tests.history import History, Line, Record, recount
+from tests.integration.belongings import RUN, Belongings
 from tests.integration.conftest import Document
 from tests.integration.faults import Resources
 
@@ -23,18 +25,31 @@ class Day:
 
     stack: Stack
     begin: datetime
+    belongings: Belongings
+    order_ids: set[str] = field(default_factory=set)
 
     @property
     def name(self) -> str:
         return self.begin.date().isoformat()
 
+    def order_id(self, name: str) -> str:
+        return f"{RUN}-{self.name}-{name}"
+
     def history(self) -> History:
         return History(begin=self.begin)
 
-    def order(self, order_id: str, **values: Any) -> Document:
+    def records(self, history: History) -> list[Record]:
+        """The records of a history, which the function alone is to count."""
+        for image in (record["dynamodb"].get("NewImage") for record in history.records):
+            if image:
+                self.belongings.counted(image["order_id"]["S"], image["created_at"]["S"])
+        return history.records
+
+    def order(self, name: str, **values: Any) -> Document:
         """A row of Orders, to be written as it is."""
         return {
-            "order_id": f"{self.name}-{order_id}",
+            "order_id": self.order_id(name),
+            "customer_id": RUN,
             "currency": "JPY",
             "total": 1000,
             "status": "New",
@@ -46,24 +61,38 @@ class Day:
 
     def write(self, *rows: Document) -> None:
         for row in rows:
+            self.order_ids.add(row["order_id"])
+            self.belongings.orders.add(row["order_id"])
+            if "created_at" in row:
+                self.belongings.counted(row["order_id"], row["created_at"])
             self.stack.dynamodb.put_item(TableName=self.stack.outputs["OrdersTable"], Item=attributes(row))
 
     def lines(self) -> dict[Line, tuple[int, int]]:
         """(orders, revenue) by line, of this day."""
-        return report([row for row in self.stack.rows("ReportsTable") if row["day"] == self.name]).lines
+        found = report.lines(self.stack, self.name)
+        return {(self.name, line.status, line.currency): (line.orders, line.revenue) for line in found}
+
+    def rows(self) -> list[Row]:
+        """The orders that stand."""
+        found = (self.stack.row("OrdersTable", order_id=order_id) for order_id in sorted(self.order_ids))
+        return [row for row in found if row and "revision" in row]
 
     def recounted(self) -> dict[Line, tuple[int, int]]:
         """What `lines` has to be, by the rows of Orders."""
-        rows = self.stack.rows("OrdersTable")
-        return recount([row for row in rows if row.get("created_ymd") == self.name and "revision" in row]).lines
+        return recount(self.rows()).lines
 
     def counted(self) -> bool:
         return self.lines() == self.recounted()
 
 
 @pytest.fixture
-def day(stack: Stack) -> Day:
-    return Day(stack, datetime(2031, 1, 1, tzinfo=UTC) + timedelta(days=random.randrange(20_000)))  # noqa: S311
+def day(stack: Stack, belongings: Belongings) -> Day:
+    while True:
+        begin = datetime(2031, 1, 1, tzinfo=UTC) + timedelta(days=random.randrange(20_000))  # noqa: S311
+        chosen = Day(stack, begin, belongings)
+        if not report.rows(stack, chosen.name):
+            belongings.days.add(chosen.name)
+            return chosen
 
 
 def kept(stack: Stack, order_id: str) -> list[Record]:

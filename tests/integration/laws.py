@@ -1,7 +1,7 @@
 """The conservation laws, read from the tables over HTTP and not through the code under test."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from local.stack import Row, Stack
 from tests.history import recount, report
@@ -12,9 +12,15 @@ def broken_laws(stack: Stack, order_ids: Iterable[str], initial: Mapping[str, in
 
     order_ids: every order that was placed. initial: pieces stocked by SKU, of SKUs that no other order has touched.
     """
-    orders = {row["order_id"]: row for row in stack.rows("OrdersTable")}
-    payments = {row["order_id"]: row for row in stack.rows("PaymentsTable")}
-    inventory = {row["pk"]: row for row in stack.rows("InventoryTable")}
+    order_ids = list(order_ids)
+    orders = _rows(stack, "OrdersTable", "order_id", order_ids)
+    payments = _rows(stack, "PaymentsTable", "order_id", order_ids)
+    inventory = _rows(
+        stack,
+        "InventoryTable",
+        "pk",
+        [*(f"RESERVATION#{order_id}" for order_id in order_ids), *(f"STOCK#{sku}" for sku in initial)],
+    )
     broken = [
         law
         for order_id in order_ids
@@ -28,6 +34,11 @@ def broken_laws(stack: Stack, order_ids: Iterable[str], initial: Mapping[str, in
 def reports_are_exact(stack: Stack) -> bool:
     """Whether the reports say of all orders what a recount says. They follow, so it may take a moment."""
     return report(stack.rows("ReportsTable")).lines == recount(stack.rows("OrdersTable")).lines
+
+
+def _rows(stack: Stack, table: str, name: str, keys: Sequence[str]) -> dict[str, Row]:
+    found = (stack.row(table, **{name: key}) for key in keys)
+    return {row[name]: row for row in found if row}
 
 
 def _of_order(order_id: str, order: Row | None, payment: Row | None, reservation: Row | None) -> list[str]:

@@ -10,6 +10,8 @@ import pytest
 from tests.contract.project import ROOT
 from tests.integration import guide
 
+pytestmark = pytest.mark.local_only("are about a copy of the repository")
+
 GUIDE = (ROOT / "docs" / "add-a-step.md").read_text()
 SCENARIOS = [
     "ok: no fault",

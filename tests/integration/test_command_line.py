@@ -1,7 +1,6 @@
 """The command line, as a person runs it, against the stack of the tests."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,18 +9,20 @@ import pytest
 
 from local import emulator
 from local.stack import Stack
+from tests.integration.belongings import CURRENCY, RUN
 from tests.integration.conftest import Document, Saga
 from tests.integration.faults import Resources, denied, status_events_lost
+
+OWN = ("--customer", RUN, "--currency", CURRENCY)
 
 type CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def stepwise(running: emulator.Emulator) -> CommandLine:
+def stepwise(stack_options: list[str]) -> CommandLine:
     def call(*arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        variables = {**os.environ, "STEPWISE_PORT": str(running.port)}
-        command = [str(emulator.ROOT / "stepwise"), *arguments]
-        return subprocess.run(command, env=variables, input=text, capture_output=True, text=True, check=False)
+        command = [str(emulator.ROOT / "stepwise"), arguments[0], *stack_options, *arguments[1:]]
+        return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
     return call
 
@@ -31,14 +32,14 @@ def test_it_places_an_order_from_a_file_and_follows_it(stepwise: CommandLine, or
     file.write_text(json.dumps(order))
     placed = stepwise("place", "--file", str(file))
     assert placed.returncode == 0, placed.stderr
-    for word in ("SUCCEEDED", "Captured", "Reserved", "sns:NotifySuccess", "3000 JPY", "COMMITTED"):
+    for word in ("SUCCEEDED", "Captured", "Reserved", "sns:NotifySuccess", "3000 XTS", "COMMITTED"):
         assert word in placed.stdout
 
 
 def test_it_places_an_order_from_options(stepwise: CommandLine, order: Document, sku: str) -> None:
-    placed = stepwise("place", "--order-id", order["order_id"], "--item", f"{sku}:1:250")
+    placed = stepwise("place", "--order-id", order["order_id"], "--item", f"{sku}:1:250", *OWN)
     assert placed.returncode == 0, placed.stderr
-    assert "250 JPY" in placed.stdout
+    assert "250 XTS" in placed.stdout
 
 
 def test_it_ends_with_1_when_the_order_fails(stepwise: CommandLine, order: Document) -> None:
@@ -73,6 +74,7 @@ def test_it_shows_an_order_that_was_placed_without_waiting(stepwise: CommandLine
     assert "ProcessOrder" in shown.stdout
 
 
+@pytest.mark.local_only("read a whole table")
 def test_it_seeds_and_shows_stock(stepwise: CommandLine, sku: str) -> None:
     seeded = stepwise("seed", f"{sku}=99", f"{sku}-b=3")
     assert f"left as they are: {sku}" in seeded.stdout

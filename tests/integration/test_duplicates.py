@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
 from local.orders import OrderReused, ended, place
-from local.stack import Row, Stack
-from tests.integration.conftest import Document, Invocation, Saga
+from local.stack import Stack
+from tests.integration.conftest import Document, Invocation, Saga, rows_of
 from tests.integration.faults import DynamoDBProxy, Resources, through_proxy
 
 type Run = Callable[..., Saga]
@@ -16,25 +15,15 @@ type Invoke = Callable[[str, object], Invocation]
 
 STEPS = ["ProcessOrder", "ProcessPayment", "ReserveInventory"]
 COMPENSATIONS = ["UpdateOrderStatus", "ProcessRefund", "ReleaseInventory"]
-TABLES = ["OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable"]
 PAIRS = list(zip(STEPS, COMPENSATIONS, strict=True))
-
-
-def _rows(stack: Stack) -> dict[str, list[Any]]:
-    """All rows, but for what the reports note of an order, which follows by itself."""
-    return {table: sorted((row for row in stack.rows(table) if not _is_of_reports(row)), key=str) for table in TABLES}
-
-
-def _is_of_reports(row: Row) -> bool:
-    return "pk" in row and row["pk"].count("#") > 1
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_step_that_is_delivered_twice_writes_once(invoke: Invoke, stack: Stack, order: Document, step: str) -> None:
     first = invoke(step, order)
-    before = _rows(stack)
+    before = rows_of(stack, order)
     assert invoke(step, order) == first
-    assert _rows(stack) == before
+    assert rows_of(stack, order) == before
 
 
 @pytest.mark.parametrize(("step", "compensation"), PAIRS)
@@ -43,10 +32,10 @@ def test_a_compensation_that_is_delivered_twice_undoes_once(
 ) -> None:
     invoke(step, order)
     first = invoke(compensation, order)
-    before = _rows(stack)
+    before = rows_of(stack, order)
     assert first.result == {"undone": True}
     assert invoke(compensation, order) == first
-    assert _rows(stack) == before
+    assert rows_of(stack, order) == before
 
 
 @pytest.mark.parametrize(("step", "compensation"), PAIRS)
@@ -54,9 +43,9 @@ def test_a_step_that_comes_after_its_compensation_does_not_land(
     invoke: Invoke, stack: Stack, order: Document, step: str, compensation: str
 ) -> None:
     assert invoke(compensation, order).result == {"undone": False}
-    before = _rows(stack)
+    before = rows_of(stack, order)
     assert invoke(step, order).error == "StepCompensated"
-    assert _rows(stack) == before
+    assert rows_of(stack, order) == before
 
 
 @pytest.mark.parametrize(("step", "compensation"), PAIRS)
@@ -64,11 +53,11 @@ def test_an_order_id_with_another_order_changes_nothing(
     invoke: Invoke, stack: Stack, order: Document, step: str, compensation: str
 ) -> None:
     invoke(step, order)
-    before = _rows(stack)
+    before = rows_of(stack, order)
     other = order | {"customer_id": "c-8"}
     assert invoke(step, other).error == "PayloadMismatch"
     assert invoke(compensation, other).error == "PayloadMismatch"
-    assert _rows(stack) == before
+    assert rows_of(stack, order) == before
 
 
 def test_a_step_that_is_delivered_eight_times_at_once_takes_the_stock_once(
@@ -85,9 +74,9 @@ def test_a_confirmed_order_is_not_set_back(invoke: Invoke, stack: Stack, order: 
     stack.dynamodb.update_item(
         TableName=stack.outputs["OrdersTable"],
         Key={"order_id": {"S": order["order_id"]}},
-        UpdateExpression="SET #status = :confirmed",
+        UpdateExpression="SET #status = :confirmed ADD revision :one",
         ExpressionAttributeNames={"#status": "status"},
-        ExpressionAttributeValues={":confirmed": {"S": "Confirmed"}},
+        ExpressionAttributeValues={":confirmed": {"S": "Confirmed"}, ":one": {"N": "1"}},
     )
     assert invoke("UpdateOrderStatus", order).error == "StateConflict"
     row = stack.row("OrdersTable", order_id=order["order_id"])
@@ -102,9 +91,9 @@ def test_a_compensation_does_not_take_a_lost_record_for_nothing_to_undo(
     invoke(step, order)
     key = {"pk": {"S": f"{order['order_id']}#{step}"}}
     stack.dynamodb.delete_item(TableName=stack.outputs["IdempotencyTable"], Key=key)
-    before = _rows(stack)
+    before = rows_of(stack, order)
     assert invoke(compensation, order).error == "StateConflict"
-    assert _rows(stack) == before
+    assert rows_of(stack, order) == before
 
 
 def test_an_order_that_is_placed_twice_runs_once(stack: Stack, order: Document, on_hand: Callable[[], int]) -> None:

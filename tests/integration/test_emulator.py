@@ -24,6 +24,8 @@ from local.stand_ins import STAND_INS
 from tests.integration.faults import eventually
 from tests.integration.test_ministack_server import Account, Function, with_sources_on_path
 
+pytestmark = pytest.mark.local_only("are about the local stack itself")
+
 SLEEP = """
 import time
 

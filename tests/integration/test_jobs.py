@@ -12,7 +12,9 @@ import pytest
 
 from idempotency import LeaseStore
 from jobs.handlers import RUN_JOB
+from jobs.job import parse_job
 from local.stack import Row, Stack
+from tests.integration.belongings import OBJECTS, RUN, Belongings
 from tests.integration.conftest import Invocation
 from tests.integration.faults import Resources, environment, eventually
 
@@ -23,20 +25,29 @@ type Invoke = Callable[[str, Any], Invocation]
 
 
 @pytest.fixture
-def job_id() -> str:
-    return uuid.uuid4().hex
+def job_id(belongings: Belongings) -> str:
+    name = f"{RUN}-{uuid.uuid4().hex}"
+    belongings.job(name)
+    return name
 
 
 @pytest.fixture
-def put(stack: Stack) -> Callable[[bytes], str]:
-    """Put an object; gives its ObjKey."""
+def put(stack: Stack, belongings: Belongings) -> Callable[[bytes], str]:
+    """Put an object, which starts a job; gives its ObjKey."""
 
     def put_object(content: bytes) -> str:
-        key = uuid.uuid4().hex
-        stack.client("s3").put_object(Bucket=stack.outputs["JobsBucket"], Key=key, Body=content)
-        return f"{stack.outputs['JobsBucket']}/{key}"
+        bucket, key = stack.outputs["JobsBucket"], f"{OBJECTS['JobsBucket']}{uuid.uuid4().hex}"
+        version = stack.client("s3").put_object(Bucket=bucket, Key=key, Body=content)["VersionId"]
+        belongings.upload(started_by(bucket, key, version))
+        return f"{bucket}/{key}"
 
     return put_object
+
+
+def started_by(bucket: str, key: str, version: str) -> str:
+    """The job that S3 starts when an object is put."""
+    written = {"key": key, "version-id": version, "etag": "", "sequencer": ""}
+    return parse_job({"detail": {"bucket": {"name": bucket}, "object": written}}).job_id
 
 
 def record(stack: Stack, job_id: str) -> Row | None:
@@ -108,15 +119,13 @@ def test_of_two_at_once_one_works(stack: Stack, invoke: Invoke, put: Callable[[b
 
 
 def test_an_object_that_is_put_starts_its_job(stack: Stack, put: Callable[[bytes], str]) -> None:
-    _, _, key = put(CONTENT).partition("/")
+    bucket, _, key = put(CONTENT).partition("/")
+    version = stack.client("s3").head_object(Bucket=bucket, Key=key)["VersionId"]
+    started = started_by(bucket, key, version)
+    eventually(lambda: status(stack, started) == "COMPLETED")
+    result = json.loads((record(stack, started) or {})["result"])
 
-    def done() -> bool:
-        results = [
-            json.loads(row["result"]) for row in stack.rows("IdempotencyTable") if row.get("status") == "COMPLETED"
-        ]
-        return any(result.get("key") == key and result["size"] == 13 for result in results if "version_id" in result)
-
-    eventually(done)
+    assert (result["key"], result["version_id"], result["size"]) == (key, version, 13)
 
 
 def test_a_final_failure_is_recorded_and_replayed(
@@ -174,12 +183,11 @@ def test_what_fails_for_good_ends_in_the_queue(stack: Stack, resources: Resource
 
 
 def test_it_reads_its_own_bucket_and_no_other(stack: Stack, invoke: Invoke, job_id: str) -> None:
-    other = f"other-{uuid.uuid4().hex}"
-    stack.client("s3").create_bucket(Bucket=other)
-    stack.client("s3").put_object(Bucket=other, Key="key", Body=b"private")
-    answer = invoke("RunJob", {"JobId": job_id, "ObjKey": f"{other}/key"})
+    other, key = stack.outputs["UsersBucket"], f"{OBJECTS['UsersBucket']}private"
+    stack.client("s3").put_object(Bucket=other, Key=key, Body=b"private")
+    answer = invoke("RunJob", {"JobId": job_id, "ObjKey": f"{other}/{key}"})
 
-    assert (answer.error, answer.message) == ("ObjectNotReadable", f"{other}/key: AccessDenied")
+    assert (answer.error, answer.message) == ("ObjectNotReadable", f"{other}/{key}: AccessDenied")
 
 
 def test_a_bad_request_names_its_field_and_records_nothing(stack: Stack, invoke: Invoke, job_id: str) -> None:

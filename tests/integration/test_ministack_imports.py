@@ -9,6 +9,8 @@ from botocore.exceptions import ClientError
 
 from tests.integration.test_ministack_server import STILL_THERE, Account, ours, upstream
 
+pytestmark = pytest.mark.local_only("are about the local stack itself")
+
 __all__ = ["ours", "upstream"]
 
 DEFINITION = {

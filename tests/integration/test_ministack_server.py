@@ -25,6 +25,8 @@ from botocore.config import Config
 from local import emulator
 from tests.integration.faults import eventually
 
+pytestmark = pytest.mark.local_only("are about the local stack itself")
+
 OUT_OF_STOCK = """
 import os
 

@@ -9,6 +9,8 @@ import pytest
 from local import emulator
 from tests.integration.test_ministack_server import STILL_THERE, Account, as_it_comes
 
+pytestmark = pytest.mark.local_only("are about the local stack itself")
+
 DEFINITION = {
     "StartAt": "Call",
     "States": {

@@ -18,6 +18,7 @@ from local.recovery import needing_attention, recovery
 from local.stack import Stack
 from payments.table import payment_id
 from tests.contract.project import ROOT
+from tests.integration.belongings import Belongings
 from tests.integration.conftest import Document, Invocation, Saga
 from tests.integration.faults import Resources, environment, eventually
 from tests.integration.laws import broken_laws
@@ -45,6 +46,11 @@ def gateway(server: GatewayServer) -> GatewayClient:
 def stack(running: emulator.Emulator, server: GatewayServer) -> Stack:
     deploy(running.endpoint, running.log, name=NAME, PaymentGatewayUrl=server.address)
     return Stack.local(running.endpoint, NAME)
+
+
+@pytest.fixture(scope="module")
+def belongings(stack: Stack) -> Belongings:
+    return Belongings(stack)
 
 
 @pytest.fixture(scope="module")

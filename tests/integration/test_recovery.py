@@ -151,9 +151,7 @@ def test_a_saga_that_is_stopped_while_it_compensates_is_undone(
     assert _laws(stack, order) == []
 
 
-def test_a_saga_that_timed_out_is_undone(
-    run: Run, stack: Stack, resources: Resources, invoke: Invoke, order: Document
-) -> None:
+def test_a_saga_that_timed_out_is_undone(stack: Stack, invoke: Invoke, order: Document) -> None:
     invoke("ProcessOrder", order)
     invoke("ProcessPayment", order)
     assert invoke("SettleOrder", _event(stack, order, "TIMED_OUT")).error is None

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from botocore.config import Config
 from typer.testing import CliRunner
@@ -37,9 +36,9 @@ SECONDS = 30
 
 
 @pytest.fixture
-def stepwise(running: emulator.Emulator) -> Command:
+def stepwise(stack_options: list[str]) -> Command:
     """The command line in this process: its start takes longer than what it does."""
-    return lambda *arguments: CliRunner().invoke(app, [*arguments, "--port", str(running.port)])
+    return lambda *arguments: CliRunner().invoke(app, [*arguments, *stack_options])
 
 
 class Crash(BaseException):
@@ -65,15 +64,14 @@ class Client:
         return answer
 
 
-def once(endpoint: str | None) -> Any:
+def once(stack: Stack, endpoint: str | None = None) -> Any:
     """A client that sends nothing twice."""
-    session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
     config = Config(retries={"total_max_attempts": 1}, read_timeout=2, max_pool_connections=16)
-    return session.client("dynamodb", endpoint_url=endpoint, config=config)
+    return stack.session.client("dynamodb", endpoint_url=endpoint or stack.endpoint, config=config)
 
 
 def trigger(stack: Stack, client: Any = None) -> Trigger:
-    client = client or once(stack.endpoint)
+    client = client or once(stack)
     return Trigger(client, stack.outputs["OrdersTable"], Budget(0), sleep=lambda _: None)
 
 
@@ -92,12 +90,18 @@ def orders(day: Day) -> list[Document]:
     """20 orders of the day."""
     rows = [day.order(f"{number:03d}") for number in range(20)]
     day.write(*rows)
+    eventually(lambda: indexed(day) == 20, seconds=SECONDS)
     return rows
 
 
+def indexed(day: Day) -> int:
+    """How many orders of the day the index knows; it lags behind."""
+    pages = Orders(day.stack.dynamodb, day.stack.outputs["OrdersTable"], Budget(0)).of_day(day.name)
+    return sum(len(page.orders) for page in pages)
+
+
 def revisions(day: Day) -> list[int]:
-    rows = day.stack.rows("OrdersTable")
-    return [int(row["revision"]) for row in rows if row.get("created_ymd") == day.name]
+    return [int(row["revision"]) for row in day.rows()]
 
 
 # --- one order ---
@@ -116,21 +120,23 @@ def test_a_writer_in_between_is_not_overwritten_and_the_order_is_read_again(day:
         if number < 2:
             day.write({**orders[0], "status": f"Changed {number}", "revision": number + 2})
 
-    assert trigger(day.stack, Client(once(day.stack.endpoint), before=write)).fire(Seen(order_id, 1)) == Outcome.FIRED
+    assert trigger(day.stack, Client(once(day.stack), before=write)).fire(Seen(order_id, 1)) == Outcome.FIRED
     assert day.stack.row("OrdersTable", order_id=order_id) == {**orders[0], "status": "Changed 1", "revision": 4}
 
 
+@pytest.mark.local_only("inject faults between the test and DynamoDB")
 def test_a_lost_answer_fires_nothing_twice(day: Day, orders: list[Document]) -> None:
     with DynamoDBProxy(day.stack.endpoint or "", lose=1).serving() as proxy:
-        outcome = trigger(day.stack, once(proxy.endpoint)).fire(Seen(orders[0]["order_id"], 1))
+        outcome = trigger(day.stack, once(day.stack, proxy.endpoint)).fire(Seen(orders[0]["order_id"], 1))
     assert outcome == Outcome.MOVED_ON
     assert proxy.calls == ["UpdateItem 200", "UpdateItem 400"]
     assert sorted(revisions(day))[-1] == 2
 
 
+@pytest.mark.local_only("inject faults between the test and DynamoDB")
 def test_a_throttle_is_waited_for(day: Day, orders: list[Document]) -> None:
     with DynamoDBProxy(day.stack.endpoint or "", answers=[THROTTLED] * 5).serving() as proxy:
-        outcome = trigger(day.stack, once(proxy.endpoint)).fire(Seen(orders[0]["order_id"], 1))
+        outcome = trigger(day.stack, once(day.stack, proxy.endpoint)).fire(Seen(orders[0]["order_id"], 1))
     assert outcome == Outcome.FIRED
 
 
@@ -156,7 +162,7 @@ def test_a_replay_that_crashed_goes_on_and_fires_each_order_once(
         if update == number:
             raise Crash
 
-    client = Client(once(day.stack.endpoint), **{when: crash})
+    client = Client(once(day.stack), **{when: crash})
     with pytest.raises(Crash):
         replay(day, client, tmp_path / "checkpoint").run()
     counts = replay(day, checkpoint=tmp_path / "checkpoint").run()
@@ -173,7 +179,7 @@ def test_an_order_that_a_writer_changed_after_the_crash_is_not_fired_besides(
         raise Crash
 
     with pytest.raises(Crash):
-        replay(day, Client(once(day.stack.endpoint), before=crash), tmp_path / "checkpoint").run()
+        replay(day, Client(once(day.stack), before=crash), tmp_path / "checkpoint").run()
     day.write({**orders[3], "status": "Confirmed", "revision": 2})
     counts = replay(day, checkpoint=tmp_path / "checkpoint").run()
     assert counts == {Outcome.FIRED: len(orders) - 1, Outcome.MOVED_ON: 1}
@@ -185,6 +191,7 @@ def test_a_command_that_was_ended_goes_on_and_fires_each_order_once(
     running: emulator.Emulator, stepwise: Command, day: Day, tmp_path: Path, number: signal.Signals
 ) -> None:
     day.write(*(day.order(f"{order:03d}") for order in range(60)))
+    eventually(lambda: indexed(day) == 60, seconds=SECONDS)
     checkpoint = tmp_path / "checkpoint"
     arguments = ("replay", "--date", day.name, "--checkpoint", str(checkpoint), "--rate", "20")
     with _started(running, *arguments) as process:
@@ -223,6 +230,7 @@ def test_an_order_is_replayed_by_its_id(stepwise: Command, day: Day, orders: lis
 
 def test_a_day_is_replayed_by_the_index_and_a_dry_run_only_counts(stepwise: Command, day: Day) -> None:
     day.write(*(day.order(f"{number:03d}") for number in range(120)))
+    eventually(lambda: indexed(day) == 120, seconds=SECONDS)
     dry = stepwise("replay", "--date", day.name, "--dry-run")
     assert "│ 120 " in dry.stdout
     assert revisions(day) == [1] * 120
@@ -232,6 +240,7 @@ def test_a_day_is_replayed_by_the_index_and_a_dry_run_only_counts(stepwise: Comm
     assert stepwise("report", "--date", day.name).stdout.count("120000") == 1
 
 
+@pytest.mark.local_only("replay everybody's orders")
 def test_all_orders_are_replayed(stepwise: Command, day: Day, orders: list[Document]) -> None:
     assert stepwise("replay", "--all").exit_code == 0
     assert revisions(day) == [2] * len(orders)
@@ -338,6 +347,7 @@ def test_what_cannot_be_counted_yet_stays_until_it_is_put_right(
     eventually(day.counted, seconds=SECONDS)
 
 
+@pytest.mark.local_only("replay everybody's orders")
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"payload": "{}"}'], ids=repr)
 def test_an_object_that_is_not_of_lambdas_making_stays(stepwise: Command, stack: Stack, body: bytes) -> None:
     s3, foreign = stack.client("s3"), {"Bucket": stack.outputs["FailedRecordsBucket"], "Key": f"{KEPT}foreign"}

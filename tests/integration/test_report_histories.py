@@ -18,6 +18,8 @@ from reports.service import Reports
 from reports.table import ReportsTable
 from tests.history import History, Record, Report, report
 
+pytestmark = pytest.mark.local_only("make tables of their own")
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 

@@ -18,6 +18,8 @@ from local.stand_ins import STAND_INS
 from tests.integration.faults import stand_in_processes
 from tests.integration.test_ministack_server import Account
 
+pytestmark = pytest.mark.local_only("are about the local stack itself")
+
 ENDPOINTS = """
 import os
 

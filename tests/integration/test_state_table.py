@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from local.stack import Stack
+from tests.integration.belongings import CURRENCY, RUN
 from tests.integration.conftest import Document, Saga
 from tests.integration.faults import Resources, denied, status_events_lost, topic_gone
 
@@ -36,6 +37,7 @@ def _too_many(order: Document) -> Document:
 def test_a_good_order_is_saved_paid_and_reserved(run: Run, order: Document, on_hand: Callable[[], int]) -> None:
     saga = run(order)
     assert saga.states == SUCCESS
+    assert [visit.errors for visit in saga.execution.states] == [[]] * len(SUCCESS)
     assert saga.execution.status == "SUCCEEDED"
     assert _statuses(saga) == ("Confirmed", "Captured", "Reserved")
     assert set(_steps(saga).values()) == {"COMMITTED"}
@@ -47,12 +49,12 @@ def test_what_a_good_order_leaves_in_the_tables(run: Run, order: Document, sku: 
     assert view.order is not None
     assert view.payment is not None
     assert view.reservation is not None
-    assert (view.order["total"], view.order["currency"], view.order["customer_id"]) == (3000, "JPY", "c-7")
+    assert (view.order["total"], view.order["currency"], view.order["customer_id"]) == (3000, CURRENCY, RUN)
     assert view.order["created_ymd"] == view.order["created_at"][:10]
     assert view.order["revision"] == 2
-    assert (view.payment["amount"], view.payment["currency"]) == (3000, "JPY")
+    assert (view.payment["amount"], view.payment["currency"]) == (3000, CURRENCY)
     assert view.reservation["items"] == [{"sku": sku, "quantity": 2}]
-    assert view.reservation["context"]["customer_id"] == "c-7"
+    assert view.reservation["context"]["customer_id"] == RUN
 
 
 def test_process_order_fails(run: Run, order: Document, stack: Stack, resources: Resources) -> None:
@@ -92,6 +94,7 @@ def test_one_short_line_leaves_the_other_lines_untouched(
     assert on_hand() == 10
 
 
+@pytest.mark.local_only("inject faults, by changing what is deployed")
 def test_the_success_notice_is_lost(run: Run, order: Document, stack: Stack) -> None:
     with topic_gone(stack, "OrderEventsTopicArn"):
         saga = run(order)

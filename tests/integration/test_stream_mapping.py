@@ -12,6 +12,8 @@ import pytest
 from tests.integration.faults import eventually
 from tests.integration.test_ministack_server import Account, Function, ours, upstream
 
+pytestmark = pytest.mark.local_only("are about the local stack itself")
+
 __all__ = ["ours", "upstream"]
 
 NOTE = """

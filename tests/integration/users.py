@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from local import emulator, imports
+from local import imports
 from local.connect.remote_control import RemoteControl
 from local.orders import ended, execution_arn
 from local.stack import Stack
+from tests.integration.belongings import OBJECTS, USERS, Belongings
 from users.results import Result, read
 
 HEADER = "No.,username,default_password,first_name,last_name"
@@ -40,7 +41,7 @@ class Person:
     @classmethod
     def new(cls) -> "Person":
         word = uuid.uuid4().hex[:10]
-        return cls(f"u{word}", f"Pw0{word}X", f"Taro{word}", f"Yamada{word}")
+        return cls(f"{USERS}{word}", f"Pw0{word}X", f"Taro{word}", f"Yamada{word}")
 
     def row(self, number: int) -> str:
         return f"{number},{self.username},{self.password},{self.first_name},{self.last_name}"
@@ -52,11 +53,6 @@ def people(count: int) -> list[Person]:
 
 def csv_file(persons: Iterable[Person]) -> str:
     return "\n".join([HEADER, *(person.row(number) for number, person in enumerate(persons, start=1))]) + "\n"
-
-
-def new_key() -> str:
-    """A key of the test's own that starts nothing when it is uploaded."""
-    return f"manual/{uuid.uuid4().hex[:8]}/TestFile_202601{1 + next(_days) % 28:02}.csv"
 
 
 @dataclass(frozen=True)
@@ -82,22 +78,41 @@ class Imported:
 
 
 class Imports:
-    """connect: the control path of the stand-in."""
+    """instance: of Amazon Connect, that users are created in; None for the one that the stack makes.
 
-    def __init__(self, stack: Stack, running: emulator.Emulator) -> None:
+    prefix: of the names of files of users.
+    """
+
+    def __init__(self, stack: Stack, belongings: Belongings, instance: str | None = None) -> None:
         self.stack = stack
-        self.connect = RemoteControl(running.stand_ins["connect"])
+        self.instance = instance
+        self._belongings = belongings
+        self.prefix = stack.parameters["UserFilePrefix"]
+        self._rows: dict[str, int] = {}
+        if instance:
+            belongings.instances.add(instance)
         self._s3 = stack.client("s3")
         self._bucket = stack.outputs["UsersBucket"]
 
+    def new_key(self) -> str:
+        """A key of the test's own that starts nothing when it is uploaded."""
+        return f"{OBJECTS['UsersBucket']}{uuid.uuid4().hex[:8]}/{self.prefix}202601{1 + next(_days) % 28:02}.csv"
+
+    def result_of(self, key: str) -> str:
+        return key.replace(self.prefix, "UserCreateResult_")
+
     def upload(self, data: str | bytes, key: str | None = None) -> tuple[str, str]:
         """Key and version of a file that was put into the bucket."""
-        key = key or new_key()
+        key = key or self.new_key()
         body = data.encode() if isinstance(data, str) else data
+        self._rows[key] = max(self._rows.get(key, 0), body.count(b"\n"))
         return key, self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)["VersionId"]
 
     def start(self, document: Any) -> str:
         name = f"test-{uuid.uuid4()}"
+        if self.instance:
+            document = {"instance_id": self.instance, **document}
+        self._belongings.users(name, self._rows.get(document.get("key"), 0))
         machine = self.stack.outputs["UserImportArn"]
         self.stack.stepfunctions.start_execution(stateMachineArn=machine, name=name, input=json.dumps(document))
         return name
@@ -114,7 +129,7 @@ class Imports:
             executionArn=execution_arn(self.stack, name, output="UserImportArn")
         )
         output = json.loads(described["output"]) if described["status"] == "SUCCEEDED" else None
-        result_key = output["result_key"] if output else result_of(key)
+        result_key = output["result_key"] if output else self.result_of(key)
         return Imported(
             name,
             key,
@@ -149,14 +164,28 @@ class Imports:
     def text(self, key: str) -> str:
         return str(self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read().decode())
 
-    def usernames(self) -> list[str]:
-        """Of the users of all instances."""
-        return [name for instance in self.connect.instances() for name in instance["users"]]
-
-    def created(self) -> int:
-        """How many calls of CreateUser were answered with a user."""
-        return sum(entry["status"] == 200 for entry in self.connect.requests("CreateUser"))
+    def usernames(self, instance: str) -> list[str]:
+        """Of the users of an instance."""
+        pages = self.stack.client("connect").get_paginator("list_users").paginate(InstanceId=instance)
+        return [user["Username"] for page in pages for user in page["UserSummaryList"]]
 
 
-def result_of(key: str) -> str:
-    return key.replace("TestFile_", "UserCreateResult_")
+def all_usernames(stand_in: RemoteControl) -> list[str]:
+    """Of the users of all instances."""
+    return [name for instance in stand_in.instances() for name in instance["users"]]
+
+
+def created(stand_in: RemoteControl) -> int:
+    """How many calls of CreateUser were answered with a user."""
+    return sum(entry["status"] == 200 for entry in stand_in.requests("CreateUser"))
+
+
+def new_instance(stack: Stack) -> str:
+    """The id of an instance that the stack has not made."""
+    created = stack.client("connect").create_instance(
+        IdentityManagementType="CONNECT_MANAGED",
+        InstanceAlias="somebody-elses",
+        InboundCallsEnabled=True,
+        OutboundCallsEnabled=True,
+    )
+    return str(created["Id"])

@@ -6,9 +6,9 @@ import pytest
 
 from local import emulator
 from local.deployment import deploy
-from tests.integration.conftest import invoke, order, resources, sku, stack
+from tests.integration.conftest import belongings, invoke, order, resources, sku, stack
 
-__all__ = ["invoke", "order", "resources", "running", "sku", "stack"]
+__all__ = ["belongings", "invoke", "order", "resources", "running", "sku", "stack"]
 
 
 @pytest.fixture(scope="session")
