@@ -17,9 +17,10 @@ from idempotency import BusinessError, Lease, LeaseStore, StepCompensated, Trans
 from .authorization import PaymentDeclined
 from .processor import Charge
 
-# A request takes at most their sum, which is less than the lease, which is less than the function's time-out.
+# Their sum is less than the lease; a wait, a question, a charge and DynamoDB's calls are less than the function's
+# time-out. They bound each silence, not the whole answer: one that trickles in is cut off by that time-out, and asked for.
 _CONNECT_SECONDS, _READ_SECONDS = 2, 5
-# A refusal is not final: what was refused may be the question what became of an earlier charge.
+# Not final: the refused request may be the look-up of a charge that was made.
 CHARGE = Work(
     "ChargeCard",
     unknown=Unknown.RESOLVE,

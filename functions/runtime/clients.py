@@ -13,8 +13,8 @@ from botocore.session import Session, get_session
 
 from .tracing import trace_aws_calls
 
-# Two tries of at most 1 + 2 s each, and up to 1 s between them: even the two calls of a tombstone end before the
-# function's time-out of 15 s. A lost answer becomes StoreUnavailable, not a time-out, which would say nothing.
+# Two tries of 1 + 2 s each, and up to 1 s between them: the two calls of a tombstone end before a function's time-out
+# of 15 s, those around a gateway's before its 30 s. A lost answer is StoreUnavailable, where a time-out says nothing.
 _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 
 # For a service whose calls the caller repeats himself, as he knows which of them may be. It may take its time.
