@@ -83,6 +83,10 @@ def _show(records: Iterable[LeaseRecord]) -> None:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse)
     except ValueError as error:
         raise typer.BadParameter(f"not JSON: {error}", param_hint="--result") from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is Python's, not JSON's")

@@ -18,7 +18,7 @@ from .authorization import PaymentDeclined
 from .processor import Charge
 
 # Their sum is less than the lease; a wait, a question, a charge and DynamoDB's calls are less than the function's
-# time-out. They bound each silence, not the whole answer: one that trickles in is cut off by that time-out, and asked for.
+# time-out. They bound each silence, not the whole answer: that time-out cuts off one that trickles in.
 _CONNECT_SECONDS, _READ_SECONDS = 2, 5
 # Not final: the refused request may be the look-up of a charge that was made.
 CHARGE = Work(

@@ -59,9 +59,10 @@ class LeaseStore:
         deadline: when the invocation ends at the latest, aware UTC. The lease ends a second after it, or earlier.
         wait: how long to wait, at most, for an owner who is at work to end it.
 
-        Raises, and nobody has the lease by it: InvalidKey, PayloadMismatch, TypeError (the payload is not JSON),
-        AlreadyInProgress, OutcomeHeld, ResultUnavailable, and the stored error of an earlier call. Further Contention
-        and StoreUnavailable: then the lease may have been taken, and its outcome is unknown after `deadline`.
+        Raises, and nobody has the lease by it: InvalidKey, PayloadMismatch, TypeError or ValueError (the
+        payload is not JSON), AlreadyInProgress, OutcomeHeld, ResultUnavailable, and the stored error of an earlier
+        call. Further Contention and StoreUnavailable: then the lease may have been taken, and its outcome is unknown
+        after `deadline`.
         """
         if not key or len(key.encode()) > _KEY_LIMIT:
             raise InvalidKey(f"{work.name} needs a key of 1 to {_KEY_LIMIT} bytes")
