@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from runtime.environment import read
+from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, lease_store, step_store
 from saga.task import Result, Task, saga_task
 
@@ -22,7 +22,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def payments() -> Payments:
-    environment = read(Environment)
+    environment = read_environment(Environment)
     return Payments(step_store(environment), PaymentsTable(environment.payments_table), _gateway(environment))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from runtime.clients import client, single_try_client
-from runtime.environment import read as read_environment
+from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, lease_store
 
 from . import tasks

@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 
 
 class LambdaContext(Protocol):
-    """The part of Lambda's context object that is used."""
+    """The part of Lambda's context object that is used; the layer needs nothing but itself."""
 
     def get_remaining_time_in_millis(self) -> int: ...
 
