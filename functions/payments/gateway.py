@@ -25,6 +25,7 @@ CHARGE = Work(
     "ChargeCard",
     unknown=Unknown.RESOLVE,
     final=(PaymentDeclined, StepCompensated),
+    routine=(PaymentDeclined, StepCompensated),
     duration=timedelta(seconds=8),
 )
 # With the pauses of Retry alone, all attempts may be over before the lease of a process that died.

@@ -404,8 +404,8 @@ def test_an_owner_that_died_is_waited_for_and_then_followed_by_a_question(desk: 
 def _forget_the_end(desk: Desk) -> None:
     """A process that dies records nothing: put its lease back in progress."""
     leases = desk.gateway.leases
-    leases._records.client.update_item(
-        TableName=leases._records.table.name,
+    leases._backend.client.update_item(
+        TableName=leases._backend.table.name,
         Key={"pk": {"S": CHARGE.record_key("o-1")}},
         UpdateExpression="SET #status = :status",
         ExpressionAttributeNames={"#status": "status"},

@@ -21,7 +21,7 @@ from typing import Any
 
 from .dynamodb import LeaseClient
 from .errors import AlreadyInProgress, InvalidKey
-from .lease import Lease, Records
+from .lease import Backend, Lease
 from .lease_table import LeaseTable
 from .work import Unknown, Work
 
@@ -48,7 +48,7 @@ class LeaseStore:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.clock = clock
-        self._records = Records(client, LeaseTable(table, lifetime), clock)
+        self._backend = Backend(client, LeaseTable(table, lifetime), clock)
         self._sleep = sleep
 
     def lease(self, work: Work, key: str, payload: Any, *, deadline: datetime, wait: timedelta = timedelta(0)) -> Lease:
@@ -66,7 +66,7 @@ class LeaseStore:
         """
         if not key or len(key.encode()) > _KEY_LIMIT:
             raise InvalidKey(f"{work.name} needs a key of 1 to {_KEY_LIMIT} bytes")
-        lease = Lease(self._records, work, key, payload, deadline)
+        lease = Lease(self._backend, work, key, payload, deadline)
         self._acquire(lease, min(self.clock() + wait, deadline))
         return lease
 
