@@ -21,7 +21,7 @@ def operations(stack: Stack) -> LeaseOperations:
 
 
 def listed(stack: Stack) -> list[LeaseRecord]:
-    """What operators may want to see. A charge is left out once it is certain that none stands, its key being cancelled."""
+    """What operators may want to see. A charge of which it is certain that it does not stand is left out."""
     return [record for record in operations(stack).listed() if not _charges_nothing(stack, record)]
 
 

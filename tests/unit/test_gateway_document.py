@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from idempotency import LeaseStore, StepCompensated
-from payments.authorization import PaymentDeclined
-from payments.gateway import Gateway, GatewayUnavailable
-from payments.processor import Charge
+from payments.charge import Charge, PaymentDeclined
+from payments.gateway import GatewayUnavailable, HttpGateway
 from tests.contract.project import ROOT
 from tests.unit import dynamodb
 from tests.unit.gateway import Fixed, answering
@@ -47,12 +46,12 @@ def looked_up(status: str) -> dict[str, Any]:
 
 
 @contextmanager
-def speaking(status: int, body: Any) -> Iterator[Gateway]:
+def speaking(status: int, body: Any) -> Iterator[HttpGateway]:
     """A client of a gateway that answers everything alike."""
     client, clock = dynamodb.client(), dynamodb.Clock()
     leases = LeaseStore(client, dynamodb.new_table(client), clock=clock, sleep=clock.sleep)
     with answering(Fixed(status, json.dumps(body).encode())) as url:
-        yield Gateway(url, leases)
+        yield HttpGateway(url, leases)
 
 
 def test_a_charge_is_made_by_the_documents_answer() -> None:
