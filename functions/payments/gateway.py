@@ -161,6 +161,4 @@ def _canceled() -> StepCompensated:
 
 def _refused(reason: str) -> GatewayRefused:
     _logger.error("the payment gateway refuses our request", extra={"reason": reason})
-    return GatewayRefused(
-        f"{reason}; docs/operations.md has PaymentGatewayAlarm, and what helps"
-    )
+    return GatewayRefused(f"{reason}; docs/operations.md has PaymentGatewayAlarm, and what helps")

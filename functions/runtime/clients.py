@@ -1,7 +1,7 @@
 """AWS clients with their time-outs.
 
-They come from botocore itself. boto3 makes the very same clients, but importing it takes an eighth of a cold start, for
-resources and S3 transfers that nothing here uses.
+They come from botocore itself, as boto3's do; importing boto3 takes an eighth of a cold start, for resources and S3
+transfers that nothing here uses. They know the operations that are called, and no others.
 """
 
 from functools import cache
@@ -17,11 +17,11 @@ from .tracing import trace_aws_calls
 # of 15 s, those around a gateway's before its 30 s. A lost answer is StoreUnavailable, where a time-out says nothing.
 _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 
-# For a service whose calls the caller repeats himself, as he knows which of them may be. It may take its time.
+# For services whose callers decide themselves what to repeat.
 _ONCE = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 1})
 
 
-# Descriptions of the services with the operations that are called, and no others: local/service_models.py makes them.
+# Descriptions of the services with these operations: local/service_models.py makes them.
 _SERVICE_MODELS = Path(__file__).with_name("service_models")
 
 

@@ -1,14 +1,14 @@
 """Leases: the right of one invocation to do work that has effects outside DynamoDB.
 
-| record found                           | what a call gets                                                           |
-| -------------------------------------- | -------------------------------------------------------------------------- |
-| none, expired, or RELEASED             | the lease                                                                  |
-| COMPLETED                              | the stored result; one WARNING line                                        |
-| FAILED                                 | the stored error                                                           |
-| IN_PROGRESS, lease running             | AlreadyInProgress, at once or after waiting for the result                 |
-| IN_PROGRESS, lease run out; or UNKNOWN | the lease, told that it is `unsure`; or OutcomeHeld, if it is to hold  |
-| HELD                                   | OutcomeHeld, until a person has released or resolved it                    |
-| any of these, with another payload     | PayloadMismatch                                                            |
+| record found                           | what a call gets                                                      |
+| -------------------------------------- | --------------------------------------------------------------------- |
+| none, expired, or RELEASED             | the lease                                                             |
+| COMPLETED                              | the stored result; one WARNING line                                   |
+| FAILED                                 | the stored error                                                      |
+| IN_PROGRESS, lease running             | AlreadyInProgress, at once or after waiting for the result            |
+| IN_PROGRESS, lease run out; or UNKNOWN | the lease, told that it is `unsure`; or OutcomeHeld, if it is to hold |
+| HELD                                   | OutcomeHeld, until a person has released or resolved it               |
+| any of these, with another payload     | PayloadMismatch                                                       |
 
 Every write after the first names owner and attempt in its condition, so that an owner who comes late can neither
 overwrite nor delete what a newer one wrote: Kleppmann's fencing token ("How to do distributed locking").
