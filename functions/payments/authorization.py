@@ -15,4 +15,4 @@ def authorize(token: str) -> None:
     if token in _DECLINED:
         raise PaymentDeclined.by_code(_DECLINED[token])
     if token not in _ACCEPTED:
-        raise PaymentDeclined("this token is not known; without a payment gateway only test tokens are")
+        raise PaymentDeclined("this token is not known")

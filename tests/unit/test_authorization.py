@@ -9,10 +9,10 @@ REASONS = {
     "tok_declined": "the card was declined",
     "tok_insufficient_funds": "the card has insufficient funds",
     "tok_expired": "the card has expired",
-    "tok_of_someone_else": "this token is not known; without a payment gateway only test tokens are",
-    "": "this token is not known; without a payment gateway only test tokens are",
-    "tok_visa ": "this token is not known; without a payment gateway only test tokens are",
-    "TOK_VISA": "this token is not known; without a payment gateway only test tokens are",
+    "tok_of_someone_else": "this token is not known",
+    "": "this token is not known",
+    "tok_visa ": "this token is not known",
+    "TOK_VISA": "this token is not known",
 }
 
 

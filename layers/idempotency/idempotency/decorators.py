@@ -76,8 +76,8 @@ def idempotent_handler(
             except AlreadyInProgress as error:
                 if in_progress is InProgress.RAISE or error.key != work.record_key(business_id):
                     raise
-                # "The Lambda was started more than once, so the processing was ended." Operators look for these words, as
-                # do docs/operations.md and the tests.
+                # "The Lambda was started more than once; this one ends." Tests and the queries of docs/operations.md
+                # look for these very words.
                 _logger.warning("lambdaが多重起動したため処理を終了しました。", extra={"work": error.key})
                 return None
 
