@@ -81,6 +81,6 @@ requirements: setup ## Pin the environments anew
 	done
 
 clean: ## Remove everything that the targets made
-	@[ ! -x .venv/bin/python ] || ./stepwise stop --everywhere
+	@[ ! -x .venv/bin/python ] || .venv/bin/python -m local stop --everywhere
 	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-verify .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

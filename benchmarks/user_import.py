@@ -20,7 +20,7 @@ from local.deployment import deploy
 from local.stack import Stack
 from users.bucket import Bucket, Source
 from users.connect import Connect
-from users.creation import Creation, Task
+from users.creation import Creation, RowTask
 from users.errors import TooManyRows
 from users.files import Files
 from users.profiles import ProfileNames
@@ -101,13 +101,15 @@ def _import_by_pointers(bucket: Bucket, source: Source, rows: int) -> None:
     creation = Creation(bucket, cast(Connect, unused), cast(LeaseStore, unused), DEFAULTS)
     deadline = datetime.now(UTC) + timedelta(hours=1)
     for pointer in found.pointers:
-        creation.run(Task("benchmark", source, found.columns, pointer, None, None, validate_only=True), deadline)
+        creation.run(
+            RowTask("benchmark", source, source.key, found.columns, pointer, None, None, validate_only=True), deadline
+        )
 
 
 def _import_by_scanning(bucket: Bucket, source: Source, rows: int) -> None:
     """How samples do it: each row downloads the file and looks for its line."""
     for number in range(1, rows + 1):
-        text = io.StringIO(bucket.whole(source).decode(), newline="")
+        text = io.StringIO(b"".join(bucket.stream(source)).decode(), newline="")
         next(itertools.islice(csv.DictReader(text), number - 1, None))
 
 

@@ -11,30 +11,9 @@ from idempotency import IdempotencyError
 
 from . import views
 from .cli import app
-from .emulator import LocalStackError
-from .imports import ImportFailed
-from .orders import OrderNotFound, OrderReused
-from .recovery import NothingToRecover
-from .replay.checkpoint import CheckpointMismatch
-from .replay.fire import NotFired
-from .stack import StackNotFound
-from .work import WorkNotFound
+from .errors import CommandError
 
-_EXPECTED = (
-    LocalStackError,
-    StackNotFound,
-    IdempotencyError,
-    OrderReused,
-    OrderNotFound,
-    ImportFailed,
-    NothingToRecover,
-    WorkNotFound,
-    CheckpointMismatch,
-    NotFired,
-    TimeoutError,
-    ClientError,
-    BotoCoreError,
-)
+_EXPECTED = (CommandError, IdempotencyError, TimeoutError, ClientError, BotoCoreError)
 
 
 def _end(number: int, _frame: FrameType | None) -> None:

@@ -46,11 +46,12 @@ def start(
     with out.status("starting the emulator") as status:
         running = emulator.running(port) or emulator.start(port)
         status.update("sam build, sam deploy")
-        parameters = {"PaymentGatewayUrl": running.stand_ins["gateway"]} if gateway else {}
-        deploy(running.endpoint, running.log, **parameters)
+        # Always said: what is not said stays as an earlier start had it.
+        deploy(running.endpoint, running.log, PaymentGatewayUrl=running.stand_ins["gateway"] if gateway else "")
         stack = Stack.local(running.endpoint)
         stock.seed(stack, json.loads(_SEED.read_text()))
-    out.print(f"Serving at {running.endpoint} after {time.monotonic() - began:.1f} s; stop it with 'make down'.")
+    seconds = time.monotonic() - began
+    out.print(f"Serving at {running.endpoint} after {seconds:.1f} s; stop it with './stepwise stop --port {port}'.")
     out.print(views.stock(stock.on_hand(stack)))
 
 

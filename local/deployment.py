@@ -26,7 +26,8 @@ def deploy(endpoint: str, log: Path, *, name: str = STACK_NAME, **parameters: st
     with FileLock(STATE / "build.lock"):
         _build(endpoint, log)
         overrides = {"Architecture": architecture(), **parameters}
-        chosen = (f"{parameter}={value}" for parameter, value in overrides.items())
+        # Quoted, as sam takes an empty value for a mistake otherwise.
+        chosen = (f'{parameter}="{value}"' for parameter, value in overrides.items())
         _sam(endpoint, log, "deploy", "--stack-name", name, "--parameter-overrides", *chosen)
 
 

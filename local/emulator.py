@@ -21,6 +21,7 @@ import psutil
 from filelock import FileLock
 
 from . import stand_ins
+from .errors import CommandError
 from .ministack_server import UNTIL_EOF
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,7 +42,7 @@ _PASSED_ON = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "TZ", "NO_PROXY", "no_
 _started: dict[int, subprocess.Popen[bytes]] = {}
 
 
-class LocalStackError(Exception):
+class LocalStackError(CommandError):
     """The local stack cannot do what was asked; the message says what to do."""
 
 

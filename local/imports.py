@@ -11,6 +11,8 @@ from typing import Any
 from users.bucket import date_in_name
 from users.results import Result, read
 
+from .causes import message_of
+from .errors import CommandError
 from .orders import execution_arn, patiently
 from .stack import Stack
 
@@ -20,7 +22,7 @@ _MAP, _ROW_FAILED = "CreateUsers", "RowFailed"
 _LONGEST_SECONDS = 14_400
 
 
-class ImportFailed(Exception):
+class ImportFailed(CommandError):
     """The import as a whole did not go on; the message says why."""
 
 
@@ -72,7 +74,7 @@ def follow(stack: Stack, name: str) -> Iterator[Progress]:
         status = stack.stepfunctions.describe_execution(executionArn=arn)["status"]
         events = _events_after(stack, arn, seen)
         for event in events:
-            progress = _moved(progress, event)
+            progress = moved(progress, event)
         seen = max([seen, *(event["id"] for event in events)])
         progress = replace(progress, status=status)
         yield progress
@@ -85,7 +87,8 @@ def summary(stack: Stack, name: str) -> Summary:
     """What an import that has ended came to. Raises ImportFailed."""
     ended = stack.stepfunctions.describe_execution(executionArn=execution_arn(stack, name, output=_OUTPUT))
     if ended["status"] != "SUCCEEDED":
-        raise ImportFailed(f"{ended.get('error', ended['status'])}: {_reason(ended.get('cause', ''))}")
+        reason = message_of(ended.get("cause", "")) or "see the history of the execution"
+        raise ImportFailed(f"{ended.get('error', ended['status'])}: {reason}")
     return Summary(**json.loads(ended["output"]))
 
 
@@ -103,10 +106,11 @@ def results(stack: Stack, ended: Summary) -> list[Result]:
 
 
 def _key(stack: Stack, file: Path, now: datetime) -> str:
-    """A date that the file has in its name is kept; any other file is one of today."""
+    """A date that the file has in its name is kept; any other file is one of today, beside no other's result."""
     prefix = stack.parameters["UserFilePrefix"]
-    date = date_in_name(file.name, prefix) or f"{now:%Y%m%d}"
-    return f"manual/{prefix}{date}.csv"
+    if date_in_name(file.name, prefix):
+        return f"manual/{file.name}"
+    return f"manual/{file.stem}/{prefix}{now:%Y%m%d}.csv"
 
 
 def _events_after(stack: Stack, arn: str, seen: int) -> list[Any]:
@@ -122,7 +126,8 @@ def _events_after(stack: Stack, arn: str, seen: int) -> list[Any]:
     return new[::-1]
 
 
-def _moved(progress: Progress, event: Any) -> Progress:
+def moved(progress: Progress, event: Any) -> Progress:
+    """How far the import is after an event of its history."""
     match event["type"]:
         case "MapStateStarted":
             return replace(progress, total=event["mapStateStartedEventDetails"]["length"])
@@ -133,11 +138,3 @@ def _moved(progress: Progress, event: Any) -> Progress:
         case kind if kind.endswith("StateEntered"):
             return replace(progress, state=event["stateEnteredEventDetails"]["name"])
     return progress
-
-
-def _reason(cause: str) -> str:
-    """The message of the function's error, or the cause as it came."""
-    try:
-        return str(json.loads(json.loads(cause)["Cause"])["errorMessage"])
-    except (ValueError, KeyError, TypeError):
-        return cause or "see the history of the execution"

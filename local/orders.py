@@ -14,6 +14,7 @@ from orders.settlement import CHARGE, STEPS
 from orders.table import NEW
 from saga.order import Order, parse_order
 
+from .errors import CommandError
 from .stack import Row, Stack
 
 # An account has a quota of calls: what is not done soon is asked for less often.
@@ -21,11 +22,11 @@ _FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.1, 2.0, 1.1
 _FAILURES = ("TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "TaskStartFailed")
 
 
-class OrderReused(Exception):
+class OrderReused(CommandError):
     """The order_id was used for another order; that one stands."""
 
 
-class OrderNotFound(Exception):
+class OrderNotFound(CommandError):
     """Nothing is known of the order."""
 
 

@@ -12,13 +12,14 @@ from idempotency import COMMITTED
 from orders.settlement import PAYMENT, STEPS, may_be_charged
 from orders.table import CONFIRMED, NEW
 
+from .errors import CommandError
 from .orders import Execution, OrderNotFound, OrderView, execution, view
 from .stack import Row, Stack
 
 _GAVE_UP: tuple[Literal["FAILED", "TIMED_OUT", "ABORTED"], ...] = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
-class NothingToRecover(Exception):
+class NothingToRecover(CommandError):
     """The order is not one that a recovery may touch; the message says why."""
 
 

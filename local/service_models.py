@@ -29,6 +29,8 @@ OPERATIONS = {
     "stepfunctions": ("DescribeExecution", "StartExecution"),
 }
 """What the functions call. A client of theirs has no other method."""
+BY_BOTOCORE = {"s3": ("HeadBucket",)}
+"""What botocore calls by itself: it asks for a bucket's Region after an answer with status 301 or 400."""
 
 _HOME = ROOT / "functions" / "runtime" / "service_models"
 _KIND = "service-2"
@@ -45,10 +47,11 @@ def main() -> None:
 def files() -> dict[Path, str]:
     """What each file has to hold, by the description that the installed botocore has."""
     loader = Loader(include_default_search_paths=False, extra_search_paths=[Loader.BUILTIN_DATA_PATH])
-    return dict(_file(loader, service, operations) for service, operations in OPERATIONS.items())
+    return dict(_file(loader, service) for service in OPERATIONS)
 
 
-def _file(loader: Loader, service: str, operations: tuple[str, ...]) -> tuple[Path, str]:
+def _file(loader: Loader, service: str) -> tuple[Path, str]:
+    operations = OPERATIONS[service] + BY_BOTOCORE.get(service, ())
     version = loader.determine_latest_version(service, _KIND)
     model = cut_down(loader.load_service_model(service, _KIND, version), operations)
     return _HOME / service / version / f"{_KIND}.json", json.dumps(model, separators=(",", ":"), sort_keys=True) + "\n"

@@ -11,6 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from .emulator import REGION, environment
+from .errors import CommandError
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -22,7 +23,7 @@ STACK_NAME = "stepwise"
 type Row = dict[str, Any]
 
 
-class StackNotFound(Exception):
+class StackNotFound(CommandError):
     """There is no such stack; the message says how to get one."""
 
 

@@ -1,6 +1,5 @@
 """What the command line shows: plain tables."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -9,6 +8,7 @@ from rich.text import Text
 
 from idempotency import LeaseRecord, Status
 
+from .causes import message_of
 from .orders import Execution, OrderView
 from .recovery import Attention
 from .report import Line
@@ -65,12 +65,7 @@ def outcome(execution: Execution | None) -> Text:
 
 def reason(execution: Execution | None) -> str:
     """The message of an execution's first error."""
-    if execution is None or not execution.cause:
-        return ""
-    try:
-        return str(json.loads(json.loads(execution.cause)["Cause"])["errorMessage"])
-    except (ValueError, KeyError, TypeError):
-        return execution.cause
+    return message_of(execution.cause or "") if execution else ""
 
 
 def summary(views: Mapping[str, OrderView], notes: Mapping[str, str] | None = None) -> Table:

@@ -6,12 +6,13 @@ from orders.settlement import PAYMENT, may_be_charged
 from payments.gateway import CHARGE
 from users.creation import CREATE_USER
 
+from .errors import CommandError
 from .stack import Stack
 
 NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_USER, RUN_JOB)))
 
 
-class WorkNotFound(Exception):
+class WorkNotFound(CommandError):
     """There is no such record; the message says what was looked for."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from idempotency import BusinessError, TransientError
 
@@ -40,5 +40,5 @@ class Objects:
             code = error.response["Error"]["Code"]
             kind = ObjectNotReadable if code in _FINAL else ReadBrokenOff
             raise kind(f"{job.bucket}/{job.key}: {code}") from error
-        except (BotoCoreError, HTTPClientError) as error:
+        except BotoCoreError as error:
             raise ReadBrokenOff(f"{job.bucket}/{job.key}: {type(error).__name__}") from error

@@ -1,1 +1,9 @@
-"""Users: the import of a CSV file of users into Amazon Connect, one outcome for every row."""
+"""Users: the import of a CSV file of users into Amazon Connect, one outcome for every row.
+
+handlers, upload_handlers   Lambda's side; tasks: what they are called with, and what they log
+imports                     the other states, one method each; request, files, csv_file, results: what it reads, writes
+creation                    UserCreate, on its own: user (the rules of a row), profiles, outcomes (codes and sentences)
+instances                   the instance: found or created, waited for, deleted
+bucket, connect             all that is said to S3 and to Amazon Connect; patience: how long it waits for the latter
+uploads                     the start by an upload; errors: why a row, or an import, fails
+"""

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _CHUNK = 256 * 1024
-_GONE = frozenset({"NoSuchKey", "NoSuchVersion", "MethodNotAllowed", "400", "404", "405"})
+# Without s3:ListBucket, which functions that read one known file lack, S3 answers "denied" for what is not there.
+_GONE = frozenset({"NoSuchKey", "NoSuchVersion", "MethodNotAllowed", "AccessDenied", "400", "403", "404", "405"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,6 @@ class Source:
 
     key: str
     version_id: str
-
-    @property
-    def folder(self) -> str:
-        """ "" or a path with a slash at its end."""
-        return self.key[: self.key.rfind("/") + 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +51,6 @@ class Bucket:
         body = self._get(source)["Body"]
         yield from _guarded(body.iter_chunks(_CHUNK), source.key)
 
-    def whole(self, source: Source) -> bytes:
-        """A file that is known to be small."""
-        return b"".join(self.stream(source))
-
     def part(self, source: Source, offset: int, length: int) -> bytes:
         """These bytes, or fewer where the file ends before. Raises NoImportFile, BucketUnavailable."""
         try:
@@ -76,6 +68,7 @@ class Bucket:
                 Bucket=self.name, Key=key, Body=data, ContentType="text/csv; charset=utf-8", Metadata=dict(metadata)
             ),
             key,
+            gone=frozenset(),
         )
         return Source(key, answer["VersionId"])
 
@@ -103,11 +96,16 @@ def date_in_name(key: str, prefix: str) -> str | None:
     return match[1]
 
 
-def _answered[R](call: Callable[[], R], key: str) -> R:
+def folder_of(key: str) -> str:
+    """ "" or a path with a slash at its end."""
+    return key[: key.rfind("/") + 1]
+
+
+def _answered[R](call: Callable[[], R], key: str, gone: frozenset[str] = _GONE) -> R:
     try:
         return call()
     except ClientError as error:
-        raise _meant(error, key) from None
+        raise _meant(error, key, gone) from None
     except BotoCoreError as error:
         raise BucketUnavailable(f"{key}: no answer from S3 ({type(error).__name__})") from None
 
@@ -120,10 +118,10 @@ def _guarded[R](parts: Iterator[R], key: str) -> Iterator[R]:
         yield part
 
 
-def _meant(error: ClientError, key: str) -> Exception:
+def _meant(error: ClientError, key: str, gone: frozenset[str]) -> Exception:
     code = error.response["Error"]["Code"]
-    if code in _GONE:
-        return NoImportFile(f"{key}: no such file, or not in this version")
+    if code in gone:
+        return NoImportFile(f"{key}: no such file, not in this version, or not for this function to read")
     status = error.response["ResponseMetadata"]["HTTPStatusCode"]
     if status >= 500 or code in {"SlowDown", "RequestTimeout"}:
         return BucketUnavailable(f"{key}: S3 answers {code}")

@@ -27,19 +27,12 @@ if TYPE_CHECKING:
 ACTIVE = "ACTIVE"
 CREATION_FAILED = "CREATION_FAILED"
 
-# Throttling and a full quota are both HTTP 429, so the code decides, never the status.
+# Throttling and a full quota are both HTTP 429, so the code decides. Any other code is a failure of Connect's from
+# status 500 on, and unknown below: no guess is made at what it means.
 _ERRORS: Mapping[str, type[Exception]] = {
     "ThrottlingException": ConnectThrottled,
     "TooManyRequestsException": ConnectThrottled,
-    "InternalServiceException": ConnectUnavailable,
-    "InternalFailure": ConnectUnavailable,
-    "ServiceUnavailable": ConnectUnavailable,
-    "ServiceUnavailableException": ConnectUnavailable,
     "RequestTimeout": ConnectUnavailable,
-    "500": ConnectUnavailable,
-    "502": ConnectUnavailable,
-    "503": ConnectUnavailable,
-    "504": ConnectUnavailable,
     "LimitExceededException": UserQuotaExceeded,
     "ServiceQuotaExceededException": InstanceQuotaExceeded,
     "DuplicateResourceException": UserExists,
@@ -48,6 +41,7 @@ _ERRORS: Mapping[str, type[Exception]] = {
     "ResourceNotFoundException": InstanceNotFound,
     "AccessDeniedException": ConnectDenied,
 }
+_FAILURES_OF_CONNECT = 500
 _TRY_AGAIN = (ConnectThrottled, ConnectUnavailable)
 
 
@@ -154,7 +148,7 @@ class Connect:
         while token is not None:
             page = self._read(partial(call, **parameters, **({"NextToken": token} if token else {})))
             yield page
-            token = page.get("NextToken")
+            token = page.get("NextToken") or None
 
     def _read[R](self, call: Callable[[], R]) -> R:
         return self.patience.call(lambda: _answered(call), on=_TRY_AGAIN)
@@ -175,12 +169,20 @@ def _answered[R](call: Callable[[], R]) -> R:
     try:
         return call()
     except ClientError as error:
-        code = error.response["Error"]["Code"]
-        raise _ERRORS.get(code, ConnectRefused)(f"Amazon Connect answers {code}") from None
+        raise _meant(error) from None
     except (ConnectionError, HTTPClientError) as error:
         raise ConnectUnavailable(f"no answer from Amazon Connect ({type(error).__name__})") from None
     except ParamValidationError:
         raise ConnectRefused("a parameter does not fit Amazon Connect's model") from None
+
+
+def _meant(error: ClientError) -> Exception:
+    code, status = error.response["Error"]["Code"], error.response["ResponseMetadata"]["HTTPStatusCode"]
+    if code in _ERRORS:
+        return _ERRORS[code](f"Amazon Connect answers {code}")
+    if status >= _FAILURES_OF_CONNECT:
+        return ConnectUnavailable(f"Amazon Connect answers {code}")
+    return error
 
 
 def _instance(answer: Mapping[str, Any]) -> Instance:

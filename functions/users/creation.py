@@ -10,9 +10,9 @@ from .connect import Connect, FoundUser
 from .csv_file import RowPointer, parse_row
 from .errors import (
     BucketUnavailable,
+    ConnectError,
     ConnectThrottled,
     ConnectUnavailable,
-    RefusedRow,
     RoutingProfileUnknown,
     SecurityProfileUnknown,
     UserExists,
@@ -26,17 +26,22 @@ from .user import User
 ROW_TAG = "stepwise-import-row"
 
 # Nothing is final: a quota is raised, a user is deleted, and the row runs again. What was refused has no effect.
-CREATE_USER = Work("UserCreate", Unknown.RESOLVE, final=(), harmless=(RefusedRow, ConnectThrottled))
+CREATE_USER = Work("UserCreate", Unknown.RESOLVE, final=(), harmless=(ConnectError, ConnectThrottled))
 # What an owner who vanished leaves is free when his invocation would have ended: a retry waits for that, up to here.
 _LEAST_TIME_AFTER_WAITING = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One row of one import. profiles: ids by name; None to create nothing (and then no name is known to be wrong)."""
+class RowTask:
+    """One row of one import.
+
+    origin: key of the file that the import began with: a user is known by it, also in a retry from another file.
+    profiles: ids by name; None to create nothing (and then no name is known to be wrong).
+    """
 
     import_id: str
     source: Source
+    origin: str
     columns: tuple[str, ...]
     row: RowPointer
     instance_id: str | None
@@ -51,17 +56,17 @@ class Creation:
     leases: LeaseStore
     defaults: ProfileNames
 
-    def run(self, task: Task, deadline: datetime) -> Outcome:
+    def run(self, task: RowTask, deadline: datetime) -> Outcome:
         """Create the user of a row, or find the one that was made from it. Safe to repeat.
 
         deadline: when the invocation ends, aware UTC.
-        Raises InvalidRow, RefusedRow, NoImportFile, and every TransientError: then the row is worth another try.
+        Raises InvalidRow, ConnectError, NoImportFile, and every TransientError: then the row is worth another try.
         """
         user = self._user(task)
         _require_profiles(user, task.profiles)
         if task.validate_only or task.instance_id is None or task.profiles is None:
             return Outcome(task.row.number)
-        creation = _Row(self.connect, task.instance_id, user, task.profiles, user.fingerprint(task.source.key))
+        creation = _Row(self.connect, task.instance_id, user, task.profiles, user.fingerprint(task.origin))
         user_id = self.leases.run(
             CREATE_USER,
             f"{task.import_id}/{task.row.number}",
@@ -73,7 +78,7 @@ class Creation:
         )
         return Outcome(task.row.number, user_id=user_id)
 
-    def _user(self, task: Task) -> User:
+    def _user(self, task: RowTask) -> User:
         row = task.row
         data = self.bucket.part(task.source, row.offset, row.length)
         if len(data) != row.length:

@@ -4,7 +4,7 @@ No message holds anything of a row: Step Functions keeps messages in the history
 
 BusinessError
 ├── InvalidRow          the row breaks a rule; Connect was not asked
-├── RefusedRow          Connect was asked, and did not create the user
+├── ConnectError        Connect was asked, and refused: a row, or what the import needs of its instance
 └── ImportRefused       the import as a whole cannot go on
 TransientError
 ├── ConnectThrottled, ConnectUnavailable, UserNotVisible, InstanceAliasInUse
@@ -85,23 +85,23 @@ class SecurityProfileUnknown(InvalidRow): ...
 class RoutingProfileUnknown(InvalidRow): ...
 
 
-class RefusedRow(BusinessError):
-    """Connect was asked and did not create the user; nothing was left behind."""
+class ConnectError(BusinessError):
+    """Connect was asked and refused; it did nothing."""
 
 
-class UserExists(RefusedRow): ...
+class UserExists(ConnectError): ...
 
 
-class UserQuotaExceeded(RefusedRow): ...
+class UserQuotaExceeded(ConnectError): ...
 
 
-class ConnectRefused(RefusedRow): ...
+class ConnectRefused(ConnectError): ...
 
 
-class ConnectDenied(RefusedRow): ...
+class ConnectDenied(ConnectError): ...
 
 
-class InstanceNotFound(RefusedRow): ...
+class InstanceNotFound(ConnectError): ...
 
 
 class ImportRefused(BusinessError):
@@ -113,7 +113,11 @@ class InvalidImport(ImportRefused):
 
 
 class NoImportFile(ImportRefused):
-    """There is no file to import, or not in this version."""
+    """There is no file to import, not in this version, or not for this function to read."""
+
+
+class UploadNameInvalid(ImportRefused):
+    """A file was uploaded whose name has the prefix and no date of the calendar after it: nothing imports it."""
 
 
 class InvalidHeader(ImportRefused):
@@ -138,6 +142,10 @@ class TooManyProfiles(ImportRefused):
 
 class InvalidResultFile(ImportRefused):
     """`retry_of` is no result of this file."""
+
+
+class InstanceAliasInvalid(ImportRefused):
+    """No instance can have the alias that the stack is to give it."""
 
 
 class InstanceCreationFailed(ImportRefused):

@@ -4,16 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from . import results
-from .bucket import Bucket, Source, date_in_name
+from .bucket import Bucket, Source, date_in_name, folder_of
 from .csv_file import LONGEST_ROW, Record, RowPointer, parse_header, parse_row, records
 from .errors import InvalidHeader, InvalidImport, InvalidResultFile, InvalidRow, NoImportFile, TooManyRows
 from .outcomes import NOT_REGISTERED, Outcome
 from .profiles import ProfileNames, profile_names
-from .results import Result
-
-VALIDATE_ONLY = "validate-only"
+from .results import Result, ResultKey
 
 _MOST_COUNTED = 1_000_000
+# Bytes. The longest result of 3,000 rows comes to a third of it.
+_LONGEST_RESULT = 4 * 1024 * 1024
+# Uploads to this folder start nothing by themselves. The bucket lets go of them as of files of the prefix.
+_MANUAL = "manual/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,10 @@ class Files:
             return self.newest()
         if date_in_name(key, self.prefix) is None:
             raise InvalidImport(f"key: must end in {self.prefix}<yyyymmdd>.csv")
+        if not key.startswith((self.prefix, _MANUAL)):
+            raise InvalidImport(
+                f"key: must be in no folder, or below {_MANUAL}; elsewhere passwords would stay for ever"
+            )
         return self.bucket.source(key, version_id)
 
     def check_header(self, source: Source) -> None:
@@ -70,14 +76,20 @@ class Files:
             raise TooManyRows(_too_many(number, self.most_rows))
         return counting.rows()
 
-    def result_key(self, source: Source, *, validate_only: bool) -> str:
-        """Where the result of a file belongs: beside it, with the date of its name."""
-        suffix = "_validate_only" if validate_only else ""
-        return f"{source.folder}UserCreateResult_{date_in_name(source.key, self.prefix)}{suffix}.csv"
+    def result_key(self, origin: str, *, validate_only: bool) -> str:
+        """Where the result of an import belongs: beside the file that it began with, with the date of its name."""
+        return str(ResultKey(folder_of(origin), date_in_name(origin, self.prefix) or "", validate_only))
+
+    def origin(self, result: ResultKey) -> str:
+        """The key of the file whose result this is: the opposite of `result_key`."""
+        return f"{result.folder}{self.prefix}{result.date}.csv"
 
     def earlier(self, retry_of: Source) -> list[Result]:
         """The rows of an earlier result. Raises InvalidResultFile, NoImportFile, BucketUnavailable."""
-        earlier = results.read(self.bucket.whole(retry_of))
+        data = self.bucket.part(retry_of, 0, _LONGEST_RESULT + 1)
+        if len(data) > _LONGEST_RESULT:
+            raise InvalidResultFile("retry_of: longer than any result file")
+        earlier = results.read(data)
         if [result.csv_row for result in earlier] != list(range(1, len(earlier) + 1)):
             raise InvalidResultFile("retry_of: its rows are not those of an import, from 1 to the last")
         return earlier

@@ -13,7 +13,7 @@ from runtime.stores import StoreEnvironment, lease_store
 from . import tasks
 from .bucket import Bucket
 from .connect import Connect, forget_messages
-from .creation import Creation, Task
+from .creation import Creation, RowTask
 from .csv_file import RowPointer
 from .files import Files
 from .imports import Imports
@@ -21,7 +21,7 @@ from .instances import Instances
 from .patience import Patience
 from .profiles import ProfileNames
 from .request import parse_request
-from .tasks import LambdaContext, deadline, logged, patient_until, read
+from .tasks import LambdaContext, deadline, logged, parse_call, patient_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,45 +63,47 @@ def creation(context: LambdaContext) -> Creation:
 
 
 def initialize(event: Any, context: LambdaContext) -> Any:
-    """Settle what is to be imported. Whatever is wrong with it is said here, before anything is created."""
+    """Settle what is to be imported. A wrong input or header is refused here, before anything is created."""
     with logged("initialize"):
         return msgspec.to_builtins(imports(context).plan(parse_request(event)))
 
 
 def create_instance(event: Any, context: LambdaContext) -> Any:
     """Find or create the stack's instance; without it, if nothing is to be created."""
-    call = read(tasks.CreateInstance, event)
+    call = parse_call(tasks.CreateInstance, event)
     with logged("create_instance", import_id=call.import_id):
         return {"instance_id": imports(context).instance(call)}
 
 
 def check_instance_existence(event: Any, context: LambdaContext) -> Any:
     """Say whether the instance is READY, or whether to WAIT and ask again."""
-    call = read(tasks.CheckInstanceExistence, event)
-    with logged("check_instance_existence", instance_id=call.instance_id, checks=call.checks):
+    call = parse_call(tasks.CheckInstanceExistence, event)
+    with logged("check_instance_existence", import_id=call.import_id, instance_id=call.instance_id, checks=call.checks):
         return imports(context).check(call)
 
 
 def count_csv_files(event: Any, context: LambdaContext) -> Any:
     """Point at each row that is to run, and map the names of profiles to ids."""
-    with logged("count_csv_files"):
-        return imports(context).count(read(tasks.CountCsvFiles, event))
+    call = parse_call(tasks.CountCsvFiles, event)
+    with logged("count_csv_files", import_id=call.import_id):
+        return imports(context).count(call)
 
 
 def result_csv_file_create(event: Any, context: LambdaContext) -> Any:
     """Write a result file that says of every row that its outcome is not known yet."""
-    call = read(tasks.ResultCsvFileCreate, event)
+    call = parse_call(tasks.ResultCsvFileCreate, event)
     with logged("result_csv_file_create", import_id=call.import_id):
         return imports(context).announce(call)
 
 
 def user_create(event: Any, context: LambdaContext) -> str:
     """Create the user of one row."""
-    call = read(tasks.UserCreate, event)
+    call = parse_call(tasks.UserCreate, event)
     row = RowPointer.parse(call.row)
-    task = Task(
+    task = RowTask(
         call.import_id,
         call.source,
+        call.origin or call.source.key,
         call.columns,
         row,
         call.instance_id,
@@ -114,7 +116,7 @@ def user_create(event: Any, context: LambdaContext) -> str:
 
 def register_result(event: Any, context: LambdaContext) -> Any:
     """Write the result file, and sum it up."""
-    call = read(tasks.RegisterResult, event)
+    call = parse_call(tasks.RegisterResult, event)
     with logged("register_result", import_id=call.import_id):
         return imports(context).register(call)
 

@@ -32,13 +32,14 @@ class Imports:
 
         Raises InvalidImport, NoImportFile, InvalidHeader, InvalidResultFile: then nothing was created or deleted.
         """
-        source = self.files.chosen(request.key, request.version_id)
+        origin = self.files.origin(request.retried) if request.retried else None
+        source = self.files.chosen(request.key or origin, request.version_id)
         self.files.check_header(source)
         retry_of = self._retry_of(request.retry_of) if request.retry_of else None
         if request.instance_id:
             self.instances.require(request.instance_id)
         deleted = self.instances.delete_own() if request.reset else []
-        return Plan(source, request.instance_id, request.validate_only, retry_of, tuple(deleted))
+        return Plan(source, request.instance_id, request.validate_only, retry_of, tuple(deleted), origin or source.key)
 
     def instance(self, call: CreateInstance) -> str | None:
         """The id of the stack's own instance; None if nothing is to be created."""
@@ -60,9 +61,9 @@ class Imports:
         Raises what `Files.count` raises, TooManyProfiles, InvalidResultFile.
         """
         found = self.files.count(call.plan.source, self.defaults)
-        pointers = found.pointers
-        if call.plan.retry_of:
-            pointers = to_run(pointers, self.files.earlier(call.plan.retry_of))
+        pointers, plan = found.pointers, call.plan
+        if plan.retry_of:
+            pointers = to_run(pointers, self.files.earlier(plan.retry_of))
         profiles: ProfileIds | None = None
         if call.instance_id:
             profiles = used(self.instances.connect.profiles(call.instance_id), found.profiles)
@@ -70,7 +71,7 @@ class Imports:
             "rows": [str(pointer) for pointer in pointers],
             "columns": list(found.columns),
             "profiles": msgspec.to_builtins(profiles),
-            "result_key": self.files.result_key(call.plan.source, validate_only=call.plan.validate_only),
+            "result_key": self.files.result_key(plan.origin or plan.source.key, validate_only=plan.validate_only),
         }
 
     def announce(self, call: ResultCsvFileCreate) -> Mapping[str, Any]:

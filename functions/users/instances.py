@@ -1,5 +1,6 @@
 """The Connect instance of an import: found or created, waited for, and, on request, deleted."""
 
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from .connect import ACTIVE, CREATION_FAILED, Connect, Instance
 from .errors import (
     ConnectRefused,
     InstanceAliasInUse,
+    InstanceAliasInvalid,
     InstanceCreationFailed,
     InstanceNotFound,
     InstanceNotReady,
@@ -19,6 +21,7 @@ STACK_TAG = "stepwise-stack"
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/connect-instances")
 _MOST_CHECKS = 60
+_ALIAS, _LONGEST_ALIAS = re.compile(r"(?!d-)[0-9a-zA-Z]+(?:-*[0-9a-zA-Z])*\Z"), 45
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,9 @@ class Instances:
         """The id of the stack's instance, which is created if it is not there. Safe to repeat.
 
         deleted: ids of instances that may still be listed, and are not to be used any more.
-        Raises InstanceAliasInUse, InstanceQuotaExceeded.
+        Raises InstanceAliasInvalid, InstanceAliasInUse, InstanceQuotaExceeded.
         """
+        self._require_alias()
         standing = self._standing(deleted)
         if standing:
             return standing.id
@@ -53,6 +57,13 @@ class Instances:
                 f"Connect does not take the alias {self.alias}: it is another instance's, one's that failed, or still "
                 "being freed; wait, start with reset, or give the stack another ConnectInstanceAlias"
             ) from None
+
+    def _require_alias(self) -> None:
+        if len(self.alias) > _LONGEST_ALIAS or not _ALIAS.match(self.alias):
+            raise InstanceAliasInvalid(
+                f"{self.alias}: an alias has at most {_LONGEST_ALIAS} letters, digits and hyphens and does not start "
+                "with d-; give the stack a ConnectInstanceAlias that fits"
+            )
 
     def require(self, instance_id: str) -> None:
         """Raises InvalidImport unless there is such an instance."""

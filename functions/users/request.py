@@ -7,6 +7,7 @@ import msgspec
 from runtime.validation import explained
 
 from .errors import InvalidImport
+from .results import ResultKey
 
 # \Z, not $: the latter also matches before a trailing newline.
 type Key = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f]{1,1024}\Z")]
@@ -18,7 +19,8 @@ class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to import. All fields may be left out: then the newest file, into the stack's own instance.
 
     key, version_id: of the file. instance_id: use this instance, create none. validate_only: create nothing at all.
-    retry_of: key of a result file whose failed rows alone run again. reset: delete the stack's own instances first.
+    retry_of: key of a result file whose failed rows alone run again; without a key, as they are in the file that the
+    result is of. reset: delete the stack's own instances first.
     """
 
     key: Key | None = None
@@ -27,6 +29,11 @@ class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     validate_only: bool = False
     retry_of: Key | None = None
     reset: bool = False
+
+    @property
+    def retried(self) -> ResultKey | None:
+        """Raises InvalidImport if retry_of is no key of a result file."""
+        return ResultKey.parse(self.retry_of) if self.retry_of else None
 
 
 def parse_request(document: Any) -> ImportRequest:
@@ -44,6 +51,9 @@ def parse_request(document: Any) -> ImportRequest:
 def _require_sense(request: ImportRequest) -> None:
     if request.version_id and not request.key:
         raise InvalidImport("version_id: a version of which file? Give its key too")
+    retried = request.retried
+    if retried and retried.validate_only and not request.validate_only:
+        raise InvalidImport("retry_of: a validation has created nobody; import the file without retry_of")
     for field in ("instance_id", "validate_only", "retry_of"):
         if request.reset and getattr(request, field):
             raise InvalidImport(f"reset: deletes instances and with them their users, which does not go with {field}")

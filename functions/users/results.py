@@ -5,14 +5,38 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .errors import InvalidResultFile
+from .bucket import date_in_name, folder_of
+from .errors import InvalidImport, InvalidResultFile
 from .outcomes import Outcome
 
 COLUMNS = ("No.", "CSVRowNumber", "result", "UserId", "UserArn", "errorMessage")
 SUCCESS, FAILURE = "Success", "False"
 
+_NAME, _VALIDATION = "UserCreateResult_", "_validate_only"
+
 # A spreadsheet runs a cell that starts with one of these.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultKey:
+    """Where a result file is, and what its name says. folder: "" or with a slash at its end. date: yyyymmdd."""
+
+    folder: str
+    date: str
+    validate_only: bool
+
+    def __str__(self) -> str:
+        return f"{self.folder}{_NAME}{self.date}{_VALIDATION if self.validate_only else ''}.csv"
+
+    @classmethod
+    def parse(cls, key: str) -> "ResultKey":
+        """The opposite of str(). Raises InvalidImport, which is about the field retry_of."""
+        plain = key.removesuffix(f"{_VALIDATION}.csv")
+        date = date_in_name(key if plain == key else f"{plain}.csv", _NAME)
+        if date is None:
+            raise InvalidImport(f"retry_of: must end in {_NAME}<yyyymmdd>.csv or {_NAME}<yyyymmdd>{_VALIDATION}.csv")
+        return cls(folder_of(key), date, plain != key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +73,7 @@ def read(data: bytes) -> list[Result]:
         if tuple(header) != COLUMNS:
             raise InvalidResultFile("retry_of: its first line is not that of a result file")
         return [_result(row) for row in rows if row]
-    except ValueError:
+    except (ValueError, csv.Error):
         raise InvalidResultFile("retry_of: not a result file, or one that was changed") from None
 
 
@@ -64,6 +88,8 @@ def _safe(cell: str) -> str:
 
 def _result(row: list[str]) -> Result:
     _, csv_row, word, user_id, user_arn, message = row
-    if word.upper() not in (SUCCESS.upper(), FAILURE.upper()):
+    # A spreadsheet saves False as FALSE.
+    succeeded = {SUCCESS.upper(): True, FAILURE.upper(): False}.get(word.upper())
+    if succeeded is None:
         raise ValueError("neither Success nor False")
-    return Result(int(csv_row), word == SUCCESS, user_id, user_arn, message)
+    return Result(int(csv_row), succeeded, user_id, user_arn, message)

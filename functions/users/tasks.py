@@ -20,8 +20,8 @@ from .errors import UnexpectedFailure
 from .outcomes import Outcome
 from .profiles import ProfileIds
 
-# Of the time that an invocation has: for what is left to do when the waiting for Connect is over.
-_RESERVE = timedelta(seconds=6)
+# Of the time that an invocation has: for a last call of Connect, which may take 2 + 10 s, when the waiting is over.
+_RESERVE = timedelta(seconds=13)
 
 _logger = logging.getLogger(__name__)
 
@@ -30,6 +30,7 @@ class Plan(msgspec.Struct, frozen=True):
     """What Initialize has settled: the files by their versions, and what is to be done with them.
 
     deleted: ids of the instances whose deletion has begun; Connect may list them for a while.
+    origin: key of the file that the import began with, which a retry may have from elsewhere; "" for the source's own.
     """
 
     source: Source
@@ -37,6 +38,7 @@ class Plan(msgspec.Struct, frozen=True):
     validate_only: bool = False
     retry_of: Source | None = None
     deleted: tuple[str, ...] = ()
+    origin: str = ""
 
 
 class CreateInstance(msgspec.Struct, frozen=True):
@@ -49,11 +51,13 @@ class CheckInstanceExistence(msgspec.Struct, frozen=True):
 
     instance_id: str | None
     checks: int
+    import_id: str = ""
 
 
 class CountCsvFiles(msgspec.Struct, frozen=True):
     plan: Plan
     instance_id: str | None
+    import_id: str = ""
 
 
 class ResultCsvFileCreate(msgspec.Struct, frozen=True):
@@ -81,6 +85,8 @@ class RegisterResult(ResultCsvFileCreate, frozen=True):
 
 
 class UserCreate(msgspec.Struct, frozen=True):
+    """origin: as that of the plan."""
+
     import_id: str
     source: Source
     columns: tuple[str, ...]
@@ -88,6 +94,7 @@ class UserCreate(msgspec.Struct, frozen=True):
     instance_id: str | None
     validate_only: bool
     row: str
+    origin: str = ""
 
 
 def deadline(context: LambdaContext) -> datetime:
@@ -127,7 +134,7 @@ def _sanitized(fields: dict[str, Any]) -> Iterator[None]:
         raise UnexpectedFailure(_named(error)) from None
 
 
-def read[T](kind: type[T], event: Any) -> T:
+def parse_call[T](kind: type[T], event: Any) -> T:
     """The event of a task. Raises msgspec.ValidationError."""
     return msgspec.convert(event, kind)
 

@@ -24,8 +24,8 @@ def uploads() -> Uploads:
     return Uploads(client("stepfunctions"), environment.user_import_arn, environment.user_file_prefix)
 
 
-def start_user_import(event: dict[str, Any], _context: LambdaContext) -> dict[str, str | None]:
-    """Start the import of the file of an event *Object Created*."""
+def start_user_import(event: dict[str, Any], _context: LambdaContext) -> dict[str, str]:
+    """Start the import of the file of an event *Object Created*. What has none goes to the queue of failures."""
     detail = event["detail"]
     with logged("start_user_import", key=detail["object"]["key"]):
         uploaded = detail["object"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from .bucket import date_in_name
+from .errors import UploadNameInvalid
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
@@ -21,14 +22,14 @@ class Uploads:
     machine: str
     prefix: str
 
-    def start(self, bucket: str, key: str, version_id: str) -> str | None:
+    def start(self, bucket: str, key: str, version_id: str) -> str:
         """Start the import of an uploaded file, unless it was started before. Returns the execution's name.
 
-        None for a file that is not to be imported: its name is another. Raises ClientError.
+        Raises UploadNameInvalid, ClientError.
         """
         date = date_in_name(key, self.prefix)
         if date is None:
-            return None
+            raise UploadNameInvalid(f"{key}: must end in {self.prefix}<yyyymmdd>.csv, with a date of the calendar")
         name = execution_name(bucket, key, version_id, date)
         document = json.dumps({"key": key, "version_id": version_id})
         try:

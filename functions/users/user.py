@@ -68,12 +68,13 @@ class User:
             profiles=profile_names(row, defaults),
         )
 
-    def fingerprint(self, source_key: str) -> str:
+    def fingerprint(self, origin: str) -> str:
         """Tells the user of this row of this file from any other of its name: SHA-256, in hex, without the password.
 
+        origin: key of the file that the import began with.
         It is what a user made from the row is tagged with, so the same row of a file that was uploaded again finds it.
         """
-        wanted = [source_key, self.username, self.first_name, self.last_name, self.email, self.phone]
+        wanted = [origin, self.username, self.first_name, self.last_name, self.email, self.phone]
         return hashlib.sha256(json.dumps([*wanted, self.profiles.security, self.profiles.routing]).encode()).hexdigest()
 
 

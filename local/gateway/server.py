@@ -1,6 +1,5 @@
 """The stand-in as an HTTP server on 127.0.0.1."""
 
-import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -18,20 +17,17 @@ from .stand_in import StandIn
 _LARGEST_BODY = 64 * 1024
 _IDLE_SECONDS = 60
 
-_log = logging.getLogger(__name__)
-
 
 class GatewayServer(ThreadingTCPServer):
-    """Takes connections from the moment it is made; answers while `serve_forever` runs."""
+    """Takes connections on a free port from the moment it is made; answers while `serve_forever` runs."""
 
     allow_reuse_address = True
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port: int = 0) -> None:
-        """port: 0 for any that is free. Raises OSError if it is taken."""
+    def __init__(self) -> None:
         self.stand_in = StandIn()
-        super().__init__(("127.0.0.1", port), _Handler)
+        super().__init__(("127.0.0.1", 0), _Handler)
 
     @property
     def address(self) -> str:
@@ -39,9 +35,9 @@ class GatewayServer(ThreadingTCPServer):
 
 
 @contextmanager
-def serving(port: int = 0) -> Iterator[GatewayServer]:
+def serving() -> Iterator[GatewayServer]:
     """A server that answers, in a thread of this process, for the length of a block."""
-    with GatewayServer(port) as server:
+    with GatewayServer() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -64,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        _log.info(format, *args)
+        """Say nothing: a path holds a key."""
 
     def _serve(self) -> None:
         try:

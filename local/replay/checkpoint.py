@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from local.errors import CommandError
+
 from .fire import Outcome
 from .orders import Position, Seen
 
 
-class CheckpointMismatch(Exception):
+class CheckpointMismatch(CommandError):
     """The file is of another replay, or is no checkpoint."""
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from local.errors import CommandError
+
 from .budget import Budget
 from .orders import Seen
 
@@ -40,7 +42,7 @@ class Outcome(StrEnum):
     STUCK = "still not to be counted"
 
 
-class NotFired(Exception):
+class NotFired(CommandError):
     """DynamoDB did not take the write in many rounds. What was fired before is fired; the message names the order."""
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.contract import dashboard
 from tests.contract.machine import MACHINES
 from tests.contract.metrics import exists, own
-from tests.contract.template import FUNCTIONS, RESOURCES, of_type
+from tests.contract.template import FUNCTIONS, RESOURCES, arn_of, of_type
 
 ALARMS = of_type("AWS::CloudWatch::Alarm")
 PSEUDO_PARAMETERS = {"AWS::Region", "AWS::StackName"}
@@ -142,3 +142,13 @@ def test_every_bad_end_of_an_execution_is_heard_of(machine: str, metric: str) ->
 @pytest.mark.parametrize("queue", of_type("AWS::SQS::Queue"))
 def test_every_message_in_a_queue_of_failures_is_heard_of(queue: str) -> None:
     assert watched("NumberOfMessagesSent", "QueueName", {"Fn::GetAtt": [queue, "QueueName"]})
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_notice_that_is_lost_is_heard_of(machine: str) -> None:
+    group = arn_of(MACHINES[machine].properties["Logging"]["Destinations"][0]["CloudWatchLogsLogGroup"]["LogGroupArn"])
+    filters = [one for one in of_type("AWS::Logs::MetricFilter").values() if one["LogGroupName"] == {"Ref": group}]
+    made = [transformation["MetricName"] for one in filters for transformation in one["MetricTransformations"]]
+
+    assert [one["FilterPattern"] for one in filters] == ['{ $.details.resourceType = "sns" }']
+    assert made == [ALARMS["NoticeFailedAlarm"]["MetricName"]]

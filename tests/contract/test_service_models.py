@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 from botocore import xform_name
-from botocore.session import get_session
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse, HeadersDict
+from botocore.exceptions import ClientError
+from botocore.session import Session, get_session
 
-from local.service_models import OPERATIONS, cut_down, files
+from local.service_models import BY_BOTOCORE, OPERATIONS, cut_down, files
 from runtime import clients
 
 REMEDY = "say what is called in local/service_models.py, and run 'make models'"
@@ -30,8 +32,32 @@ def test_a_client_of_the_functions_has_these_operations_and_no_others(
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     client = clients.session().create_client(service)
 
-    assert set(client.meta.service_model.operation_names) == set(OPERATIONS[service])
+    assert set(client.meta.service_model.operation_names) == {*OPERATIONS[service], *BY_BOTOCORE.get(service, ())}
     assert callable(getattr(client, xform_name(OPERATIONS[service][0])))
+
+
+def _new_session() -> Session:
+    """As `clients.session` makes it. Clients change the description that their session has read."""
+    made: Session = clients.session.__wrapped__()
+    return made
+
+
+def test_botocore_can_ask_for_the_region_of_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "us-east-1")
+    client = clients.session().create_client("s3")
+    asked = []
+
+    def refuse(request: AWSPreparedRequest, **_: object) -> AWSResponse:
+        asked.append(request.method)
+        response = AWSResponse(str(request.url), 400, HeadersDict(), None)
+        response._content = b""
+        return response
+
+    client.meta.events.register("before-send", refuse)
+    with pytest.raises(ClientError, match="400"):
+        client.head_object(Bucket="bucket", Key="key", VersionId="no version")
+    assert asked == ["HEAD", "HEAD"]
 
 
 def test_a_shape_is_kept_if_an_operation_leads_to_it_and_a_member_may_be_called_documentation() -> None:
@@ -55,8 +81,8 @@ def test_a_shape_is_kept_if_an_operation_leads_to_it_and_a_member_may_be_called_
 
 @pytest.mark.parametrize("service", OPERATIONS)
 def test_what_is_kept_is_as_botocore_has_it(service: str) -> None:
-    whole, kept = (one.get_service_model(service) for one in (get_session(), clients.session()))
-    for name in OPERATIONS[service]:
+    whole, kept = (one.get_service_model(service) for one in (get_session(), _new_session()))
+    for name in kept.operation_names:
         ours, theirs = kept.operation_model(name), whole.operation_model(name)
         assert ours.input_shape is not None
         assert theirs.input_shape is not None

@@ -1,17 +1,25 @@
 """The user import as a contract: its states, what they may carry, and what one Map can hold."""
 
 import json
+import logging
+import re
+import time
 from typing import Any
 
 import pytest
 
 from idempotency import BusinessError, TransientError
+from runtime.clients import single_try_client
 from tests.contract.machine import MACHINES, is_lambda, retries, retry_block
-from tests.contract.project import ROOT, leaves
-from tests.contract.template import RESOURCES, TEMPLATE, of_type
+from tests.contract.project import ROOT, leaves, read_json
+from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
+from tests.contract.test_functions import snake_case
+from users import handlers
+from users.creation import ROW_TAG
 from users.csv_file import LONGEST_ROW, RowPointer
-from users.errors import ImportRefused, InvalidRow, RefusedRow
+from users.errors import ConnectError, ImportRefused, InvalidRow, UnexpectedFailure
 from users.outcomes import SENTENCES, Outcome
+from users.tasks import patient_until
 from users.user import User
 
 IMPORT = MACHINES["UserImport"]
@@ -43,6 +51,16 @@ OTHER_EVENTS = 60 * 9 + 100
 OTHER_BYTES = 4 * 1024 + 40 * 180
 
 LARGEST_PARAMETER = TEMPLATE["Parameters"]["MostImportRows"]
+
+
+class Context:
+    """Of an invocation that begins."""
+
+    def __init__(self, seconds: int) -> None:
+        self._seconds = seconds
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self._seconds * 1000
 
 
 @pytest.mark.parametrize(("name", "ways"), FLOW.items())
@@ -85,6 +103,29 @@ def test_what_a_failed_row_keeps_is_its_number_and_the_errors_name() -> None:
     assert ROW_STATES["UserCreate"]["OutputPath"] == "$.user_create.outcome"
 
 
+@pytest.mark.parametrize("name", sorted(set(LAMBDA_TASKS) - {"Initialize"}))
+def test_a_function_is_told_whose_import_it_works_for(name: str) -> None:
+    told = MAP["ItemSelector"] if name == "UserCreate" else LAMBDA_TASKS[name]["Parameters"]["Payload"]
+
+    assert told["import_id.$"] == "$$.Execution.Name"
+
+
+@pytest.mark.parametrize("name", sorted(set(LAMBDA_TASKS) - {"Initialize"}))
+def test_every_line_of_a_function_says_whose_import_it_works_for(
+    name: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = snake_case(name)
+    event = read_json(ROOT / "events" / f"{handler}.json")
+    monkeypatch.setattr(handlers, "environment", lambda: None)
+    caplog.set_level(logging.INFO)
+    with pytest.raises(UnexpectedFailure):
+        getattr(handlers, handler)(event, Context(30))
+
+    ours = [record for record in caplog.records if record.name == "users.tasks"]
+    assert [record.getMessage() for record in ours] == ["started", "unexpected"]
+    assert {vars(record)["import_id"] for record in ours} == {event["import_id"]}
+
+
 def test_no_state_names_a_field_of_a_person() -> None:
     text = IMPORT.path.read_text().lower()
     fields = set(User.__dataclass_fields__) - {"profiles"}
@@ -111,7 +152,7 @@ def test_retries_of_a_row_are_few_and_those_of_the_result_many() -> None:
 
 def codes() -> set[str]:
     """The names that a row's failure can have."""
-    ours = {cls.__name__ for base in (InvalidRow, RefusedRow) for cls in base.__subclasses__()}
+    ours = {cls.__name__ for base in (InvalidRow, ConnectError) for cls in base.__subclasses__()}
     return ours | leaves(TransientError, PACKAGES) | {"UnexpectedFailure", "NoImportFile"}
 
 
@@ -153,6 +194,18 @@ def test_the_longest_import_fits_the_life_of_the_machine() -> None:
     assert 1 < MAP["MaxConcurrency"] <= 40
 
 
+@pytest.mark.parametrize("function", ["UserCreateFunction", "CountCsvFilesFunction"])
+def test_a_call_of_connect_that_waited_for_its_place_ends_before_the_function(
+    function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    config = single_try_client.__wrapped__("connect").meta.config
+    seconds = FUNCTIONS[function].properties["Timeout"]
+    left = time.monotonic() + seconds - patient_until(Context(seconds))
+
+    assert config.connect_timeout + config.read_timeout < left < seconds / 2
+
+
 BUCKET: dict[str, Any] = of_type("AWS::S3::Bucket")["UsersBucket"]
 
 
@@ -171,8 +224,18 @@ def test_passwords_do_not_stay_in_the_bucket() -> None:
     assert rules["Uploads"]["ExpirationInDays"] == days
     assert rules["Uploads"]["Prefix"] == {"Ref": "UserFilePrefix"}
     assert rules["UploadsByCommand"]["ExpirationInDays"] == days
-    assert rules["OldVersions"]["NoncurrentVersionExpiration"] == {"NoncurrentDays": days}
+    # A file that expires is an old version from then on.
+    assert rules["OldVersions"]["NoncurrentVersionExpiration"] == {"NoncurrentDays": 1}
     assert TEMPLATE["Parameters"]["UserFileLifetimeDays"]["Default"] <= 7
+
+
+def test_results_do_not_expire_as_files_of_users_do() -> None:
+    pattern = TEMPLATE["Parameters"]["UserFilePrefix"]["AllowedPattern"]
+    name = "UserCreateResult_"
+    beginnings = [name[:length] for length in range(1, len(name) + 1)]
+
+    assert [prefix for prefix in [*beginnings, f"{name}x"] if re.match(pattern, prefix)] == []
+    assert all(re.match(pattern, prefix) for prefix in ("TestFile_", "Users", "UserFile_", "UserCreateResults", "U-"))
 
 
 def test_the_bucket_is_reached_over_tls_alone() -> None:
@@ -183,18 +246,34 @@ def test_the_bucket_is_reached_over_tls_alone() -> None:
 
 
 def test_only_instances_with_the_stacks_tag_can_be_deleted() -> None:
-    policies = of_type("AWS::IAM::Role")
-    deleting = [
-        (role, statement)
-        for role, properties in policies.items()
-        for policy in properties["Policies"]
-        for statement in policy["PolicyDocument"]["Statement"]
-        if "connect:DeleteInstance" in str(statement)
-    ]
-    ((role, statement),) = deleting
+    ((role, statement),) = allowing("connect:DeleteInstance")
 
     assert role == "InitializeRole"
     assert statement["Condition"] == {"StringEquals": {"aws:ResourceTag/stepwise-stack": {"Ref": "AWS::StackName"}}}
+
+
+def test_only_a_new_instance_can_get_the_stacks_tag() -> None:
+    tagging = dict(allowing("connect:TagResource"))
+
+    assert set(tagging) == {"CreateInstanceRole", "UserCreateRole"}
+    assert tagging["CreateInstanceRole"]["Condition"] == {
+        "StringEquals": {"aws:RequestTag/stepwise-stack": {"Ref": "AWS::StackName"}}
+    }
+    assert tagging["UserCreateRole"]["Condition"] == {
+        "ForAllValues:StringEquals": {"aws:TagKeys": [ROW_TAG]},
+        "Null": {"aws:TagKeys": "false"},
+    }
+
+
+def allowing(action: str) -> list[tuple[str, Any]]:
+    """The roles with this action, and the statements that allow it, be it on a condition of the template."""
+    return [
+        (role, statement)
+        for role, properties in of_type("AWS::IAM::Role").items()
+        for policy in properties["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        if f"'{action}'" in str(statement)
+    ]
 
 
 def test_every_refusal_of_an_import_says_what_it_is() -> None:

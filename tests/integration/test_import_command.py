@@ -1,7 +1,7 @@
 """`stepwise import`, as a person runs it, and what it shows on the way."""
 
-import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from local import emulator
-from local.imports import Progress, _moved
+from local.stack import Stack
+from tests.integration.faults import Resources, eventually, no_concurrency
 from tests.integration.users import HEADER, Imports, Person, csv_file, people
 
 type Import = Callable[..., subprocess.CompletedProcess[str]]
@@ -55,6 +56,18 @@ def test_it_ends_with_1_when_a_row_fails_and_runs_failed_rows_again(
     assert [entry["username"] for entry in imports.connect.requests("CreateUser")] == [second.username]
 
 
+def test_two_files_of_one_day_have_a_result_each(stepwise_import: Import, imports: Imports, tmp_path: Path) -> None:
+    keys = []
+    for name in ("staff", "others"):
+        file = tmp_path / f"{name}.csv"
+        file.write_text(csv_file(people(1)))
+        ended = stepwise_import(str(file))
+        keys += re.findall(r"(manual/\S*UserCreateResult_[0-9]{8}\.csv)", ended.stdout.partition("s3://")[2])
+
+    assert [key.split("/")[1] for key in keys] == ["staff", "others"]
+    assert all(imports.exists(key) for key in keys)
+
+
 def test_it_validates_without_creating(stepwise_import: Import, imports: Imports, tmp_path: Path) -> None:
     file = tmp_path / "staff.csv"
     file.write_text(csv_file(people(2)))
@@ -78,18 +91,27 @@ def test_it_says_why_an_import_fails(stepwise_import: Import, tmp_path: Path) ->
     assert stepwise_import(str(tmp_path / "none.csv")).returncode == 2
 
 
-def test_progress_counts_rows_done_and_failed() -> None:
-    events = json.loads(
-        """[
-        {"type": "TaskStateEntered", "stateEnteredEventDetails": {"name": "CountCsvFiles"}},
-        {"type": "MapStateEntered", "stateEnteredEventDetails": {"name": "CreateUsers"}},
-        {"type": "MapStateStarted", "mapStateStartedEventDetails": {"length": 2}},
-        {"type": "PassStateEntered", "stateEnteredEventDetails": {"name": "RowFailed"}},
-        {"type": "MapIterationSucceeded"},
-        {"type": "MapIterationSucceeded"}]"""
-    )
-    progress = Progress()
-    for event in events:
-        progress = _moved(progress, event)
+def test_it_runs_the_failed_rows_of_an_upload_again_and_makes_nobody_twice(
+    stepwise_import: Import, imports: Imports, stack: Stack, resources: Resources, tmp_path: Path
+) -> None:
+    persons = people(2)
+    key, result = "TestFile_20260315.csv", "UserCreateResult_20260315.csv"
+    with no_concurrency(stack, resources, "RegisterResult"):
+        imports.upload(csv_file(persons), key)
+        eventually(lambda: name_of_upload(stack) != "", seconds=60)
+        broken = imports.wait(name_of_upload(stack), key)
+    # Its name has no date: the file is one of today, and goes to another key than the upload's.
+    file = tmp_path / "staff.csv"
+    file.write_text(csv_file(persons))
+    again = stepwise_import(str(file), "--retry-of", result)
 
-    assert progress == Progress("RUNNING", "CreateUsers", total=2, done=2, failed=1)
+    assert broken.codes == ["NotRegistered"] * 2
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert imports.text(result).count("Success") == 2
+    assert imports.created() == 2
+
+
+def name_of_upload(stack: Stack) -> str:
+    """Of the execution that the upload has started; "" as long as it has not."""
+    started = stack.stepfunctions.list_executions(stateMachineArn=stack.outputs["UserImportArn"])["executions"]
+    return next((one["name"] for one in started if one["name"].startswith("upload-20260315-")), "")

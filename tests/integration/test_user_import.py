@@ -10,6 +10,7 @@ import pytest
 from local.stack import Stack
 from tests.integration.conftest import Invocation
 from tests.integration.faults import Resources, environment, eventually, no_concurrency
+from tests.integration.logs import all_logs
 from tests.integration.users import HEADER, Imports, Person, csv_file, people, result_of
 from users.instances import STACK_TAG
 
@@ -101,10 +102,21 @@ def test_an_upload_is_imported_once(
     assert ended.results[0].user_arn.endswith(f"/agent/{ended.user_ids[0]}")
 
 
-def test_uploads_of_other_names_start_nothing(imports: Imports, invoke: Callable[[str, Any], Invocation]) -> None:
-    event = {"detail": {"bucket": {"name": "b"}, "object": {"key": "TestFile_latest.csv", "version-id": "v"}}}
+def test_an_upload_that_nothing_imports_is_kept_for_a_person(
+    imports: Imports, stack: Stack, resources: Resources
+) -> None:
+    key, version = imports.upload(csv_file(people(1)), "TestFile_2026-01-31.csv")
+    queue = resources["UploadFailuresQueue"]
+    kept: list[str] = []
 
-    assert invoke("StartUserImport", event).result == {"import_id": None}
+    def arrived() -> bool:
+        received = stack.client("sqs").receive_message(QueueUrl=queue, MaxNumberOfMessages=10)
+        kept.extend(message["Body"] for message in received.get("Messages", []))
+        return any(key in body and version in body for body in kept)
+
+    eventually(arrived, seconds=60)
+    (body,) = (body for body in kept if version in body)
+    assert "UploadNameInvalid" in body
 
 
 def test_nothing_of_a_row_is_in_history_logs_results_or_records(imports: Imports, stack: Stack) -> None:
@@ -121,7 +133,7 @@ def test_nothing_of_a_row_is_in_history_logs_results_or_records(imports: Imports
     ended = imports.run(f"{HEADER},email,phone\n" + "\n".join(rows))
     places = {
         "history": imports.history(ended.name),
-        "logs": _all_logs(stack),
+        "logs": all_logs(stack),
         "result": imports.text(ended.output["result_key"]),
         "records": json.dumps(stack.rows("IdempotencyTable"), default=str),
     }
@@ -295,7 +307,9 @@ def test_a_file_may_be_short(imports: Imports, rows: int) -> None:
         ({"validate_only": "yes"}, "InvalidImport", "validate_only"),
         ({"instance_id": "no-such-instance", "key": "{key}"}, "InvalidImport", "instance_id"),
         ({"retry_of": "UserCreateResult_20990101.csv", "key": "{key}"}, "NoImportFile", "retry_of"),
-        ({"retry_of": "{key}", "key": "{key}"}, "InvalidResultFile", "retry_of"),
+        ({"retry_of": "{key}", "key": "{key}"}, "InvalidImport", "retry_of"),
+        ({"retry_of": "UserCreateResult_20260101_validate_only.csv", "key": "{key}"}, "InvalidImport", "retry_of"),
+        ({"key": "elsewhere/TestFile_20260101.csv"}, "InvalidImport", "key"),
         ({"key": "{key}", "version_id": "no-such-version"}, "NoImportFile", "{key}"),
     ],
     ids=str,
@@ -455,22 +469,26 @@ def test_an_import_that_is_stopped_has_a_result_file_and_is_whole_when_it_runs_a
     assert imports.created() == 12
 
 
+def test_a_retry_from_another_file_finds_the_users_that_the_import_has_made(
+    imports: Imports, stack: Stack, resources: Resources
+) -> None:
+    persons = people(3)
+    with no_concurrency(stack, resources, "RegisterResult"):
+        broken = imports.run(csv_file(persons))
+        again = imports.run(csv_file(persons), retry_of=result_of(broken.key))
+    last = imports.run(csv_file(persons), retry_of=result_of(broken.key))
+
+    assert len({broken.key, again.key, last.key}) == 3
+    assert broken.codes == ["NotRegistered"] * 3
+    assert (again.status, again.error) == ("FAILED", "Lambda.TooManyRequestsException")
+    assert last.codes == [""] * 3
+    assert last.output["result_key"] == result_of(broken.key)
+    assert imports.created() == 3
+
+
 def test_a_defect_is_told_without_what_it_was_about(imports: Imports, stack: Stack, resources: Resources) -> None:
     persons = people(1)
     with environment(stack, resources, "UserCreate", MOST_IMPORT_ROWS="many"):
         ended = imports.run(csv_file(persons))
 
     assert ended.codes == ["UnexpectedFailure"]
-
-
-def _all_logs(stack: Stack) -> str:
-    client = stack.client("logs")
-    groups = [
-        group["logGroupName"]
-        for page in client.get_paginator("describe_log_groups").paginate()
-        for group in page["logGroups"]
-    ]
-    pages = [
-        page for group in groups for page in client.get_paginator("filter_log_events").paginate(logGroupName=group)
-    ]
-    return "\n".join(event["message"] for page in pages for event in page["events"])

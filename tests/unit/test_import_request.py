@@ -7,7 +7,11 @@ import pytest
 from users.bucket import date_in_name
 from users.errors import InvalidImport
 from users.request import ImportRequest, parse_request
+from users.results import ResultKey
 from users.uploads import execution_name
+
+RESULT = "manual/UserCreateResult_20261121.csv"
+VALIDATION = "manual/UserCreateResult_20261121_validate_only.csv"
 
 
 def test_nothing_need_be_given() -> None:
@@ -18,7 +22,7 @@ def test_every_field_is_read() -> None:
     document = {"key": "TestFile_20261121.csv", "version_id": "v", "instance_id": "i-1", "validate_only": True}
 
     assert parse_request(document) == ImportRequest("TestFile_20261121.csv", "v", "i-1", validate_only=True)
-    assert parse_request({"retry_of": "r.csv"}).retry_of == "r.csv"
+    assert parse_request({"retry_of": RESULT}).retried == ResultKey("manual/", "20261121", validate_only=False)
     assert parse_request({"reset": True}).reset
 
 
@@ -39,16 +43,32 @@ def test_every_field_is_read() -> None:
         ({"validate_only": "yes"}, "validate_only"),
         ({"validate_only": 1}, "validate_only"),
         ({"retry_of": ["a"]}, "retry_of"),
+        ({"retry_of": "result.csv"}, "retry_of"),
+        ({"retry_of": "TestFile_20261121.csv"}, "retry_of"),
+        ({"retry_of": "UserCreateResult_20261131.csv"}, "retry_of"),
+        ({"retry_of": "MyUserCreateResult_20261121.csv"}, "retry_of"),
+        ({"retry_of": "UserCreateResult_20261121_old.csv"}, "retry_of"),
+        ({"retry_of": "_validate_only.csv"}, "retry_of"),
+        ({"retry_of": VALIDATION}, "retry_of"),
         ({"reset": "true"}, "reset"),
         ({"reset": True, "instance_id": "i-1"}, "reset"),
         ({"reset": True, "validate_only": True}, "reset"),
-        ({"reset": True, "retry_of": "r.csv"}, "reset"),
+        ({"reset": True, "retry_of": RESULT}, "reset"),
         ({"\ud800": 1}, "the input"),
     ],
 )
 def test_what_is_wrong_is_named(document: Any, field: str) -> None:
     with pytest.raises(InvalidImport, match=rf"^{field}: "):
         parse_request(document)
+
+
+def test_the_failed_rows_of_a_validation_may_be_validated_again() -> None:
+    assert parse_request({"retry_of": VALIDATION, "validate_only": True}).retried is not None
+
+
+@pytest.mark.parametrize("key", [RESULT, VALIDATION, "UserCreateResult_20261121.csv"])
+def test_the_key_of_a_result_is_written_as_it_is_read(key: str) -> None:
+    assert str(ResultKey.parse(key)) == key
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_result_file_is_read_back(outcomes: list[Outcome]) -> None:
 
 
 def test_a_result_file_that_a_spreadsheet_has_saved_is_read_back() -> None:
-    saved = b"\xef\xbb\xbf" + ",".join(COLUMNS).encode() + b"\r\n1,1,Success,u,a,\r\n2,2,FALSE,,,x\r\n\r\n"
+    saved = b"\xef\xbb\xbf" + ",".join(COLUMNS).encode() + b"\r\n1,1,SUCCESS,u,a,\r\n2,2,FALSE,,,x\r\n\r\n"
 
     assert [result.succeeded for result in read(saved)] == [True, False]
 
@@ -80,6 +80,7 @@ def test_a_result_file_that_a_spreadsheet_has_saved_is_read_back() -> None:
         ",".join(COLUMNS).encode() + b"\n1,1,Maybe,,,\n",
         ",".join(COLUMNS).encode() + b"\n1,x,Success,,,\n",
         ",".join(COLUMNS).encode() + b"\n1,1,Success\n",
+        ",".join(COLUMNS).encode() + b"\n1,1,False,,," + b"x" * 140_000,
     ],
 )
 def test_what_is_no_result_file_is_refused(data: bytes) -> None:

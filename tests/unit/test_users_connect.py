@@ -14,6 +14,7 @@ from users.errors import (
     ConnectThrottled,
     ConnectUnavailable,
     InstanceAliasInUse,
+    InstanceAliasInvalid,
     InstanceCreationFailed,
     InstanceNotFound,
     InstanceNotReady,
@@ -135,14 +136,14 @@ def test_a_full_quota_is_no_throttling_though_both_are_429(ours: Connect, connec
 def test_a_missing_permission_and_an_unknown_error_are_told(ours: Connect, connect: StandIn) -> None:
     instance_id = connect.instance()
     connect.control.fail("CreateUser", "AccessDeniedException", status=403)
-    connect.control.fail("CreateUser", "BrandNewException", status=400)
-    connect.control.fail("CreateUser", "ServiceUnavailable", status=503)
+    connect.control.fail("CreateUser", "BrandNewException", status=400, message="about taro.yamada")
+    connect.control.fail("CreateUser", "BrandNewFailure", status=503)
 
     with pytest.raises(ConnectDenied):
         create(ours, instance_id)
-    with pytest.raises(ConnectRefused, match="BrandNewException"):
+    with pytest.raises(ClientError, match=r"BrandNewException.*\(left out\)"):
         create(ours, instance_id)
-    with pytest.raises(ConnectUnavailable):
+    with pytest.raises(ConnectUnavailable, match="BrandNewFailure"):
         create(ours, instance_id)
 
 
@@ -210,6 +211,13 @@ def test_instances_are_listed_page_by_page(ours: Connect, connect: StandIn) -> N
     assert len(connect.control.requests("ListInstances")) == 3
 
 
+def test_a_page_with_an_empty_token_is_the_last(ours: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = iter([{"InstanceSummaryList": [], "NextToken": "1"}, {"InstanceSummaryList": [], "NextToken": ""}])
+    monkeypatch.setattr(ours.client, "list_instances", lambda **_: next(pages))
+
+    assert list(ours.instances()) == []
+
+
 def test_a_password_that_the_model_refuses_is_not_repeated(ours: Connect, connect: StandIn) -> None:
     instance_id = connect.instance()
     wrong = User("t" * 101, "short", "f", "l", None, None, DEFAULTS)
@@ -254,6 +262,26 @@ def test_a_failed_instance_is_no_instance(instances: Instances, connect: StandIn
     assert instances.delete_own() == [failed]
     connect.clock.advance(60)
     assert instances.ensure("import-2") != failed
+
+
+def test_an_unknown_refusal_of_an_instance_is_not_taken_for_an_alias_in_use(
+    instances: Instances, connect: StandIn
+) -> None:
+    connect.control.fail("CreateInstance", "BrandNewException", status=400)
+
+    with pytest.raises(ClientError, match="BrandNewException"):
+        instances.ensure("import-1")
+
+
+@pytest.mark.parametrize("alias", ["a" * 46, "d-stepwise", "step_wise", "stepwise-", ""])
+def test_an_alias_that_no_instance_can_have_is_refused_before_connect_is_asked(
+    ours: Connect, connect: StandIn, alias: str
+) -> None:
+    with pytest.raises(InstanceAliasInvalid, match="ConnectInstanceAlias"):
+        Instances(ours, "stepwise", alias).ensure("import-1")
+
+    assert connect.control.requests() == []
+    assert Instances(ours, "stepwise", "a" * 45).ensure("import-1")
 
 
 def test_a_quota_of_instances_is_told(instances: Instances, connect: StandIn) -> None:

@@ -1,0 +1,11 @@
+"""What the cause of a failed execution says."""
+
+import json
+
+
+def message_of(cause: str) -> str:
+    """The message of the function's error, or the cause as it came."""
+    try:
+        return str(json.loads(json.loads(cause)["Cause"])["errorMessage"])
+    except (ValueError, KeyError, TypeError):
+        return cause
