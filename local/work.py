@@ -2,6 +2,7 @@
 
 from idempotency import LeaseOperations, LeaseRecord
 from jobs.handlers import RUN_JOB
+from orders.settlement import PAYMENT, may_be_charged
 from payments.gateway import CHARGE
 from users.creation import CREATE_USER
 
@@ -18,6 +19,19 @@ class WorkNotFound(CommandError):
 def operations(stack: Stack) -> LeaseOperations:
     """The leases of a stack."""
     return LeaseOperations(stack.dynamodb, stack.outputs["IdempotencyTable"])
+
+
+def listed(stack: Stack) -> list[LeaseRecord]:
+    """What operators may want to see. A charge of which it is certain that it does not stand is left out."""
+    return [record for record in operations(stack).listed() if not _charges_nothing(stack, record)]
+
+
+def _charges_nothing(stack: Stack, record: LeaseRecord) -> bool:
+    order_id, _, work = record.key.rpartition("#")
+    if work != CHARGE.name:
+        return False
+    payment = stack.row("IdempotencyTable", pk=f"{order_id}#{PAYMENT}")
+    return not may_be_charged(record.status, payment["status"] if payment else None)
 
 
 def caller(stack: Stack) -> str:

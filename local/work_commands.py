@@ -26,8 +26,8 @@ def list_work(
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """List what is in progress, unknown, held or failed; the oldest first."""
-    records = work.operations(chosen_stack(port, aws, name)).listed()
+    """List what is in progress, unknown, held or failed, but for what needs nobody; the oldest first."""
+    records = work.listed(chosen_stack(port, aws, name))
     _show(sorted((one for one in records if not status or one.status in status), key=lambda one: one.updated_at))
 
 
@@ -83,6 +83,10 @@ def _show(records: Iterable[LeaseRecord]) -> None:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse)
     except ValueError as error:
         raise typer.BadParameter(f"not JSON: {error}", param_hint="--result") from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is Python's, not JSON's")

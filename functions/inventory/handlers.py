@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from runtime.environment import read
+from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, step_store
 from saga.task import Result, Task, saga_task
 
@@ -18,7 +18,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def inventory() -> Inventory:
-    environment = read(Environment)
+    environment = read_environment(Environment)
     return Inventory(step_store(environment), InventoryTable(environment.inventory_table))
 
 

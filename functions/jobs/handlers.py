@@ -11,7 +11,7 @@ import msgspec
 
 from idempotency import InProgress, Lease, LeaseStore, Unknown, Work, idempotent_handler
 from runtime.clients import client
-from runtime.environment import read
+from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, lease_store
 from runtime.tracing import traced
 
@@ -33,7 +33,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def leases() -> LeaseStore:
-    return lease_store(read(Environment))
+    return lease_store(read_environment(Environment))
 
 
 @cache

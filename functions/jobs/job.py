@@ -62,10 +62,17 @@ def parse_job(event: Any) -> Job:
     try:
         if isinstance(event, dict) and "detail" in event:
             return _created(msgspec.convert(event, _Event).detail)
-        request = msgspec.convert(event, _Request)
+        return _requested(msgspec.convert(event, _Request))
     except msgspec.ValidationError as error:
         raise InvalidJob(explained(str(error), "the job")) from None
+    except UnicodeEncodeError:
+        raise InvalidJob("the job: a name in it is not valid Unicode") from None
+
+
+def _requested(request: _Request) -> Job:
     bucket, _, key = request.ObjKey.partition("/")
+    # S3 knows keys in UTF-8 only.
+    key.encode()
     return Job(request.JobId, bucket, key)
 
 

@@ -19,8 +19,8 @@ class RecoveryEnded(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class SagaEnd:
-    """How a saga's execution ended. name: the execution's name; document: its input, as parsed JSON."""
+class SagaExecution:
+    """A saga's execution. status: how it ended, or RUNNING. document: its input, as parsed JSON."""
 
     name: str
     status: str
@@ -38,10 +38,10 @@ class Sagas:
     saga: str
     recovery: str
 
-    def end(self, order_id: str) -> SagaEnd:
-        """Read how the order's saga ended, or that it is RUNNING. Raises ClientError if there is none."""
+    def execution(self, order_id: str) -> SagaExecution:
+        """Read the order's saga. Raises ClientError if there is none."""
         execution = self.client().describe_execution(executionArn=_execution(self.saga, order_id))
-        return SagaEnd(order_id, execution["status"], json.loads(execution["input"]))
+        return SagaExecution(order_id, execution["status"], json.loads(execution["input"]))
 
     def recover(self, order_id: str, document: Any) -> None:
         """Start the order's recovery. Its name derives from the saga's, so that starting it twice is harmless.

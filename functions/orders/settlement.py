@@ -8,11 +8,12 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any
 
 from idempotency import COMPENSATED, COMPENSATING, StateConflict, Status, StepStore
 
-from .sagas import SagaEnd, Sagas
+from .sagas import SagaExecution, Sagas
 from .table import CONFIRMED, OrdersTable, UnsettledIndex
 
 STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
@@ -28,6 +29,17 @@ _CUT_OFF = frozenset({"ABORTED", "TIMED_OUT"})
 _logger = logging.getLogger(__name__)
 
 
+class Settled(Enum):
+    """What settling comes to."""
+
+    YES = "yes"
+    """The order is confirmed, or everything is undone, or its recovery has begun."""
+    NOT_YET = "not yet"
+    """The execution is running, as one that was redriven; its end will be settled."""
+    NO = "no"
+    """Not by this execution, which says nothing of an order."""
+
+
 class SweepIncomplete(Exception):
     """Some orders could not be settled; the next sweep tries again. The message names them."""
 
@@ -38,26 +50,26 @@ class Settlement:
     orders: OrdersTable
     sagas: Sagas
 
-    def settle(self, end: SagaEnd, at: datetime) -> bool:
+    def settle(self, saga: SagaExecution, at: datetime) -> Settled:
         """Confirm the order of a saga that succeeded; otherwise see to it that everything is undone. Idempotent.
 
-        Returns False for an execution that says nothing of an order: it failed under a name that is not its order_id,
-        so the steps may belong to another execution. One that succeeded has all three steps, whatever its name.
+        An execution that failed under a name that is not its order_id says nothing of an order: the steps may belong to
+        another execution. One that succeeded has all three steps, whatever its name.
         Raises StateConflict if the order's row is not as its steps say, RecoveryEnded if an earlier recovery gave up
         or was cut off, or a TransientError.
         """
-        if end.status not in _ENDED:
-            return True
-        order_id = _order_id(end)
-        if order_id is None or (end.status != "SUCCEEDED" and order_id != end.name):
-            _logger.warning("not settled: the input is no order of this name", extra={"order_id": end.name})
-            return False
-        if end.status == "SUCCEEDED":
-            self._confirm(order_id, end.document, at)
-        elif self._may_need_undoing(end):
-            self.sagas.recover(end.name, end.document)
-            _logger.warning("recovery started", extra={"order_id": end.name, "status": end.status})
-        return True
+        if saga.status not in _ENDED:
+            return Settled.NOT_YET
+        order_id = _order_id(saga)
+        if order_id is None or (saga.status != "SUCCEEDED" and order_id != saga.name):
+            _logger.warning("not settled: the input is no order of this name", extra={"order_id": saga.name})
+            return Settled.NO
+        if saga.status == "SUCCEEDED":
+            self._confirm(order_id, saga.document, at)
+        elif self._may_need_undoing(saga):
+            self.sagas.recover(saga.name, saga.document)
+            _logger.warning("recovery started", extra={"order_id": saga.name, "status": saga.status})
+        return Settled.YES
 
     def _confirm(self, order_id: str, document: Any, at: datetime) -> None:
         try:
@@ -67,13 +79,16 @@ class Settlement:
                 # A stray compensation came first. What it has left must not stand alone.
                 self.sagas.recover(order_id, document)
                 _logger.warning("recovery started: a step does not stand", extra={"order_id": order_id})
-            elif not _confirmed_before(conflict):
+                return
+            if not _confirmed_before(conflict):
                 raise
+        # Also of one that was confirmed before: the line of the call that did it may be lost.
+        _logger.info("confirmed", extra={"order_id": order_id})
 
-    def _may_need_undoing(self, end: SagaEnd) -> bool:
-        statuses = self.steps.statuses(end.name, (*STEPS, CHARGE))
+    def _may_need_undoing(self, saga: SagaExecution) -> bool:
+        statuses = self.steps.statuses(saga.name, (*STEPS, CHARGE))
         charge = statuses.pop(CHARGE)
-        if end.status in _CUT_OFF:
+        if saga.status in _CUT_OFF:
             return set(statuses.values()) != {COMPENSATED}
         return may_be_charged(charge, statuses[PAYMENT]) or not set(statuses.values()) <= {None, COMPENSATED}
 
@@ -88,18 +103,18 @@ class Sweep:
 
     def run(self, at: datetime) -> int:
         """Settle all that is due. Returns how many orders were; raises SweepIncomplete if some could not be."""
-        due = list(self.unsettled.before(at - self.longest_life))
-        failed = [order_id for order_id in due if not self._settled(order_id, at)]
+        due = {order_id: self._settled(order_id, at) for order_id in self.unsettled.before(at - self.longest_life)}
+        failed = [order_id for order_id, settled in due.items() if settled is Settled.NO]
         if failed:
             raise SweepIncomplete(f"{len(failed)} of {len(due)}: {_named(failed)}")
-        return len(due)
+        return sum(settled is Settled.YES for settled in due.values())
 
-    def _settled(self, order_id: str, at: datetime) -> bool:
+    def _settled(self, order_id: str, at: datetime) -> Settled:
         try:
-            return self.settlement.settle(self.settlement.sagas.end(order_id), at)
+            return self.settlement.settle(self.settlement.sagas.execution(order_id), at)
         except Exception:
             _logger.exception("order not settled", extra={"order_id": order_id})
-            return False
+            return Settled.NO
 
 
 def may_be_charged(charge: str | None, payment: str | None) -> bool:
@@ -107,9 +122,9 @@ def may_be_charged(charge: str | None, payment: str | None) -> bool:
     return payment == COMPENSATING or (charge not in _NOT_CHARGED and payment != COMPENSATED)
 
 
-def _order_id(end: SagaEnd) -> str | None:
+def _order_id(saga: SagaExecution) -> str | None:
     """The order_id of the input. Read leniently: what an earlier deployment accepted must be settled all the same."""
-    order_id = end.document.get("order_id") if isinstance(end.document, dict) else None
+    order_id = saga.document.get("order_id") if isinstance(saga.document, dict) else None
     return order_id if isinstance(order_id, str) and order_id else None
 
 

@@ -1,21 +1,20 @@
-"""Lambda handlers that settle orders whose saga has ended."""
+"""Lambda handler that settles an order when its saga has ended."""
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 
 from runtime.clients import client
-from runtime.dynamodb import dynamodb
-from runtime.environment import read
+from runtime.context import LambdaContext
+from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, step_store
 from runtime.tracing import traced
-from saga.task import LambdaContext
 
-from .sagas import SagaEnd, Sagas
-from .settlement import Settlement, Sweep
-from .table import OrdersTable, UnsettledIndex
+from .sagas import SagaExecution, Sagas
+from .settlement import Settlement
+from .table import OrdersTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,38 +22,24 @@ class Environment(StoreEnvironment):
     orders_table: str
     order_saga_arn: str
     order_recovery_arn: str
-    settle_after_seconds: int
 
 
 @cache
 def settlement() -> Settlement:
-    environment = read(Environment)
+    environment = read_environment(Environment)
     sagas = Sagas(partial(client, "stepfunctions"), environment.order_saga_arn, environment.order_recovery_arn)
     return Settlement(step_store(environment), OrdersTable(environment.orders_table), sagas)
-
-
-@cache
-def sweep() -> Sweep:
-    environment = read(Environment)
-    unsettled = UnsettledIndex(dynamodb(), environment.orders_table)
-    longest_life = timedelta(seconds=environment.settle_after_seconds)
-    return Sweep(settlement(), unsettled, longest_life)
 
 
 def settle_order(event: dict[str, Any], _context: LambdaContext) -> None:
     """Settle the order of an event *Step Functions Execution Status Change*."""
     detail = event["detail"]
     with traced("settle_order", order_id=detail["name"]):
-        settlement().settle(_end(detail), datetime.now(UTC))
+        settlement().settle(_saga(detail), datetime.now(UTC))
 
 
-def sweep_orders(_event: Any, _context: LambdaContext) -> dict[str, int]:
-    """Settle the orders whose event was lost."""
-    with traced("sweep_orders"):
-        return {"settled": sweep().run(datetime.now(UTC))}
-
-
-def _end(detail: dict[str, Any]) -> SagaEnd:
+def _saga(detail: dict[str, Any]) -> SagaExecution:
     """Long inputs are left out of the event; the execution has them."""
-    document = json.loads(detail["input"]) if detail.get("input") else settlement().sagas.end(detail["name"]).document
-    return SagaEnd(detail["name"], detail["status"], document)
+    name = detail["name"]
+    document = json.loads(detail["input"]) if detail.get("input") else settlement().sagas.execution(name).document
+    return SagaExecution(name, detail["status"], document)

@@ -1,23 +1,18 @@
-"""Which payment tokens are accepted.
+"""Which payment tokens are accepted where there is no gateway: the test tokens that card processors document."""
 
-Without an outside gateway the ledger is the processor, and it knows the test tokens that card processors document.
-"""
-
-from idempotency import BusinessError
+from .charge import PaymentDeclined
 
 _ACCEPTED = frozenset({"tok_visa", "tok_mastercard", "tok_amex", "tok_jcb"})
 _DECLINED = {
-    "tok_declined": "the card was declined",
-    "tok_insufficient_funds": "the card has insufficient funds",
-    "tok_expired": "the card has expired",
+    "tok_declined": "card_declined",
+    "tok_insufficient_funds": "insufficient_funds",
+    "tok_expired": "expired_card",
 }
-
-
-class PaymentDeclined(BusinessError):
-    """The payment service refuses the token. Nothing was captured. The message never holds the token."""
 
 
 def authorize(token: str) -> None:
     """Raises PaymentDeclined, with the reason, unless the token may be charged."""
+    if token in _DECLINED:
+        raise PaymentDeclined.by_code(_DECLINED[token])
     if token not in _ACCEPTED:
-        raise PaymentDeclined(_DECLINED.get(token, "the payment service does not know this token"))
+        raise PaymentDeclined("this token is not known")

@@ -1,4 +1,4 @@
-"""An outside payment gateway, over HTTP. docs/gateway.md says what it must offer.
+"""The outside payment gateway, over HTTP. docs/gateway.md says what it must offer.
 
 Imported only where a gateway is configured: nobody else pays for the import of requests.
 """
@@ -14,25 +14,21 @@ import requests
 
 from idempotency import BusinessError, Lease, LeaseStore, StepCompensated, TransientError, Unknown, Work
 
-from .authorization import PaymentDeclined
-from .processor import Charge
+from .charge import Charge, PaymentDeclined
 
-# A request takes at most their sum, which is less than the lease, which is less than the function's time-out.
+# Their sum is less than the lease; a wait, a question, a charge and DynamoDB's calls are less than the function's
+# time-out. They bound each silence, not the whole answer: that time-out cuts off one that trickles in.
 _CONNECT_SECONDS, _READ_SECONDS = 2, 5
-# A refusal is not final: what was refused may be the question what became of an earlier charge.
+# Not final: the refused request may be the look-up of a charge that was made.
 CHARGE = Work(
     "ChargeCard",
     unknown=Unknown.RESOLVE,
     final=(PaymentDeclined, StepCompensated),
+    routine=(PaymentDeclined, StepCompensated),
     duration=timedelta(seconds=8),
 )
 # With the pauses of Retry alone, all attempts may be over before the lease of a process that died.
 _WAIT = timedelta(seconds=4)
-_DECLINED = {
-    "card_declined": "the card was declined",
-    "insufficient_funds": "the card has insufficient funds",
-    "expired_card": "the card has expired",
-}
 _TRY_AGAIN = frozenset({408, 409, 425, 429})
 
 _logger = logging.getLogger(__name__)
@@ -58,7 +54,7 @@ class _Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class HttpGateway:
     """Charges under a lease, so that an attempt whose outcome is unknown is followed by a question and not by a charge.
 
     url: the gateway's address, without a slash at its end.
@@ -99,7 +95,7 @@ class Gateway:
         if answer.status in (HTTPStatus.OK, HTTPStatus.CREATED):
             return _settled(charge, answer)
         if answer.status == HTTPStatus.PAYMENT_REQUIRED:
-            raise _declined(answer)
+            raise PaymentDeclined.by_code(answer.code)
         raise _failure(answer)
 
     def _find(self, charge: Charge) -> str | None:
@@ -109,7 +105,7 @@ class Gateway:
         if answer.status != HTTPStatus.OK:
             raise _failure(answer)
         if answer.body.get("status") == "declined":
-            raise _declined(answer)
+            raise PaymentDeclined.by_code(answer.code)
         return _settled(charge, answer)
 
     def _call(
@@ -150,11 +146,6 @@ def _settled(charge: Charge, answer: _Answer) -> str:
     raise GatewayUnavailable("the gateway's answer does not say what became of the charge")
 
 
-def _declined(answer: _Answer) -> PaymentDeclined:
-    # Only our own sentences go into the execution's history.
-    return PaymentDeclined(_DECLINED.get(answer.code, "the payment service declined the charge"))
-
-
 def _failure(answer: _Answer) -> Exception:
     if answer.code == "key_canceled":
         return _canceled()
@@ -170,4 +161,4 @@ def _canceled() -> StepCompensated:
 
 def _refused(reason: str) -> GatewayRefused:
     _logger.error("the payment gateway refuses our request", extra={"reason": reason})
-    return GatewayRefused(f"{reason}; see docs/gateway.md, and recover the order when it is mended")
+    return GatewayRefused(f"{reason}; docs/operations.md has PaymentGatewayAlarm, and what helps")

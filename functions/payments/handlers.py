@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from functools import cache
 
-from runtime.environment import read
+from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, lease_store, step_store
 from saga.task import Result, Task, saga_task
 
-from .processor import Processor
+from .charge import PaymentGateway
 from .service import Payments
 from .table import PaymentsTable
 
@@ -22,16 +22,16 @@ class Environment(StoreEnvironment):
 
 @cache
 def payments() -> Payments:
-    environment = read(Environment)
+    environment = read_environment(Environment)
     return Payments(step_store(environment), PaymentsTable(environment.payments_table), _gateway(environment))
 
 
-def _gateway(environment: Environment) -> Processor | None:
+def _gateway(environment: Environment) -> PaymentGateway | None:
     if not environment.payment_gateway_url:
         return None
-    from .gateway import Gateway
+    from .gateway import HttpGateway
 
-    return Gateway(environment.payment_gateway_url.rstrip("/"), lease_store(environment))
+    return HttpGateway(environment.payment_gateway_url.rstrip("/"), lease_store(environment))
 
 
 @saga_task(step="ProcessPayment")

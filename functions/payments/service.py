@@ -7,17 +7,17 @@ from idempotency import StepStore
 from saga.task import Result, Task
 
 from .authorization import authorize
-from .processor import Charge, Processor
+from .charge import Charge, PaymentGateway
 from .table import CAPTURED, PaymentsTable, payment_id
 
 
 @dataclass(frozen=True, slots=True)
 class Payments:
-    """gateway: who moves the money; None where the ledger is all there is."""
+    """gateway: charges the cards; None where the Payments table is a ledger by itself."""
 
     steps: StepStore
     table: PaymentsTable
-    gateway: Processor | None = None
+    gateway: PaymentGateway | None = None
 
     def process(self, task: Task) -> Result:
         """Charge the order's total. Raises PaymentDeclined, StateConflict if a payment stands, or as the gateway."""

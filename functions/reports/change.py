@@ -76,7 +76,7 @@ def read_change(record: Record) -> Change:
     )
     if old and new:
         _require_progress(old, change)
-    # What expired has been ordered and paid all the same; what a person deletes shall not have been.
+    # An expired order still counts; a deleted one does not.
     return replace(change, after=change.before) if _expired(record) else change
 
 

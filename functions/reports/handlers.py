@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
+from runtime.context import LambdaContext
 from runtime.dynamodb import dynamodb
-from runtime.environment import read
+from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment
 from runtime.tracing import traced
 
@@ -16,12 +17,6 @@ from .table import ReportsTable
 _MILLISECONDS_FOR_A_RECORD = 20_000
 
 
-class LambdaContext(Protocol):
-    """The part of Lambda's context object that is used."""
-
-    def get_remaining_time_in_millis(self) -> int: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     reports_table: str
@@ -29,7 +24,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def reports() -> Reports:
-    environment = read(Environment)
+    environment = read_environment(Environment)
     return Reports(dynamodb(), ReportsTable(environment.reports_table, environment.idempotency_table))
 
 

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from idempotency import Contention, TransactionClient
-from idempotency.dynamodb import transact
+from idempotency import Contention, TransactionClient, transact
 
 from .change import Change, Record, RevisionNotRaised, order_id_of, read_change, sequence_number
 from .table import Counted, ReportsTable, counted

@@ -1,7 +1,7 @@
 """AWS clients with their time-outs.
 
-They come from botocore itself. boto3 makes the very same clients, but importing it takes an eighth of a cold start, for
-resources and S3 transfers that nothing here uses.
+They come from botocore itself, as boto3's do; importing boto3 takes an eighth of a cold start, for resources and S3
+transfers that nothing here uses. They know the operations that are called, and no others.
 """
 
 from functools import cache
@@ -13,15 +13,15 @@ from botocore.session import Session, get_session
 
 from .tracing import trace_aws_calls
 
-# Two tries of at most 1 + 2 s each, and up to 1 s between them: even the two calls of a tombstone end before the
-# function's time-out of 15 s. A lost answer becomes StoreUnavailable, not a time-out, which would say nothing.
+# Two tries of 1 + 2 s each, and up to 1 s between them: the two calls of a tombstone end before a function's time-out
+# of 15 s, those around a gateway's before its 30 s. A lost answer is StoreUnavailable, where a time-out says nothing.
 _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 
-# For a service whose calls the caller repeats himself, as he knows which of them may be. It may take its time.
+# For services whose callers decide themselves what to repeat.
 _ONCE = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 1})
 
 
-# Descriptions of the services with the operations that are called, and no others: local/service_models.py makes them.
+# Descriptions of the services with these operations: local/service_models.py makes them.
 _SERVICE_MODELS = Path(__file__).with_name("service_models")
 
 

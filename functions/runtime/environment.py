@@ -10,7 +10,7 @@ class InvalidEnvironment(Exception):
     """A variable that the function needs is missing or malformed; the template sets it."""
 
 
-def read[E](environment: type[E], variables: Mapping[str, str] = os.environ) -> E:
+def read_environment[E](environment: type[E], variables: Mapping[str, str] = os.environ) -> E:
     """Build `environment`, a dataclass of `str` and `int` fields. A field with a default may be missing or empty.
 
     Raises InvalidEnvironment, naming the variable.

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any
 
 from idempotency import Step
+from runtime.context import LambdaContext
 from runtime.tracing import traced
 
 from .order import Order, parse_order
@@ -15,15 +16,6 @@ from .order import Order, parse_order
 type Result = Mapping[str, Any]
 
 _logger = logging.getLogger(__name__)
-
-
-class LambdaContext(Protocol):
-    """The part of Lambda's context object that is used."""
-
-    @property
-    def aws_request_id(self) -> str: ...
-
-    def get_remaining_time_in_millis(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)

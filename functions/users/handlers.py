@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from runtime.clients import client, single_try_client
-from runtime.environment import read
+from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, lease_store
 
 from . import tasks
@@ -39,7 +39,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def environment() -> Environment:
-    return read(Environment)
+    return read_environment(Environment)
 
 
 @cache

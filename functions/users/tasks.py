@@ -5,12 +5,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from botocore.exceptions import ClientError
 
 from idempotency import IdempotencyError
+from runtime.context import LambdaContext as LambdaContext
 from runtime.tracing import traced
 
 from .bucket import Source
@@ -23,12 +24,6 @@ from .profiles import ProfileIds
 _RESERVE = timedelta(seconds=13)
 
 _logger = logging.getLogger(__name__)
-
-
-class LambdaContext(Protocol):
-    """The part of Lambda's context object that is used."""
-
-    def get_remaining_time_in_millis(self) -> int: ...
 
 
 class Plan(msgspec.Struct, frozen=True):

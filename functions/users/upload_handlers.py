@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from runtime.clients import client
-from runtime.environment import read
+from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment
 
 from .tasks import LambdaContext, logged
@@ -20,7 +20,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def uploads() -> Uploads:
-    environment = read(Environment)
+    environment = read_environment(Environment)
     return Uploads(client("stepfunctions"), environment.user_import_arn, environment.user_file_prefix)
 
 

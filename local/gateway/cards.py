@@ -18,7 +18,7 @@ _DECLINED = {
     "tok_insufficient_funds": Decline("insufficient_funds", "the card has insufficient funds"),
     "tok_expired": Decline("expired_card", "the card has expired"),
 }
-_UNKNOWN = Decline("card_declined", "the payment service does not know this token")
+_UNKNOWN = Decline("card_declined", "this token is not known")
 
 
 def decline(token: str) -> Decline | None:

@@ -92,15 +92,20 @@ def test_a_failed_order_ends_with_the_error_of_its_step() -> None:
 
 
 @every_notice
-def test_a_notice_names_the_order_even_if_its_input_is_broken(name: str) -> None:
-    state = SAGA.states[name]
-
-    assert state["Resource"] == "arn:aws:states:::sns:publish"
-    assert state["Parameters"]["Message"]["order_id.$"] == "$$.Execution.Name"
+def test_a_notice_is_published_to_a_topic(name: str) -> None:
+    assert SAGA.states[name]["Resource"] == "arn:aws:states:::sns:publish"
 
 
-def test_a_success_goes_to_the_order_events() -> None:
-    assert SAGA.states["sns:NotifySuccess"]["Parameters"]["TopicArn"] == "${OrderEventsTopicArn}"
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_names_the_order_even_if_its_input_is_broken(name: str) -> None:
+    assert SAGA.states[name]["Parameters"]["Message"]["order_id.$"] == "$$.Execution.Name"
+
+
+def test_a_success_goes_to_the_order_events_and_names_the_order_whatever_the_executions_name_is() -> None:
+    parameters = SAGA.states["sns:NotifySuccess"]["Parameters"]
+
+    assert parameters["TopicArn"] == "${OrderEventsTopicArn}"
+    assert parameters["Message"]["order_id.$"] == "$$.Execution.Input.order_id"
 
 
 @pytest.mark.parametrize("name", ALERTS)

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from idempotency.lease import _MARGIN
 from payments import gateway
-from tests.contract.machine import MACHINES
+from payments.gateway import CHARGE
+from runtime import clients
+from tests.contract.machine import MACHINES, SAGA
 from tests.contract.project import FUNCTIONS as SOURCES
 from tests.contract.project import IDEMPOTENCY
 from tests.contract.template import FUNCTIONS, TEMPLATE, of_type, statements
@@ -21,6 +24,12 @@ ENVIRONMENT = {
     "PAYMENTS_TABLE": "payments",
     "AWS_DEFAULT_REGION": "us-east-1",
 }
+REQUEST = gateway._CONNECT_SECONDS + gateway._READ_SECONDS
+# botocore's standard mode pauses for up to a second before a second try.
+DYNAMODB = clients._CONFIG.retries["total_max_attempts"] * (
+    clients._CONFIG.connect_timeout + clients._CONFIG.read_timeout
+)
+DYNAMODB += clients._CONFIG.retries["total_max_attempts"] - 1
 MADE = """
 import sys
 from payments.handlers import payments
@@ -106,6 +115,10 @@ def test_the_alarm_counts_the_lines_of_the_gateways_own_logger() -> None:
         ("https://gateway.test", True),
         ("https://gateway.test/v1/", True),
         ("http://127.0.0.1:4600", True),
+        ("http://127.0.0.1:4600/v1", True),
+        ("http://gateway.test", False),
+        ("http://127.0.0.1.gateway.test", False),
+        ("http://127.0.0.1@gateway.test", False),
         ("gateway.test", False),
         ("ftp://gateway.test", False),
         ("https://gateway.test/charges?key=secret", False),
@@ -116,3 +129,23 @@ def test_the_parameter_takes_an_address_and_nothing_else(address: str, accepted:
     pattern = TEMPLATE["Parameters"]["PaymentGatewayUrl"]["AllowedPattern"]
 
     assert bool(re.fullmatch(pattern, address)) is accepted
+
+
+def test_a_charge_ends_before_its_function_does() -> None:
+    """It waits for a lease, asks and charges; of DynamoDB's five calls one may be as slow as it can be."""
+    slowest = gateway._WAIT.total_seconds() + 2 * REQUEST + DYNAMODB
+
+    assert slowest < FUNCTIONS["ProcessPaymentFunction"].timeout
+
+
+def test_a_cancel_ends_before_its_function_does() -> None:
+    """It bars, cancels, finds nothing to undo and writes a tombstone."""
+    assert FUNCTIONS["ProcessRefundFunction"].timeout > 3 * DYNAMODB + REQUEST
+
+
+def test_the_lease_of_a_charge_outlasts_a_request_and_is_outlasted_by_the_attempts() -> None:
+    retries = SAGA.states["ProcessPayment"]["Retry"][0]["MaxAttempts"]
+
+    assert CHARGE.duration is not None
+    assert CHARGE.duration.total_seconds() > REQUEST
+    assert CHARGE.duration + _MARGIN < retries * gateway._WAIT

@@ -8,6 +8,7 @@ from ministack.services import stepfunctions
 
 import idempotency.leases
 import orders.settlement_handlers
+import orders.sweep_handlers
 import saga.task
 from tests.faults.seams import replace
 
@@ -27,7 +28,7 @@ class Clock:
     def take_hold(self) -> None:
         """Let the loaded modules see this time, and let Retry and leases move it where they would wait."""
         present = _present(lambda: self._ahead)
-        for module in (idempotency.leases, orders.settlement_handlers, saga.task):
+        for module in (idempotency.leases, orders.settlement_handlers, orders.sweep_handlers, saga.task):
             replace(module, "datetime", present)
         replace(stepfunctions, "_scaled_sleep", self.move)
         defaults: Any = idempotency.leases.LeaseStore.__init__.__kwdefaults__

@@ -4,10 +4,10 @@ import json
 import threading
 from dataclasses import dataclass, field
 
+from tests.contract.template import FUNCTIONS
 from tests.faults.seams import Document
 from tests.faults.stack import Handler
 
-TIMEOUT_SECONDS = 15
 _VERSION = "com.amazonaws.dynamodb.v20120810"
 THROTTLED = json.dumps({"__type": f"{_VERSION}#ThrottlingException", "message": "slow down"})
 DENIED = json.dumps({"__type": f"{_VERSION}#AccessDeniedException", "Message": "not authorized"})
@@ -42,11 +42,20 @@ class Invocation:
     held: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
 
+    @property
+    def timeout(self) -> int:
+        """Seconds after which Lambda ends it."""
+        return FUNCTIONS[self.function].timeout
+
 
 def handled(handler: Handler, invocation: Invocation) -> Document:
     """Run the handler as Lambda would: JSON in, and JSON or the error's class name out."""
     try:
-        return {"body": json.loads(json.dumps(handler(json.loads(invocation.event), _Context(invocation.id))))}
+        return {
+            "body": json.loads(
+                json.dumps(handler(json.loads(invocation.event), _Context(invocation.id, invocation.timeout)))
+            )
+        }
     except Died:
         return failure("Runtime.ExitError")
     except Exception as error:
@@ -61,9 +70,10 @@ def outcome(answer: Document) -> str:
 @dataclass(frozen=True, slots=True)
 class _Context:
     aws_request_id: str
+    timeout: int
 
     def get_remaining_time_in_millis(self) -> int:
-        return TIMEOUT_SECONDS * 1000
+        return self.timeout * 1000
 
 
 def failure(kind: str, message: str = "") -> Document:

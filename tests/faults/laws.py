@@ -220,9 +220,11 @@ def of_saga(run: Run, history: History, rows: Rows) -> Broken:
     if history.execution["status"] == "SUCCEEDED":
         if len(standing) < len(STEPS) and not run.meddled:
             yield OUTCOME, f"it succeeded, and only {standing} stand"
-        told = any(notice.topic == "OrderEventsTopic" for notice in run.published)
+        told = [notice for notice in run.published if notice.topic == "OrderEventsTopic"]
         if not told and "sns:NotifySuccess" not in _silenced(run):
             yield NOTICE, "nothing was published"
+        if any(notice.message["order_id"] != run.document["order_id"] for notice in told):
+            yield NOTICE, f"another order was announced: {told}"
     elif standing and not history.gave_up and not run.meddled:
         yield OUTCOME, f"it failed, nobody gave up, and {standing} stand"
 

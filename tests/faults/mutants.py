@@ -384,7 +384,7 @@ def _charge_last(_: Engine) -> AbstractContextManager[None]:
 def _no_question(_: Engine) -> AbstractContextManager[None]:
     """A lost answer charges the customer twice."""
     from local.gateway.ledger import SUCCEEDED, Ledger
-    from payments.gateway import Gateway
+    from payments.gateway import HttpGateway
 
     accept = Ledger.accept
 
@@ -396,7 +396,7 @@ def _no_question(_: Engine) -> AbstractContextManager[None]:
 
     @contextmanager
     def both() -> Iterator[None]:
-        with _replaced(Gateway, "_find", lambda *_: None), _replaced(Ledger, "accept", charge_again):
+        with _replaced(HttpGateway, "_find", lambda *_: None), _replaced(Ledger, "accept", charge_again):
             yield
 
     return both()

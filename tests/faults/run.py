@@ -20,7 +20,6 @@ from tests.faults.invocation import (
     CONFLICT,
     DENIED,
     THROTTLED,
-    TIMEOUT_SECONDS,
     Died,
     Invocation,
     as_delivered,
@@ -286,18 +285,18 @@ class Run:
         if self.has(f.ERROR_BEFORE, place):
             return failure("RuntimeError")
         if self.has(f.TIMED_OUT_BEFORE, place):
-            return self._timed_out()
+            return self._timed_out(invocation)
         answer = self._run(invocation)
         if self.has(f.TWIN_AFTER, place):
             self._twin(invocation)
         if self.has(f.ERROR_AFTER, place):
             return failure("RuntimeError")
         if self.has(f.TIMED_OUT_AFTER, place):
-            return self._timed_out()
+            return self._timed_out(invocation)
         return answer
 
-    def _timed_out(self) -> Document:
-        self.engine.clock.move(TIMEOUT_SECONDS)
+    def _timed_out(self, invocation: Invocation) -> Document:
+        self.engine.clock.move(invocation.timeout)
         return failure("Sandbox.Timedout")
 
     def _landing_faults(self, place: str) -> Iterator[Fault]:
@@ -325,7 +324,7 @@ class Run:
                 self._run(invocation)
 
         self.unlanded.append((fault, invocation.id, land))
-        return self._timed_out() if fault.kind == f.LATE else failure("RuntimeError")
+        return self._timed_out(invocation) if fault.kind == f.LATE else failure("RuntimeError")
 
     def _land(self, work: tuple[Fault, str, Callable[[], object]]) -> None:
         if work not in self.unlanded:

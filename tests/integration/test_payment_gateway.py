@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from local import emulator, orders
+from idempotency import LeaseRecord
+from local import emulator, orders, work
 from local.deployment import deploy
 from local.gateway.client import GatewayClient
 from local.gateway.faults import AnswerLost, AnyFault, DeliveredAgain, FailsAfter, FailsBefore, SlowWorking
@@ -16,6 +17,7 @@ from local.gateway.plan import Strike
 from local.gateway.server import GatewayServer, serving
 from local.recovery import needing_attention, recovery
 from local.stack import Stack
+from payments.gateway import CHARGE
 from payments.table import payment_id
 from tests.contract.project import ROOT
 from tests.integration.belongings import Belongings
@@ -108,6 +110,10 @@ def _recovered(stack: Stack, name: str) -> str:
     return orders.ended(stack, name, seconds=60, output="OrderRecoveryArn").status
 
 
+def _charge(stack: Stack, order: Document) -> LeaseRecord:
+    return work.record(stack, order["order_id"], CHARGE.name)
+
+
 def _log(stack: Stack, function: str) -> str:
     pages = (
         stack.client("logs").get_paginator("filter_log_events").paginate(logGroupName=f"/aws/lambda/{NAME}/{function}")
@@ -130,6 +136,7 @@ def test_a_declined_card_is_asked_once(run: Run, stack: Stack, gateway: GatewayC
     assert "the card has expired" in (saga.execution.cause or "")
     assert _settled(stack, gateway, order) == ("Pending", [])
     assert _requests(gateway, order) == {"charge": 1, "cancel": 1}
+    assert _charge(stack, order) not in work.operations(stack).listed()
 
 
 @pytest.mark.parametrize("fault", [AnswerLost(), FailsAfter()], ids=repr)
@@ -161,6 +168,8 @@ def test_a_charge_that_is_worked_on_for_too_long_is_cancelled(
     assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"] * 5
     assert _settled(stack, gateway, order) == ("Pending", [])
     assert _requests(gateway, order) == {"charge": 1, "lookup": 4, "cancel": 1}
+    assert _charge(stack, order).status == "UNKNOWN"
+    assert _charge(stack, order) not in work.listed(stack)
 
 
 def test_requests_that_are_delivered_again_and_again_charge_once(
@@ -223,8 +232,10 @@ def test_a_refund_that_gave_up_is_listed_and_recovered_by_command(
         assert gateway.ledger()["standing"][_key(order)] == [3000]
     (listed,) = [found for found in needing_attention(stack) if found.order_id == name]
     assert listed.standing == ("ProcessPayment",)
+    assert _charge(stack, order) in work.listed(stack)
     _stepwise(stack, "recover", name)
     assert _settled(stack, gateway, order) == ("Pending", [])
+    assert _charge(stack, order) not in work.listed(stack)
     assert name not in [found.order_id for found in needing_attention(stack)]
 
 

@@ -221,12 +221,13 @@ def test_an_order_of_which_a_step_was_undone_is_not_confirmed_but_undone(
 
 
 def test_an_execution_that_succeeded_under_another_name_confirms_its_order(
-    run: Run, stack: Stack, order: Document
+    run: Run, stack: Stack, order: Document, events: Messages
 ) -> None:
     stack.stepfunctions.start_execution(
         stateMachineArn=stack.outputs["OrderSagaArn"], name=f"{order['order_id']}-uuid", input=json.dumps(order)
     )
     eventually(lambda: (stack.row("OrdersTable", order_id=order["order_id"]) or {}).get("status") == "Confirmed")
+    assert [event["state"] for event in events(order["order_id"])] == ["sns:NotifySuccess"]
     assert _laws(stack, order) == []
 
 

@@ -273,6 +273,23 @@ def test_the_record_of_a_failure_is_complete_and_listed(charge: Charge) -> None:
     }
 
 
+def test_a_routine_failure_is_stored_and_not_listed(charge: Charge) -> None:
+    charge = charge.under(replace(charge.work, routine=(StolenCard,)))
+    charge.raises(StolenCard("reported"))
+
+    assert (charge.row or {})["error"] == {"name": "StolenCard", "message": "reported"}
+    assert "listed" not in (charge.row or {})
+    with pytest.raises(StolenCard, match=r"^reported$"):
+        charge.lease()
+
+
+def test_an_error_that_is_not_final_is_listed_however_routine(charge: Charge) -> None:
+    charge = charge.under(replace(charge.work, final=(), routine=(StolenCard,)))
+    charge.raises(StolenCard("reported"))
+
+    assert (charge.status, (charge.row or {})["listed"]) == ("UNKNOWN", charge.key)
+
+
 def test_an_error_of_a_class_below_a_final_one_comes_again_as_itself(charge: Charge) -> None:
     charge.raises(StolenCard("reported"))
     with pytest.raises(StolenCard, match=r"^reported$"):

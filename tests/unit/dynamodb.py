@@ -37,14 +37,14 @@ def client() -> "DynamoDBClient":
     return made
 
 
-def new_table(client: "DynamoDBClient") -> str:
-    """The name of a new table with the key `pk`."""
+def new_table(client: "DynamoDBClient", key: str = "pk") -> str:
+    """The name of a new table with this key."""
     name = f"records-{uuid.uuid4().hex}"
     client.create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
     )
     return name
 

@@ -9,6 +9,7 @@ from boto3.dynamodb.types import TypeSerializer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from idempotency.dynamodb import conditional_update
 from runtime.dynamodb import attributes
 
 # DynamoDB's numbers have 38 digits.
@@ -23,6 +24,13 @@ def test_every_value_is_written_as_boto3_writes_it(values: Mapping[str, Any]) ->
     serialize = TypeSerializer().serialize
 
     assert attributes(values) == {name: serialize(value) for name, value in values.items()}
+
+
+@given(st.recursive(st.booleans() | st.integers(-(10**38) + 1, 10**38 - 1) | st.text(), st.lists))
+def test_the_layer_writes_what_it_writes_as_boto3_does(value: Any) -> None:
+    parameters = conditional_update("records", "o-1#Work", condition="attribute_exists(#pk)", assign={"a": value})
+
+    assert parameters["ExpressionAttributeValues"] == {":a": TypeSerializer().serialize(value)}
 
 
 @pytest.mark.parametrize("value", [1.5, Decimal(1), b"1", {"1"}, object()], ids=lambda value: type(value).__name__)

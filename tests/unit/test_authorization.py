@@ -2,16 +2,17 @@
 
 import pytest
 
-from payments.authorization import PaymentDeclined, authorize
+from payments.authorization import authorize
+from payments.charge import PaymentDeclined
 
 REASONS = {
     "tok_declined": "the card was declined",
     "tok_insufficient_funds": "the card has insufficient funds",
     "tok_expired": "the card has expired",
-    "tok_of_someone_else": "the payment service does not know this token",
-    "": "the payment service does not know this token",
-    "tok_visa ": "the payment service does not know this token",
-    "TOK_VISA": "the payment service does not know this token",
+    "tok_of_someone_else": "this token is not known",
+    "": "this token is not known",
+    "tok_visa ": "this token is not known",
+    "TOK_VISA": "this token is not known",
 }
 
 

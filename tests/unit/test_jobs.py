@@ -48,6 +48,11 @@ class Bucket:
         return {"Body": self.body}
 
 
+def edited(event: Any, **of_the_object: str) -> Any:
+    detail = event["detail"]
+    return {**event, "detail": {**detail, "object": {**detail["object"], **of_the_object}}}
+
+
 def refused(code: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": code}}, "GetObject")
 
@@ -58,6 +63,22 @@ def run(bucket: Bucket, job: Job = JOB) -> dict[str, Any]:
 
 def test_a_request_names_the_job_and_the_object() -> None:
     assert parse_job(REQUEST) == JOB
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        REQUEST | {"ObjKey": "bucket/\ud800"},
+        REQUEST | {"JobId": "\ud800"},
+        REQUEST | {"\ud800": 1},
+        edited(CREATED, key="\ud800"),
+        edited(CREATED, **{"version-id": "\ud800"}),
+    ],
+    ids=["key", "id", "field", "key of an event", "version of an event"],
+)
+def test_half_a_character_is_refused_as_no_job(event: Any) -> None:
+    with pytest.raises(InvalidJob):
+        parse_job(event)
 
 
 def test_a_key_may_hold_slashes() -> None:

@@ -1,6 +1,7 @@
 """The hash that tells a duplicate from a reused id. It is stored, so it must be the same in every version."""
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -43,6 +44,12 @@ def test_the_order_of_lines_counts() -> None:
 
 def test_values_do_not_run_into_each_other() -> None:
     assert payload_hash({"a": "1", "b": "2"}) != payload_hash({"a": '1","b":"2'})
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_what_json_has_no_number_for_is_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="not JSON"):
+        payload_hash({"a": [number]})
 
 
 def test_a_payload_keeps_its_hash_for_ever() -> None:

@@ -30,9 +30,8 @@ from local.gateway.faults import (
 from local.gateway.plan import Strike
 from orders import settlement
 from payments import gateway as module
-from payments.authorization import PaymentDeclined
-from payments.gateway import CHARGE, Gateway, GatewayRefused, GatewayUnavailable
-from payments.processor import Charge
+from payments.charge import Charge, PaymentDeclined
+from payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
 from tests.unit import dynamodb
 from tests.unit.gateway import Fixed, answering, counts
 
@@ -81,7 +80,7 @@ class Listening(HTTPAdapter):
 class Desk:
     """A gateway's client on a lease table of its own."""
 
-    gateway: Gateway
+    gateway: HttpGateway
     clock: dynamodb.Clock
     operations: LeaseOperations
     heard: Listening = field(default_factory=Listening)
@@ -94,7 +93,7 @@ class Desk:
 
     def at(self, url: str) -> "Desk":
         """The same table, another gateway."""
-        return Desk(Gateway(url, self.gateway.leases), self.clock, self.operations)
+        return Desk(HttpGateway(url, self.gateway.leases), self.clock, self.operations)
 
     @property
     def sent(self) -> list[str]:
@@ -110,7 +109,7 @@ def desk(gateway: GatewayClient) -> Desk:
     client, clock = dynamodb.client(), dynamodb.Clock()
     table = dynamodb.new_table(client)
     leases = LeaseStore(client, table, clock=clock, sleep=clock.sleep)
-    return Desk(Gateway(gateway.address, leases), clock, LeaseOperations(client, table, clock=clock))
+    return Desk(HttpGateway(gateway.address, leases), clock, LeaseOperations(client, table, clock=clock))
 
 
 @pytest.fixture
@@ -404,8 +403,8 @@ def test_an_owner_that_died_is_waited_for_and_then_followed_by_a_question(desk: 
 def _forget_the_end(desk: Desk) -> None:
     """A process that dies records nothing: put its lease back in progress."""
     leases = desk.gateway.leases
-    leases._records.client.update_item(
-        TableName=leases._records.table.name,
+    leases._backend.client.update_item(
+        TableName=leases._backend.table.name,
         Key={"pk": {"S": CHARGE.record_key("o-1")}},
         UpdateExpression="SET #status = :status",
         ExpressionAttributeNames={"#status": "status"},

@@ -1,7 +1,7 @@
 """Idempotent saga steps and leases on DynamoDB, no third-party package. docs/idempotency.md says what is guaranteed."""
 
 from .decorators import InProgress, idempotent_function, idempotent_handler
-from .dynamodb import Action, LeaseClient, StepClient, TransactionClient
+from .dynamodb import Action, Cancellation, LeaseClient, StepClient, TransactionClient, transact
 from .errors import (
     AlreadyInProgress,
     BusinessError,
@@ -34,6 +34,7 @@ __all__ = [
     "Action",
     "AlreadyInProgress",
     "BusinessError",
+    "Cancellation",
     "Contention",
     "IdempotencyError",
     "InProgress",
@@ -63,4 +64,5 @@ __all__ = [
     "idempotent_function",
     "idempotent_handler",
     "payload_hash",
+    "transact",
 ]

@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 
 
 class LambdaContext(Protocol):
-    """The part of Lambda's context object that is used."""
+    """The part of Lambda's context object that is used; the layer needs nothing but itself."""
 
     def get_remaining_time_in_millis(self) -> int: ...
 
@@ -43,7 +43,9 @@ def idempotent_handler(
     wait: timedelta = timedelta(0),
     resolve: Callable[[Any, Any], Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[[Any, Any], Any]]:
-    """Let a Lambda handler do its work once for each key; its lease lasts as long as the invocation can live.
+    """Let a Lambda handler do its work once for each key.
+
+    Its lease lasts for `Work.duration`, or, without one, as long as the invocation can live.
 
     store: called at each invocation, never at import.
     key, payload: a path in the event, or a function of it; the payload is the whole event unless given.
@@ -74,6 +76,8 @@ def idempotent_handler(
             except AlreadyInProgress as error:
                 if in_progress is InProgress.RAISE or error.key != work.record_key(business_id):
                     raise
+                # "The Lambda was started more than once; this one ends." Tests and the queries of docs/operations.md
+                # look for these very words.
                 _logger.warning("lambdaが多重起動したため処理を終了しました。", extra={"work": error.key})
                 return None
 

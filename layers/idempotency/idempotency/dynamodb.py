@@ -151,6 +151,8 @@ def _value(value: Any) -> dict[str, Any]:
     match value:
         case str():
             return {"S": str(value)}
+        case bool():
+            return {"BOOL": value}
         case int():
             return {"N": str(value)}
         case list():

@@ -27,8 +27,8 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
-    """Where lease records are, and what time it is."""
+class Backend:
+    """Where lease records are kept, and what time it is."""
 
     client: LeaseClient
     table: LeaseTable
@@ -43,7 +43,7 @@ class Lease:
     unsure: whether an earlier attempt may have taken effect; then ask outside before doing the work again.
     """
 
-    def __init__(self, records: "Records", work: Work, key: str, payload: Any, deadline: datetime) -> None:
+    def __init__(self, backend: Backend, work: Work, key: str, payload: Any, deadline: datetime) -> None:
         self.key = work.record_key(key)
         # A request id would not do: Lambda's retries and double deliveries share it.
         self.owner = str(uuid.uuid4())
@@ -51,7 +51,7 @@ class Lease:
         self.completed = False
         self.unsure = False
         self.result: Any = None
-        self._records = records
+        self._backend = backend
         self._work = work
         self._hold = work.unknown is Unknown.HOLD
         self._digest = payload_hash(payload)
@@ -70,7 +70,7 @@ class Lease:
         if self.completed or self._lost:
             return
         try:
-            self._write(*self._meaning(error))
+            self._write(*self._meaning(error), routine=isinstance(error, self._work.routine))
         except Exception as second:
             # The first error matters more, and when the lease runs out the outcome is unknown by itself.
             _logger.error("a failure could not be recorded", extra=self._log(error=type(second).__name__))
@@ -96,22 +96,22 @@ class Lease:
 
         Raises LeaseLost, Contention, StoreUnavailable.
         """
-        now = self._records.clock()
+        now = self._backend.clock()
         self._write(Status.IN_PROGRESS, {}, until=self._end(now))
         self._extended_at = now
 
     def heartbeat(self) -> None:
         """Extend the lease if a third of its duration has gone by; made to be called in a loop. Raises as `extend`."""
         duration, since = self._work.duration, self._extended_at
-        if duration and since and self._records.clock() - since >= duration / 3:
+        if duration and since and self._backend.clock() - since >= duration / 3:
             self.extend()
 
     def acquire(self) -> None:
         """Become the owner, or find the result. `LeaseStore.lease` calls it, and says what is raised."""
-        now = self._records.clock()
+        now = self._backend.clock()
         outcome = update(
-            self._records.client,
-            self._records.table.acquire(
+            self._backend.client,
+            self._backend.table.acquire(
                 self.key,
                 owner=self.owner,
                 payload_hash=self._digest,
@@ -142,7 +142,7 @@ class Lease:
             raise self._work.error(*record.error) or StoredFailure(*record.error)
         if record.status is Status.COMPLETED:
             self._replay(record)
-        elif self._is_held(record, now):
+        elif record.status is Status.HELD or self._mark_held(record, now):
             raise OutcomeHeld(f"{self.key}: nobody knows whether it took effect; find out, then release or resolve it")
         else:
             self.acquire()
@@ -153,11 +153,9 @@ class Lease:
         _logger.warning("duplicate call: the stored result is returned", extra=self._log(first_owner=record.owner))
         self.completed, self.result = True, json.loads(record.result)
 
-    def _is_held(self, record: LeaseRecord, now: datetime) -> bool:
-        """See to it that it is; False if somebody else was quicker, a late owner with his result for one."""
-        if record.status is Status.HELD:
-            return True
-        return update(self._records.client, self._records.table.decide(record, Status.HELD, {}, now)).applied
+    def _mark_held(self, record: LeaseRecord, now: datetime) -> bool:
+        """Mark the record HELD. False if somebody has decided meanwhile."""
+        return update(self._backend.client, self._backend.table.decide(record, Status.HELD, {}, now)).applied
 
     def _meaning(self, error: BaseException | None) -> tuple[Status, Mapping[str, Any]]:
         undecided = Status.HELD if self._hold else Status.UNKNOWN
@@ -169,24 +167,27 @@ class Lease:
         # That this attempt did nothing says nothing of the one before.
         return (Status.RELEASED if isinstance(error, self._work.harmless) and not self.unsure else undecided), {}
 
-    def _write(self, status: Status, more: Mapping[str, Any], until: datetime | None = None) -> None:
+    def _write(
+        self, status: Status, more: Mapping[str, Any], until: datetime | None = None, routine: bool = False
+    ) -> None:
         outcome = update(
-            self._records.client,
-            self._records.table.write(
+            self._backend.client,
+            self._backend.table.write(
                 self.key,
                 owner=self.owner,
                 attempt=self.attempt,
                 status=status,
                 more=more,
-                now=self._records.clock(),
+                now=self._backend.clock(),
                 hold=self._hold,
                 until=until,
+                routine=routine,
             ),
         )
         if outcome.applied:
             return
         old = LeaseRecord.from_item(outcome.old) if outcome.old else None
-        # It is, where the SDK tried twice, as the first answer was lost.
+        # Our own write, if the SDK retried after a lost answer.
         if not old or not old.is_written(self.owner, self.attempt, status, more):
             self._lost = True
             raise LeaseLost(f"{self.key}: the lease ran out, and somebody else has decided since")

@@ -9,7 +9,8 @@ from .dynamodb import conditional_update
 from .records import LeaseRecord, Status
 
 LISTED = "listed"
-"""Attribute, and sparse index, of the records that operators may want to see: all but COMPLETED and RELEASED ones."""
+"""Attribute, and sparse index, of the records that operators may want to see: none that is COMPLETED or RELEASED, nor
+one that is FAILED by a routine error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,14 @@ class LeaseTable:
         now: datetime,
         hold: bool,
         until: datetime | None = None,
+        routine: bool = False,
     ) -> dict[str, Any]:
-        """Write as the owner of an attempt, if nobody has decided since. until: when the lease ends, if it is extended.
+        """Write as the owner of an attempt, if nobody has decided since.
 
+        until: when the lease ends, if it is extended. routine: whether a FAILED record is not to be listed.
         HELD counts as owned: a late owner knows what a person would have to find out.
         """
-        assign, remove = self._attributes(key, status, now, hold, until)
+        assign, remove = self._attributes(key, status, now, hold, until, routine)
         # An earlier extension whose answer was lost may arrive after this one.
         never_shorter = " AND #lease_until <= :lease_until" if until else ""
         return conditional_update(
@@ -111,12 +114,18 @@ class LeaseTable:
         )
 
     def _attributes(
-        self, key: str, status: Status, now: datetime, hold: bool, until: datetime | None = None
+        self,
+        key: str,
+        status: Status,
+        now: datetime,
+        hold: bool,
+        until: datetime | None = None,
+        routine: bool = False,
     ) -> tuple[dict[str, Any], list[str]]:
         """What to set, and what to remove, when a record goes over into `status`."""
         assign: dict[str, Any] = {"status": status, "updated_at": now.isoformat()}
         remove = ["result", "error"]
-        if status in (Status.COMPLETED, Status.RELEASED):
+        if status in (Status.COMPLETED, Status.RELEASED) or (status is Status.FAILED and routine):
             remove.append(LISTED)
         else:
             assign[LISTED] = key

@@ -1,14 +1,14 @@
 """Leases: the right of one invocation to do work that has effects outside DynamoDB.
 
-| record found                           | what a call gets                                                           |
-| -------------------------------------- | -------------------------------------------------------------------------- |
-| none, expired, or RELEASED             | the lease                                                                  |
-| COMPLETED                              | the stored result; one WARNING line                                        |
-| FAILED                                 | the stored error                                                           |
-| IN_PROGRESS, lease running             | AlreadyInProgress, at once or after waiting for the result                 |
-| IN_PROGRESS, lease run out; or UNKNOWN | the lease, told that it is `unsure`; or OutcomeHeld, if it is to hold  |
-| HELD                                   | OutcomeHeld, until a person has released or resolved it                    |
-| any of these, with another payload     | PayloadMismatch                                                            |
+| record found                           | what a call gets                                                      |
+| -------------------------------------- | --------------------------------------------------------------------- |
+| none, expired, or RELEASED             | the lease                                                             |
+| COMPLETED                              | the stored result; one WARNING line                                   |
+| FAILED                                 | the stored error                                                      |
+| IN_PROGRESS, lease running             | AlreadyInProgress, at once or after waiting for the result            |
+| IN_PROGRESS, lease run out; or UNKNOWN | the lease, told that it is `unsure`; or OutcomeHeld, if it is to hold |
+| HELD                                   | OutcomeHeld, until a person has released or resolved it               |
+| any of these, with another payload     | PayloadMismatch                                                       |
 
 Every write after the first names owner and attempt in its condition, so that an owner who comes late can neither
 overwrite nor delete what a newer one wrote: Kleppmann's fencing token ("How to do distributed locking").
@@ -21,7 +21,7 @@ from typing import Any
 
 from .dynamodb import LeaseClient
 from .errors import AlreadyInProgress, InvalidKey
-from .lease import Lease, Records
+from .lease import Backend, Lease
 from .lease_table import LeaseTable
 from .work import Unknown, Work
 
@@ -48,7 +48,7 @@ class LeaseStore:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.clock = clock
-        self._records = Records(client, LeaseTable(table, lifetime), clock)
+        self._backend = Backend(client, LeaseTable(table, lifetime), clock)
         self._sleep = sleep
 
     def lease(self, work: Work, key: str, payload: Any, *, deadline: datetime, wait: timedelta = timedelta(0)) -> Lease:
@@ -59,13 +59,14 @@ class LeaseStore:
         deadline: when the invocation ends at the latest, aware UTC. The lease ends a second after it, or earlier.
         wait: how long to wait, at most, for an owner who is at work to end it.
 
-        Raises, and nobody has the lease by it: InvalidKey, PayloadMismatch, TypeError (the payload is not JSON),
-        AlreadyInProgress, OutcomeHeld, ResultUnavailable, and the stored error of an earlier call. Further Contention
-        and StoreUnavailable: then the lease may have been taken, and its outcome is unknown after `deadline`.
+        Raises, and nobody has the lease by it: InvalidKey, PayloadMismatch, TypeError or ValueError (the
+        payload is not JSON), AlreadyInProgress, OutcomeHeld, ResultUnavailable, and the stored error of an earlier
+        call. Further Contention and StoreUnavailable: then the lease may have been taken, and its outcome is unknown
+        after `deadline`.
         """
         if not key or len(key.encode()) > _KEY_LIMIT:
             raise InvalidKey(f"{work.name} needs a key of 1 to {_KEY_LIMIT} bytes")
-        lease = Lease(self._records, work, key, payload, deadline)
+        lease = Lease(self._backend, work, key, payload, deadline)
         self._acquire(lease, min(self.clock() + wait, deadline))
         return lease
 

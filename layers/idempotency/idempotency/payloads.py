@@ -15,5 +15,5 @@ def payload_hash(payload: Any) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no white space. Raises TypeError or ValueError for what JSON cannot hold."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    """JSON with sorted keys and no white space. Raises TypeError or ValueError for what JSON cannot hold, NaN too."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -36,6 +36,8 @@ class LeaseRecord:
     result: as JSON text; None if there is none, or if it could not be stored.
     error: class name and message of the final error. audit: what operators did, oldest first.
     expires_at: epoch seconds; None while the record must not go.
+    A record that is taken anew after it has expired, and before DynamoDB has deleted it, keeps attempt, created_at and
+    audit of its former life: one write cannot tell whether to drop them.
     """
 
     key: str

@@ -5,14 +5,15 @@
 | T    | none                     | record COMMITTED and business writes, atomically; the result is returned      |
 | T    | COMMITTED, same payload  | nothing is written; the stored result is returned; one WARNING line           |
 | T    | COMMITTED, other payload | PayloadMismatch                                                               |
-| T    | COMPENSATED              | StepCompensated                                                               |
+| T    | COMPENSATED or -ING      | StepCompensated                                                               |
 | C    | COMMITTED                | record COMPENSATED and undo writes, atomically; answers that it undid T       |
 | C    | none                     | tombstone COMPENSATED, which bars a late T; answers that nothing was undone   |
 | C    | COMPENSATED              | nothing is written; the stored result is returned                             |
+| C    | COMMITTED, other payload | PayloadMismatch                                                               |
 | C    | COMMITTED and sealed     | StateConflict: the saga has succeeded, its steps can no longer be undone      |
 
-If T has effects outside DynamoDB too, C first makes the record COMPENSATING, which bars T as COMPENSATED does, then
-undoes what is outside, then goes on as above. COMPENSATING means that C has to be called again.
+If T has effects outside DynamoDB too, C first makes the record COMPENSATING, which bars T, then undoes what is outside,
+then goes on as above. A C that finds COMPENSATING does the same again: the one before it broke off.
 
 Idempotence, empty rollback and anti-suspension are the three names that Seata's TCC fence gives to these guarantees;
 that the record commits with the business write, in one `TransactWriteItems`, is what leaves nothing in between to

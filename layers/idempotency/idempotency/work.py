@@ -26,6 +26,7 @@ class Work:
     unknown: what to do after an attempt that broke off: its process died, its lease ran out, its result could not be
         saved, or it raised something that is neither `final` nor `harmless`.
     final: errors that are stored, and that duplicates get too.
+    routine: those of them that happen every day and need nobody: operators find them by key, and not in the list.
     harmless: errors after which nothing can have happened outside; the key is free at once.
     duration: of a lease that is extended while the work goes on; None: as long as the invocation can live.
     """
@@ -33,6 +34,7 @@ class Work:
     name: str
     unknown: Unknown
     final: tuple[type[Exception], ...] = (BusinessError,)
+    routine: tuple[type[Exception], ...] = ()
     harmless: tuple[type[Exception], ...] = ()
     duration: timedelta | None = None
 

@@ -1,0 +1,36 @@
+"""Lambda handler of the sweep, which settles orders whose saga's last event was lost."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+from runtime.context import LambdaContext
+from runtime.dynamodb import dynamodb
+from runtime.environment import read_environment
+from runtime.tracing import traced
+
+from . import settlement_handlers
+from .settlement import Sweep
+from .settlement_handlers import settlement
+from .table import UnsettledIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Environment(settlement_handlers.Environment):
+    """settle_after_seconds: the age at which an order's saga has ended, whatever came of it."""
+
+    settle_after_seconds: int
+
+
+@cache
+def sweep() -> Sweep:
+    environment = read_environment(Environment)
+    unsettled = UnsettledIndex(dynamodb(), environment.orders_table)
+    return Sweep(settlement(), unsettled, timedelta(seconds=environment.settle_after_seconds))
+
+
+def sweep_orders(_event: Any, _context: LambdaContext) -> dict[str, int]:
+    """Settle the orders whose event was lost."""
+    with traced("sweep_orders"):
+        return {"settled": sweep().run(datetime.now(UTC))}
