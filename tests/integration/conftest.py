@@ -23,6 +23,7 @@ from orders.settlement import STEPS
 from tests.integration.belongings import CURRENCY, RUN, Belongings
 from tests.integration.deployed import INSTANCE, REMOVED, STACK
 from tests.integration.faults import Resources
+from tests.integration.ministack import SOON, Account, as_it_comes
 from tests.integration.removal import remove
 from tests.integration.users import QUICK, Imports
 
@@ -241,3 +242,17 @@ def _let_topics_send(sqs: Any, queue: str, arn: str) -> None:
     }
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     sqs.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
+
+
+@pytest.fixture(scope="session")
+def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    """MiniStack as it comes, with the same settings as ours."""
+    with as_it_comes(tmp_path_factory.mktemp("upstream"), **SOON) as account:
+        yield account
+
+
+@pytest.fixture(scope="session")
+def ours() -> Iterator[Account]:
+    """An emulator without a stack."""
+    with emulator.attached(SOON) as started:
+        yield Account(started.endpoint)

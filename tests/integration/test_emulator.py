@@ -22,7 +22,7 @@ from local import emulator
 from local.emulator import Emulator, LocalStackError
 from local.stand_ins import STAND_INS
 from tests.integration.faults import eventually
-from tests.integration.test_ministack_server import Account, Function, with_sources_on_path
+from tests.integration.ministack import Account, Function, with_sources_on_path
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
 

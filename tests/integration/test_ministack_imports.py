@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.integration.test_ministack_server import STILL_THERE, Account, ours, upstream
+from tests.integration.ministack import Account, still_there
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
-
-__all__ = ["ours", "upstream"]
 
 DEFINITION = {
     "StartAt": "Each",
@@ -78,7 +76,9 @@ def part(account: Account, wanted: str) -> bytes:
 def test_ministack_still_leaves_what_is_inside_a_map_out_of_the_history(upstream: Account) -> None:
     _, events = history(upstream, [1, 2])
 
-    assert "MapIterationStarted" not in [event["type"] for event in events], STILL_THERE
+    assert "MapIterationStarted" not in [event["type"] for event in events], still_there(
+        "map_history", "the iterations of a Map"
+    )
 
 
 def test_a_map_is_in_the_history_with_all_that_is_inside(ours: Account) -> None:
@@ -97,7 +97,9 @@ def test_a_map_is_in_the_history_with_all_that_is_inside(ours: Account) -> None:
 def test_ministack_still_leaves_the_version_out_of_its_events(upstream: Account) -> None:
     _, event = event_of_an_upload(upstream)
 
-    assert "version-id" not in event["detail"]["object"], STILL_THERE
+    assert "version-id" not in event["detail"]["object"], still_there(
+        "bucket_gaps", "the version of an uploaded object"
+    )
 
 
 def test_an_event_names_the_version(ours: Account) -> None:
@@ -107,7 +109,7 @@ def test_an_event_names_the_version(ours: Account) -> None:
 
 
 def test_ministack_still_gives_all_of_a_version(upstream: Account) -> None:
-    assert part(upstream, "bytes=2-4") == b"0123456789", STILL_THERE
+    assert part(upstream, "bytes=2-4") == b"0123456789", still_there("bucket_gaps", "a range of an object")
 
 
 @pytest.mark.parametrize(("wanted", "found"), [("bytes=2-4", b"234"), ("bytes=8-99", b"89"), ("bytes=0-0", b"0")])

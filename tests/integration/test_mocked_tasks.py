@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local import emulator
-from tests.integration.test_ministack_server import STILL_THERE, Account, as_it_comes
+from tests.integration.ministack import Account, as_it_comes, still_there
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
 
@@ -55,7 +55,7 @@ def test_ministack_still_repeats_a_response_at_every_retry(settings: dict[str, s
     with as_it_comes(tmp_path, **settings) as account:
         ended, _ = run(account, "Busy")
 
-    assert ended["status"] == "FAILED", STILL_THERE
+    assert ended["status"] == "FAILED", still_there("mocked_tasks", "a file of mocks in AWS's own format")
 
 
 def test_each_try_has_a_response_of_its_own(settings: dict[str, str]) -> None:

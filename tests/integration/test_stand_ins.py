@@ -16,7 +16,7 @@ from local.emulator import LocalStackError
 from local.stack import Stack
 from local.stand_ins import STAND_INS
 from tests.integration.faults import stand_in_processes
-from tests.integration.test_ministack_server import Account
+from tests.integration.ministack import Account
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
 

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from tests.integration.faults import eventually
-from tests.integration.test_ministack_server import Account, Function, ours, upstream
+from tests.integration.ministack import Account, Function, still_there
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
-
-__all__ = ["ours", "upstream"]
 
 NOTE = """
 import json
@@ -32,7 +30,6 @@ def handler(event, context):
 """
 RETRIES = 2
 SECONDS = 20
-STILL_THERE = "MiniStack does this by itself now: take it out of local/stream_mapping.py, and this test with it. Gap: "
 
 
 @dataclass(frozen=True)
@@ -115,8 +112,8 @@ def test_ministack_still_forgets_what_a_function_reports_as_failed(upstream: Acc
     stock.map()
     eventually(lambda: bool(stock.calls), seconds=SECONDS)
     time.sleep(2)
-    assert stock.calls == [["a", "poison", "b"]], f"{STILL_THERE}ReportBatchItemFailures"
-    assert stock.kept() == [], f"{STILL_THERE}an S3 bucket as failure destination"
+    assert stock.calls == [["a", "poison", "b"]], still_there("stream_mapping", "ReportBatchItemFailures")
+    assert stock.kept() == [], still_there("stream_mapping", "an S3 bucket as failure destination")
 
 
 def test_ministack_still_neither_bisects_nor_gives_up(upstream: Account, tmp_path: Path) -> None:
@@ -124,7 +121,9 @@ def test_ministack_still_neither_bisects_nor_gives_up(upstream: Account, tmp_pat
     stock.write("a", "raise")
     stock.map()
     eventually(lambda: len(stock.calls) > RETRIES + 1, seconds=SECONDS)
-    assert {tuple(call) for call in stock.calls} == {("a", "raise")}, f"{STILL_THERE}BisectBatchOnFunctionError"
+    assert {tuple(call) for call in stock.calls} == {("a", "raise")}, still_there(
+        "stream_mapping", "BisectBatchOnFunctionError"
+    )
 
 
 # --- ours ---

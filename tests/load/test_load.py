@@ -98,13 +98,13 @@ def _swept(stack: Stack, invoke: Callable[[str, object], Invocation], order_ids:
 
 @contextmanager
 def _killing_workers(running: emulator.Emulator, chance: random.Random) -> Iterator[list[int]]:
-    """Kill a worker process of the emulator, drawn by chance, once a second."""
+    """Kill a worker process of the emulator, drawn by chance, twice a second."""
     killed: list[int] = []
     spared = stand_in_processes(running.pid)
     over = threading.Event()
 
     def kill() -> None:
-        while not over.wait(1):
+        while not over.wait(0.5):
             workers = [child for child in psutil.Process(running.pid).children() if child not in spared]
             if workers:
                 victim = chance.choice(workers)
