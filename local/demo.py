@@ -100,23 +100,13 @@ def _at_gateway(requests: dict[str, int], charge: dict[str, Any]) -> list[str]:
 
 def _delivered_twice(stack: Stack, order: dict[str, Any]) -> Any:
     """Invoke each step's function once more with the same event, as Lambda may do by itself."""
-    functions = _functions(stack)
-    rows = [[step, _invoke_again(stack, functions[step], order)] for step in view(stack, order["order_id"]).steps]
+    rows = [[step, _invoke_again(stack, step, order)] for step in view(stack, order["order_id"]).steps]
     title = "The success, each function delivered once more: the stored result, and not one more row"
     return views.table(title, ["function", "answer"], rows)
 
 
-def _functions(stack: Stack) -> dict[str, str]:
-    resources = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName="stepwise")
-    return {
-        resource["LogicalResourceId"].removesuffix("Function"): resource["PhysicalResourceId"]
-        for page in resources
-        for resource in page["StackResourceSummaries"]
-        if resource["ResourceType"] == "AWS::Lambda::Function"
-    }
-
-
-def _invoke_again(stack: Stack, function: str, order: dict[str, Any]) -> str:
+def _invoke_again(stack: Stack, step: str, order: dict[str, Any]) -> str:
+    function = stack.outputs[f"{step}FunctionArn"]
     answer = stack.client("lambda").invoke(FunctionName=function, Payload=json.dumps(order))
     return str(answer["Payload"].read().decode())
 
