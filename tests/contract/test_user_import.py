@@ -7,7 +7,7 @@ import pytest
 
 from idempotency import BusinessError, TransientError
 from tests.contract.machine import MACHINES, is_lambda, retries, retry_block
-from tests.contract.project import ROOT, leaves
+from tests.contract.project import leaves
 from tests.contract.template import RESOURCES, TEMPLATE, of_type
 from users.csv_file import LONGEST_ROW, RowPointer
 from users.errors import ImportRefused, InvalidRow, RefusedRow
@@ -199,4 +199,3 @@ def test_only_instances_with_the_stacks_tag_can_be_deleted() -> None:
 
 def test_every_refusal_of_an_import_says_what_it_is() -> None:
     assert [cls.__name__ for cls in ImportRefused.__subclasses__() if not cls.__doc__] == []
-    assert (ROOT / "docs" / "user-import.md").exists()

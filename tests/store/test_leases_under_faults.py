@@ -236,7 +236,7 @@ def test_of_eight_at_once_one_works_and_the_others_are_told(charge: Charge) -> N
         everyone.wait()
         return CHARGED
 
-    everyone = threading.Barrier(8)
+    everyone = threading.Barrier(8, timeout=30)
 
     def invocation(_: int) -> Any:
         try:
