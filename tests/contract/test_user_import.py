@@ -8,7 +8,7 @@ import pytest
 from idempotency import BusinessError, TransientError
 from tests.contract.machine import MACHINES, is_lambda, retries, retry_block
 from tests.contract.project import leaves
-from tests.contract.template import RESOURCES, TEMPLATE, of_type
+from tests.contract.template import TEMPLATE, of_type
 from users.csv_file import LONGEST_ROW, RowPointer
 from users.errors import ImportRefused, InvalidRow, RefusedRow
 from users.outcomes import SENTENCES, Outcome
@@ -41,6 +41,9 @@ EVENTS_OF_A_FAILED_ROW, EVENTS_OF_A_RETRY = 9, 3
 OTHER_EVENTS = 60 * 9 + 100
 # Plan, names of columns, 40 profiles of 127 letters and an id, keys and ids.
 OTHER_BYTES = 4 * 1024 + 40 * 180
+# https://docs.aws.amazon.com/connect/latest/adminguide/amazon-connect-service-limits.html: CreateUser, for an account.
+# Retries of what was throttled may double the time.
+USERS_PER_SECOND, MARGIN = 2, 2
 
 LARGEST_PARAMETER = TEMPLATE["Parameters"]["MostImportRows"]
 
@@ -147,21 +150,13 @@ def test_a_file_whose_every_row_fails_fits_the_history_with_room_for_retries() -
 
 
 def test_the_longest_import_fits_the_life_of_the_machine() -> None:
-    seconds = LARGEST_PARAMETER["MaxValue"] / 2
+    seconds = LARGEST_PARAMETER["MaxValue"] / USERS_PER_SECOND
 
-    assert seconds * 2 < IMPORT.definition["TimeoutSeconds"]
+    assert seconds * MARGIN < IMPORT.definition["TimeoutSeconds"]
     assert 1 < MAP["MaxConcurrency"] <= 40
 
 
 BUCKET: dict[str, Any] = of_type("AWS::S3::Bucket")["UsersBucket"]
-
-
-def test_files_of_users_are_encrypted_private_and_versioned() -> None:
-    assert BUCKET["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    assert set(BUCKET["PublicAccessBlockConfiguration"].values()) == {True}
-    assert BUCKET["VersioningConfiguration"] == {"Status": "Enabled"}
-    assert BUCKET["NotificationConfiguration"]["EventBridgeConfiguration"]["EventBridgeEnabled"] is True
-    assert RESOURCES["UsersBucket"]["DeletionPolicy"] == "Retain"
 
 
 def test_passwords_do_not_stay_in_the_bucket() -> None:
@@ -173,13 +168,6 @@ def test_passwords_do_not_stay_in_the_bucket() -> None:
     assert rules["UploadsByCommand"]["ExpirationInDays"] == days
     assert rules["OldVersions"]["NoncurrentVersionExpiration"] == {"NoncurrentDays": days}
     assert TEMPLATE["Parameters"]["UserFileLifetimeDays"]["Default"] <= 7
-
-
-def test_the_bucket_is_reached_over_tls_alone() -> None:
-    (statement,) = of_type("AWS::S3::BucketPolicy")["UsersBucketPolicy"]["PolicyDocument"]["Statement"]
-
-    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "s3:*")
-    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
 def test_only_instances_with_the_stacks_tag_can_be_deleted() -> None:
