@@ -41,8 +41,7 @@ EVENTS_OF_A_FAILED_ROW, EVENTS_OF_A_RETRY = 9, 3
 OTHER_EVENTS = 60 * 9 + 100
 # Plan, names of columns, 40 profiles of 127 letters and an id, keys and ids.
 OTHER_BYTES = 4 * 1024 + 40 * 180
-# https://docs.aws.amazon.com/connect/latest/adminguide/amazon-connect-service-limits.html: CreateUser, for an account.
-# Retries of what was throttled may double the time.
+# Connect's own rate for CreateUser (docs/user-import.md). Retries of what was throttled may double the time.
 USERS_PER_SECOND, MARGIN = 2, 2
 
 LARGEST_PARAMETER = TEMPLATE["Parameters"]["MostImportRows"]

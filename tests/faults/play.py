@@ -15,7 +15,7 @@ from tests.faults.scenario import Scenario
 _numbers = itertools.count(1)
 # A recovery that is cut off, or whose calls are refused for a fault on our side, gives up: an alarm says so.
 _NEEDS_A_PERSON_IN_RECOVERY = {*f.STATE_KINDS, f.REFUSED}
-_SETTLES = {f.EVENT_LOST, f.EVENT_LATE}
+_NOT_ON_TIME = {f.EVENT_LOST, f.EVENT_LATE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def _live(engine: Engine, run: Run) -> list[Violation]:
     run.run_saga()
     _judge(violations, engine, run, "at the saga's end", strong=False)
 
-    on_time = not any(run.has(kind) for kind in _SETTLES)
+    on_time = not any(run.has(kind) for kind in _NOT_ON_TIME)
     if on_time:
         for _ in range(3 if run.has(f.EVENT_THRICE) else 1):
             run.deliver()

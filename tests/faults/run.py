@@ -155,15 +155,14 @@ class Run:
         self.engine.start_execution(RECOVERY, name, self.document)
         self.engine.drain()
 
-    def deliver(self) -> bool:
-        """Deliver the saga's status event to whoever has a rule for it; returns whether anybody failed for good."""
+    def deliver(self) -> None:
+        """Deliver the saga's status event to whoever has a rule for it."""
         failed = False
         for event in self.events:
             for rule in self.engine.rules:
                 if self.engine.matches(rule.pattern, event):
                     failed |= not self._delivered(rule.function, as_delivered(event), rule.retries)
         self.undelivered += failed
-        return failed
 
     def sweep(self) -> None:
         """The scheduled sweep."""

@@ -1,6 +1,6 @@
 """A scenario: a kind of order and the faults that strike it, in one line that replays it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,3 @@ class Scenario:
             raise ValueError(f"{order!r} is none of the orders: {', '.join(ORDERS)}")
         parts = [part.strip() for part in faults.split(";")]
         return cls(order, tuple(Fault.parse(part) for part in parts if part not in {"", "no fault"}))
-
-
-type Report = Callable[[str], None]
