@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from itertools import cycle
 from typing import Any
 
 import pytest
@@ -180,10 +179,8 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("status", "change", "decide"),
-    [(*change, decide) for change, decide in zip(CHANGES, cycle([_release, _complete, _fail, _complete]))],
-)
+@decisions
+@pytest.mark.parametrize(("status", "change"), CHANGES)
 def test_nothing_is_decided_of_what_has_changed_since_it_was_read(
     charge: Charge, status: str, change: Callable[[Charge], Any], decide: Decide
 ) -> None:
