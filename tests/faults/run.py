@@ -12,6 +12,7 @@ from typing import Any
 import requests
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
+from tests.engines.engine import response
 from tests.faults import faults as f
 from tests.faults import gateway
 from tests.faults.engine import RECOVERY, SAGA, Engine, Visit, execution_error
@@ -29,7 +30,7 @@ from tests.faults.invocation import (
     outcome,
 )
 from tests.faults.scenario import ORDERS, Scenario
-from tests.faults.seams import Document, Send, response
+from tests.faults.seams import Document, Send
 
 _PREFIXES = {SAGA: "", RECOVERY: "recovery."}
 _ENDS = {
