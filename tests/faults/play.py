@@ -9,7 +9,8 @@ from tests.faults import faults as f
 from tests.faults import laws, rows
 from tests.faults.engine import Engine
 from tests.faults.laws import Violation
-from tests.faults.run import Point, Run
+from tests.faults.notes import Point
+from tests.faults.run import Run
 from tests.faults.scenario import Scenario
 
 _numbers = itertools.count(1)
@@ -31,7 +32,7 @@ class Outcome:
 
 def play(engine: Engine, scenario: Scenario) -> Outcome:
     """Run the scenario with an order and SKUs of its own."""
-    run = Run(engine, scenario, f"o-{os.getpid()}-{next(_numbers)}")
+    run = Run(scenario, f"o-{os.getpid()}-{next(_numbers)}", engine=engine)
     engine.use_gateway(run.by_gateway)
     engine.gateway.stand_in.reset()
     engine.clock.reset()
