@@ -12,7 +12,10 @@ _EXPRESS_GB, _EXPRESS_SECONDS = 64 / 1024, 0.1
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What one order consumes. seconds: from an execution's start to its end. milliseconds: of all invocations."""
+    """What an order or a user consumes.
+
+    seconds: from an execution's start to its end. milliseconds: of all invocations.
+    """
 
     transitions: float
     seconds: float
@@ -31,7 +34,7 @@ class Use:
         return Use(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Use)))
 
     def __mul__(self, count: float) -> "Use":
-        return self / (1 / count)
+        return Use(*(getattr(self, one.name) * count for one in fields(Use)))
 
     def __truediv__(self, count: float) -> "Use":
         return Use(*(getattr(self, one.name) / count for one in fields(Use)))

@@ -1,18 +1,12 @@
 """Inputs that are not orders, each one edit away from a good order. Tests that need a bad input take it from here."""
 
-import copy
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-GOOD_ITEM = {"sku": "tea-01", "quantity": 2, "unit_price": 1500}
-GOOD_PAYMENT = {"method": "card", "token": "tok_visa"}
-MOST_ITEMS = 90
-MOST_PIECES = 10_000
-HIGHEST_PRICE = 10**9
-LONGEST_ID = "o" * 80
+from tests.orders import GOOD_ITEM, HIGHEST_PRICE, LONGEST_ID, MOST_ITEMS, MOST_PIECES, distinct_items, good_order
 
 # Where a text belongs in an order; the rest of _FIELDS takes something else.
 TEXT_FIELDS = ("order_id", "customer_id", "currency", "items[0].sku", "payment.method", "payment.token")
@@ -49,23 +43,6 @@ class BadOrder:
     document: Any
     path: str
     mentions: str = ""
-
-
-def good_order(order_id: str = "o-1001", **changes: Any) -> dict[str, Any]:
-    """An order that is accepted, with other top-level fields where `changes` names them."""
-    order = {
-        "order_id": order_id,
-        "customer_id": "c-7",
-        "currency": "JPY",
-        "items": [GOOD_ITEM],
-        "payment": GOOD_PAYMENT,
-    }
-    return copy.deepcopy({**order, **changes})
-
-
-def distinct_items(count: int) -> list[dict[str, Any]]:
-    """Order lines that differ in their SKU."""
-    return [{**GOOD_ITEM, "sku": f"sku-{number}"} for number in range(count)]
 
 
 def edited(path: str, value: Any) -> dict[str, Any]:

@@ -5,6 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.connect_stand_in import UNTHROTTLED, Connect, serving
+from tests.engines import marks
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marks.heed(items)
 
 
 @pytest.fixture(scope="session")

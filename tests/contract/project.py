@@ -13,6 +13,7 @@ import idempotency
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
 IDEMPOTENCY = ROOT / "layers" / "idempotency"
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def packages(folder: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """What Amazon Connect's stand-in answers, boto3's own stub of the service accepts."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from local.connect.settings import Settings
 from tests.connect_stand_in import Connect, Document, client, new_instance
 from tests.contract.project import ROOT
 
+DOCUMENT = (ROOT / "docs" / "connect.md").read_text()
 MODEL = ServiceModel(Loader().load_service_model("connect", "service-2"))
 ERRORS = {
     "InvalidParameterException": 400,
@@ -93,9 +95,15 @@ def test_an_answer_says_what_the_model_lets_it_say(connect: Connect) -> None:
     }
 
 
-@pytest.mark.parametrize("word", [*OPERATIONS, *Settings.__struct_fields__, *Fault.__struct_fields__, *ERRORS])
-def test_its_document_names_all_that_it_has(word: str) -> None:
-    assert word in (ROOT / "docs" / "connect.md").read_text()
+@pytest.mark.parametrize("name", [*OPERATIONS, *ERRORS])
+def test_its_document_names_every_operation_and_every_error(name: str) -> None:
+    assert re.search(rf"\b{name}\b", DOCUMENT)
+
+
+@pytest.mark.parametrize("field", [*Settings.__struct_fields__, *Fault.__struct_fields__])
+def test_its_document_explains_every_field_of_its_settings_and_faults(field: str) -> None:
+    """In code, as many of them are words that prose has, too."""
+    assert f"`{field}`" in DOCUMENT
 
 
 @pytest.mark.parametrize(("code", "status"), ERRORS.items())

@@ -2,12 +2,13 @@
 
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from tests.contract.machine import MACHINES
-from tests.contract.project import ROOT, exceptions
-from tests.contract.template import FUNCTIONS
+from tests.contract.project import DOCUMENTS, ROOT, exceptions
+from tests.contract.template import FUNCTIONS, TEMPLATE
 
 README = (ROOT / "README.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
@@ -15,6 +16,10 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 MACHINE_DOCS = ARCHITECTURE + (ROOT / "docs" / "user-import.md").read_text()
 IDEMPOTENCY = (ROOT / "docs" / "idempotency.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
+# In code, not in prose: after a backtick, at the start of a line, as a command of the workflow or of a hook.
+MAKE = re.compile(r"(?:`|^ *|run: |entry: )make ([a-z][a-z-]+)", re.MULTILINE)
+LINK = re.compile(r"\]\(([^):#]+)(?:#[^)]*)?\)")
+RUN_BY_MACHINES = [ROOT / ".github" / "workflows" / "check.yml", ROOT / ".pre-commit-config.yaml"]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -38,14 +43,25 @@ def test_every_error_of_the_layer_is_explained() -> None:
     assert {error for error in errors if f"| `{error}` |" not in IDEMPOTENCY} == set()
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"`make ([a-z]+)`", README))))
-def test_every_make_target_of_the_readme_is_there(target: str) -> None:
+def named(pattern: re.Pattern[str], files: list[Path]) -> list[tuple[str, str]]:
+    """(file, what it names), each once."""
+    found = ((str(path.relative_to(ROOT)), name) for path in files for name in pattern.findall(path.read_text()))
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize(("file", "target"), named(MAKE, DOCUMENTS))
+def test_every_make_target_of_the_documents_is_one_that_make_lists(file: str, target: str) -> None:
     assert re.search(rf"^{target}:.*## ", MAKEFILE, re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"\]\(([a-z][^):#]+)\)", README))))
-def test_every_file_that_the_readme_links_is_there(path: str) -> None:
-    assert (ROOT / path).exists()
+@pytest.mark.parametrize(("file", "target"), named(MAKE, RUN_BY_MACHINES))
+def test_every_make_target_of_the_workflow_and_the_hooks_is_there(file: str, target: str) -> None:
+    assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("file", "path"), named(LINK, DOCUMENTS))
+def test_every_file_that_is_linked_is_there(file: str, path: str) -> None:
+    assert ((ROOT / file).parent / path).exists()
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:
@@ -53,5 +69,10 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 
 
 def test_the_supported_python_is_the_runtime() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["requires-python"].startswith(">=3.13")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    runtime = TEMPLATE["Globals"]["Function"]["Runtime"].removeprefix("python")
+    major, minor = map(int, runtime.split("."))
+
+    assert settings["project"]["requires-python"] == f">={runtime},<{major}.{minor + 1}"
+    assert settings["tool"]["mypy"]["python_version"] == runtime
+    assert settings["tool"]["ruff"]["target-version"] == f"py{major}{minor}"

@@ -7,13 +7,12 @@ import pytest
 import typer
 
 from local.cli import app
-from tests.contract.project import DEPLOYED, ROOT, sources
-from tests.contract.template import TEMPLATE, of_type
+from tests.contract.alarms import ALARMS
+from tests.contract.project import DEPLOYED, DOCUMENTS, ROOT, sources
+from tests.contract.template import TEMPLATE
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 DEPLOYMENT = (ROOT / "docs" / "deploy.md").read_text()
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-ALARMS = of_type("AWS::CloudWatch::Alarm")
 SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^#|\Z)", OPERATIONS, re.MULTILINE | re.DOTALL))
 CODE = "".join(path.read_text() for package in DEPLOYED for path in sources(package))
 # Lambda's own fields; the others come from `extra` in the code.

@@ -1,15 +1,13 @@
 """What an operator looks at: the dashboard and the alarms."""
 
-from typing import Any
-
 import pytest
 
 from tests.contract import dashboard
+from tests.contract.alarms import ALARMS, watched
 from tests.contract.machine import MACHINES
 from tests.contract.metrics import exists, own
 from tests.contract.template import FUNCTIONS, RESOURCES, arn_of, of_type
 
-ALARMS = of_type("AWS::CloudWatch::Alarm")
 PSEUDO_PARAMETERS = {"AWS::Region", "AWS::StackName"}
 LARGEST_DASHBOARD = 30_000
 
@@ -53,12 +51,6 @@ EVENTS = {
 RULES = {name for name, properties in EVENTS.items() if "DeadLetterConfig" in properties}
 
 every_alarm = pytest.mark.parametrize("alarm", ALARMS)
-
-
-def watched(metric: str, dimension: str, value: Any) -> bool:
-    """Whether an alarm watches this metric of this resource."""
-    dimensions = [{"Name": dimension, "Value": value}]
-    return any(alarm["MetricName"] == metric and alarm.get("Dimensions") == dimensions for alarm in ALARMS.values())
 
 
 def shown(metric: str) -> set[str]:

@@ -1,16 +1,16 @@
-"""Tables, topics, logs, parameters and outputs of the template."""
+"""Tables, buckets, topics, logs, parameters and outputs of the template."""
 
 from typing import Any
 
 import pytest
 
+from tests.contract.alarms import ALARMS
 from tests.contract.template import RESOURCES, TEMPLATE, arn_of, of_type
 
 TABLES = of_type("AWS::DynamoDB::Table")
 TOPICS = of_type("AWS::SNS::Topic")
 QUEUES = of_type("AWS::SQS::Queue")
 LOG_GROUPS = of_type("AWS::Logs::LogGroup")
-ALARMS = of_type("AWS::CloudWatch::Alarm")
 # Functions that a caller may invoke without a state machine.
 CALLED_ALONE = [
     "ProcessOrderFunction",
@@ -25,6 +25,7 @@ CALLED_ALONE = [
     "RunJobFunction",
     "StartUserImportFunction",
 ]
+BUCKETS = of_type("AWS::S3::Bucket")
 # Outputs that other systems read, and the resource that each is about.
 OUTPUTS = {
     "OrderSagaArn": "OrderSaga",
@@ -35,16 +36,18 @@ OUTPUTS = {
     "IdempotencyTable": "IdempotencyTable",
     "ReportsTable": "ReportsTable",
     "FailedRecordsBucket": "FailedRecordsBucket",
+    "JobsBucket": "JobsBucket",
+    "RunJobFunctionArn": "RunJobFunction",
     "OrderEventsTopicArn": "OrderEventsTopic",
     "AlertsTopicArn": "AlertsTopic",
     "UserImportArn": "UserImport",
     "UsersBucket": "UsersBucket",
-    "JobsBucket": "JobsBucket",
     **{f"{function}Arn": function for function in CALLED_ALONE},
 }
 KEYS = {"OrdersTable": "order_id", "PaymentsTable": "order_id", "InventoryTable": "pk", "IdempotencyTable": "pk"}
 
 every_table = pytest.mark.parametrize("table", TABLES)
+every_bucket = pytest.mark.parametrize("bucket", BUCKETS)
 
 
 def schema(keys: list[dict[str, str]]) -> dict[str, str]:
@@ -90,6 +93,33 @@ def test_step_records_expire() -> None:
 @pytest.mark.parametrize("table", sorted(set(TABLES) - {"IdempotencyTable"}))
 def test_business_rows_never_expire(table: str) -> None:
     assert "TimeToLiveSpecification" not in TABLES[table]
+
+
+@every_bucket
+def test_a_bucket_is_private_encrypted_and_outlives_the_stack(bucket: str) -> None:
+    (encryption,) = BUCKETS[bucket]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+
+    assert BUCKETS[bucket]["PublicAccessBlockConfiguration"] == dict.fromkeys(
+        ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
+    )
+    assert encryption == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
+    assert RESOURCES[bucket]["DeletionPolicy"] == RESOURCES[bucket]["UpdateReplacePolicy"] == "Retain"
+
+
+@every_bucket
+def test_a_bucket_is_reached_over_tls_alone(bucket: str) -> None:
+    (policy,) = (body for body in of_type("AWS::S3::BucketPolicy").values() if arn_of(body["Bucket"]) == bucket)
+    (statement,) = policy["PolicyDocument"]["Statement"]
+
+    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "s3:*")
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert statement["Resource"] == [{"Fn::GetAtt": [bucket, "Arn"]}, {"Fn::Sub": f"${{{bucket}.Arn}}/*"}]
+
+
+@pytest.mark.parametrize("bucket", ["JobsBucket", "UsersBucket"])
+def test_an_upload_is_told_and_can_be_read_as_it_was(bucket: str) -> None:
+    assert BUCKETS[bucket]["NotificationConfiguration"]["EventBridgeConfiguration"]["EventBridgeEnabled"] is True
+    assert BUCKETS[bucket]["VersioningConfiguration"] == {"Status": "Enabled"}
 
 
 @pytest.mark.parametrize("topic", TOPICS)

@@ -108,6 +108,9 @@ class Wire:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        # Freeing the tool alone would leave events and callback as they are.
+        _MONITORING.set_events(_TOOL, _MONITORING.events.NO_EVENTS)
+        _MONITORING.register_callback(_TOOL, _MONITORING.events.PY_START, None)
         _MONITORING.free_tool_id(_TOOL)
         _forget(clients)
         self._patch.undo()
@@ -161,6 +164,7 @@ def _invoke(function: Function, event: Any, run: Run) -> None:
         handler(json.loads(json.dumps(event)), context)
         run.ended_well = True
     except (AttributeError, LookupError, TypeError):
+        # No handler ends so on purpose: answers.py lacks something that AWS would have said.
         raise
     except (Exception, _Enough):
         run.ended_well = False
@@ -190,7 +194,10 @@ def _site(code: CodeType) -> str | None:
 
 
 def _forget(module: ModuleType) -> None:
-    """Let what a module keeps for the next invocation be made again."""
+    """Let what a module itself keeps for the next invocation be made again.
+
+    What it only imports stays: the SDK's clients take longer to make than all that a handler does.
+    """
     for made in vars(module).values():
-        if hasattr(made, "cache_clear"):
+        if hasattr(made, "cache_clear") and made.__module__ == module.__name__:
             made.cache_clear()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from local import emulator
 from tests.contract.project import ROOT
 
 VERSION = "3.1.0"
@@ -51,7 +52,7 @@ def serving() -> Iterator[str]:
     if address := os.environ.get(ADDRESS):
         yield address
         return
-    with _started(_libraries(), _free_port()) as port:
+    with _started(_libraries(), emulator.free_port()) as port:
         yield f"http://127.0.0.1:{port}"
 
 
@@ -101,13 +102,6 @@ def _fetch(libraries: Path) -> None:
     if done.returncode != 0:
         raise Unavailable(f"Maven could not fetch DynamoDB Local: {done.stdout[-500:]}")
     fetched.rename(libraries)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:

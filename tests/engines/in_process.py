@@ -1,11 +1,16 @@
 """Engines that answer in the test's own process: the local stack's DynamoDB, and moto's."""
 
 import threading
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 from tests.engines.engine import Engine, response
+
+type Answer = tuple[int, dict[str, Any], bytes]
+type Handler = Callable[..., Any]
 
 _one_at_a_time = threading.Lock()
 
@@ -16,16 +21,26 @@ def ministack() -> Engine:
     from ministack.services import dynamodb
 
     def answer(request: AWSPreparedRequest) -> AWSResponse:
-        target = request.headers["X-Amz-Target"]
-        headers = {"x-amz-target": target.decode() if isinstance(target, bytes) else target}
         with _one_at_a_time:
-            try:
-                dynamodb.handle_request("POST", "/", headers, request.body, {}).send(None)
-            except StopIteration as finished:
-                return response(*finished.value)
-        raise RuntimeError(f"{target!r} did not end at once")
+            return answered(dynamodb.handle_request, request)
 
     return Engine("ministack", "http://in-process", answer)
+
+
+def answered(handler: Handler, request: AWSPreparedRequest) -> AWSResponse:
+    """What a service of MiniStack answers to a request of a client, without a server."""
+    target: Any = request.headers["X-Amz-Target"]
+    return response(*at_once(handler, target.decode() if isinstance(target, bytes) else target, request.body))
+
+
+def at_once(handler: Handler, target: str, body: Any) -> Answer:
+    """What a service of MiniStack answers, which never waits for anything."""
+    try:
+        handler("POST", "/", {"x-amz-target": target}, body, {}).send(None)
+    except StopIteration as finished:
+        answer: Answer = finished.value
+        return answer
+    raise RuntimeError(f"{target} did not end at once")
 
 
 @cache

@@ -46,7 +46,7 @@ def main() -> int:
 
 def _explore(arguments: argparse.Namespace, dynamodb: str) -> int:
     began = time.monotonic()
-    report = Report()
+    report = Report(replay="make faults DYNAMODB=local" if dynamodb == "local" else "make faults")
     with Workers(dynamodb=dynamodb) as workers:
         found = singles(workers)
         report.add("single faults", found.results)
@@ -54,7 +54,9 @@ def _explore(arguments: argparse.Namespace, dynamodb: str) -> int:
             pairs = found.pairs(everything=arguments.everything)
             _say(f"{len(found.results):,} single faults are done, {len(pairs):,} pairs are to do")
             report.add("pairs", _told(workers.play(pairs)))
-        examples = arguments.sequences or (_SEQUENCES_OVER_HTTP if dynamodb == "local" else _SEQUENCES)
+        examples = arguments.sequences
+        if examples is None:
+            examples = _SEQUENCES_OVER_HTTP if dynamodb == "local" else _SEQUENCES
         report.add("random sequences", _sequences(workers, arguments.seed, examples, pools(found)))
         report.print(time.monotonic() - began, workers.count)
     return 1 if report.failed else 0
@@ -76,6 +78,8 @@ def _say(line: str) -> None:
 
 
 def _sequences(workers: Workers, seed: int, examples: int, drawn: Mapping[str, Sequence[Fault]]) -> list[Result]:
+    if not examples:
+        return []
     each = -(-examples // workers.count)
     futures: list[Future[list[Result]]] = [
         workers.pool.submit(random_runs, seed + index, each, drawn) for index in range(workers.count)

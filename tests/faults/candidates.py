@@ -8,7 +8,7 @@ from tests.faults.engine import RECOVERY, SAGA
 from tests.faults.faults import Fault
 from tests.faults.gateway import CALLS
 from tests.faults.laws import COMPENSATIONS
-from tests.faults.run import Point
+from tests.faults.notes import Point
 
 _NO_MATTER_OF_DYNAMODB = (
     f.DIES_BEFORE,

@@ -12,7 +12,7 @@ from tests.faults.scenario import ORDERS, Scenario
 from tests.faults.workers import Result, Workers, played
 
 # In pairs one kind stands for all that do the same to the tables and to the machine.
-_STAND_INS = {
+_REPRESENTED_BY = {
     f.UNREACHABLE: f.THROTTLED,
     f.ANSWER_LOST_ONCE: f.ANSWER_LOST,
     f.TIMED_OUT_BEFORE: f.DIES_BEFORE,
@@ -42,7 +42,7 @@ SHORTEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Singles:
-    """results: of each single fault. candidates: by single fault, what else can strike the same run."""
+    """results: of each order without a fault, and with each single fault; each says what else can strike its run."""
 
     results: Sequence[Result]
 
@@ -119,7 +119,7 @@ def _lands_in_payment(fault: Fault) -> bool:
 
 
 def _telling(fault: Fault, candidates: Iterable[Fault]) -> bool:
-    if fault.kind in _STAND_INS or fault.landing == f.AFTER_SETTLEMENT:
+    if fault.kind in _REPRESENTED_BY or fault.landing == f.AFTER_SETTLEMENT:
         return False
     if not fault.landing.startswith("before "):
         return True

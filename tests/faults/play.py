@@ -9,13 +9,14 @@ from tests.faults import faults as f
 from tests.faults import laws, rows
 from tests.faults.engine import Engine
 from tests.faults.laws import Violation
-from tests.faults.run import Point, Run
+from tests.faults.notes import Point
+from tests.faults.run import Run
 from tests.faults.scenario import Scenario
 
 _numbers = itertools.count(1)
 # A recovery that is cut off, or whose calls are refused for a fault on our side, gives up: an alarm says so.
 _NEEDS_A_PERSON_IN_RECOVERY = {*f.STATE_KINDS, f.REFUSED}
-_SETTLES = {f.EVENT_LOST, f.EVENT_LATE}
+_NOT_ON_TIME = {f.EVENT_LOST, f.EVENT_LATE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Outcome:
 
 def play(engine: Engine, scenario: Scenario) -> Outcome:
     """Run the scenario with an order and SKUs of its own."""
-    run = Run(engine, scenario, f"o-{os.getpid()}-{next(_numbers)}")
+    run = Run(scenario, f"o-{os.getpid()}-{next(_numbers)}", engine=engine)
     engine.use_gateway(run.by_gateway)
     engine.gateway.stand_in.reset()
     engine.clock.reset()
@@ -51,7 +52,7 @@ def _live(engine: Engine, run: Run) -> list[Violation]:
     run.run_saga()
     _judge(violations, engine, run, "at the saga's end", strong=False)
 
-    on_time = not any(run.has(kind) for kind in _SETTLES)
+    on_time = not any(run.has(kind) for kind in _NOT_ON_TIME)
     if on_time:
         for _ in range(3 if run.has(f.EVENT_THRICE) else 1):
             run.deliver()

@@ -28,8 +28,12 @@ _COLUMNS = (
 
 @dataclass
 class Report:
-    """counts: scenarios by kind and step of a fault in them; one of two faults counts in two places."""
+    """replay: the command that plays a scenario again, without it.
 
+    counts: scenarios by kind and step of a fault in them; one of two faults counts in two places.
+    """
+
+    replay: str
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     scenarios: Counter[str] = field(default_factory=Counter)
     violations: Counter[str] = field(default_factory=Counter)
@@ -57,7 +61,7 @@ class Report:
         console = Console(width=200)
         console.print(self._table())
         for result in self.failed:
-            console.print(f"[red]VIOLATION[/] python -m tests.faults '{result.scenario}'", soft_wrap=True)
+            console.print(f"[red]VIOLATION[/] {self.replay} SCENARIO='{result.scenario}'", soft_wrap=True)
             for violation in result.violations:
                 console.print(f"    {violation}", soft_wrap=True, markup=False)
         total = sum(self.tried.values())

@@ -1,4 +1,4 @@
-"""One run of a scenario: directs the engine, and notes everything that happened."""
+"""One run of a scenario: what the engine is to do next, fault by fault."""
 
 import json
 import threading
@@ -12,6 +12,7 @@ from typing import Any
 import requests
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
+from tests.engines.engine import response
 from tests.faults import faults as f
 from tests.faults import gateway
 from tests.faults.engine import RECOVERY, SAGA, Engine, Visit, execution_error
@@ -27,8 +28,8 @@ from tests.faults.invocation import (
     handled,
     outcome,
 )
-from tests.faults.scenario import ORDERS, Scenario
-from tests.faults.seams import Document, Send, response
+from tests.faults.notes import Notes, Point, Published
+from tests.faults.seams import Document, Send
 
 _PREFIXES = {SAGA: "", RECOVERY: "recovery."}
 _ENDS = {
@@ -40,105 +41,26 @@ _ENDS = {
 _BEFORE = {f.ABORTED_BEFORE, f.EXECUTION_TIMED_OUT_BEFORE, f.RUNTIME_ERROR_BEFORE}
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A place of the run where a fault can strike. id as in `faults`. what: invocation, call, publish or state."""
-
-    id: str
-    what: str
-    operation: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    topic: str
-    state: str
-    message: Document
-
-
 @dataclass
-class Run:
-    """What has happened so far, and what the engine is to do next.
+class Run(Notes):
+    """Directs the engine, which asks at each seam what is to happen, and notes what does."""
 
-    trace: one line a happening. points: where a fault could have struck. answered: invocations that did, by state.
-    events: of status changes. unlanded, landed: work that is under way behind the machine's back, and that was.
-    struck: the faults that did. undelivered: events that nobody could handle. lifted: an operator has made repairs.
-    """
-
-    engine: Engine
-    scenario: Scenario
-    order_id: str
-    trace: list[str] = field(default_factory=list)
-    points: list[Point] = field(default_factory=list)
-    published: list[Published] = field(default_factory=list)
-    answered: Counter[str] = field(default_factory=Counter)
-    events: list[Document] = field(default_factory=list)
-    unlanded: list[tuple[Fault, str, Callable[[], object]]] = field(default_factory=list)
-    landed: list[Fault] = field(default_factory=list)
-    struck: set[Fault] = field(default_factory=set)
-    undelivered: int = 0
-    in_saga: bool = True
-    lifted: bool = False
+    engine: Engine = field(kw_only=True)
     _visit: Visit | None = None
     _attempts: Counter[str] = field(default_factory=Counter)
     _local: threading.local = field(default_factory=threading.local)
 
     def __post_init__(self) -> None:
-        kind = ORDERS[self.scenario.order]
-        self.document = kind.document(self.order_id)
-        self.stock = kind.stock(self.order_id)
-        self._by_place: dict[str, list[Fault]] = {}
-        for fault in self.scenario.faults:
-            self._by_place.setdefault(fault.at, []).append(fault)
-        self._landing_places = {fault.landing for fault in self.scenario.faults if fault.landing}
+        super().__post_init__()
         for number, fault in enumerate(self.scenario.faults):
             if fault.kind in f.STRAY_KINDS:
                 self._expect_stray(fault, number)
-
-    # What the scenario asks of the run.
-
-    def has(self, kind: str, at: str = "") -> bool:
-        """Whether the fault is in the scenario; noted as struck if so."""
-        fault = Fault(kind, at)
-        found = fault in self._by_place.get(at, ())
-        if found and fault not in self.struck:
-            self.struck.add(fault)
-            self.say(f"FAULT {fault}")
-        return found
-
-    def say(self, line: str) -> None:
-        self.trace.append(line)
-
-    @property
-    def by_gateway(self) -> bool:
-        """Whether the order is charged at the gateway."""
-        return ORDERS[self.scenario.order].gateway
-
-    @property
-    def meddled(self) -> bool:
-        """Whether somebody else has touched the order: then it may be undone although its saga succeeded."""
-        return any(fault.kind in f.STRAY_KINDS for fault in self.landed)
 
     @property
     def saga(self) -> Document:
         return self.engine.execution(SAGA, self.order_id)
 
     # Time passes: late work lands, executions run, events arrive.
-
-    def reached(self, place: str) -> None:
-        """Let the work land that lands here."""
-        if place not in self._landing_places:
-            return
-        due = [work for work in self.unlanded if work[0].landing == place]
-        for work in due:
-            self._land(work)
-
-    def land_all(self) -> bool:
-        """Let everything land that has not; returns whether there was anything."""
-        due = list(self.unlanded)
-        for work in due:
-            self._land(work)
-        return bool(due)
 
     def run_saga(self) -> None:
         """Start the saga and run it to its end."""
@@ -154,15 +76,14 @@ class Run:
         self.engine.start_execution(RECOVERY, name, self.document)
         self.engine.drain()
 
-    def deliver(self) -> bool:
-        """Deliver the saga's status event to whoever has a rule for it; returns whether anybody failed for good."""
+    def deliver(self) -> None:
+        """Deliver the saga's status event to whoever has a rule for it."""
         failed = False
         for event in self.events:
             for rule in self.engine.rules:
                 if self.engine.matches(rule.pattern, event):
                     failed |= not self._delivered(rule.function, as_delivered(event), rule.retries)
         self.undelivered += failed
-        return failed
 
     def sweep(self) -> None:
         """The scheduled sweep."""
@@ -263,7 +184,7 @@ class Run:
     # Faults.
 
     def _ended(self, visit: Visit, state: str, *, before: bool) -> tuple[Any, str | None] | None:
-        for fault in () if self.lifted else self._by_place.get(state, ()):
+        for fault in () if self.lifted else self.by_place.get(state, ()):
             if fault.kind not in f.STATE_KINDS or (fault.kind in _BEFORE) != before or fault in self.struck:
                 continue
             self.has(fault.kind, state)
@@ -276,8 +197,7 @@ class Run:
     def _struck_invocation(self, invocation: Invocation) -> Document:
         place = invocation.id
         for fault in self._landing_faults(place):
-            self.struck.add(fault)
-            self.say(f"FAULT {fault}")
+            self.strike(fault)
             if fault.kind != f.AGAIN:
                 return self._late(fault, invocation)
             twin = Invocation(f"{place}'", invocation.function, invocation.event, bare=True)
@@ -326,16 +246,6 @@ class Run:
         self.unlanded.append((fault, invocation.id, land))
         return self._timed_out(invocation) if fault.kind == f.LATE else failure("RuntimeError")
 
-    def _land(self, work: tuple[Fault, str, Callable[[], object]]) -> None:
-        if work not in self.unlanded:
-            return
-        self.unlanded.remove(work)
-        fault, name, land = work
-        self.landed.append(fault)
-        self.struck.add(fault)
-        self.say(f"{name} lands now")
-        land()
-
     def _expect_stray(self, fault: Fault, number: int) -> None:
         if fault.kind == f.SECOND:
             self.unlanded.append((fault, str(fault), partial(self._second, f"{self.order_id}.second{number}")))
@@ -362,14 +272,13 @@ class Run:
         if self._is_cut_off(invocation):
             raise requests.ConnectionError
         place = f"{invocation.id}.call{invocation.calls}"
-        if invocation.bare or place not in self._by_place:
+        if invocation.bare or place not in self.by_place:
             return send()
 
         def lands_later(kind: str) -> bool:
-            due = [fault for fault in self._by_place[place] if fault.kind == kind and fault not in self.struck]
+            due = [fault for fault in self.by_place[place] if fault.kind == kind and fault not in self.struck]
             for fault in due:
-                self.struck.add(fault)
-                self.say(f"FAULT {fault}")
+                self.strike(fault)
                 self.unlanded.append((fault, f"the request of {place}", send))
             return bool(due)
 
@@ -382,7 +291,7 @@ class Run:
         return not self.lifted and self.has(f.DOWN_FOR_GOOD, state)
 
     def _struck_request(self, place: str, send: Send) -> Any:
-        if place not in self._by_place:
+        if place not in self.by_place:
             return send()
         if self.has(f.DIES_BEFORE, place):
             raise Died

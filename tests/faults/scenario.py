@@ -1,10 +1,11 @@
 """A scenario: a kind of order and the faults that strike it, in one line that replays it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tests.faults.faults import Fault
+from tests.orders import GOOD_PAYMENT, good_order
 
 type Document = dict[str, Any]
 
@@ -23,13 +24,7 @@ class OrderKind:
             {"sku": sku, "quantity": quantity, "unit_price": 1500}
             for sku, (quantity, _) in zip(self.skus(order_id), self.lines, strict=True)
         ]
-        return {
-            "order_id": order_id,
-            "customer_id": "c-7",
-            "currency": "JPY",
-            "items": items,
-            "payment": {"method": "card", "token": self.token},
-        }
+        return good_order(order_id, items=items, payment={**GOOD_PAYMENT, "token": self.token})
 
     def stock(self, order_id: str) -> dict[str, int]:
         """What is on hand of each SKU of the order, which no other order has."""
@@ -70,6 +65,3 @@ class Scenario:
             raise ValueError(f"{order!r} is none of the orders: {', '.join(ORDERS)}")
         parts = [part.strip() for part in faults.split(";")]
         return cls(order, tuple(Fault.parse(part) for part in parts if part not in {"", "no fault"}))
-
-
-type Report = Callable[[str], None]

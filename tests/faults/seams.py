@@ -24,12 +24,12 @@ from botocore.useragent import UserAgentString
 from ministack.services import dynamodb, eventbridge, lambda_svc, sns, stepfunctions
 
 from runtime import clients
+from tests.engines.in_process import Answer, answered, at_once
 
 DYNAMODB_ENDPOINT = "AWS_ENDPOINT_URL_DYNAMODB"
 
 type Document = dict[str, Any]
 type Send = Callable[[], Any]
-type Answer = tuple[int, Document, bytes]
 
 
 class Seam(Protocol):
@@ -128,19 +128,13 @@ def _hold_clients(seam: Seam) -> None:
 def _answer(session: URLLib3Session, service: str, request: AWSPreparedRequest) -> AWSResponse:
     if service == "dynamodb" and DYNAMODB_ENDPOINT in os.environ:
         return session.send(request)
-    return answer_in_process(service, request)
-
-
-def answer_in_process(service: str, request: AWSPreparedRequest) -> AWSResponse:
-    """What MiniStack answers to a request of a client, without a server."""
     handler = {"dynamodb": dynamodb.handle_request, "sfn": stepfunctions.handle_request}[service]
-    target: Any = request.headers["X-Amz-Target"]
-    return response(*_at_once(handler, target.decode() if isinstance(target, bytes) else target, request.body))
+    return answered(handler, request)
 
 
 def in_process(operation: str, parameters: Document) -> Document:
     """Ask MiniStack's DynamoDB without a client. Raises RuntimeError if it refuses."""
-    status, _, body = _at_once(dynamodb.handle_request, f"DynamoDB_20120810.{operation}", json.dumps(parameters))
+    status, _, body = at_once(dynamodb.handle_request, f"DynamoDB_20120810.{operation}", json.dumps(parameters))
     if status != 200:
         raise RuntimeError(body)
     answer: Document = json.loads(body)
@@ -151,24 +145,6 @@ def forget() -> None:
     """Drop what MiniStack keeps of requests, so that thousands of runs do not fill the memory."""
     dynamodb._stream_records.clear()
     dynamodb._txn_idempotency.clear()
-
-
-def response(status: int, headers: Document, body: str | bytes) -> AWSResponse:
-    """An answer of AWS, as botocore gets it from the wire."""
-    data = body.encode() if isinstance(body, str) else body
-    raw = types.SimpleNamespace(stream=lambda *_, **__: iter([data]), read=lambda *_: data)
-    named: Any = {"Content-Type": "application/x-amz-json-1.0", **headers}
-    return AWSResponse("http://in-process", status, named, raw)
-
-
-def _at_once(handler: Callable[..., Any], target: str, body: Any) -> Answer:
-    """What MiniStack's handler answers, which never waits for anything."""
-    try:
-        handler("POST", "/", {"x-amz-target": target}, body, {}).send(None)
-    except StopIteration as finished:
-        answer: Answer = finished.value
-        return answer
-    raise RuntimeError(f"{target} did not end at once")
 
 
 def _copied(value: Any) -> Any:

@@ -4,7 +4,8 @@ from concurrent.futures import Future
 
 import pytest
 
-from tests.faults.mutants import MUTANTS, Finding, hunt
+from tests.faults.hunt import Finding, hunt
+from tests.faults.mutant import MUTANTS
 from tests.faults.workers import Workers
 
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from local.stack import Stack
-from tests.bad_orders import BAD_ORDERS, BadOrder, good_order
+from tests.bad_orders import BAD_ORDERS, BadOrder
 from tests.integration.conftest import Document, Invocation, Saga, rows_of
+from tests.orders import good_order
 
 TABLES = ["OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable"]
 # Every sixth, for what takes long: what refuses one refuses them all, as the unit tests show.

@@ -15,7 +15,6 @@ from local import emulator, orders, stock
 from local.connect.remote_control import RemoteControl
 from local.deployment import deploy
 from local.stack import Row, Stack
-from tests.bad_orders import good_order
 from tests.contract.project import ROOT
 from tests.contract.template import TEMPLATE
 from tests.integration import removal
@@ -26,6 +25,7 @@ from tests.integration.faults import eventually
 from tests.integration.laws import reports_are_exact
 from tests.integration.runner import credentials
 from tests.integration.users import QUICK, new_instance, people
+from tests.orders import good_order
 
 pytestmark = [pytest.mark.local_only("start such a run themselves"), pytest.mark.timeout(600)]
 

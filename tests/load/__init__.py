@@ -1,0 +1,1 @@
+"""Many orders at once, on the deployed stack."""

@@ -14,16 +14,12 @@ from local.stack import Stack
 from tests.integration.conftest import Document, Invocation
 from tests.integration.faults import Resources, environment, eventually, stand_in_processes
 from tests.integration.laws import broken_laws, reports_are_exact
+from tests.orders import good_order
 
 
 def _order(order_id: str, lines: dict[str, int]) -> Document:
-    return {
-        "order_id": order_id,
-        "customer_id": "c-7",
-        "currency": "JPY",
-        "items": [{"sku": sku, "quantity": quantity, "unit_price": 100} for sku, quantity in lines.items()],
-        "payment": {"method": "card", "token": "tok_visa"},
-    }
+    items = [{"sku": sku, "quantity": quantity, "unit_price": 100} for sku, quantity in lines.items()]
+    return good_order(order_id, items=items)
 
 
 def _run(stack: Stack, order: Document) -> str:

@@ -16,6 +16,7 @@ from runtime.dynamodb import attributes
 from tests.integration.conftest import Document
 from tests.integration.faults import eventually
 from tests.integration.laws import reports_are_exact
+from tests.orders import good_order
 
 # `make replay-test` takes 10,000.
 ORDERS = int(os.environ.get("ORDERS", "1000"))
@@ -53,16 +54,8 @@ def _orders_arriving(stack: Stack, sku: str) -> Iterator[list[str]]:
     def place() -> None:
         while not over.wait(0.5) and len(placed) < SAGAS:
             order_id = f"{sku}-{len(placed)}"
-            orders.place(
-                stack,
-                {
-                    "order_id": order_id,
-                    "customer_id": "c-7",
-                    "currency": "JPY",
-                    "items": [{"sku": sku, "quantity": 1, "unit_price": 700}],
-                    "payment": {"method": "card", "token": "tok_visa"},
-                },
-            )
+            item = {"sku": sku, "quantity": 1, "unit_price": 700}
+            orders.place(stack, good_order(order_id, items=[item]))
             placed.append(order_id)
 
     thread = threading.Thread(target=place)

@@ -14,15 +14,6 @@ ENGINES = ["endpoint"] if ENDPOINT else ["ministack", "moto"]
 STATE_ENGINES = ENGINES[:1]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Expect of each engine what its marks say."""
-    for item in items:
-        callspec = getattr(item, "callspec", None)
-        for mark in item.iter_markers("untrue"):
-            if callspec and mark.args == (callspec.params.get("engine"),):
-                item.add_marker(pytest.mark.xfail(strict=True, **mark.kwargs))
-
-
 @pytest.fixture(scope="session", name="ministack")
 def _ministack() -> Iterator[Engine]:
     with ministack() as started:

@@ -89,7 +89,7 @@ def test_a_failure_is_added_to_the_input_and_goes_where_the_catch_says(engine: E
 @every_task
 def test_a_result_is_selected_and_added_to_the_input(engine: Engine, task: State) -> None:
     found = check(engine, task, result=RESULT | NOTICE)
-    selected = {_field(name, last=2): (RESULT | NOTICE)[_field(path)] for name, path in _selector(task).items()}
+    selected = {name.removesuffix(".$"): (RESULT | NOTICE)[_field(path)] for name, path in _selector(task).items()}
 
     assert (found["status"], found.get("nextState")) == ("SUCCEEDED", task.definition.get("Next"))
     output = json.loads(found["output"])
@@ -112,9 +112,9 @@ def _selector(task: State) -> dict[str, str]:
     return dict(task.definition["ResultSelector"])
 
 
-def _field(path: str, last: int = 0) -> str:
-    """Of `$.field` or, at the other end, of `field.$`."""
-    return path[:-last] if last else path.removeprefix("$.")
+def _field(path: str) -> str:
+    """The field that `$.field` names."""
+    return path.removeprefix("$.")
 
 
 CHOICES: list[tuple[str, dict[str, Any], str]] = [

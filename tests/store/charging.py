@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from idempotency import BusinessError, Lease, LeaseOperations, LeaseStore, Unknown, Work
 from tests.store.database import Database, Row
 from tests.store.wire import Wire
@@ -47,6 +49,22 @@ RUN_AGAIN = Work("Charge", Unknown.RUN_AGAIN, final=(Declined,), harmless=(Unrea
 RESOLVE = replace(RUN_AGAIN, unknown=Unknown.RESOLVE)
 HOLD = replace(RUN_AGAIN, unknown=Unknown.HOLD)
 POLICIES = (RUN_AGAIN, RESOLVE, HOLD)
+every_policy = pytest.mark.parametrize("work", POLICIES, ids=lambda work: work.unknown.name)
+
+
+def must_not_run(*_: Any) -> Any:
+    """Work, or a resolver, that nobody may call."""
+    raise AssertionError("the work was done, or asked for, again")
+
+
+@dataclass(frozen=True)
+class Context:
+    """Lambda's context object, as far as leases read it."""
+
+    milliseconds: int = 30_000
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self.milliseconds
 
 
 @dataclass

@@ -1,9 +1,10 @@
 """Every test of the store runs on each engine. Those that have to be started are started once a process.
 
-`make check` runs what is not slow: all tests on the one engine that is neither to be started nor takes its time.
+`make check` runs what is not slow: all tests on the one engine that needs no start and is fast.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,10 +12,12 @@ from local import emulator
 from tests.engines import in_process
 from tests.engines.dynamodb_local import ProgramMissing, serving
 from tests.engines.engine import Engine
+from tests.engines.marks import engine_of
 from tests.store.booking import Saga
 from tests.store.charging import HOLD, Charge
 from tests.store.database import Database, create
 
+_HERE = Path(__file__).parent
 _ENGINES = [
     "ministack",
     pytest.param("moto", marks=pytest.mark.slow),
@@ -26,22 +29,11 @@ _ON_MOTO = {"test_steps", "test_steps_under_faults", "test_leases"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Expect of each engine what its marks say, and leave out what moto would only repeat."""
-    repeated = [item for item in items if _engine(item) == "moto" and item.path.stem not in _ON_MOTO]
-    config.hook.pytest_deselected(items=repeated)
-    items[:] = [item for item in items if item not in set(repeated)]
-    for item in items:
-        for mark in item.iter_markers("untrue"):
-            if mark.args == (_engine(item),):
-                item.add_marker(pytest.mark.xfail(strict=True, **mark.kwargs))
-        for mark in item.iter_markers("unfit"):
-            if mark.args == (_engine(item),):
-                item.add_marker(pytest.mark.skip(**mark.kwargs))
-
-
-def _engine(item: pytest.Item) -> object:
-    callspec = getattr(item, "callspec", None)
-    return callspec.params.get("database") if callspec else None
+    """Leave out what moto would only repeat."""
+    mine = {item for item in items if item.path.parent == _HERE}
+    repeated = {item for item in mine if engine_of(item) == "moto" and item.path.stem not in _ON_MOTO}
+    config.hook.pytest_deselected(items=list(repeated))
+    items[:] = [item for item in items if item not in repeated]
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from botocore.awsrequest import AWSPreparedRequest
-from botocore.exceptions import ReadTimeoutError
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -34,6 +33,10 @@ from tests.store.charging import (
 )
 from tests.store.database import Database, Row
 from tests.store.model import Attempt, Model
+from tests.store.wire import Wire
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 type Fault = Literal["none", "lost", "twice", "late"]
 
@@ -41,26 +44,6 @@ _FAULTS = st.sampled_from(["none", "none", "none", "none", "lost", "twice", "lat
 _PICK = st.integers(0, 3)
 _LONGEST_DELAY = timedelta(minutes=2)
 """No request is on its way for longer."""
-
-
-class Network:
-    """Brings a fault to the next request: its answer is lost, it arrives twice, or late, when nobody waits for it."""
-
-    def __init__(self, database: Database) -> None:
-        self.fault: Fault = "none"
-        self.late: AWSPreparedRequest | None = None
-        self.client = database.client()
-        self.send = database.engine.send
-        self.client.meta.events.register_first("before-send.dynamodb", self._before_send)
-
-    def _before_send(self, request: AWSPreparedRequest, **_: Any) -> None:
-        fault, self.fault = self.fault, "none"
-        if fault in ("lost", "twice"):
-            self.send(request)
-        if fault == "late":
-            self.late = request
-        if fault in ("lost", "late"):
-            raise ReadTimeoutError(endpoint_url=request.url)
 
 
 @dataclass(frozen=True)
@@ -75,8 +58,10 @@ class OnItsWay:
 class LeaseHistories(RuleBasedStateMachine):
     """Each rule is one step of somebody; the model checks what everybody is told."""
 
-    network: ClassVar[Network]
     database: ClassVar[Database]
+    wire: ClassVar[Wire]
+    client: ClassVar["DynamoDBClient"]
+    """Sends over the wire."""
 
     @initialize(
         work=st.sampled_from(POLICIES),
@@ -85,7 +70,7 @@ class LeaseHistories(RuleBasedStateMachine):
     )
     def first(self, work: Work, duration: timedelta | None, at_once: bool) -> None:
         self.work = replace(work, duration=duration)
-        self.charge = Charge(self.database, self.network.client, self.work)
+        self.charge = Charge(self.database, self.client, self.work)
         self.clock = self.charge.clock
         self.model = Model(self.work)
         self.live: list[Attempt] = []
@@ -221,7 +206,7 @@ class LeaseHistories(RuleBasedStateMachine):
     def lands(self, pick: int) -> None:
         late = self.on_their_way.pop(pick % len(self.on_their_way))
         before = self.row
-        self.network.send(late.request)
+        self.database.engine.send(late.request)
         self.row = self.charge.row
         if self.row != before:
             late.landed()
@@ -288,20 +273,27 @@ class LeaseHistories(RuleBasedStateMachine):
     # --- how it is done ---
 
     def _over(self, fault: Fault, call: Callable[[], Any]) -> Any:
-        """Call over the network, look at the record afterwards, and see that what was written lives long enough."""
-        before, self.network.fault, self.network.late = self.row, fault, None
+        """Call with a fault on the first request, look at the record afterwards, and see that it lives long enough."""
+        before = self.row
+        self.wire.delayed.clear()
+        self._strike(fault)
         try:
             return call()
         finally:
-            self.network.fault = "none"
+            self._strike("none")
             self.row = self.charge.row
             if self.row and self.row != before and "expires_at" in self.row:
                 assert self.row["expires_at"] >= int((self.clock.now + LIFETIME).timestamp())
 
+    def _strike(self, fault: Fault) -> None:
+        """Begin the wire's count anew, with a fault at its first request."""
+        self.wire.sent = 0
+        self.wire.lose, self.wire.twice, self.wire.delay = (int(fault == one) for one in ("lost", "twice", "late"))
+
     def _if_it_lands(self, before: Row, landed: Callable[[], None]) -> None:
         """The answer was lost: the request has changed the record, or may still do so."""
-        if self.network.late:
-            self.on_their_way.append(OnItsWay(self.network.late, self.clock.now, landed))
+        if self.wire.delayed:
+            self.on_their_way.append(OnItsWay(self.wire.delayed.pop(), self.clock.now, landed))
         elif self.row != before:
             landed()
 

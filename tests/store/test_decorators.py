@@ -19,20 +19,10 @@ from idempotency import (
     idempotent_function,
     idempotent_handler,
 )
-from tests.store.charging import AT, CHARGED, HOLD, MARGIN, RESOLVE, RUN_AGAIN, AnswerLost, Charge, Declined
+from tests.store.charging import AT, CHARGED, HOLD, MARGIN, RESOLVE, RUN_AGAIN, AnswerLost, Charge, Context, Declined
 from tests.store.database import Database
 
 ENDED = "lambdaが多重起動したため処理を終了しました。"
-
-
-@dataclass
-class Context:
-    """Lambda's context object, as far as leases read it."""
-
-    milliseconds: int = 30_000
-
-    def get_remaining_time_in_millis(self) -> int:
-        return self.milliseconds
 
 
 @pytest.fixture

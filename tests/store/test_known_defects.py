@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from botocore.exceptions import ConnectTimeoutError
 
 from idempotency import (
     InProgress,
@@ -29,10 +28,11 @@ from tests.store.charging import (
     RUN_AGAIN,
     AnswerLost,
     Charge,
+    Context,
     Declined,
     Unreachable,
 )
-from tests.store.wire import ProcessDied, Wire
+from tests.store.wire import ProcessDied, Wire, refuse_connections
 
 FIRST, SECOND = {"charge": "first"}, {"charge": "second"}
 
@@ -126,9 +126,9 @@ def test_the_same_key_with_another_amount_is_refused_by_a_handler_without_furthe
     def handler(event: Any, context: Any) -> Any:
         return {"charged": event["amount"]}
 
-    handler({"id": charge.id, "amount": 4200}, _Context())
+    handler({"id": charge.id, "amount": 4200}, Context())
     with pytest.raises(PayloadMismatch):
-        handler({"id": charge.id, "amount": 9900}, _Context())
+        handler({"id": charge.id, "amount": 9900}, Context())
 
 
 @pytest.mark.parametrize("then", ["the call fails", "the process dies"])
@@ -137,7 +137,7 @@ def test_the_effect_does_not_run_twice_when_its_record_cannot_be_saved(charge: C
     for work in (HOLD, RESOLVE):
         one = replace(charge, work=work, id=f"{charge.id}-{work.unknown.name}")
         effects: list[str] = []
-        wire = Wire(die=2) if then == "the process dies" else Wire(meanwhile={2: _unavailable})
+        wire = Wire(die=2) if then == "the process dies" else Wire(meanwhile={2: refuse_connections})
         resolve = {"resolve": lambda effects=effects: effects[0] if effects else None} if work is RESOLVE else {}
         with pytest.raises((StoreUnavailable, ProcessDied)):
             one.over(wire).run(lambda _, effects=effects: effects.append("charged"), **resolve)
@@ -163,19 +163,10 @@ def test_a_second_configuration_in_one_process_counts(charge: Charge) -> None:
         raise Declined("not final here")
 
     event = {"id": charge.id, "brief_id": brief.id, "amount": 4200}
-    assert lenient(event, _Context()) == "lenient" == lenient({**event, "sent_at": 2}, _Context())
+    assert lenient(event, Context()) == "lenient" == lenient({**event, "sent_at": 2}, Context())
     with pytest.raises(Declined):
-        strict(event, _Context())
+        strict(event, Context())
     assert (charge.row or {})["expires_at"] == int((AT + LIFETIME).timestamp())
     assert brief.status == "HELD"
     brief.operators.release(brief.record, by="kim", reason="nothing there")
     assert (brief.row or {})["expires_at"] == int((AT + timedelta(hours=1)).timestamp())
-
-
-def _unavailable() -> None:
-    raise ConnectTimeoutError(endpoint_url="https://dynamodb")
-
-
-class _Context:
-    def get_remaining_time_in_millis(self) -> int:
-        return 30_000

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.store.database import Database
-from tests.store.histories import LeaseHistories, Network
+from tests.store.histories import LeaseHistories
+from tests.store.wire import Wire
 
 _EXAMPLES = {"ministack": 40}
 _FEW_EXAMPLES = 8
@@ -25,7 +26,9 @@ def quiet() -> Iterator[None]:
 
 @pytest.mark.usefixtures("quiet")
 def test_no_history_breaks_a_promise(database: Database) -> None:
-    machine = type("Histories", (LeaseHistories,), {"database": database, "network": Network(database)})
+    wire = Wire()
+    sending = {"database": database, "wire": wire, "client": wire.client(database)}
+    machine = type("Histories", (LeaseHistories,), sending)
     examples = _EXAMPLES.get(database.engine.name, _FEW_EXAMPLES)
     run_state_machine_as_test(
         machine,

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from botocore.exceptions import ConnectTimeoutError
 
 from idempotency import AlreadyInProgress, Lease, LeaseLost, OutcomeHeld, StoreUnavailable, Unknown, Work
 from tests.store.charging import (
@@ -16,7 +15,6 @@ from tests.store.charging import (
     HOLD,
     INVOCATION,
     MARGIN,
-    POLICIES,
     RESOLVE,
     RUN_AGAIN,
     AnswerLost,
@@ -24,12 +22,12 @@ from tests.store.charging import (
     Declined,
     StolenCard,
     Unreachable,
+    every_policy,
+    must_not_run,
 )
-from tests.store.wire import Wire
+from tests.store.wire import Wire, refuse_connections
 
 type Write = Callable[[Lease], Any]
-
-every_policy = pytest.mark.parametrize("work", POLICIES, ids=lambda work: work.unknown.name)
 
 
 def _complete(lease: Lease) -> None:
@@ -146,8 +144,8 @@ def test_a_resolver_who_reached_nobody_is_asked_again(charge: Charge) -> None:
         raise Unreachable
 
     with pytest.raises(Unreachable):
-        resolving.run(_must_not_run, resolve=unreachable)
-    assert resolving.run(_must_not_run, resolve=lambda: CHARGED) == CHARGED
+        resolving.run(must_not_run, resolve=unreachable)
+    assert resolving.run(must_not_run, resolve=lambda: CHARGED) == CHARGED
 
 
 def test_a_failure_that_cannot_be_recorded_does_not_hide_the_error(
@@ -165,15 +163,11 @@ def test_a_failure_that_cannot_be_recorded_does_not_hide_the_error(
 def test_work_that_is_done_is_never_free_whatever_is_harmless(charge: Charge) -> None:
     """An error of the layer, after the work, says nothing of the work."""
     careless = charge.under(replace(RUN_AGAIN, harmless=(StoreUnavailable,)))
-    wire = Wire(meanwhile={2: _refuse_connections})
+    wire = Wire(meanwhile={2: refuse_connections})
     with pytest.raises(StoreUnavailable):
         careless.over(wire).completes()
     assert careless.status == "UNKNOWN"
     assert careless.lease().unsure
-
-
-def _refuse_connections() -> None:
-    raise ConnectTimeoutError(endpoint_url="https://dynamodb")
 
 
 # --- late, but nobody has decided since ---
@@ -348,14 +342,14 @@ def test_an_extended_lease_can_be_completed(charge: Charge) -> None:
 
 
 def test_a_resolver_is_not_asked_when_nothing_is_unsure(charge: Charge) -> None:
-    assert charge.under(RESOLVE).run(lambda _: CHARGED, resolve=_must_not_run) == CHARGED
+    assert charge.under(RESOLVE).run(lambda _: CHARGED, resolve=must_not_run) == CHARGED
 
 
 def test_what_a_resolver_finds_is_the_result_and_the_work_is_not_done_again(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
-    assert resolving.run(_must_not_run, resolve=lambda: CHARGED) == CHARGED
-    assert resolving.run(_must_not_run, resolve=_must_not_run) == CHARGED
+    assert resolving.run(must_not_run, resolve=lambda: CHARGED) == CHARGED
+    assert resolving.run(must_not_run, resolve=must_not_run) == CHARGED
 
 
 def test_what_a_resolver_does_not_find_is_done(charge: Charge) -> None:
@@ -373,7 +367,7 @@ def test_the_final_error_that_a_resolver_finds_is_stored(charge: Charge) -> None
 
     for _ in range(2):
         with pytest.raises(Declined, match="at the time"):
-            resolving.run(_must_not_run, resolve=declined)
+            resolving.run(must_not_run, resolve=declined)
 
 
 def test_a_resolver_that_cannot_find_out_leaves_it_to_the_next(charge: Charge) -> None:
@@ -384,22 +378,18 @@ def test_a_resolver_that_cannot_find_out_leaves_it_to_the_next(charge: Charge) -
         raise AnswerLost
 
     with pytest.raises(AnswerLost):
-        resolving.run(_must_not_run, resolve=lost)
-    assert resolving.run(_must_not_run, resolve=lambda: CHARGED) == CHARGED
+        resolving.run(must_not_run, resolve=lost)
+    assert resolving.run(must_not_run, resolve=lambda: CHARGED) == CHARGED
 
 
 @pytest.mark.parametrize("work", [RUN_AGAIN, HOLD], ids=lambda work: work.unknown.name)
 def test_a_resolver_without_the_policy_for_it_is_a_defect(charge: Charge, work: Work) -> None:
     with pytest.raises(TypeError, match="Charge"):
-        charge.under(work).run(_must_not_run, resolve=lambda: CHARGED)
+        charge.under(work).run(must_not_run, resolve=lambda: CHARGED)
     assert charge.row is None
 
 
 def test_the_policy_without_a_resolver_is_a_defect(charge: Charge) -> None:
     with pytest.raises(TypeError, match="Charge"):
-        charge.under(RESOLVE).run(_must_not_run)
+        charge.under(RESOLVE).run(must_not_run)
     assert charge.row is None
-
-
-def _must_not_run(*_: Any) -> Any:
-    raise AssertionError("the work was done, or asked for, again")

@@ -30,16 +30,16 @@ from tests.store.charging import (
     MARGIN,
     ORDER,
     OTHER_ORDER,
-    POLICIES,
     RESOLVE,
     RUN_AGAIN,
     Charge,
     Declined,
     StolenCard,
     Unreachable,
+    every_policy,
+    must_not_run,
 )
 
-every_policy = pytest.mark.parametrize("work", POLICIES, ids=lambda work: work.unknown.name)
 not_held = pytest.mark.parametrize("work", [RUN_AGAIN, RESOLVE], ids=lambda work: work.unknown.name)
 
 _HASH = hashlib.sha256(b'{"amount":4200,"card":"tok_visa"}').hexdigest()
@@ -234,7 +234,7 @@ def test_a_result_that_cannot_be_stored_is_returned_once_and_reported(
     )
     assert charge.status == "COMPLETED"
     with pytest.raises(ResultUnavailable, match=charge.key):
-        charge.run(_must_not_run)
+        charge.run(must_not_run)
 
 
 def test_the_largest_result_fits_the_table(charge: Charge) -> None:
@@ -440,10 +440,6 @@ def test_two_stores_in_one_process_keep_to_their_own_settings(charge: Charge) ->
 def test_a_table_that_does_not_exist_is_a_defect_and_is_raised_as_it_came(charge: Charge) -> None:
     with pytest.raises(Exception, match="ResourceNotFoundException"):
         LeaseStore(charge.client, "no-such-table").lease(RUN_AGAIN, charge.id, ORDER, deadline=charge.deadline)
-
-
-def _must_not_run(_: Any) -> Any:
-    raise AssertionError("the work was done again")
 
 
 def _milliseconds(after: timedelta) -> int:

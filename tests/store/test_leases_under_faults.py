@@ -21,6 +21,7 @@ from tests.store.charging import (
     Charge,
     Declined,
     Unreachable,
+    must_not_run,
 )
 from tests.store.wire import ProcessDied, Wire
 
@@ -76,7 +77,7 @@ def test_a_lease_that_the_sdk_took_over_twice_is_unsure(charge: Charge) -> None:
     lease.complete(CHARGED)
 
 
-def test_a_lease_that_the_sdk_took_twice_is_not_unsure_for_no_reason_but_caution(charge: Charge) -> None:
+def test_a_lease_that_the_sdk_took_twice_after_an_earlier_attempt_is_unsure_out_of_caution(charge: Charge) -> None:
     """What stood there before is lost with the first answer, so any earlier attempt makes it unsure."""
     charge.raises(Unreachable())
     assert charge.over(Wire(twice=1)).lease().unsure
@@ -141,7 +142,7 @@ def test_a_result_whose_answer_is_lost_is_stored_and_the_repetition_gets_it(char
     with pytest.raises(StoreUnavailable):
         charge.over(Wire(lose=2)).run(lambda _: CHARGED)
     assert charge.status == "COMPLETED"
-    assert charge.run(_must_not_run) == CHARGED
+    assert charge.run(must_not_run) == CHARGED
 
 
 def test_a_result_that_was_never_sent_leaves_the_outcome_unknown(charge: Charge) -> None:
@@ -157,7 +158,7 @@ def test_a_result_that_was_never_sent_holds_the_key_if_it_is_to_be(held: Charge)
         held.over(Wire(die=2)).run(lambda _: CHARGED)
     held.runs_out()
     with pytest.raises(OutcomeHeld):
-        held.run(_must_not_run)
+        held.run(must_not_run)
 
 
 # --- others come in between two calls ---
@@ -236,7 +237,7 @@ def test_of_eight_at_once_one_works_and_the_others_are_told(charge: Charge) -> N
         everyone.wait()
         return CHARGED
 
-    everyone = threading.Barrier(8)
+    everyone = threading.Barrier(8, timeout=30)
 
     def invocation(_: int) -> Any:
         try:
@@ -274,7 +275,7 @@ def test_threads_share_a_store_and_each_keeps_to_its_own_key(charge: Charge) -> 
     assert _at_once(8, invocation) == [[{"n": number}] * 4 for number in range(8)]
 
 
-def test_of_a_late_owner_and_the_next_one_at_once_the_next_one_wins(charge: Charge) -> None:
+def test_of_a_late_owner_and_the_next_one_at_once_one_wins_and_the_other_is_told(charge: Charge) -> None:
     for number in range(10):
         race = Charge(charge.database, charge.client, id=f"{charge.id}-{number}")
         first = race.breaks_off()
@@ -307,7 +308,3 @@ def _at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(count) as threads:
         return list(threads.map(run, range(count)))
-
-
-def _must_not_run(*_: Any) -> Any:
-    raise AssertionError("the work was done again")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from botocore.awsrequest import AWSPreparedRequest
-from botocore.exceptions import ReadTimeoutError
+from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 
 from tests.store.database import Database
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 class ProcessDied(BaseException):
     """The process ends here: no `except Exception` sees it."""
+
+
+def refuse_connections() -> None:
+    """What `meanwhile` may do: nobody is reached from here on."""
+    raise ConnectTimeoutError(endpoint_url="https://dynamodb")
 
 
 @dataclass

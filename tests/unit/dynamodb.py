@@ -4,12 +4,9 @@ import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import boto3
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse
-
-from tests.faults.seams import answer_in_process
+from tests.engines import in_process
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -30,11 +27,7 @@ class Clock:
 
 @cache
 def client() -> "DynamoDBClient":
-    made: DynamoDBClient = boto3.client(
-        "dynamodb", region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
-    )
-    made.meta.events.register("before-send.dynamodb", _answered)
-    return made
+    return in_process.ministack().client()
 
 
 def new_table(client: "DynamoDBClient", key: str = "pk") -> str:
@@ -47,7 +40,3 @@ def new_table(client: "DynamoDBClient", key: str = "pk") -> str:
         KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
     )
     return name
-
-
-def _answered(request: AWSPreparedRequest, **_: Any) -> AWSResponse:
-    return answer_in_process("dynamodb", request)

@@ -14,12 +14,15 @@ from runtime.dynamodb import attributes
 
 # DynamoDB's numbers have 38 digits.
 SCALARS = st.none() | st.booleans() | st.integers(-(10**38) + 1, 10**38 - 1) | st.text()
+# Several levels deep; what is bigger takes Hypothesis ten times as long and has no branch of its own.
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner)
+    SCALARS,
+    lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
 )
 
 
-@given(st.dictionaries(st.text(), VALUES))
+@given(st.dictionaries(st.text(), VALUES, max_size=5))
 def test_every_value_is_written_as_boto3_writes_it(values: Mapping[str, Any]) -> None:
     serialize = TypeSerializer().serialize
 

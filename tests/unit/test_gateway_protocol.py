@@ -253,8 +253,8 @@ def test_a_connection_serves_many_requests_without_delay(gateway: GatewayClient)
         assert (response.status, response.will_close, response.read()[:1]) == (201, False, b"{")
     connection.close()
 
-    # A delayed acknowledgement would cost 40 ms a request.
-    assert time.monotonic() - began < 1
+    # A delayed acknowledgement would cost 40 ms a request, 2 s together.
+    assert time.monotonic() - began < 1.9
 
 
 def test_the_process_says_its_port_and_ends_with_its_standard_input() -> None:

@@ -2,7 +2,6 @@
 
 import hashlib
 import itertools
-import logging
 from datetime import timedelta
 from typing import Any
 
@@ -181,10 +180,3 @@ def test_the_lease_is_kept_alive_while_the_object_is_read() -> None:
 def test_a_dead_workers_lease_is_over_when_lambda_delivers_its_event_again() -> None:
     assert RUN_JOB.duration is not None
     assert RUN_JOB.duration + timedelta(seconds=1) < FIRST_RETRY
-
-
-def test_importing_the_handler_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):
-        parse_job(REQUEST)
-
-    assert caplog.records == []

@@ -9,19 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saga.order import InvalidOrder, Item, Order, PaymentMethod, parse_order
-from tests.bad_orders import (
-    BAD_ORDERS,
-    GOOD_ITEM,
-    HIGHEST_PRICE,
-    LONGEST_ID,
-    MOST_ITEMS,
-    MOST_PIECES,
-    TEXT_FIELDS,
-    BadOrder,
-    distinct_items,
-    edited,
-    good_order,
-)
+from tests.bad_orders import BAD_ORDERS, TEXT_FIELDS, BadOrder, edited
+from tests.orders import GOOD_ITEM, HIGHEST_PRICE, LONGEST_ID, MOST_ITEMS, MOST_PIECES, distinct_items, good_order
 
 CARD_NUMBER = "4111 1111 1111 1111"
 GOOD_ORDERS = {

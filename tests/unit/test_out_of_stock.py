@@ -11,7 +11,7 @@ from inventory.service import Inventory, OutOfStock
 from inventory.table import InventoryTable
 from saga.order import parse_order
 from saga.task import Task
-from tests.bad_orders import good_order
+from tests.orders import good_order
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 ITEMS = [

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idempotency import payload_hash
-from tests.bad_orders import edited, good_order
+from tests.bad_orders import edited
+from tests.orders import good_order
 
 DIFFERENCES = {
     "another customer": good_order(customer_id="c-8"),

@@ -14,7 +14,7 @@ from orders.sagas import SagaExecution, Sagas
 from orders.settlement import STEPS, Settled, Settlement, Sweep, SweepIncomplete
 from orders.table import OrdersTable
 from saga.order import parse_order
-from tests.bad_orders import good_order
+from tests.orders import good_order
 from tests.unit import dynamodb
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -12,7 +12,7 @@ from orders.table import OrdersTable
 from payments.table import PaymentsTable, payment_id
 from runtime.dynamodb import attributes
 from saga.order import parse_order
-from tests.bad_orders import HIGHEST_PRICE, MOST_ITEMS, MOST_PIECES, distinct_items, good_order
+from tests.orders import HIGHEST_PRICE, MOST_ITEMS, MOST_PIECES, distinct_items, good_order
 
 AT = datetime(2026, 11, 21, 23, 59, 59, tzinfo=UTC)
 ORDER = parse_order(good_order())

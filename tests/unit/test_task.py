@@ -9,7 +9,7 @@ import pytest
 from payments.authorization import PaymentDeclined
 from saga.order import InvalidOrder, parse_order
 from saga.task import Result, Task, saga_task
-from tests.bad_orders import good_order
+from tests.orders import good_order
 
 STANDARD_FIELDS = set(vars(logging.makeLogRecord({})))
 

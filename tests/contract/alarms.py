@@ -1,0 +1,13 @@
+"""The alarms of the template, and what they watch."""
+
+from typing import Any
+
+from tests.contract.template import of_type
+
+ALARMS = of_type("AWS::CloudWatch::Alarm")
+
+
+def watched(metric: str, dimension: str, value: Any) -> bool:
+    """Whether an alarm watches this metric of this resource. value: as the template writes it."""
+    dimensions = [{"Name": dimension, "Value": value}]
+    return any(alarm["MetricName"] == metric and alarm.get("Dimensions") == dimensions for alarm in ALARMS.values())

@@ -1,0 +1,126 @@
+"""The mutants of payments that a gateway charges, and of the gateway."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from tests.faults import laws
+from tests.faults.engine import Engine
+from tests.faults.mutant import BY_GATEWAY, mutant, replaced
+
+
+def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None]:
+    """Another order of what a compensation does outside and inside DynamoDB."""
+    from idempotency.steps import StepStore
+
+    def otherwise(self: Any, step: Any, *, undo: Any, absence: Any, outside: Any = None) -> Any:
+        if outside is None:
+            return self._compensate(step, undo, absence)
+        return compensate(self, step, outside, lambda: self._compensate(step, undo, absence))
+
+    return replaced(StepStore, "compensate", otherwise)
+
+
+@mutant("a cancel before the step is barred", laws.PAID, laws.CHARGED, orders=BY_GATEWAY)
+def _cancel_first(_: Engine) -> AbstractContextManager[None]:
+    """A stray call gives back what a confirmed order has paid, and is refused afterwards."""
+
+    def compensate(_self: Any, _step: Any, outside: Any, record: Any) -> Any:
+        outside()
+        return record()
+
+    return _compensating(compensate)
+
+
+@mutant(
+    "a compensation that is recorded before the cancel",
+    laws.PAID,
+    orders=["out of stock by gateway"],
+    at="ProcessRefund#",
+)
+def _record_first(_: Engine) -> AbstractContextManager[None]:
+    """What dies in between leaves the charge, and nobody looks again."""
+
+    def compensate(self: Any, step: Any, outside: Any, record: Any) -> Any:
+        standing = self._bar(step)
+        if standing is not None:
+            return self._compensated_before(step, standing)
+        answer = record()
+        outside()
+        return answer
+
+    return _compensating(compensate)
+
+
+@mutant("a cancel only of what a record says is captured", laws.PAID, laws.KNOWN, orders=BY_GATEWAY)
+def _cancel_what_is_recorded(_: Engine) -> AbstractContextManager[None]:
+    """A charge whose record was never written stands for ever."""
+
+    def compensate(self: Any, step: Any, outside: Any, record: Any) -> Any:
+        recorded = self.statuses(step.saga_id, [step.name])[step.name]
+        standing = self._bar(step)
+        if standing is not None:
+            return self._compensated_before(step, standing)
+        if recorded:
+            outside()
+        return record()
+
+    return _compensating(compensate)
+
+
+@mutant(
+    "a payment that is recorded before it is charged", laws.PAID, orders=["declined by gateway"], at="ProcessPayment"
+)
+def _charge_last(_: Engine) -> AbstractContextManager[None]:
+    """What dies in between leaves a payment that nobody has made."""
+    from dataclasses import replace
+
+    from payments import service
+    from payments.service import Payments
+
+    process = Payments.process
+
+    def recorded_first(self: Any, task: Any) -> Any:
+        if self.gateway is None:
+            return process(self, task)
+        with replaced(service, "authorize", lambda _: None):
+            result = process(replace(self, gateway=None), task)
+        self._charge(task)
+        return result
+
+    return replaced(Payments, "process", recorded_first)
+
+
+@mutant("a charge that is repeated and not asked for, where keys mean nothing", laws.CHARGE, orders=BY_GATEWAY)
+def _no_question(_: Engine) -> AbstractContextManager[None]:
+    """A lost answer charges the customer twice."""
+    from local.gateway.ledger import SUCCEEDED, Ledger
+    from payments.gateway import HttpGateway
+
+    accept = Ledger.accept
+
+    def charge_again(self: Any, key: str, request: Any) -> Any:
+        known = accept(self, key, request)
+        if known and known.status == SUCCEEDED:
+            self._move("capture", key, request.currency, request.amount)
+        return known
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        with replaced(HttpGateway, "_find", lambda *_: None), replaced(Ledger, "accept", charge_again):
+            yield
+
+    return both()
+
+
+@mutant("a cancel that is not remembered for a key that is not known", laws.PAID, orders=BY_GATEWAY)
+def _forgetful_gateway(_: Engine) -> AbstractContextManager[None]:
+    """As most processors have it: a charge that was held on its way lands after the order was undone."""
+    from local.gateway.ledger import CANCELED, Charge, Ledger
+
+    cancel = Ledger.cancel
+
+    def only_if_known(self: Any, key: str) -> Any:
+        return cancel(self, key) if self.lookup(key) else Charge(key, CANCELED)
+
+    return replaced(Ledger, "cancel", only_if_known)

@@ -1,0 +1,64 @@
+"""Deliberately broken variants, as public samples have them: the explorer must see each one fail.
+
+Each is a small patch of the loaded code or of the loaded definition, put on in a worker's process and taken off again.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tests.faults.engine import SAGA, Engine
+from tests.faults.scenario import ORDERS
+from tests.faults.seams import Document
+
+type Patch = Callable[[Engine], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """laws: the law that breaks first is one of these. orders: those in which it is looked for. at: the place."""
+
+    patch: Patch
+    laws: frozenset[str]
+    orders: Sequence[str]
+    at: str
+
+
+MUTANTS: dict[str, Mutant] = {}
+
+
+BY_GATEWAY = tuple(name for name, kind in ORDERS.items() if kind.gateway)
+WITHOUT_GATEWAY = tuple(name for name, kind in ORDERS.items() if not kind.gateway)
+
+
+def mutant(name: str, *broken: str, orders: Sequence[str] = WITHOUT_GATEWAY, at: str = "") -> Callable[[Patch], Patch]:
+    def register(patch: Patch) -> Patch:
+        MUTANTS[name] = Mutant(patch, frozenset(broken), orders, at)
+        return patch
+
+    return register
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+@contextmanager
+def edited(engine: Engine, edit: Callable[[dict[str, Document]], None]) -> Iterator[None]:
+    definition = copy.deepcopy(engine.machines[SAGA])
+    edit(definition["States"])
+    with engine.redefined(SAGA, definition):
+        yield
+
+
+def without_condition(action: Mapping[str, Any]) -> dict[str, Any]:
+    ((kind, parameters),) = action.items()
+    return {kind: {key: value for key, value in parameters.items() if key != "ConditionExpression"}}

@@ -1,0 +1,113 @@
+"""What a run of a scenario has come to so far, and the work in it that is still to land."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.faults import faults as f
+from tests.faults.faults import Fault
+from tests.faults.scenario import ORDERS, Scenario
+from tests.faults.seams import Document
+
+type Late = tuple[Fault, str, Callable[[], object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A place of the run where a fault can strike. id as in `faults`. what: invocation, call, publish or state."""
+
+    id: str
+    what: str
+    operation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    topic: str
+    state: str
+    message: Document
+
+
+@dataclass
+class Notes:
+    """What has happened so far.
+
+    trace: one line a happening. points: where a fault could have struck. answered: invocations that did, by state.
+    events: of status changes. unlanded, landed: work that is under way behind the machine's back, and that was.
+    struck: the faults that did. undelivered: events that nobody could handle. lifted: an operator has made repairs.
+    by_place: the scenario's faults, by where they strike.
+    """
+
+    scenario: Scenario
+    order_id: str
+    trace: list[str] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
+    published: list[Published] = field(default_factory=list)
+    answered: Counter[str] = field(default_factory=Counter)
+    events: list[Document] = field(default_factory=list)
+    unlanded: list[Late] = field(default_factory=list)
+    landed: list[Fault] = field(default_factory=list)
+    struck: set[Fault] = field(default_factory=set)
+    undelivered: int = 0
+    in_saga: bool = True
+    lifted: bool = False
+
+    def __post_init__(self) -> None:
+        kind = ORDERS[self.scenario.order]
+        self.document = kind.document(self.order_id)
+        self.stock = kind.stock(self.order_id)
+        self.by_place: dict[str, list[Fault]] = {}
+        for fault in self.scenario.faults:
+            self.by_place.setdefault(fault.at, []).append(fault)
+        self._landing_places = {fault.landing for fault in self.scenario.faults if fault.landing}
+
+    def has(self, kind: str, at: str = "") -> bool:
+        """Whether the fault is in the scenario; noted as struck if so."""
+        fault = Fault(kind, at)
+        found = fault in self.by_place.get(at, ())
+        if found and fault not in self.struck:
+            self.strike(fault)
+        return found
+
+    def strike(self, fault: Fault) -> None:
+        """Note that a fault strikes now."""
+        self.struck.add(fault)
+        self.say(f"FAULT {fault}")
+
+    def say(self, line: str) -> None:
+        self.trace.append(line)
+
+    @property
+    def by_gateway(self) -> bool:
+        """Whether the order is charged at the gateway."""
+        return ORDERS[self.scenario.order].gateway
+
+    @property
+    def meddled(self) -> bool:
+        """Whether somebody else has touched the order: then it may be undone although its saga succeeded."""
+        return any(fault.kind in f.STRAY_KINDS for fault in self.landed)
+
+    def reached(self, place: str) -> None:
+        """Let the work land that lands here."""
+        if place not in self._landing_places:
+            return
+        due = [work for work in self.unlanded if work[0].landing == place]
+        for work in due:
+            self._land(work)
+
+    def land_all(self) -> bool:
+        """Let everything land that has not; returns whether there was anything."""
+        due = list(self.unlanded)
+        for work in due:
+            self._land(work)
+        return bool(due)
+
+    def _land(self, work: Late) -> None:
+        if work not in self.unlanded:
+            return
+        self.unlanded.remove(work)
+        fault, name, land = work
+        self.landed.append(fault)
+        self.struck.add(fault)
+        self.say(f"{name} lands now")
+        land()

@@ -1,0 +1,28 @@
+"""Orders that are accepted, and the limits of one. Tests that need an order take it from here."""
+
+import copy
+from typing import Any
+
+GOOD_ITEM = {"sku": "tea-01", "quantity": 2, "unit_price": 1500}
+GOOD_PAYMENT = {"method": "card", "token": "tok_visa"}
+MOST_ITEMS = 90
+MOST_PIECES = 10_000
+HIGHEST_PRICE = 10**9
+LONGEST_ID = "o" * 80
+
+
+def good_order(order_id: str = "o-1001", **changes: Any) -> dict[str, Any]:
+    """An order that is accepted, with other top-level fields where `changes` names them."""
+    order = {
+        "order_id": order_id,
+        "customer_id": "c-7",
+        "currency": "JPY",
+        "items": [GOOD_ITEM],
+        "payment": GOOD_PAYMENT,
+    }
+    return copy.deepcopy({**order, **changes})
+
+
+def distinct_items(count: int) -> list[dict[str, Any]]:
+    """Order lines that differ in their SKU."""
+    return [{**GOOD_ITEM, "sku": f"sku-{number}"} for number in range(count)]
