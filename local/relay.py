@@ -13,7 +13,7 @@ _CHUNK = 64 * 1024
 def relay(address: str, port: int) -> Iterator[int]:
     """Pass connections to this address of the host on to the loopback's port. Gives the port of the address."""
     with _Server((address, 0), port) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
             yield server.server_address[1]
