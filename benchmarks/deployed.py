@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from local.emulator import ROOT
+from local.stack import STACK_NAME
 
 
 class _Loader(yaml.SafeLoader):
@@ -20,7 +21,13 @@ def _otherwise(loader: Any, node: Any) -> str | None:
 
 
 _Loader.add_constructor("!If", _otherwise)
-_Loader.add_multi_constructor("!", lambda _loader, _tag, node: str(node.value))
+
+
+def _plain(_loader: Any, _tag: str, node: Any) -> str:
+    return str(node.value).replace("${AWS::StackName}", STACK_NAME).replace("${AWS::AccountId}", "000000000000")
+
+
+_Loader.add_multi_constructor("!", _plain)
 
 
 @dataclass(frozen=True, slots=True)
