@@ -28,7 +28,7 @@ from . import packages
 # DynamoDB Local runs on a JVM, which compiles what has run some hundred times.
 ROUNDS, WARM_UP = 300, 200
 _RECORDS, _ROWS = "records", "rows"
-_NEW = {"ConditionExpression": "attribute_not_exists(pk)"}
+_NEW: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
 _WORK = Work("Send", unknown=Unknown.RUN_AGAIN)
 
 type Call = Callable[[str], Any]
@@ -183,7 +183,7 @@ def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
     def nothing(_: str) -> None:
         return None
 
-    fresh = {
+    fresh: dict[str, Call] = {
         "bare PutItem": bare,
         "bare transaction": partial(_transaction, client),
         "step": step,
