@@ -48,11 +48,14 @@ _LONGEST_DELAY = timedelta(minutes=2)
 
 @dataclass(frozen=True)
 class OnItsWay:
-    """A request that nobody waits for any more. landed: what it means if it changes the record."""
+    """A request that nobody waits for any more.
+
+    landed: what it means if it changes the record; it is told whether that did not count any more when it was sent.
+    """
 
     request: AWSPreparedRequest
     sent_at: datetime
-    landed: Callable[[], None]
+    landed: Callable[[bool], None]
 
 
 class LeaseHistories(RuleBasedStateMachine):
@@ -96,10 +99,14 @@ class LeaseHistories(RuleBasedStateMachine):
         self._begins("none", OTHER_ORDER)
 
     def _begins(self, fault: Fault, payload: Any) -> None:
-        if self._expired():
-            self.model.expired(self.clock.now)
+        self._takes_the_place(fault != "late" and self._expired())
         attempt = Attempt(self._end(self.charge.deadline), self.charge.deadline, retried=fault == "twice")
         before = self.row
+
+        def landed(of_an_expired_one: bool) -> None:
+            self._takes_the_place(of_an_expired_one)
+            self._granted(attempt, payload)
+
         try:
             lease = self._over(fault, lambda: self.charge.lease(payload))
         except AlreadyInProgress as error:
@@ -113,7 +120,7 @@ class LeaseHistories(RuleBasedStateMachine):
             self.model.replayed(("error", str(error)), payload)
         except StoreUnavailable:
             attempt.over = True
-            self._if_it_lands(before, lambda: self._granted(attempt, payload))
+            self._if_it_lands(before, landed)
             return
         else:
             if not lease.completed:
@@ -152,7 +159,7 @@ class LeaseHistories(RuleBasedStateMachine):
             self._over("none", lambda: lease.__exit__(LeaseLost, LeaseLost(), None))
             assert self.row == before
         except StoreUnavailable as error:
-            self._if_it_lands(before, lambda: self._decided(attempt, ("result", result)))
+            self._if_it_lands(before, lambda _: self._decided(attempt, ("result", result)))
             if not dies:
                 self._ends(attempt, error, "none")
         else:
@@ -173,7 +180,7 @@ class LeaseHistories(RuleBasedStateMachine):
         before, until, lease = self.row, self._end(attempt.deadline), attempt.lease
         assert lease
 
-        def extended() -> None:
+        def extended(_: bool = False) -> None:
             assert attempt is self.model.now.owner
             attempt.until = max(until, attempt.until)
 
@@ -209,7 +216,7 @@ class LeaseHistories(RuleBasedStateMachine):
         self.database.engine.send(late.request)
         self.row = self.charge.row
         if self.row != before:
-            late.landed()
+            late.landed(_expired(before, late.sent_at))
 
     @precondition(lambda self: self._expired())
     @rule()
@@ -251,7 +258,7 @@ class LeaseHistories(RuleBasedStateMachine):
         except StateConflict:
             assert before != seen, "a decision was refused, and nothing had changed"
         except StoreUnavailable:
-            self._if_it_lands(before, lambda: self.model.settled(told, self.clock.now))
+            self._if_it_lands(before, lambda _: self.model.settled(told, self.clock.now))
             return
         else:
             assert before == seen, "a decision was taken of what had changed"
@@ -290,12 +297,18 @@ class LeaseHistories(RuleBasedStateMachine):
         self.wire.sent = 0
         self.wire.lose, self.wire.twice, self.wire.delay = (int(fault == one) for one in ("lost", "twice", "late"))
 
-    def _if_it_lands(self, before: Row, landed: Callable[[], None]) -> None:
+    def _if_it_lands(self, before: Row, landed: Callable[[bool], None]) -> None:
         """The answer was lost: the request has changed the record, or may still do so."""
         if self.wire.delayed:
             self.on_their_way.append(OnItsWay(self.wire.delayed.pop(), self.clock.now, landed))
         elif self.row != before:
-            landed()
+            # Whoever asked saw to what had expired.
+            landed(False)
+
+    def _takes_the_place(self, of_an_expired_one: bool) -> None:
+        """Whoever asks for the lease does, but not before his request arrives."""
+        if of_an_expired_one:
+            self.model.expired(self.clock.now)
 
     def _granted(self, attempt: Attempt, payload: Any) -> None:
         self.model.granted(attempt, payload, self.clock.now)
@@ -310,7 +323,7 @@ class LeaseHistories(RuleBasedStateMachine):
         assert lease
         is_owner = attempt is self.model.now.owner and not self.model.now.answer
 
-        def ended() -> None:
+        def ended(_: bool) -> None:
             assert attempt is self.model.now.owner, "a late request of a former owner changed the record"
             attempt.until = min(attempt.until, self.clock.now)
             attempt.clean = (self.row or {})["status"] == "RELEASED"
@@ -331,7 +344,7 @@ class LeaseHistories(RuleBasedStateMachine):
         return self.live[pick % len(self.live)]
 
     def _expired(self) -> bool:
-        return bool(self.row and self.row.get("expires_at", float("inf")) <= self.clock.now.timestamp())
+        return _expired(self.row, self.clock.now)
 
     def _end(self, deadline: datetime) -> datetime:
         duration = self.work.duration
@@ -340,3 +353,7 @@ class LeaseHistories(RuleBasedStateMachine):
     def _new(self, what: str) -> str:
         self.number += 1
         return f"{what} {self.number}"
+
+
+def _expired(row: Row, at: datetime) -> bool:
+    return bool(row and row.get("expires_at", float("inf")) <= at.timestamp())
