@@ -93,8 +93,8 @@ def _charges(gateway: GatewayClient, orders: dict[str, dict[str, Any]]) -> Any:
     return views.table("The payment gateway's own ledger", columns, rows)
 
 
-def _at_gateway(requests: dict[str, int], charge: dict[str, Any]) -> list[str]:
-    counted = [str(requests.get(kind, 0)) for kind in ("charge", "lookup", "cancel")]
+def _at_gateway(asked: dict[str, int], charge: dict[str, Any]) -> list[str]:
+    counted = [str(asked.get(kind, 0)) for kind in ("charge", "lookup", "cancel")]
     return counted + [str(charge.get(field, "-")) for field in ("status", "amount", "refunded")]
 
 
