@@ -1,7 +1,7 @@
 """Amazon's descriptions of its services, cut down to what the functions call: `python -m local.service_models`.
 
-botocore reads the whole description of a service when it makes a client: a quarter of a cold start. What is left
-of one here is a hundredth; botocore finds it by its own setting `data_path` (runtime.clients).
+botocore reads the whole description of a service when it makes a client: a quarter of a cold start of three clients.
+One to three hundredths of it are left here; botocore finds them by its own setting `data_path` (runtime.clients).
 """
 
 import json
