@@ -29,6 +29,7 @@ from tests.contract.machine import MACHINES
 from tests.contract.template import FUNCTIONS, arn_of
 from tests.faults.clock import Clock
 from tests.faults.gateway import ADDRESS, Gateway
+from tests.faults.operators import Operators
 from tests.faults.seams import DYNAMODB_ENDPOINT, Document, Send, forget, in_process, take_hold
 from tests.faults.stack import ACCOUNT, REGION, Handler, Rule, Stack
 
@@ -43,6 +44,8 @@ _FUNCTIONS = (
     "SettleOrderFunction",
     "SweepOrdersFunction",
 )
+# Records may expire long before Step Functions forgets an execution.
+_PARAMETERS = {"RecordLifetimeDays": "30"}
 _ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test",
@@ -74,7 +77,7 @@ class Director(Protocol):
 
     def call(self, operation: str) -> None: ...
 
-    def request(self, service: str, send: Send) -> Any: ...
+    def request(self, service: str, send: Send, body: bytes) -> Any: ...
 
 
 def execution_error(error: str, cause: str) -> Exception:
@@ -112,6 +115,7 @@ class Engine:
         for machine in (SAGA, RECOVERY):
             self._deploy(machine, self.stack.definition(machine))
         self.rules = list(self.stack.rules())
+        self.operators = Operators(self.stack)
         # What is loaded now stays; looking through it again and again is a good part of a run's time.
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
@@ -119,7 +123,7 @@ class Engine:
 
     def use_gateway(self, wanted: bool) -> None:
         """Deploy the functions with the address of the payment gateway, or without."""
-        stack = replace(self.stack, parameters={"PaymentGatewayUrl": ADDRESS if wanted else ""})
+        stack = replace(self.stack, parameters={**_PARAMETERS, "PaymentGatewayUrl": ADDRESS if wanted else ""})
         if stack == self.stack:
             return
         for name in self.stack.environment().keys() - stack.environment():
@@ -154,10 +158,9 @@ class Engine:
         while self._pending:
             self._pending.pop(0)()
 
-    def executions(self, order_id: str) -> list[Document]:
-        """The executions whose name is the order's id, or starts with it and a dot, in the order of their start."""
-        everything = stepfunctions._executions.values()
-        return [execution for execution in everything if execution["name"].partition(".")[0] == order_id]
+    def executions(self) -> list[Document]:
+        """All executions of the run that is on, in the order of their start."""
+        return list(stepfunctions._executions.values())
 
     def execution(self, machine: str, name: str) -> Document:
         """Raises KeyError."""
@@ -165,10 +168,9 @@ class Engine:
         found: Document = stepfunctions._executions[f"{arn}:{name}"]
         return found
 
-    def forget(self, order_id: str) -> None:
-        """Drop what is kept of the order's executions and requests."""
-        for execution in self.executions(order_id):
-            stepfunctions._executions.pop(execution["executionArn"], None)
+    def forget(self) -> None:
+        """Drop what is kept of executions and requests."""
+        stepfunctions._executions.clear()
         self._pending.clear()
         forget()
 
@@ -219,13 +221,13 @@ class _Seam:
         if self.engine.director:
             self.engine.director.call(operation)
 
-    def request(self, service: str, send: Send) -> Any:
-        return self.engine.director.request(service, send) if self.engine.director else send()
+    def request(self, service: str, send: Send, body: bytes) -> Any:
+        return self.engine.director.request(service, send, body) if self.engine.director else send()
 
     def charge_card(self, request: requests.PreparedRequest) -> requests.Response:
         understood = self.engine.gateway.understood(request)
         self.call(f"gateway.{understood.kind}")
-        answer: requests.Response = self.request("gateway", lambda: self.engine.gateway.answer(understood))
+        answer: requests.Response = self.request("gateway", lambda: self.engine.gateway.answer(understood), b"")
         return answer
 
     @property

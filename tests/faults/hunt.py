@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tests.faults import gateway_mutants, mutants  # noqa: F401 - each mutant registers itself
 from tests.faults.mutant import MUTANTS
 from tests.faults.scenario import Scenario
-from tests.faults.workers import Result, engine, played
+from tests.faults.workers import Result, Wanted, engine, played
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ def hunt(name: str) -> Finding:
     with MUTANTS[name].patch(engine()):
         clean: list[Result] = []
         for scenario in map(Scenario, MUTANTS[name].orders):
-            clean.append(played(scenario, candidates=True))
+            clean.append(played(scenario, Wanted()))
             tried += 1
             if clean[-1].violations:
                 return Finding(name, clean[-1], tried)
