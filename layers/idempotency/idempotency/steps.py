@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from .dynamodb import Action, Cancellation, StepClient, condition_check, conditional_update, read, transact
+from .dynamodb import Action, Cancellation, StepClient, condition_check, conditional_update, transact
 from .errors import Contention, InvalidKey, PayloadMismatch, Refusal, StateConflict, StepCompensated
 from .payloads import canonical_json, payload_hash
 
@@ -155,12 +155,19 @@ class StepStore:
         nothing was undone, and nothing outside was touched by this call.
         """
         if outside is not None:
-            barred = self._write_by_record(
-                step, [self._barred(step, _HAPPENED), *stands], [self._barred(step, _NEVER_HAPPENED), *absence]
-            )
+            barred = self._bar(step, stands, absence)
             if not isinstance(barred, bool):
                 return self._compensated_before(step, barred)
             outside()
+        return self._compensate(step, undo, absence)
+
+    def _bar(self, step: Step, stands: Sequence[Action], absence: Sequence[Action]) -> bool | Mapping[str, Any]:
+        """Keep T from happening while C works outside. Returns as `_write_by_record`."""
+        return self._write_by_record(
+            step, [self._barred(step, _HAPPENED), *stands], [self._barred(step, _NEVER_HAPPENED), *absence]
+        )
+
+    def _compensate(self, step: Step, undo: Sequence[Action], absence: Sequence[Action]) -> Mapping[str, Any]:
         undone = self._write_by_record(
             step, [self._compensated(step, _UNDONE), *undo], [self._tombstone(step, _BARRED), *absence]
         )
@@ -190,15 +197,6 @@ class StepStore:
             if 0 not in cancelled.refusals:
                 raise _state_conflict(step, if_never[1:], cancelled)
         raise Contention(f"{step.key} is being written by other calls")
-
-    def statuses(self, saga_id: str, names: Sequence[str]) -> dict[str, str | None]:
-        """The status of each of a saga's records, None if there is none, read consistently. One DynamoDB call.
-
-        names: of steps, or of other work of the same saga. Raises StoreUnavailable.
-        """
-        keys = {_key(saga_id, name): name for name in names}
-        found = {keys[record["pk"]["S"]]: record["status"]["S"] for record in read(self._client, self._table, [*keys])}
-        return {name: found.get(name) for name in names}
 
     def seal(
         self, saga_id: str, names: Sequence[str], writes: Sequence[Action], at: datetime, *, lost: Sequence[str] = ()
