@@ -146,9 +146,11 @@ def _stands(seen: OrderView, step: SagaStep) -> bool:
         step.name
     ]
     record = _status(seen.steps[step.name])
+    if row is not None and row["status"] not in step.standing:
+        return False
     if step is PROCESS_PAYMENT and may_be_charged(_status(seen.charge), record):
         return True
-    return record == COMMITTED if row is None else row["status"] in step.standing
+    return row is not None or record == COMMITTED
 
 
 def _status(row: Row | None) -> str | None:
