@@ -8,6 +8,7 @@ from ministack.services import stepfunctions
 
 import idempotency.leases
 import idempotency.operators
+import local.recovery
 import orders.settlement_handlers
 import orders.sweep_handlers
 import saga.task
@@ -35,6 +36,7 @@ class Clock:
         modules = (
             idempotency.leases,
             idempotency.operators,
+            local.recovery,
             orders.settlement_handlers,
             orders.sweep_handlers,
             saga.task,

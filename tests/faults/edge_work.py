@@ -72,32 +72,21 @@ class Edges:
 
     def _work(self, fault: Fault, name: str) -> Callable[[], object] | None:
         run, at = self._run, fault.at
-        match fault.kind:
-            case f.STRAY:
-                return partial(self._call, at, run.document, 1)
-            case e.STRAY_TWICE:
-                return partial(self._call, at, run.document, 2)
-            case e.FOREIGN:
-                return partial(self._call, at, run.other, 1)
-            case e.FOREIGN_TWICE:
-                return partial(self._call, at, run.other, 2)
-            case f.SECOND:
-                return partial(self._execute, name, run.document)
-            case e.FOREIGN_EXECUTION:
-                return partial(self._execute, name, run.other)
-            case e.NEIGHBOR:
-                return partial(self._execute, run.neighbor_id, run.neighbor)
-            case e.EXPIRE:
-                return partial(self._expire, e.records(at))
-            case e.DELETED:
-                return partial(self.lose, e.records(at))
-            case e.RESTORED:
-                return partial(self._restore, e.records(at), e.moment(at))
-            case e.FORGETS:
-                return self._forget_keys
-            case e.OPERATOR:
-                return partial(self._command, at)
-        return None
+        works: dict[str, Callable[[], object]] = {
+            f.STRAY: lambda: self._call(at, run.document, 1),
+            e.STRAY_TWICE: lambda: self._call(at, run.document, 2),
+            e.FOREIGN: lambda: self._call(at, run.other, 1),
+            e.FOREIGN_TWICE: lambda: self._call(at, run.other, 2),
+            f.SECOND: lambda: self._execute(name, run.document),
+            e.FOREIGN_EXECUTION: lambda: self._execute(name, run.other),
+            e.NEIGHBOR: lambda: self._execute(run.neighbor_id, run.neighbor),
+            e.EXPIRE: lambda: self._expire(e.records(at)),
+            e.DELETED: lambda: self.lose(e.records(at)),
+            e.RESTORED: lambda: self._restore(e.records(at), e.moment(at)),
+            e.FORGETS: self._forget_keys,
+            e.OPERATOR: lambda: self._command(at),
+        }
+        return works.get(fault.kind)
 
     def _call(self, function: str, document: Document, times: int) -> None:
         for _ in range(times):

@@ -51,8 +51,8 @@ ONCE_KINDS = {
     EXPIRED_EVENT: "the status event of the machine is delivered again when TTL has deleted all that expires",
     RECOVERY_EVENT_LOST: "the status event of the recovery never arrives",
     BROKEN: "SettleOrder and SweepOrders fail for 31 days; all records expire meanwhile, and TTL deletes these",
-    PLACED_AGAIN: "91 days later the order is placed again: executions are forgotten, all records but these deleted",
-    REUSED: "91 days later another order is placed under the id: executions are forgotten, all records but these deleted",
+    PLACED_AGAIN: "91 days later the order is placed again; executions are forgotten, all records but these deleted",
+    REUSED: "91 days later another order is placed under the id; executions and records as before",
 }
 KINDS = {**RECORD_KINDS, **CALL_KINDS, **NEIGHBOR_KINDS, **OPERATOR_KINDS, **GATEWAY_KINDS, **ONCE_KINDS}
 

@@ -24,6 +24,8 @@ import requests
 from botocore import xform_name
 from ministack.services import eventbridge, lambda_svc, stepfunctions
 
+from orders.settlement_handlers import settlement
+from orders.sweep_handlers import sweep
 from payments.handlers import payments
 from tests.contract.machine import MACHINES
 from tests.contract.template import FUNCTIONS, arn_of
@@ -129,7 +131,8 @@ class Engine:
         for name in self.stack.environment().keys() - stack.environment():
             del os.environ[name]
         os.environ.update({**stack.environment(), **_ENVIRONMENT})
-        payments.cache_clear()
+        for made in (payments, settlement, sweep):
+            made.cache_clear()
         self.stack = stack
 
     def plain(self, operation: str, parameters: Document) -> Document:

@@ -1,6 +1,5 @@
 """What happens in and around one invocation: its calls, the faults that strike them, and the work that lands late."""
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator

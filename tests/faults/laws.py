@@ -15,7 +15,13 @@ from tests.faults.faults import Fault
 from tests.faults.rows import STEPS, Rows
 from tests.faults.run import Run
 from tests.faults.seams import Document
-from tests.invariants import CONFIRMED, FINAL, LISTED, MONEY, NEGATIVE, REFUSED, SETTLED, STOCK, Broken
+from tests.invariants import CONFIRMED as CONFIRMED
+from tests.invariants import FINAL, LISTED, Broken
+from tests.invariants import MONEY as MONEY
+from tests.invariants import NEGATIVE as NEGATIVE
+from tests.invariants import REFUSED as REFUSED
+from tests.invariants import SETTLED as SETTLED
+from tests.invariants import STOCK as STOCK
 
 COMPENSATIONS = ("ReleaseInventory", "ProcessRefund", "UpdateOrderStatus")
 

@@ -69,7 +69,7 @@ class Refusals:
         elif invocation.charged and not isinstance(error, PaymentDeclined):
             yield "the gateway knows another state of the charge"
         for action in (action for body in invocation.wrote for action in _actions(json.loads(body))):
-            if self._is_row(action) or isinstance(error, _OF_THE_LAYER) and _is_step(action):
+            if self._is_row(action) or (isinstance(error, _OF_THE_LAYER) and _is_step(action)):
                 yield f"wrote {action['TableName']}"
 
     def _is_row(self, action: Document) -> bool:
