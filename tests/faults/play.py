@@ -11,6 +11,7 @@ from tests.faults import edges as e
 from tests.faults import faults as f
 from tests.faults import laws, rows
 from tests.faults.engine import Engine
+from tests.faults.faults import Fault
 from tests.faults.laws import Violation
 from tests.faults.notes import Point
 from tests.faults.run import Run
@@ -22,7 +23,7 @@ _numbers = itertools.count(1)
 _NEEDS_A_PERSON_IN_RECOVERY = {*f.STATE_KINDS, f.REFUSED}
 _NOT_ON_TIME = {f.EVENT_LOST, f.EVENT_LATE}
 # Of two payloads under one id only a person can say which is the order; and a backup brings back what is not so.
-_MAY_NEED_A_PERSON = {e.FOREIGN, e.FOREIGN_TWICE, e.FOREIGN_EXECUTION, e.RESTORED, e.REUSED}
+_NEEDS_A_PERSON_AFTERWARDS = {e.FOREIGN, e.FOREIGN_TWICE, e.FOREIGN_EXECUTION, e.RESTORED, e.REUSED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +65,25 @@ class _Life:
     def live(self) -> None:
         run = self.run
         self._live_once(run.document)
-        for kind, document in ((e.PLACED_AGAIN, run.document), (e.REUSED, run.other)):
-            if fault := run.first(kind):
-                run.strike(fault)
-                run.edges.start_over(e.records(fault.at))
-                self._live_once(document)
+        for fault in self._to_come:
+            run.strike(fault)
+            run.edges.start_over(e.records(fault.at))
+            self._live_once(run.document if fault.kind == e.PLACED_AGAIN else run.other)
+
+    @property
+    def _to_come(self) -> list[Fault]:
+        """The uses of the order's id that are still to come."""
+        faults = self.run.scenario.faults
+        return [one for one in faults if one.kind in {e.PLACED_AGAIN, e.REUSED} and one not in self.run.struck]
 
     def _live_once(self, document: Document) -> None:
         run = self.run
         run.run_saga(document)
         self._judge("at the saga's end")
         self._settle()
+        run.settled = True
+        if any(fault.landing == f.AFTER_SETTLEMENT for fault in run.scenario.faults):
+            self._judge("once settled")
         run.reached(f.AFTER_SETTLEMENT)
         self._judge("after settlement", settled=True, strong=not self._needs_a_person and not run.landed)
         if self._anything_later():
@@ -110,7 +119,10 @@ class _Life:
         if expired and expired not in run.struck:
             run.strike(expired)
             run.edges.expired_event(expired.at)
-        if run.land_all() or run.landed or expired:
+        # What has not landed yet may do so when the id is used again.
+        if not self._to_come:
+            run.land_all()
+        if run.landed or expired:
             run.sweep()
         return late or bool(run.landed or expired)
 
@@ -124,7 +136,7 @@ class _Life:
 
     @property
     def _needs_a_person(self) -> bool:
-        return self._for_good or any(fault.kind in _MAY_NEED_A_PERSON for fault in self.run.struck)
+        return self._for_good or any(map(_may_need_a_person, self.run.struck))
 
     def _repair(self) -> None:
         """An operator mends what was broken for good, and recovers what `attention` lists until it lists nothing."""
@@ -144,6 +156,7 @@ class _Life:
 
     def _judge(self, when: str, *, settled: bool = False, strong: bool = False) -> None:
         engine, run = self.engine, self.run
+        settled, strong = settled and not run.alone, strong and not run.alone
         found = rows.read(engine, run)
         if settled and laws.left(found):
             run.sweep()
@@ -153,7 +166,7 @@ class _Life:
         broken = [*laws.at_rest(run, found)]
         for history in histories:
             broken += laws.of_execution(run, history)
-            broken += laws.unforced(run, history) if not self._needs_a_person else ()
+            broken += laws.unforced(run, history, histories) if not self._needs_a_person else ()
         if when == "at the saga's end":
             broken += laws.of_saga(run, saga, found[run.order_id])
         if strong:
@@ -165,6 +178,14 @@ class _Life:
         for violation in new:
             run.say(f"VIOLATION {violation}")
         self.violations += new
+
+
+def _may_need_a_person(fault: Fault) -> bool:
+    if fault.kind == e.DELETED:
+        # A record that goes while the recovery runs is restored at the recovery's end, which starts no other one.
+        return "recovery." in fault.landing
+    # A compensation with another payload undoes nothing, and what it bars is barred for every payload.
+    return fault.kind in _NEEDS_A_PERSON_AFTERWARDS and fault.at not in laws.COMPENSATIONS
 
 
 def _seed(engine: Engine, run: Run) -> None:

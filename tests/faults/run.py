@@ -12,6 +12,7 @@ from tests.faults.engine import RECOVERY, SAGA, Visit, execution_error
 from tests.faults.invocation import Invocation, as_delivered, failure, outcome
 from tests.faults.invoking import Invoking
 from tests.faults.notes import Point, Published
+from tests.faults.scenario import is_order
 from tests.faults.seams import Document
 
 RECOVERY_PREFIX, SECOND_PREFIX, NEIGHBOR_PREFIX, STRAY_PREFIX = "recovery.", "second.", "neighbor.", "stray."
@@ -29,10 +30,13 @@ _BEFORE = {f.ABORTED_BEFORE, f.EXECUTION_TIMED_OUT_BEFORE, f.RUNTIME_ERROR_BEFOR
 class Run(Invoking):
     """Directs the engine, which asks at each seam what is to happen, and notes what does.
 
-    swept: what the last sweep answered; None if it failed. delivered: status events that were handed over.
+    swept: what the last sweep answered; None if it failed. settled: the saga's end is dealt with. alone: a function was
+    called under the id of what is no order. delivered: status events that were handed over.
     """
 
     swept: Document | None = None
+    settled: bool = False
+    alone: bool = False
     delivered: list[Document] = field(default_factory=list)
     _visit: Visit | None = None
     edges: Edges = field(init=False)
@@ -132,7 +136,12 @@ class Run(Invoking):
         return self._invoke(self._name(function), function, event)
 
     def call_stray(self, function: str, document: Document) -> None:
-        """Somebody calls a function of the saga, which no machine waits for."""
+        """Somebody calls a function of the saga, which no machine waits for.
+
+        The saga may have been refused its input, and have left nothing. What is called under its name afterwards is
+        called alone, as each function may be: there is no order of which it could stand.
+        """
+        self.alone |= self.settled and not is_order(self.document) and document is not self.document
         self._invoke(STRAY_PREFIX + function.removesuffix("Function"), function, document)
 
     def _invoke(self, name: str, function: str, event: Any) -> Document:

@@ -41,6 +41,11 @@ class OrderKind:
         return [f"{order_id}.{index}" for index in range(len(self.lines))]
 
 
+def is_order(document: Document) -> bool:
+    """Whether the functions accept it."""
+    return all(item["quantity"] > 0 for item in document["items"])
+
+
 def _order(order_id: str, skus: Sequence[str], quantities: Sequence[int], price: int, token: str) -> Document:
     items = [
         {"sku": sku, "quantity": quantity, "unit_price": price} for sku, quantity in zip(skus, quantities, strict=True)

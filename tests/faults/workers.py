@@ -5,7 +5,7 @@ import os
 import random
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -38,19 +38,20 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which candidates a result is to have. sample: so many at most of each, drawn by `seed`; None: all."""
+    """How many candidates a result is to have at most: of `faults`, and of `edges`. None: all. Drawn by `seed`."""
 
-    candidates: bool = True
-    edges: bool = False
-    sample: int | None = None
+    candidates: int | None = None
+    edges: int | None = 0
     seed: int = 0
 
-    def drawn(self, scenario: Scenario, faults: list[Fault]) -> tuple[Fault, ...]:
+    def drawn(self, scenario: Scenario, faults: Callable[[], list[Fault]], number: int | None) -> tuple[Fault, ...]:
         """The same draw at every run, with each kind of fault as likely as the others."""
-        if self.sample is None:
-            return tuple(faults)
+        if number == 0:
+            return ()
+        if number is None:
+            return tuple(faults())
         chance = random.Random(f"{self.seed} {scenario}")  # noqa: S311
-        return tuple(spread(faults, self.sample, chance))
+        return tuple(spread(faults(), number, lambda fault: fault.kind, chance))
 
 
 @cache
@@ -63,27 +64,34 @@ def engine() -> Engine:
 
 def played(scenario: Scenario, wanted: Wanted | None = None) -> Result:
     """Play one scenario in this process."""
+    wanted = wanted or Wanted(0)
     began = time.perf_counter()
-    outcome = play(engine(), scenario, watching=wanted is not None and wanted.edges)
+    outcome = play(engine(), scenario, watching=wanted.edges != 0)
     seconds = time.perf_counter() - began
-    candidates = wanted.drawn(scenario, faults_of(outcome.points)) if wanted and wanted.candidates else ()
-    edges = wanted.drawn(scenario, edges_of(outcome.points)) if wanted and wanted.edges else ()
-    return Result(scenario, outcome.violations, outcome.struck, seconds, candidates, edges)
+    return Result(
+        scenario,
+        outcome.violations,
+        outcome.struck,
+        seconds,
+        wanted.drawn(scenario, lambda: faults_of(outcome.points), wanted.candidates),
+        wanted.drawn(scenario, lambda: edges_of(outcome.points), wanted.edges),
+    )
 
 
-def spread(faults: Iterable[Fault], number: int, chance: random.Random) -> list[Fault]:
-    """Draw so many faults at most: a kind, then one of it that is not drawn yet."""
-    by_kind = defaultdict[str, list[Fault]](list)
-    for fault in faults:
-        by_kind[fault.kind].append(fault)
+def spread[T](everything: Iterable[T], number: int, kind: Callable[[T], str], chance: random.Random) -> list[T]:
+    """Draw so many at most: a kind, then one of it that is not drawn yet."""
+    by_kind = defaultdict[str, list[T]](list)
+    for one in everything:
+        by_kind[kind(one)].append(one)
     for of_kind in by_kind.values():
         chance.shuffle(of_kind)
-    drawn: list[Fault] = []
-    while by_kind and len(drawn) < number:
-        kind = chance.choice(list(by_kind))
-        drawn.append(by_kind[kind].pop())
-        if not by_kind[kind]:
-            del by_kind[kind]
+    kinds = list(by_kind)
+    drawn: list[T] = []
+    while kinds and len(drawn) < number:
+        chosen = chance.choice(kinds)
+        drawn.append(by_kind[chosen].pop())
+        if not by_kind[chosen]:
+            kinds.remove(chosen)
     return drawn
 
 
