@@ -41,7 +41,7 @@ class Payments:
             step,
             undo=[self.table.refund(order_id, step.at)],
             absence=[self.table.never_captured(order_id)],
-            outside=partial(self.gateway.cancel, payment_id(order_id)) if self.gateway else None,
+            outside=partial(self.gateway.cancel, order_id) if self.gateway else None,
         )
 
     def _charge(self, task: Task) -> str | None:
@@ -49,6 +49,5 @@ class Payments:
         if self.gateway is None:
             authorize(order.payment.token)
             return None
-        key = payment_id(order.order_id)
-        charge = Charge(order.order_id, key, order.total, order.currency, order.payment.token)
+        charge = Charge(order.order_id, order.total, order.currency, order.payment.token)
         return self.gateway.charge(charge, deadline=task.deadline)
