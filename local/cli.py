@@ -48,7 +48,9 @@ def start(
         running = emulator.running(port) or emulator.start(port)
         status.update("sam build, sam deploy")
         # Always passed: a parameter that is not keeps its value from an earlier start.
-        deploy(running.endpoint, running.log, **(secret.parameters(running) if gateway else secret.NO_GATEWAY))
+        address = running.stand_ins["gateway"]
+        chosen = secret.parameters(running.endpoint, address) if gateway else secret.NO_GATEWAY
+        deploy(running.endpoint, running.log, **chosen)
         stack = Stack.local(running.endpoint)
         stock.seed(stack, json.loads(_SEED.read_text()))
     seconds = time.monotonic() - began

@@ -29,7 +29,7 @@ def run_demo() -> None:
     with out.status("starting the emulator") as status, emulator.attached(import_demo.QUICK) as running:
         status.update("sam build, sam deploy (the first time takes longest)")
         gateway = GatewayClient(running.stand_ins["gateway"])
-        deploy(running.endpoint, running.log, **secret.parameters(running))
+        deploy(running.endpoint, running.log, **secret.parameters(running.endpoint, gateway.address))
         stack = Stack.local(running.endpoint)
         stock.seed(stack, _STOCK)
         out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")

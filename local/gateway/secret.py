@@ -6,7 +6,7 @@ from typing import Any
 
 import boto3
 
-from local.emulator import REGION, Emulator
+from local.emulator import REGION
 
 from .client import GatewayClient
 
@@ -14,10 +14,12 @@ NAME = "payment-gateway"
 NO_GATEWAY = {"PaymentGatewayUrl": "", "PaymentGatewaySecretArn": ""}
 
 
-def parameters(running: Emulator) -> dict[str, str]:
-    """The template's parameters for a stack that charges at the simulator, which accepts its secret from now on."""
-    address = running.stand_ins["gateway"]
-    arn, secret = _kept(client(running.endpoint))
+def parameters(endpoint: str, address: str) -> dict[str, str]:
+    """The template's parameters for a stack that charges at a simulator, which accepts the stack's secret from now on.
+
+    endpoint: of the local stack. address: of the simulator.
+    """
+    arn, secret = _kept(client(endpoint))
     GatewayClient(address).rotate(secret)
     return {"PaymentGatewayUrl": address, "PaymentGatewaySecretArn": arn}
 
