@@ -587,10 +587,12 @@ def test_a_secret_is_read_once_and_again_only_when_it_is_refused(
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_secret_is_an_error_line_and_never_the_outcome_of_a_charge(
-    desk: Desk, gateway: GatewayClient, errors: Any, status: int
+    desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch, errors: Any, status: int
 ) -> None:
+    read = secrets_manager.use(monkeypatch)
     with answering(Fixed(status)) as url, pytest.raises(GatewayRefused, match=str(status)):
         desk.at(url).charge()
+    assert read.count(desk.gateway.http.secret._arn) == 2
     assert errors() == ["the payment gateway refuses our request"]
     assert settlement.may_be_charged(desk.record().status, None)
 
