@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from idempotency import LeaseStore, StepCompensated
+from local.gateway.client import GatewayClient
 from payments.bearer import BearerSession
 from payments.charge import Charge, PaymentDeclined
 from payments.gateway import GatewayUnavailable, HttpGateway, charge_key
@@ -81,6 +83,26 @@ def test_a_look_up_is_understood_by_the_documents_answer(status: str) -> None:
         else:
             with pytest.raises(expected):
                 gateway._find(CHARGE)
+
+
+def shown(heading: str) -> Any:
+    """The first example under a heading."""
+    example = re.search(r"```json\n(.+?)\n```", TEXT.partition(heading)[2], re.DOTALL)
+    assert example
+    return json.loads(example[1])
+
+
+def test_the_document_shows_the_body_of_a_charge() -> None:
+    assert shown("### POST /charges").keys() == asdict(CHARGE).keys()
+
+
+def test_the_document_shows_the_ledger(gateway: GatewayClient) -> None:
+    gateway.charge(KEY, 3000)
+    gateway.cancel(KEY)
+    example, ledger = shown("The ledger is read as:"), gateway.ledger()
+
+    assert example.keys() == ledger.keys()
+    assert example["charges"][0].keys() == ledger["charges"][0].keys()
 
 
 def test_the_document_lists_every_status_and_no_other() -> None:

@@ -13,11 +13,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from local.gateway import secret
 from local.gateway.client import GatewayClient
 from local.gateway.faults import SlowWorking
 from local.gateway.plan import Strike
 from local.gateway.server import serving
 from tests.contract.project import ROOT
+from tests.unit import secrets_manager
 from tests.unit.gateway import SECRET, counts, row
 
 GOOD = {"order_id": "o-1", "amount": 3000, "currency": "JPY", "token": "tok_visa"}
@@ -235,10 +237,10 @@ def test_the_ledger_lists_every_charge_with_its_order(gateway: GatewayClient) ->
     assert listed == [("o-1", 3000, "succeeded"), ("o-2", 7, "declined"), (None, 0, "canceled")]
 
 
-@pytest.mark.parametrize("secret", ["", "wrong", SECRET.upper(), f"{SECRET} "])
-def test_a_request_without_an_accepted_secret_is_refused_and_does_nothing(gateway: GatewayClient, secret: str) -> None:
+@pytest.mark.parametrize("wrong", ["", "wrong", SECRET.upper(), f"{SECRET} "])
+def test_a_request_without_an_accepted_secret_is_refused_and_does_nothing(gateway: GatewayClient, wrong: str) -> None:
     gateway.charge("o-1", 3000)
-    stranger = replace(gateway, secret=secret)
+    stranger = replace(gateway, secret=wrong)
     responses = [stranger.charge("o-2", 1), stranger.lookup("o-1"), stranger.cancel("o-1")]
 
     assert {(response.status, response.code) for response in responses} == {(401, "unauthorized")}
@@ -247,11 +249,22 @@ def test_a_request_without_an_accepted_secret_is_refused_and_does_nothing(gatewa
 
 
 def test_the_current_secret_and_the_one_before_are_accepted(gateway: GatewayClient) -> None:
-    for secret in ("second", "third", "third"):
-        gateway.rotate(secret)
-    statuses = {secret: replace(gateway, secret=secret).lookup("o-1").status for secret in (SECRET, "second", "third")}
+    for new in ("second", "third", "third"):
+        gateway.rotate(new)
+    statuses = {known: replace(gateway, secret=known).lookup("o-1").status for known in (SECRET, "second", "third")}
 
     assert statuses == {SECRET: 401, "second": 404, "third": 404}
+
+
+def test_a_local_stack_keeps_its_secret_when_it_is_started_again(
+    gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secret, "client", lambda _: secrets_manager.client())
+    first, second = (secret.parameters("endpoint", gateway.address) for _ in range(2))
+    kept = secrets_manager.client().get_secret_value(SecretId=first["PaymentGatewaySecretArn"])["SecretString"]
+
+    assert (first, first["PaymentGatewayUrl"]) == (second, gateway.address)
+    assert replace(gateway, secret=kept).lookup("o-1").status == 404
 
 
 def test_a_simulator_that_was_told_no_secret_accepts_nobody() -> None:
