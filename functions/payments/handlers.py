@@ -17,6 +17,7 @@ class Environment(StoreEnvironment):
     """payment_gateway_url: empty if there is no outside gateway; then there are no ARNs of secrets either."""
 
     payments_table: str
+    orders_table: str
     payment_gateway_url: str = ""
     payment_gateway_secret_arn: str = ""
     payment_key_arn: str = ""
@@ -25,7 +26,8 @@ class Environment(StoreEnvironment):
 @cache
 def payments() -> Payments:
     environment = read_environment(Environment)
-    return Payments(step_store(environment), PaymentsTable(environment.payments_table), _gateway(environment))
+    table = PaymentsTable(environment.payments_table)
+    return Payments(step_store(environment), table, environment.orders_table, _gateway(environment))
 
 
 def _gateway(environment: Environment) -> PaymentGateway | None:

@@ -22,6 +22,7 @@ ENVIRONMENT = {
     "IDEMPOTENCY_TABLE": "records",
     "RECORD_LIFETIME_DAYS": "90",
     "PAYMENTS_TABLE": "payments",
+    "ORDERS_TABLE": "orders",
     "AWS_DEFAULT_REGION": "us-east-1",
 }
 # What comes before a request, and the request.
@@ -75,25 +76,29 @@ def test_requests_is_loaded_only_where_there_is_a_gateway() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), VARIABLES.items())
-def test_address_and_secrets_are_told_to_who_charges_and_who_refunds(name: str, value: Any) -> None:
-    """Of the secrets, their ARNs alone."""
+def test_address_and_secrets_are_told_to_what_calls_the_gateway(name: str, value: Any) -> None:
+    """Of the secrets, their ARNs alone. What bars a charge calls nobody, but has to know that there is a gateway."""
     told = {function.state: function for function in FUNCTIONS.values() if name in function.variables}
+    bars = {"SettleOrder", "SweepOrders"} if name == "PAYMENT_GATEWAY_URL" else set()
 
-    assert told.keys() == {"ProcessPayment", "ProcessRefund"}
+    assert told.keys() == {"ProcessPayment", "ProcessRefund"} | bars
     for function in told.values():
         variable = function.properties["Environment"]["Variables"][name]
         assert variable == {"Fn::If": [CONDITION, value, {"Ref": "AWS::NoValue"}]}
 
 
-def test_the_lease_of_a_charge_and_the_secrets_are_granted_only_with_a_gateway() -> None:
-    table = {"Fn::GetAtt": ["IdempotencyTable", "Arn"]}
-    lease = {"Effect": "Allow", "Action": ["dynamodb:UpdateItem"], "Resource": table}
-    arns = [VARIABLES["PAYMENT_GATEWAY_SECRET_ARN"], VARIABLES["PAYMENT_KEY_ARN"]]
-    secrets = {"Effect": "Allow", "Action": ["secretsmanager:GetSecretValue"], "Resource": arns}
-    of_secrets = ("HasPaymentGatewaySecret", secrets, {"Ref": "AWS::NoValue"})
+def test_a_charge_and_a_refund_are_granted_what_they_need_only_with_a_gateway() -> None:
+    def granted(action: str, resource: Any, condition: str = CONDITION) -> tuple[Any, Any, Any]:
+        return condition, {"Effect": "Allow", "Action": [action], "Resource": resource}, {"Ref": "AWS::NoValue"}
 
-    assert conditional("ProcessPaymentRole") == [(CONDITION, lease, {"Ref": "AWS::NoValue"}), of_secrets]
-    assert conditional("ProcessRefundRole") == [of_secrets]
+    arns = [VARIABLES["PAYMENT_GATEWAY_SECRET_ARN"], VARIABLES["PAYMENT_KEY_ARN"]]
+    secrets = granted("secretsmanager:GetSecretValue", arns, "HasPaymentGatewaySecret")
+    assert conditional("ProcessPaymentRole") == [
+        granted("dynamodb:ConditionCheckItem", {"Fn::GetAtt": ["PaymentsTable", "Arn"]}),
+        granted("dynamodb:UpdateItem", {"Fn::GetAtt": ["IdempotencyTable", "Arn"]}),
+        secrets,
+    ]
+    assert conditional("ProcessRefundRole") == [secrets]
 
 
 def test_a_gateway_cannot_be_deployed_without_a_secret() -> None:
@@ -203,10 +208,10 @@ def test_a_charge_ends_before_its_function_does() -> None:
 
 
 def test_a_cancel_ends_before_its_function_does() -> None:
-    """It bars, cancels, finds nothing to undo and writes a tombstone."""
-    ends_early = DYNAMODB + max(2 * SECRET, gateway._START_SECONDS + SECRET)
+    """It finds no record, bars, cancels, finds nothing to undo and writes a tombstone."""
+    ends_early = 2 * DYNAMODB + max(2 * SECRET, gateway._START_SECONDS + SECRET)
 
-    assert FUNCTIONS["ProcessRefundFunction"].timeout > max(3 * DYNAMODB + REQUEST, ends_early)
+    assert FUNCTIONS["ProcessRefundFunction"].timeout > max(4 * DYNAMODB + REQUEST, ends_early)
 
 
 def test_the_lease_of_a_charge_outlasts_a_request_and_is_outlasted_by_the_attempts() -> None:

@@ -28,12 +28,13 @@ from local.gateway.faults import (
     SlowWorking,
 )
 from local.gateway.plan import Strike
-from orders import settlement
+from orders.state import may_be_charged
 from payments import bearer
 from payments.bearer import BearerSession
 from payments.charge import Charge, PaymentDeclined
 from payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway, charge_key
 from runtime.secrets import Secret, SecretRefused, SecretUnavailable
+from saga.definition import PROCESS_PAYMENT
 from tests.unit import dynamodb, secrets_manager
 from tests.unit.gateway import SECRET, Fixed, answering, counts
 
@@ -346,7 +347,7 @@ def test_a_charge_of_another_amount_is_refused_and_may_stand(desk: Desk, gateway
         desk.charge()
 
     assert len(errors()) == 1
-    assert settlement.may_be_charged(desk.record().status, None)
+    assert may_be_charged(desk.record().status, None)
 
 
 def test_a_question_that_is_refused_leaves_the_charge_unknown(desk: Desk, gateway: GatewayClient) -> None:
@@ -356,7 +357,7 @@ def test_a_question_that_is_refused_leaves_the_charge_unknown(desk: Desk, gatewa
     with answering(Fixed(401)) as url, pytest.raises(GatewayRefused):
         desk.at(url).charge()
 
-    assert settlement.may_be_charged(desk.record().status, None)
+    assert may_be_charged(desk.record().status, None)
     assert desk.charge() == gateway.lookup(KEY).document["id"]
     assert counts(gateway, KEY) == (1, 0)
 
@@ -594,7 +595,7 @@ def test_a_refused_secret_is_an_error_line_and_never_the_outcome_of_a_charge(
         desk.at(url).charge()
     assert read.count(desk.gateway.http.secret._arn) == 2
     assert errors() == ["the payment gateway refuses our request"]
-    assert settlement.may_be_charged(desk.record().status, None)
+    assert may_be_charged(desk.record().status, None)
 
     desk.charge()
     assert counts(gateway, KEY) == (1, 0)
@@ -643,4 +644,4 @@ def test_a_secret_that_cannot_be_read_is_our_fault_or_an_outage(desk: Desk, monk
 
 
 def test_settlement_knows_the_lease_by_its_name() -> None:
-    assert CHARGE.name == settlement.CHARGE
+    assert CHARGE.name == PROCESS_PAYMENT.outside
