@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from idempotency import LeaseStore, Unknown, Work
+from idempotency import NEVER_HAPPENED, Happened, LeaseStore, Resolution, Unknown, Work
 
 from .bucket import Bucket, Source
 from .connect import Connect, FoundUser
@@ -115,10 +115,11 @@ class _Row:
                 raise
             return self._own(found)
 
-    def resolve(self) -> str | None:
-        """What became of an attempt whose answer nobody has; None if there is no such user."""
+    def resolve(self) -> Resolution[str]:
+        """What became of an attempt whose answer was lost."""
         found = self._found()
-        return self._own(found) if found else None
+        # SearchUsers may not show the user yet. CreateUser then says that the username is taken.
+        return Happened(self._own(found)) if found else NEVER_HAPPENED
 
     def _found(self) -> FoundUser | None:
         return self.connect.find_user(self.instance_id, self.user.username)
