@@ -100,7 +100,7 @@ class _Row:
     fingerprint: str
 
     def create(self) -> str:
-        """Returns the user's id. A lost answer is looked into at once, and again by the next attempt."""
+        """Returns the user's id. A lost answer leads to a look-up at once, and again in the next attempt."""
         try:
             tags = {ROW_TAG: self.fingerprint}
             return self.connect.create_user(self.instance_id, self.user, self.profiles, tags)
@@ -109,8 +109,8 @@ class _Row:
             if found is None:
                 raise UserNotVisible("Connect says that the user exists and does not show it yet") from None
             return self._own(found)
-        except ConnectUnavailable:
-            found = self._found()
+        except ConnectUnavailable as lost:
+            found = self._found_after(lost)
             if found is None:
                 raise
             return self._own(found)
@@ -120,6 +120,13 @@ class _Row:
         found = self._found()
         # SearchUsers may not show the user yet. CreateUser then says that the username is taken.
         return Happened(self._own(found)) if found else NEVER_HAPPENED
+
+    def _found_after(self, lost: ConnectUnavailable) -> FoundUser | None:
+        """A look-up that is throttled or refused says nothing about the create before it: the outcome stays unknown."""
+        try:
+            return self._found()
+        except CREATE_USER.harmless:
+            raise lost from None
 
     def _found(self) -> FoundUser | None:
         return self.connect.find_user(self.instance_id, self.user.username)
