@@ -1,7 +1,7 @@
 """UserCreate on Connect's simulator, with its lease: the invariant is one user for each row, and the row's own id."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import product
 from typing import Any
@@ -16,10 +16,10 @@ from tests.connect_stand_in import Connect as StandIn
 from tests.unit import dynamodb
 from users.bucket import Bucket, Source
 from users.connect import Connect
-from users.creation import CREATE_USER, Creation, RowTask
+from users.creation import CREATE_USER, ROW_TAG, Creation, RowTask
 from users.csv_file import REQUIRED_COLUMNS, RowPointer
-from users.errors import ConnectDenied, ConnectUnavailable
-from users.outcomes import Outcome
+from users.errors import ConnectDenied, ConnectUnavailable, UserExists
+from users.outcomes import PASSWORD_NOT_SET, Outcome
 from users.patience import Patience
 from users.profiles import ProfileNames
 
@@ -52,6 +52,7 @@ class Import:
     bucket: Bucket
     instance_id: str
     import_id: str = "import-1"
+    waited: float = 0.0
     clock: dynamodb.Clock = field(default_factory=dynamodb.Clock)
     table: str = field(default_factory=lambda: dynamodb.new_table(dynamodb.client()))
 
@@ -147,3 +148,47 @@ def test_a_create_that_was_refused_frees_the_row(one: Import, code: str) -> None
     with pytest.raises(IdempotencyError):
         one.create(source)
     assert one.status is Status.RELEASED
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> None:
+    first = one.create(one.upload())
+    again = replace(one, import_id="import-2")
+    source = again.upload(default_password="An0ther-one")
+    if lost:
+        one.simulator.control.lose_request("CreateUser")
+
+    assert again.create(source) == Outcome(1, PASSWORD_NOT_SET, first.user_id)
+    # Also to a duplicate, which the lease answers.
+    assert again.create(source) == Outcome(1, PASSWORD_NOT_SET, first.user_id)
+    assert again.status is Status.COMPLETED
+
+
+@pytest.mark.parametrize("fault", UNSURE)
+def test_a_password_that_was_set_is_not_called_into_question(one: Import, fault: str) -> None:
+    """A lost answer, and a retry of the same version of the file by another import."""
+    source = one.upload()
+    one.simulator.control.order("CreateUser", **UNSURE[fault])
+    outcomes = []
+    for import_id in ("import-1", "import-1", "import-2"):
+        try:
+            outcomes.append(replace(one, import_id=import_id).create(source))
+        except ConnectUnavailable:
+            continue
+
+    assert set(outcomes) == {Outcome(1, user_id=one.users[0])}
+
+
+def test_a_user_of_an_earlier_release_is_known_by_its_fingerprint_alone(one: Import) -> None:
+    first = one.create(one.upload())
+    user = one.simulator.client.describe_user(InstanceId=one.instance_id, UserId=first.user_id)["User"]
+    one.simulator.client.tag_resource(resourceArn=user["Arn"], tags={ROW_TAG: user["Tags"][ROW_TAG].partition(".")[0]})
+
+    assert replace(one, import_id="import-2").create(one.upload()).user_id == first.user_id
+
+
+def test_another_row_of_the_name_is_somebody_else(one: Import) -> None:
+    one.create(one.upload())
+
+    with pytest.raises(UserExists):
+        replace(one, import_id="import-2").create(one.upload(last_name="Sato"))
