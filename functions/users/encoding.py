@@ -20,6 +20,8 @@ _NO_CP932 = re.compile("[\x80\xa0\uf8f0-\uf8f3]")
 _KATAKANA = re.compile(rb"[^A-Za-z\x80-\xa4\xe0-\xff]+")
 # Latin-1 decodes as cp932 too, to names in which ideographs stand between Latin letters.
 _MIXED = re.compile(r"[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
+# An option of the command; a field of the input has the same name.
+_SAY = "import it with --encoding"
 
 
 def decoded(data: bytes, encoding: Encoding) -> str:
@@ -58,11 +60,9 @@ class EncodingCheck:
             return
         ambiguous = 2 * self._katakana >= self._cells
         if ambiguous and self._encoding is None:
-            raise WrongEncoding(
-                "the file may be UTF-8, or half-width katakana in cp932: give the encoding, utf-8 or cp932"
-            )
+            raise WrongEncoding(f"the file may be UTF-8, or half-width katakana in cp932: {_SAY}=utf-8 or {_SAY}=cp932")
         if not ambiguous and self._encoding == CP932:
-            raise WrongEncoding("the file looks like UTF-8, not cp932: import it without an encoding")
+            raise WrongEncoding(f"the file looks like UTF-8, not cp932: {_SAY}=utf-8")
 
 
 def _is(data: bytes, encoding: Encoding) -> bool:
@@ -75,7 +75,7 @@ def _is(data: bytes, encoding: Encoding) -> bool:
 
 def _advice(data: bytes, encoding: Encoding) -> str:
     if encoding == CP932:
-        return "cp932: import the file without an encoding if it is UTF-8, or save it as CSV in UTF-8"
+        return f"cp932: save the file as CSV in UTF-8, and {_SAY}=utf-8"
     if _is(data, CP932) and not _MIXED.search(decoded(data, CP932)):
-        return "UTF-8; the file looks like cp932 (Excel, Japanese): give the encoding cp932, or save it as CSV in UTF-8"
-    return "UTF-8: save the file as CSV in UTF-8, or give the encoding cp932 if it is that"
+        return f"UTF-8; the file looks like cp932 (Excel, Japanese): {_SAY}=cp932, or save it as CSV in UTF-8"
+    return f"UTF-8: save the file as CSV in UTF-8, or, if it is cp932, {_SAY}=cp932"
