@@ -14,7 +14,18 @@ from typing import Any
 
 import requests
 
-from idempotency import BusinessError, Lease, LeaseStore, StepCompensated, TransientError, Unknown, Work
+from idempotency import (
+    NEVER_HAPPENED,
+    BusinessError,
+    Happened,
+    Lease,
+    LeaseStore,
+    Resolution,
+    StepCompensated,
+    TransientError,
+    Unknown,
+    Work,
+)
 from runtime.secrets import Secret, SecretRefused, SecretUnavailable
 
 from .bearer import BearerSession, NotSent
@@ -107,15 +118,15 @@ class HttpGateway:
             raise PaymentDeclined.by_code(answer.code)
         raise _failure(answer)
 
-    def _find(self, charge: Charge) -> str | None:
+    def _find(self, charge: Charge) -> Resolution[str]:
         answer = self._call("GET", "/charges/KEY", charge.order_id)
         if answer.status == HTTPStatus.NOT_FOUND:
-            return None
+            return NEVER_HAPPENED
         if answer.status != HTTPStatus.OK:
             raise _failure(answer)
         if answer.body.get("status") == "declined":
             raise PaymentDeclined.by_code(answer.code)
-        return _settled(charge, answer)
+        return Happened(_settled(charge, answer))
 
     def _call(self, method: str, path: str, order_id: str, body: Mapping[str, Any] | None = None) -> _Answer:
         """Send a request. path: with KEY for the key of the order's charge, which no error shows."""
