@@ -104,6 +104,7 @@ def test_every_rule_has_a_case() -> None:
         "NotUtf8",
         "WrongColumnCount",
         "UsernameRepeated",
+        "SecurityProfileNotAllowed",
         "SecurityProfileUnknown",
         "RoutingProfileUnknown",
     }
