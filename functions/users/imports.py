@@ -32,14 +32,15 @@ class Imports:
 
         Raises InvalidImport, NoImportFile, InvalidHeader, InvalidResultFile: then nothing was created or deleted.
         """
+        if request.reset:
+            self.instances.require_reset()
         origin = self.files.origin(request.retried) if request.retried else None
         source = self.files.chosen(request.key or origin, request.version_id)
         self.files.check_header(source)
         retry_of = self._retry_of(request.retry_of) if request.retry_of else None
-        if request.instance_id:
-            self.instances.require(request.instance_id)
+        instance_id = self.instances.chosen(request.instance_id)
         deleted = self.instances.delete_own() if request.reset else []
-        return Plan(source, request.instance_id, request.validate_only, retry_of, tuple(deleted), origin or source.key)
+        return Plan(source, instance_id, request.validate_only, retry_of, tuple(deleted), origin or source.key)
 
     def instance(self, call: CreateInstance) -> str | None:
         """The id of the stack's own instance; None if nothing is to be created."""

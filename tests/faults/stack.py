@@ -18,6 +18,7 @@ _PSEUDO = {
     "AWS::Region": REGION,
     "AWS::AccountId": ACCOUNT,
     "AWS::StackName": "stepwise",
+    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/stepwise/5f3c1e9a-0000-4000-8000-000000000000",
     "AWS::NoValue": None,
 }
 _ARNS = {
@@ -78,6 +79,10 @@ class Stack:
                 return self.name(name)
             case {"Fn::If": [str(condition), yes, no]}:
                 return self.resolve(yes if self._holds(TEMPLATE["Conditions"][condition]) else no)
+            case {"Fn::Join": [str(delimiter), parts]}:
+                return delimiter.join(self.resolve(parts))
+            case {"Fn::Split": [str(delimiter), text]}:
+                return self.resolve(text).split(delimiter)
             case {"Fn::Sub": str(text)}:
                 return re.sub(r"\$\{([^}]+)\}", lambda match: str(self._named(match[1])), text)
             case dict():
@@ -132,6 +137,10 @@ class Stack:
         match condition:
             case {"Fn::Not": [inner]}:
                 return not self._holds(inner)
+            case {"Fn::Or": parts}:
+                return any(map(self._holds, parts))
+            case {"Condition": str(name)}:
+                return self._holds(TEMPLATE["Conditions"][name])
             case {"Fn::Equals": [left, right]}:
                 return bool(self.resolve(left) == self.resolve(right))
         raise ValueError(f"not known: {condition}")
