@@ -247,6 +247,14 @@ def test_only_instances_with_the_stacks_tag_can_be_deleted_and_only_where_a_rese
     assert statement["Condition"] == {"StringEquals": {"aws:ResourceTag/stepwise-stack": {"Ref": "AWS::StackName"}}}
 
 
+@pytest.mark.parametrize("function", ["Initialize", "CheckInstanceExistence", "CountCsvFiles", "UserCreate"])
+def test_a_role_reaches_the_listed_instances_alone(function: str) -> None:
+    listed = [f"arn:aws:connect:us-east-1:000000000000:instance/{name}" for name in ("a", "b")]
+    grants = granted(f"{function}Role", Stack(parameters={"ConnectInstanceArns": ",".join(listed)}))
+
+    assert {one.resource for one in grants if one.action.startswith("connect:")} == {f"{arn}*" for arn in listed}
+
+
 def test_only_a_new_instance_can_get_the_stacks_tag() -> None:
     tagging = dict(allowing("connect:TagResource"))
 
