@@ -123,7 +123,7 @@ class Instances:
             instance = self.connect.instance(instance_id)
             if instance.status == CREATION_FAILED:
                 raise InstanceCreationFailed(
-                    "Connect gave the creation of the instance up; its console says why. Start with reset, which needs AllowReset"
+                    "Connect gave the creation up; its console says why. Start with reset, which needs AllowReset"
                 )
             if instance.status == ACTIVE and self.connect.profiles(instance_id).have(defaults):
                 return instance
