@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test test-aws verify faults bench bench-costs bench-import bench-reports replay-test machines models pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test test-aws verify faults bench bench-costs bench-import bench-reports replay-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -73,6 +73,10 @@ machines: setup ## Every path and every state of the state machines, on two engi
 
 models: setup ## Cut the descriptions of services down anew, to what the functions call
 	@python -m local.service_models
+
+actions: setup ## Cut AWS's reference of IAM actions down to what the roles are granted
+	@local/setup.sh verify
+	@python -m tests.contract.service_authorization .venv-verify
 
 pictures: setup ## Draw the state machines anew in the documents
 	@python -m local.pictures

@@ -13,6 +13,8 @@ from .stack import STACK_NAME
 
 _BUILD = STATE / "build"
 _SOURCES = ("template.yaml", "samconfig.toml", "functions", "layers", "statemachine")
+# An instance of the simulator gets its id when it is made, so none can be listed before.
+_ANY_INSTANCE = "arn:aws:connect:us-east-1:000000000000:instance/*"
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -25,7 +27,7 @@ def deploy(endpoint: str, log: Path, *, name: str = STACK_NAME, **parameters: st
     STATE.mkdir(exist_ok=True)
     with FileLock(STATE / "build.lock"):
         _build(endpoint, log)
-        overrides = {"Architecture": architecture(), **parameters}
+        overrides = {"Architecture": architecture(), "ConnectInstanceArns": _ANY_INSTANCE, **parameters}
         # Quoted, as sam takes an empty value for a mistake otherwise.
         chosen = (f'{parameter}="{value}"' for parameter, value in overrides.items())
         _sam(endpoint, log, "deploy", "--stack-name", name, "--parameter-overrides", *chosen)

@@ -1,7 +1,7 @@
 """Settles an order once its saga has ended, however it ended.
 
-A catcher sees neither a timeout nor a stop of the execution, nor `States.Runtime`, so the last word is taken from
-outside: from the event of its status change, or, if that was lost, from the execution itself.
+A catcher sees neither a timeout nor a stop of the execution, nor `States.Runtime` or `States.DataLimitExceeded`. So the
+last word comes from outside: from the event of its status change, or, if that was lost, from the execution itself.
 
 An order that did not succeed is done with when every step is compensated or barred. Until then its row names what
 stands (`standing`) and stays in the index that the sweep reads.

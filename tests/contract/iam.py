@@ -7,12 +7,18 @@ from typing import Any
 from tests.contract.machine import MACHINES
 from tests.contract.needs import NotKnown, Permission
 from tests.contract.template import Function, listed, of_type
+from tests.contract.wire import Call
 from tests.faults.stack import Stack
 
 type Parameters = Mapping[str, Any]
 
 TRACING = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
+_ON_ENCRYPTED_OBJECTS = {
+    "s3:GetObject": ["kms:Decrypt"],
+    "s3:HeadObject": ["kms:Decrypt"],
+    "s3:PutObject": ["kms:GenerateDataKey"],
+}
 LOG_DELIVERY = (
     "logs:CreateLogDelivery",
     "logs:DeleteLogDelivery",
@@ -60,6 +66,20 @@ def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
             raise NotKnown(f"say in tests/contract/iam.py what {integration} of {state} needs")
         needed |= _INTEGRATIONS[integration](task["Parameters"], stack)
     return needed
+
+
+def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
+    """What a call about an object needs of the key that the bucket is encrypted with."""
+    buckets = of_type("AWS::S3::Bucket")
+    named = [stack.resolve(body) for name, body in buckets.items() if stack.name(name) == call.parameters.get("Bucket")]
+    actions = _ON_ENCRYPTED_OBJECTS.get(call.operation, ())
+    return {
+        Permission(action, rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"])
+        for body in named
+        for rule in body["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+        for action in actions
+        if rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "aws:kms"
+    }
 
 
 def _sources(function: Function) -> Iterator[Parameters]:

@@ -67,7 +67,9 @@ def statements(role: str) -> Iterator[Statement]:
     for policy in of_type("AWS::IAM::Role")[role]["Policies"]:
         for entry in policy["PolicyDocument"]["Statement"]:
             body = entry["Fn::If"][1] if "Fn::If" in entry else entry
-            yield Statement(role, tuple(listed(body["Action"])), tuple(listed(body["Resource"])))
+            resource = body["Resource"]
+            resources = resource["Fn::If"][1:] if "Fn::If" in resource else listed(resource)
+            yield Statement(role, tuple(listed(body["Action"])), tuple(resources))
 
 
 def allowed(role: str, action: str) -> list[Any]:

@@ -25,6 +25,7 @@ TRANSIENT_LAMBDA_ERRORS = {
     "Lambda.SdkClientException",
     "Lambda.TooManyRequestsException",
     "Lambda.Unknown",
+    "Runtime.OutOfMemory",
     "States.Timeout",
 }
 TASK_FIELDS = [

@@ -18,6 +18,7 @@ _PSEUDO = {
     "AWS::Region": REGION,
     "AWS::AccountId": ACCOUNT,
     "AWS::StackName": "stepwise",
+    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/stepwise/5f3c1e9a-0000-4000-8000-000000000000",
     "AWS::NoValue": None,
 }
 _ARNS = {
@@ -73,14 +74,14 @@ class Stack:
         match value:
             case {"Ref": str(name)}:
                 return self._ref(name)
-            case {"Fn::GetAtt": [str(name), "Arn"]}:
-                return self.arn(name)
-            case {"Fn::GetAtt": [str(name), "Id"]} if self._kind(name) == "AWS::SecretsManager::Secret":
-                return self.arn(name)
-            case {"Fn::GetAtt": [str(name), _]}:
-                return self.name(name)
+            case {"Fn::GetAtt": [str(name), str(attribute)]}:
+                return self._attribute(name, attribute)
             case {"Fn::If": [str(condition), yes, no]}:
                 return self.resolve(yes if self._holds(TEMPLATE["Conditions"][condition]) else no)
+            case {"Fn::Join": [str(delimiter), parts]}:
+                return delimiter.join(self.resolve(parts))
+            case {"Fn::Split": [str(delimiter), text]}:
+                return self.resolve(text).split(delimiter)
             case {"Fn::Sub": str(text)}:
                 return re.sub(r"\$\{([^}]+)\}", lambda match: str(self._named(match[1])), text)
             case dict():
@@ -131,10 +132,18 @@ class Stack:
     def _kind(self, logical_id: str) -> str:
         return str(RESOURCES[logical_id]["Type"])
 
+    def _attribute(self, name: str, attribute: str) -> str:
+        is_arn = attribute == "Arn" or (self._kind(name), attribute) == ("AWS::SecretsManager::Secret", "Id")
+        return self.arn(name) if is_arn else self.name(name)
+
     def _holds(self, condition: Any) -> bool:
         match condition:
             case {"Fn::Not": [inner]}:
                 return not self._holds(inner)
+            case {"Fn::Or": parts}:
+                return any(map(self._holds, parts))
+            case {"Condition": str(name)}:
+                return self._holds(TEMPLATE["Conditions"][name])
             case {"Fn::Equals": [left, right]}:
                 return bool(self.resolve(left) == self.resolve(right))
         raise ValueError(f"not known: {condition}")

@@ -38,7 +38,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def running() -> Iterator[emulator.Emulator]:
     with emulator.attached(QUICKLY) as started:
-        deploy(started.endpoint, started.log)
+        deploy(started.endpoint, started.log, AllowReset="true")
         yield started
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from idempotency import LeaseStore, Status, Step, StepCompensated, StepStore
+from idempotency import NEVER_HAPPENED, LeaseStore, Status, Step, StepCompensated, StepStore
 from inventory.table import InventoryTable
 from orders.sagas import SagaExecution, Sagas
 from orders.settlement import Settled, Settlement, Sweep, SweepIncomplete
@@ -212,7 +212,12 @@ def test_a_charge_that_has_not_begun_is_barred_too() -> None:
     assert desk.state.charge["status"] == {"S": Status.FAILED}
     with pytest.raises(StepCompensated):
         desk.leases.run(
-            CHARGE, ORDER_ID, {}, lambda _: pytest.fail("charged"), deadline=NOW + timedelta(1), resolve=lambda: None
+            CHARGE,
+            ORDER_ID,
+            {},
+            lambda _: pytest.fail("charged"),
+            deadline=NOW + timedelta(1),
+            resolve=lambda: NEVER_HAPPENED,
         )
 
 

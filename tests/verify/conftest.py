@@ -42,7 +42,7 @@ def bridge(pass_over: PassOver) -> None:
 @pytest.fixture(scope="session")
 def running(bridge: None) -> Iterator[emulator.Emulator]:
     with emulator.attached({"SFN_WAIT_SCALE": "0.005"}) as started:
-        deploy(started.endpoint, started.log)
+        deploy(started.endpoint, started.log, AllowReset="true")
         yield started
 
 
