@@ -55,7 +55,7 @@ SAGA = MACHINES["OrderSaga"]
 
 
 def is_lambda(state: State) -> bool:
-    return state["Resource"].startswith("arn:aws:states:::lambda:invoke")
+    return ":states:::lambda:invoke" in state["Resource"]
 
 
 def retry_block(state: State) -> str:

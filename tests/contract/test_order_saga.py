@@ -93,7 +93,7 @@ def test_a_failed_order_ends_with_the_error_of_its_step() -> None:
 
 @every_notice
 def test_a_notice_is_published_to_a_topic(name: str) -> None:
-    assert SAGA.states[name]["Resource"] == "arn:aws:states:::sns:publish"
+    assert SAGA.states[name]["Resource"] == "arn:${Partition}:states:::sns:publish"
 
 
 @pytest.mark.parametrize("name", ALERTS)
