@@ -98,10 +98,11 @@ def _seconds(state: State) -> float:
     if state["Type"] == "Wait":
         return float(state.get("Seconds", "inf"))
     attempts = 1 + sum(retrier["MaxAttempts"] for retrier in state.get("Retry", []))
-    return attempts * state.get("TimeoutSeconds", 0) + sum(map(_delays, state.get("Retry", [])))
+    return attempts * state.get("TimeoutSeconds", 0) + sum(map(pauses, state.get("Retry", [])))
 
 
-def _delays(retrier: Mapping[str, Any]) -> float:
+def pauses(retrier: Mapping[str, Any]) -> float:
+    """The seconds that a retrier waits in all, without its jitter."""
     if retrier["MaxAttempts"] == 0:
         return 0
     grown = (retrier["IntervalSeconds"] * retrier["BackoffRate"] ** number for number in range(retrier["MaxAttempts"]))

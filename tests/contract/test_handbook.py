@@ -9,7 +9,7 @@ import typer
 from local.cli import app
 from tests.contract.alarms import ALARMS
 from tests.contract.project import DEPLOYED, DOCUMENTS, ROOT, sources
-from tests.contract.template import TEMPLATE
+from tests.contract.template import FUNCTIONS, TEMPLATE
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 DEPLOYMENT = (ROOT / "docs" / "deploy.md").read_text()
@@ -37,6 +37,13 @@ def test_the_handbook_explains_no_alarm_that_is_not_there() -> None:
 @pytest.mark.parametrize("parameter", TEMPLATE["Parameters"])
 def test_the_guide_to_deployment_lists_every_parameter(parameter: str) -> None:
     assert f"| `{parameter}` |" in DEPLOYMENT
+
+
+def test_the_documents_name_the_age_at_which_the_sweep_takes_an_order() -> None:
+    age = int(FUNCTIONS["SweepOrdersFunction"].properties["Environment"]["Variables"]["SETTLE_AFTER_SECONDS"])
+    named = {number for document in DOCUMENTS for number in re.findall(r"\b(\d,\d{3}) seconds", document.read_text())}
+
+    assert named == {f"{age:,}"}
 
 
 def commands() -> list[str]:

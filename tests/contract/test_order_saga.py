@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.contract.machine import SAGA, State, is_lambda, retry_block
-from tests.contract.template import RESOURCES, TEMPLATE
+from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE
 
 # state: (type, next, next on failure)
 TABLE: dict[str, tuple[str, str | None, str | None]] = {
@@ -134,6 +134,12 @@ def test_a_step_record_outlives_the_saga() -> None:
     lifetime: dict[str, Any] = TEMPLATE["Parameters"]["RecordLifetimeDays"]
 
     assert lifetime["MinValue"] * 24 * 3600 > SAGA.definition["TimeoutSeconds"]
+
+
+def test_the_sweep_takes_no_order_whose_saga_may_still_run() -> None:
+    variables = FUNCTIONS["SweepOrdersFunction"].properties["Environment"]["Variables"]
+
+    assert int(variables["SETTLE_AFTER_SECONDS"]) > SAGA.definition["TimeoutSeconds"]
 
 
 def test_every_step_and_compensation_has_its_function() -> None:

@@ -14,17 +14,19 @@ from tests.contract.machine import (
     State,
     is_lambda,
     longest_seconds,
+    pauses,
     retries,
 )
 from tests.contract.project import ROOT, exceptions, leaves
 from tests.contract.template import FUNCTIONS, arn_of, of_type
 
+THROTTLED = "Lambda.TooManyRequestsException"
 # https://docs.aws.amazon.com/step-functions/latest/dg/sfn-best-practices.html asks for the first three.
 TRANSIENT_LAMBDA_ERRORS = {
     "Lambda.ServiceException",
     "Lambda.AWSLambdaException",
     "Lambda.SdkClientException",
-    "Lambda.TooManyRequestsException",
+    THROTTLED,
     "Lambda.Unknown",
     "States.Timeout",
 }
@@ -85,7 +87,9 @@ def test_a_substitution_is_named_after_its_resource(machine: Machine) -> None:
         assert key == f"{arn_of(value)}Arn" or (key, value) == ("Partition", {"Ref": "AWS::Partition"})
 
 
-@pytest.mark.parametrize("path", [ROOT / "template.yaml", *(ROOT / "statemachine").iterdir()], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [ROOT / "template.yaml", *(ROOT / "statemachine").iterdir()], ids=lambda path: path.name
+)
 def test_no_arn_is_bound_to_one_partition(path: Path) -> None:
     """In aws-cn and aws-us-gov a resource of `arn:aws:` fails as States.Runtime, which no Catch sees."""
     assert re.findall(r"arn:aws\S*", path.read_text()) == []
@@ -182,6 +186,15 @@ def test_a_task_waits_longer_than_its_function_can_run(name: str, state: State) 
 @every_lambda_task
 def test_what_lambda_itself_gets_wrong_is_retried(name: str, state: State) -> None:
     assert {error for error in TRANSIENT_LAMBDA_ERRORS if not retries(state, error)} == set()
+
+
+@every_lambda_task
+def test_a_throttled_invocation_is_retried_longest_by_a_retrier_of_its_own(name: str, state: State) -> None:
+    """Lambda has certainly not run it, so a further attempt costs nothing but time."""
+    (own,) = (retrier for retrier in state["Retry"] if THROTTLED in retrier["ErrorEquals"])
+
+    assert own["ErrorEquals"] == [THROTTLED]
+    assert pauses(own) > max(pauses(retrier) for retrier in state["Retry"] if retrier is not own)
 
 
 @every_saga_task
