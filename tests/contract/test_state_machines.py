@@ -10,6 +10,7 @@ from idempotency import BusinessError, TransientError
 from tests.contract.machine import (
     MACHINES,
     SAGA,
+    THROTTLED,
     Machine,
     State,
     is_lambda,
@@ -20,7 +21,6 @@ from tests.contract.machine import (
 from tests.contract.project import ROOT, exceptions, leaves
 from tests.contract.template import FUNCTIONS, arn_of, of_type
 
-THROTTLED = "Lambda.TooManyRequestsException"
 # https://docs.aws.amazon.com/step-functions/latest/dg/sfn-best-practices.html asks for the first three.
 TRANSIENT_LAMBDA_ERRORS = {
     "Lambda.ServiceException",
@@ -45,6 +45,12 @@ TASK_FIELDS = [
     "End",
 ]
 INIT_SECONDS = 10
+# Notices that do not always go to the alerts, and the topics that they may go to.
+NOT_FOR_A_PERSON = {
+    "sns:NotifySuccess": {"OrderEvents"},
+    "sns:NotifyUpdateOrderFail": {"Alerts", "Routine"},
+    "sns:NotifyRecovered": {"Routine"},
+}
 
 TASKS = {f"{machine.name}.{name}": (name, state) for machine in MACHINES.values() for name, state in machine.tasks()}
 LAMBDA_TASKS = {key: (name, state) for key, (name, state) in TASKS.items() if is_lambda(state)}
@@ -202,15 +208,22 @@ def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: S
     assert {error for error in leaves(TransientError, SAGA_PACKAGES) if not retries(state, error)} == set()
 
 
-def test_only_what_needs_no_person_is_marked_as_routine() -> None:
-    """The e-mail subscription leaves out what has the attribute, and alarms never have it."""
-    routine = {
-        name
-        for machine in MACHINES.values()
-        for name, state in machine.tasks()
-        if "routine" in state["Parameters"].get("MessageAttributes", {})
+def test_a_notice_goes_to_those_whom_it_concerns() -> None:
+    """NotifyUpdateOrderFail chooses by its outcome; tests/machines and tests/integration try both."""
+    notices = {name: state for machine in MACHINES.values() for name, state in machine.tasks() if not is_lambda(state)}
+    topics = {
+        name: set(re.findall(r"\$\{(\w+)TopicArn\}", str(state["Parameters"]))) for name, state in notices.items()
     }
-    policy = of_type("AWS::SNS::Subscription")["AlertEmailSubscription"]["FilterPolicy"]
 
-    assert routine == {"sns:NotifyUpdateOrderFail", "sns:NotifyRecovered"}
-    assert policy == {"routine": [{"exists": False}]}
+    assert topics == {name: NOT_FOR_A_PERSON.get(name, {"Alerts"}) for name in notices}
+    assert NOT_FOR_A_PERSON.keys() <= notices.keys()
+
+
+def test_the_mail_has_no_filter() -> None:
+    """A filter policy takes no message without attributes, and alarms have none."""
+    subscriptions = of_type("AWS::SNS::Subscription")
+
+    assert {name: arn_of(body["TopicArn"]) for name, body in subscriptions.items()} == {
+        "AlertEmailSubscription": "AlertsTopic"
+    }
+    assert [name for name, body in subscriptions.items() if "FilterPolicy" in body] == []
