@@ -10,8 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from inventory.table import reservation_key
-from orders.settlement import CHARGE, STEPS
-from orders.table import NEW
+from saga.definition import NEW, PROCESS_PAYMENT, STEPS
 from saga.order import Order, parse_order
 
 from .errors import CommandError
@@ -163,8 +162,8 @@ def view(stack: Stack, order_id: str) -> OrderView:
         stack.row("OrdersTable", order_id=order_id),
         stack.row("PaymentsTable", order_id=order_id),
         stack.row("InventoryTable", pk=reservation_key(order_id)),
-        {step: stack.row("IdempotencyTable", pk=f"{order_id}#{step}") for step in STEPS},
-        stack.row("IdempotencyTable", pk=f"{order_id}#{CHARGE}"),
+        {step.name: stack.row("IdempotencyTable", pk=f"{order_id}#{step.name}") for step in STEPS},
+        stack.row("IdempotencyTable", pk=f"{order_id}#{PROCESS_PAYMENT.outside}"),
     )
     if not any([seen.execution, seen.order, seen.payment, seen.reservation, seen.charge, *seen.steps.values()]):
         raise OrderNotFound(f"nothing is known of order {order_id}")

@@ -4,23 +4,28 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from datetime import UTC, datetime
+from typing import Any
 
 from botocore.exceptions import ClientError
 
-from idempotency import COMMITTED
-from orders.settlement import PAYMENT, STEPS, may_be_charged
-from orders.table import CONFIRMED, NEW
+from idempotency import COMMITTED, StepStore, payload_hash
+from orders.settlement import adopt_lost, order_id_of
+from orders.state import OrderReader, may_be_charged
+from saga.definition import CONFIRMED, NEW, PROCESS_PAYMENT, STEPS, SagaStep
+from saga.order import parse_order
 
 from .errors import CommandError
 from .orders import Execution, OrderNotFound, OrderView, execution, view
 from .stack import Row, Stack
 
-_GAVE_UP: tuple[Literal["FAILED", "TIMED_OUT", "ABORTED"], ...] = ("FAILED", "TIMED_OUT", "ABORTED")
-
 
 class NothingToRecover(CommandError):
     """The order is not one that a recovery may touch; the message says why."""
+
+
+class NotTheOrder(CommandError):
+    """The document is not the order whose steps stand; a recovery with it would undo nothing. Nothing was started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +41,9 @@ class Attention:
 def recover(stack: Stack, order_id: str, document: Any = None) -> str:
     """Start the order's recovery, or find the one that is running. Returns the name of its execution.
 
-    document: the order as it was placed, if its saga ran under another name than the order_id.
-    Raises OrderNotFound, or NothingToRecover if the saga is running or the order is confirmed.
+    document: the order as it was placed; needed if its saga ran under another name than the order_id, or if other
+        calls under this order_id had another payload. The input of the saga is taken without it.
+    Raises OrderNotFound; NothingToRecover if the saga is running or the order is confirmed; NotTheOrder.
     """
     seen = view(stack, order_id)
     if seen.execution is None and document is None:
@@ -46,8 +52,10 @@ def recover(stack: Stack, order_id: str, document: Any = None) -> str:
         raise NothingToRecover(f"the saga of order {order_id} is still running; stop it first if it must not go on")
     if seen.order and seen.order["status"] == CONFIRMED:
         raise NothingToRecover(f"order {order_id} has succeeded")
-    if seen.execution:
+    if document is None and seen.execution:
         document = json.loads(seen.execution.input)
+    _require_the_order(seen, document)
+    _adopt(stack, document)
     text = json.dumps(document, sort_keys=True)
     for name in _names(order_id):
         last = recovery(stack, name)
@@ -72,9 +80,34 @@ def recovery(stack: Stack, name: str) -> Execution | None:
 
 def needing_attention(stack: Stack) -> list[Attention]:
     """Orders whose saga has ended with something left to undo, and that no running recovery is about to settle."""
-    candidates = {*_unsettled(stack), *_given_up(stack)}
-    found = (_attention(view(stack, order_id), _last_recovery(stack, order_id)) for order_id in sorted(candidates))
+    listed = sorted(row["order_id"] for row in stack.rows("OrdersTable", index="unsettled"))
+    found = (_attention(view(stack, order_id), _last_recovery(stack, order_id)) for order_id in listed)
     return [attention for attention in found if attention]
+
+
+def _require_the_order(seen: OrderView, document: Any) -> None:
+    """Whether a compensation with this document undoes anything: its hash is that of a step that stands."""
+    if order_id_of(document) != seen.order_id:
+        raise NotTheOrder(f"order_id: the document is not that of order {seen.order_id}")
+    hashes = {name: row["payload_hash"] for name, row in seen.steps.items() if row and "result" in row}
+    standing = {name: found for name, found in hashes.items() if _stands(seen, _step(name))}
+    if standing and payload_hash(document) not in standing.values():
+        raise NotTheOrder(
+            f"{', '.join(sorted(standing))} of order {seen.order_id} stand by another document; give that, with --file"
+        )
+
+
+def _adopt(stack: Stack, document: Any) -> None:
+    """Restore records that are lost, so that the compensations find them."""
+    order = parse_order(document)
+    tables = {step.table: stack.outputs[step.table] for step in STEPS}
+    reader = OrderReader(stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
+    steps = StepStore(stack.dynamodb, stack.outputs["IdempotencyTable"])
+    adopt_lost(steps, reader, reader.read(order.order_id), order, document, datetime.now(UTC))
+
+
+def _step(name: str) -> SagaStep:
+    return next(step for step in STEPS if step.name == name)
 
 
 def _names(order_id: str) -> Iterator[str]:
@@ -97,38 +130,25 @@ def _last_recovery(stack: Stack, order_id: str) -> Execution | None:
     return last
 
 
-def _unsettled(stack: Stack) -> list[str]:
-    return [row["order_id"] for row in stack.rows("OrdersTable", index="unsettled")]
-
-
-def _given_up(stack: Stack) -> Iterator[str]:
-    pages = stack.stepfunctions.get_paginator("list_executions")
-    for status in _GAVE_UP:
-        for page in pages.paginate(stateMachineArn=stack.outputs["OrderRecoveryArn"], statusFilter=status):
-            for listed in page["executions"]:
-                described = stack.stepfunctions.describe_execution(executionArn=listed["executionArn"])
-                yield json.loads(described["input"])["order_id"]
-
-
 def _attention(seen: OrderView, last: Execution | None) -> Attention | None:
     saga = seen.execution.status if seen.execution else "none"
-    standing = tuple(step for step in STEPS if _stands(seen, step))
+    status = seen.order["status"] if seen.order else None
     settling = saga == "RUNNING" or (last is not None and last.status == "RUNNING")
-    unsettled = seen.order is not None and seen.order["status"] == NEW
-    confirmed = seen.order is not None and seen.order["status"] == CONFIRMED
-    if settling or not (unsettled or (standing and not confirmed)):
+    standing = tuple(step.name for step in STEPS if _stands(seen, step))
+    if settling or status == CONFIRMED or not (standing or status == NEW):
         return None
     return Attention(seen.order_id, saga, last.status if last else "none", standing)
 
 
-def _stands(seen: OrderView, step: str) -> bool:
-    """By the step's record, or, should that have expired, by its row; or a charge of it may stand at the gateway."""
-    rows = {PAYMENT: (seen.payment, "Captured"), "ReserveInventory": (seen.reservation, "Reserved")}
-    row, status = rows.get(step, (None, ""))
-    record = _status(seen.steps[step])
-    if step == PAYMENT and may_be_charged(_status(seen.charge), record):
+def _stands(seen: OrderView, step: SagaStep) -> bool:
+    """By the step's row, which does not expire; where there is none, by its record; or a charge may stand outside."""
+    row = {PROCESS_PAYMENT.name: seen.payment, "ReserveInventory": seen.reservation, "ProcessOrder": seen.order}[
+        step.name
+    ]
+    record = _status(seen.steps[step.name])
+    if step is PROCESS_PAYMENT and may_be_charged(_status(seen.charge), record):
         return True
-    return record == COMMITTED or (row is not None and row["status"] == status)
+    return record == COMMITTED if row is None else row["status"] in step.standing
 
 
 def _status(row: Row | None) -> str | None:

@@ -2,8 +2,9 @@
 
 from idempotency import LeaseOperations, LeaseRecord
 from jobs.handlers import RUN_JOB
-from orders.settlement import PAYMENT, may_be_charged
+from orders.state import may_be_charged
 from payments.gateway import CHARGE
+from saga.definition import PROCESS_PAYMENT
 from users.creation import CREATE_USER
 
 from .errors import CommandError
@@ -30,7 +31,7 @@ def _charges_nothing(stack: Stack, record: LeaseRecord) -> bool:
     order_id, _, work = record.key.rpartition("#")
     if work != CHARGE.name:
         return False
-    payment = stack.row("IdempotencyTable", pk=f"{order_id}#{PAYMENT}")
+    payment = stack.row("IdempotencyTable", pk=f"{order_id}#{PROCESS_PAYMENT.name}")
     return not may_be_charged(record.status, payment["status"] if payment else None)
 
 

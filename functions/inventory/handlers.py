@@ -14,12 +14,14 @@ from .table import InventoryTable
 @dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     inventory_table: str
+    orders_table: str
 
 
 @cache
 def inventory() -> Inventory:
     environment = read_environment(Environment)
-    return Inventory(step_store(environment), InventoryTable(environment.inventory_table))
+    table = InventoryTable(environment.inventory_table)
+    return Inventory(step_store(environment), table, environment.orders_table)
 
 
 @saga_task(step="ReserveInventory")

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from idempotency import BusinessError, Refusal, StateConflict, StepStore
+from saga.definition import PROCESS_ORDER, RESERVE_INVENTORY, RESERVED, not_confirmed, still_open
 from saga.order import Order
 from saga.task import Result, Task
 
-from .table import RESERVED, InventoryTable
+from .table import InventoryTable
 
 
 class OutOfStock(BusinessError):
@@ -15,16 +16,20 @@ class OutOfStock(BusinessError):
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
+    """orders: the name of the Orders table, whose row says whether the order is decided."""
+
     steps: StepStore
     table: InventoryTable
+    orders: str
 
     def reserve(self, task: Task) -> Result:
         """Take the stock of all lines, or of none. Raises OutOfStock, naming each short line."""
         order, step = task.order, task.step
-        reservation = self.table.reserve(order, step.at)
         lines = [self.table.take(item) for item in order.items]
+        writes = [*lines, self.table.reserve(order, step.at), still_open(self.orders, order.order_id)]
+        result = {"status": RESERVED, "lines": len(lines)}
         try:
-            return self.steps.commit(step, [*lines, reservation], {"status": RESERVED, "lines": len(lines)})
+            return self.steps.commit(step, writes, result, after=[PROCESS_ORDER.name])
         except StateConflict as conflict:
             short = [refusal for refusal in conflict.refusals if refusal.index < len(lines)]
             if len(short) < len(conflict.refusals):
@@ -34,10 +39,12 @@ class Inventory:
     def release(self, task: Task) -> Result:
         """Give the stock of all lines back, or bar a reservation that was never made."""
         order, step = task.order, task.step
+        unconfirmed = not_confirmed(self.orders, order.order_id)
+        lines = [self.table.give_back(item) for item in order.items]
         return self.steps.compensate(
             step,
-            undo=[self.table.release(order.order_id, step.at), *(self.table.give_back(item) for item in order.items)],
-            absence=[self.table.never_reserved(order.order_id)],
+            undo=[self.table.release(order.order_id, step.at), *lines, unconfirmed],
+            absence=[RESERVE_INVENTORY.does_not_stand(self.table.name, order.order_id), unconfirmed],
         )
 
 

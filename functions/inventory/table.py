@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from idempotency import Action
-from runtime.dynamodb import absent, attributes
+from runtime.dynamodb import attributes
+from saga.definition import RELEASED, RESERVE_INVENTORY, RESERVED, reserved_lines
 from saga.order import Item, Order
-
-RESERVED = "Reserved"
-RELEASED = "Released"
 
 
 def stock_key(sku: str) -> str:
@@ -16,7 +14,7 @@ def stock_key(sku: str) -> str:
 
 
 def reservation_key(order_id: str) -> str:
-    return f"RESERVATION#{order_id}"
+    return RESERVE_INVENTORY.row_key(order_id)["pk"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class InventoryTable:
                     {
                         "pk": reservation_key(order.order_id),
                         "status": RESERVED,
-                        "items": [{"sku": item.sku, "quantity": item.quantity} for item in order.items],
+                        "items": reserved_lines(order),
                         "context": {
                             "order_id": order.order_id,
                             "customer_id": order.customer_id,
@@ -72,10 +70,6 @@ class InventoryTable:
     def give_back(self, item: Item) -> Action:
         """Give an order line back to the stock that it was taken from."""
         return self._move(item, "SET on_hand = on_hand + :quantity", "attribute_exists(pk)")
-
-    def never_reserved(self, order_id: str) -> Action:
-        """Check that there is no reservation of this order."""
-        return absent(self.name, pk=reservation_key(order_id))
 
     def _move(self, item: Item, update: str, condition: str) -> Action:
         return {

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
 
-_GOOD = frozenset({"RUNNING", "SUCCEEDED"})
-
-
 class RecoveryEnded(Exception):
-    """An earlier recovery of the order gave up, timed out or was stopped. A person must start it again."""
+    """An earlier recovery of the order has ended, and something stands all the same. A person must start it again."""
+
+
+class ExecutionNotFound(Exception):
+    """There is no execution of this name: Step Functions forgets one after 90 days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,23 @@ class Sagas:
     recovery: str
 
     def execution(self, order_id: str) -> SagaExecution:
-        """Read the order's saga. Raises ClientError if there is none."""
-        execution = self.client().describe_execution(executionArn=_execution(self.saga, order_id))
+        """Read the order's saga. Raises ExecutionNotFound."""
+        try:
+            execution = self.client().describe_execution(executionArn=_execution(self.saga, order_id))
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ExecutionDoesNotExist":
+                raise
+            raise ExecutionNotFound(f"order {order_id} has no saga of its name") from None
         return SagaExecution(order_id, execution["status"], json.loads(execution["input"]))
+
+    def document(self, execution_arn: str) -> Any:
+        """The input of an execution, as parsed JSON."""
+        return json.loads(self.client().describe_execution(executionArn=execution_arn)["input"])
 
     def recover(self, order_id: str, document: Any) -> None:
         """Start the order's recovery. Its name derives from the saga's, so that starting it twice is harmless.
 
-        Raises RecoveryEnded if it was started before and did not succeed.
+        Raises RecoveryEnded if it was started before and has ended.
         """
         try:
             self.client().start_execution(
@@ -55,12 +65,12 @@ class Sagas:
         except ClientError as error:
             if error.response["Error"]["Code"] != "ExecutionAlreadyExists":
                 raise
-            self._require_no_failure(order_id)
+            self._require_running(order_id)
 
-    def _require_no_failure(self, order_id: str) -> None:
+    def _require_running(self, order_id: str) -> None:
         status = self.client().describe_execution(executionArn=_execution(self.recovery, order_id))["status"]
-        if status not in _GOOD:
-            raise RecoveryEnded(f"the recovery of order {order_id} is {status}; start it again by command")
+        if status != "RUNNING":
+            raise RecoveryEnded(f"the recovery of order {order_id} is {status}; start it again by command") from None
 
 
 def _execution(machine: str, name: str) -> str:

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from idempotency import StepStore
+from saga.definition import NEW, PROCESS_ORDER
 from saga.task import Result, Task
 
-from .table import NEW, OrdersTable
+from .table import OrdersTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +29,5 @@ class Orders:
         return self.steps.compensate(
             step,
             undo=[self.table.set_pending(order_id, step.at)],
-            absence=[self.table.never_saved(order_id)],
+            absence=[PROCESS_ORDER.does_not_stand(self.table.name, order_id)],
         )

@@ -17,13 +17,15 @@ class Environment(StoreEnvironment):
     """payment_gateway_url: empty if there is no outside gateway."""
 
     payments_table: str
+    orders_table: str
     payment_gateway_url: str = ""
 
 
 @cache
 def payments() -> Payments:
     environment = read_environment(Environment)
-    return Payments(step_store(environment), PaymentsTable(environment.payments_table), _gateway(environment))
+    table = PaymentsTable(environment.payments_table)
+    return Payments(step_store(environment), table, environment.orders_table, _gateway(environment))
 
 
 def _gateway(environment: Environment) -> PaymentGateway | None:

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from idempotency import Action
-from runtime.dynamodb import absent, attributes
+from runtime.dynamodb import attributes
+from saga.definition import CAPTURED, REFUNDED
 from saga.order import Order
-
-CAPTURED = "Captured"
-REFUNDED = "Refunded"
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/payments")
 
@@ -60,7 +58,3 @@ class PaymentsTable:
                 ),
             }
         }
-
-    def never_captured(self, order_id: str) -> Action:
-        """Check that there is no payment of this order."""
-        return absent(self.name, order_id=order_id)

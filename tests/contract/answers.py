@@ -62,6 +62,7 @@ def _record(status: str, action: Mapping[str, Any]) -> dict[str, Any]:
     record = {
         **parameters.get("Key", {"pk": item.get("pk", {"S": "-"})}),
         **{name: {"S": text} for name, text in texts.items()},
+        "created_at": {"S": "2026-11-21T12:00:00+00:00"},
         "payload_hash": digest,
         "attempt": {"N": "1"},
         "lease_until": {"N": "0"},
@@ -71,13 +72,32 @@ def _record(status: str, action: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _batch(parameters: Parameters) -> Iterable[Answer]:
-    for status in (None, "COMMITTED"):
-        yield {
-            "Responses": {
-                table: [_record(status, {"Get": {"Key": key}}) for key in wanted["Keys"] if status]
-                for table, wanted in parameters["RequestItems"].items()
-            }
+    """Records and rows of an order: none; a record each; a row each; a payment's record alone."""
+    yield _found(parameters, lambda _: None)
+    yield _found(parameters, lambda key: None if key in _ROWS else "COMMITTED")
+    yield _found(parameters, lambda key: _ROWS.get(key))
+    yield _found(parameters, lambda key: "COMMITTED" if key == "o-1001#ProcessPayment" else None)
+    yield _found(parameters, lambda key: "Pending" if key == "o-1001" else None)
+
+
+# The statuses of an order's rows while it stands. Orders and Payments have one key.
+_ROWS = {"o-1001": "New", "RESERVATION#o-1001": "Reserved"}
+
+
+def _found(parameters: Parameters, status_of: Callable[[str], str | None]) -> Mapping[str, Any]:
+    def found(table: str, key: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        ((value,),) = (entry.values() for entry in key.values())
+        status = status_of(value)
+        if status:
+            is_payment = (status, table.startswith("Payments")) == ("New", True)
+            yield _record("Captured" if is_payment else status, {"Get": {"Key": key}})
+
+    return {
+        "Responses": {
+            table: [item for key in wanted["Keys"] for item in found(table, key)]
+            for table, wanted in parameters["RequestItems"].items()
         }
+    }
 
 
 def _scan(_: Parameters) -> Iterable[Answer]:

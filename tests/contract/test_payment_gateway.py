@@ -22,6 +22,7 @@ ENVIRONMENT = {
     "IDEMPOTENCY_TABLE": "records",
     "RECORD_LIFETIME_DAYS": "90",
     "PAYMENTS_TABLE": "payments",
+    "ORDERS_TABLE": "orders",
     "AWS_DEFAULT_REGION": "us-east-1",
 }
 REQUEST = gateway._CONNECT_SECONDS + gateway._READ_SECONDS
@@ -59,19 +60,23 @@ def test_requests_is_loaded_only_where_there_is_a_gateway() -> None:
     assert requests_is_loaded(PAYMENT_GATEWAY_URL="http://gateway.test/")
 
 
-def test_the_address_is_told_to_who_charges_and_who_refunds() -> None:
+def test_the_address_is_told_to_what_charges_refunds_or_bars_a_charge() -> None:
     told = {function.state for function in FUNCTIONS.values() if "PAYMENT_GATEWAY_URL" in function.variables}
     variable = FUNCTIONS["ProcessPaymentFunction"].properties["Environment"]["Variables"]["PAYMENT_GATEWAY_URL"]
 
-    assert told == {"ProcessPayment", "ProcessRefund"}
+    assert told == {"ProcessPayment", "ProcessRefund", "SettleOrder", "SweepOrders"}
     assert variable == {"Fn::If": [CONDITION, {"Ref": "PaymentGatewayUrl"}, {"Ref": "AWS::NoValue"}]}
 
 
-def test_the_lease_of_a_charge_is_granted_only_with_a_gateway() -> None:
-    table = {"Fn::GetAtt": ["IdempotencyTable", "Arn"]}
-    lease = {"Effect": "Allow", "Action": ["dynamodb:UpdateItem"], "Resource": table}
+def test_a_charge_is_granted_what_it_needs_only_with_a_gateway() -> None:
+    def granted(action: str, table: str) -> tuple[Any, Any, Any]:
+        allowed = {"Effect": "Allow", "Action": [action], "Resource": {"Fn::GetAtt": [table, "Arn"]}}
+        return CONDITION, allowed, {"Ref": "AWS::NoValue"}
 
-    assert conditional("ProcessPaymentRole") == [(CONDITION, lease, {"Ref": "AWS::NoValue"})]
+    assert conditional("ProcessPaymentRole") == [
+        granted("dynamodb:ConditionCheckItem", "PaymentsTable"),
+        granted("dynamodb:UpdateItem", "IdempotencyTable"),
+    ]
     assert conditional("ProcessRefundRole") == []
 
 
@@ -139,8 +144,8 @@ def test_a_charge_ends_before_its_function_does() -> None:
 
 
 def test_a_cancel_ends_before_its_function_does() -> None:
-    """It bars, cancels, finds nothing to undo and writes a tombstone."""
-    assert FUNCTIONS["ProcessRefundFunction"].timeout > 3 * DYNAMODB + REQUEST
+    """It finds no record, bars, cancels, finds nothing to undo and writes a tombstone."""
+    assert FUNCTIONS["ProcessRefundFunction"].timeout > 4 * DYNAMODB + REQUEST
 
 
 def test_the_lease_of_a_charge_outlasts_a_request_and_is_outlasted_by_the_attempts() -> None:

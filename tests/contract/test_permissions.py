@@ -37,7 +37,7 @@ STACKS = {"plain": Stack(), "with every option": Stack(parameters=OPTIONS)}
 # The bucket that the sample events name, and whose it is meant to be.
 BUCKET, BUCKETS = re.compile(r"^bucket(?=/|$)"), "JobsBucket"
 # What operators call from the command line, and no function.
-OPERATORS = "idempotency/operators.py"
+OPERATORS = ("idempotency/operators.py", "idempotency/dynamodb.py:read")
 TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}
 
 type Observed = Callable[[str, str], list[Run]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 from tests.faults import laws
@@ -13,10 +14,11 @@ def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None
     """Another order of what a compensation does outside and inside DynamoDB."""
     from idempotency.steps import StepStore
 
-    def otherwise(self: Any, step: Any, *, undo: Any, absence: Any, outside: Any = None) -> Any:
+    def otherwise(self: Any, step: Any, *, undo: Any, absence: Any, outside: Any = None, stands: Any = ()) -> Any:
         if outside is None:
             return self._compensate(step, undo, absence)
-        return compensate(self, step, outside, lambda: self._compensate(step, undo, absence))
+        bar = partial(self._bar, step, stands, absence)
+        return compensate(self, step, outside, lambda: self._compensate(step, undo, absence), bar)
 
     return replaced(StepStore, "compensate", otherwise)
 
@@ -25,7 +27,7 @@ def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None
 def _cancel_first(_: Engine) -> AbstractContextManager[None]:
     """A stray call gives back what a confirmed order has paid, and is refused afterwards."""
 
-    def compensate(_self: Any, _step: Any, outside: Any, record: Any) -> Any:
+    def compensate(_self: Any, _step: Any, outside: Any, record: Any, _bar: Any) -> Any:
         outside()
         return record()
 
@@ -41,9 +43,9 @@ def _cancel_first(_: Engine) -> AbstractContextManager[None]:
 def _record_first(_: Engine) -> AbstractContextManager[None]:
     """What dies in between leaves the charge, and nobody looks again."""
 
-    def compensate(self: Any, step: Any, outside: Any, record: Any) -> Any:
-        standing = self._bar(step)
-        if standing is not None:
+    def compensate(self: Any, step: Any, outside: Any, record: Any, bar: Any) -> Any:
+        standing = bar()
+        if not isinstance(standing, bool):
             return self._compensated_before(step, standing)
         answer = record()
         outside()
@@ -56,12 +58,11 @@ def _record_first(_: Engine) -> AbstractContextManager[None]:
 def _cancel_what_is_recorded(_: Engine) -> AbstractContextManager[None]:
     """A charge whose record was never written stands for ever."""
 
-    def compensate(self: Any, step: Any, outside: Any, record: Any) -> Any:
-        recorded = self.statuses(step.saga_id, [step.name])[step.name]
-        standing = self._bar(step)
-        if standing is not None:
-            return self._compensated_before(step, standing)
-        if recorded:
+    def compensate(self: Any, step: Any, outside: Any, record: Any, bar: Any) -> Any:
+        happened = bar()
+        if not isinstance(happened, bool):
+            return self._compensated_before(step, happened)
+        if happened:
             outside()
         return record()
 

@@ -44,7 +44,7 @@ def _never_barring(nothing: Callable[[Any], Any]) -> AbstractContextManager[None
     from idempotency.dynamodb import transact
     from idempotency.steps import StepStore
 
-    def compensate(self: Any, step: Any, *, undo: Sequence[Any], absence: Sequence[Any], **_: Any) -> Any:
+    def compensate(self: Any, step: Any, *, undo: Sequence[Any], **_: Any) -> Any:
         undone = {"undone": True}
         cancelled = transact(self._client, [self._compensated(step, undone), *undo])
         if cancelled is None:
@@ -116,15 +116,15 @@ def _line_by_line(_: Engine) -> AbstractContextManager[None]:
     reserve = Inventory.reserve
 
     class OneByOne(StepStore):
-        def commit(self, step: Any, writes: Sequence[Any], result: Any) -> Any:
-            *lines, reservation = writes
+        def commit(self, step: Any, writes: Sequence[Any], result: Any, *, after: Sequence[str] = ()) -> Any:
+            *lines, reservation, still_open = writes
             for line in lines[:-1]:
                 dynamodb().update_item(**line["Update"])
-            return super().commit(step, [lines[-1], reservation], result)
+            return super().commit(step, [lines[-1], reservation, still_open], result, after=after)
 
     def one_by_one(self: Any, task: Any) -> Any:
         steps = OneByOne(self.steps._client, self.steps._table, lifetime=self.steps._lifetime)
-        return reserve(type(self)(steps, self.table), task)
+        return reserve(type(self)(steps, self.table, self.orders), task)
 
     return replaced(Inventory, "reserve", one_by_one)
 
@@ -197,7 +197,7 @@ def _two_writes(_: Engine) -> AbstractContextManager[None]:
 
     commit = StepStore.commit
 
-    def in_two(self: Any, step: Any, writes: Sequence[Any], result: Any) -> Any:
+    def in_two(self: Any, step: Any, writes: Sequence[Any], result: Any, **_: Any) -> Any:
         cancelled = transact(self._client, writes)
         if cancelled is not None:
             refusals = tuple(cancelled.refusals[index] for index in sorted(cancelled.refusals))
@@ -226,9 +226,14 @@ def _silent_surrender(engine: Engine) -> AbstractContextManager[None]:
 @mutant("a settlement that trusts every stop", laws.SETTLED, laws.MONEY)
 def _trusting_settlement(_: Engine) -> AbstractContextManager[None]:
     """An execution that is stopped or times out is seen by no Catch."""
-    from orders.settlement import Settlement
+    from orders.settlement import Settled, Settlement
 
-    return replaced(Settlement, "_may_need_undoing", lambda *_: False)
+    settle = Settlement.settle
+
+    def trusting(self: Any, saga: Any, at: Any) -> Any:
+        return Settled.YES if saga.status in {"ABORTED", "TIMED_OUT"} else settle(self, saga, at)
+
+    return replaced(Settlement, "settle", trusting)
 
 
 @mutant("no sweep", laws.SETTLED, laws.CONFIRMED)

@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -46,9 +46,17 @@ class Saga:
     id: str = field(default_factory=lambda: f"s-{uuid.uuid4().hex}")
     lifetime: timedelta = LIFETIME
 
-    def commit(self, payload: Document = A, result: Document = BOOKED, *, owner: str = "t-1", at: datetime = AT) -> Any:
+    def commit(
+        self,
+        payload: Document = A,
+        result: Document = BOOKED,
+        *,
+        owner: str = "t-1",
+        at: datetime = AT,
+        after: Sequence[str] = (),
+    ) -> Any:
         """Run T."""
-        return self._store.commit(self._step(payload, owner, at), self._writes(payload), result)
+        return self._store.commit(self._step(payload, owner, at), self._writes(payload), result, after=after)
 
     def compensate(
         self,
@@ -62,9 +70,18 @@ class Saga:
         return self._store.compensate(
             self._step(payload, owner, at),
             undo=[self._count("undone"), self._release()],
-            absence=[{"ConditionCheck": self._booking() | {"ConditionExpression": "attribute_not_exists(pk)"}}],
+            absence=[self._absent()],
             outside=outside,
+            stands=[self._stands()],
         )
+
+    def find(self, payload: Document = A, *, after: Sequence[str] = ()) -> Any:
+        """Ask what T would answer."""
+        return self._store.find(self._step(payload, "t-1", AT), absence=[self._absent()], after=after)
+
+    def bar(self, name: str = "BookSeats") -> None:
+        """Bar a step that has not happened."""
+        self._store.bar([Step(self.id, name, None, "f-1", LATER)], [self._absent()])
 
     def seal(self, *, at: datetime = LATER) -> None:
         """Bar C for ever, and count it."""
@@ -72,8 +89,9 @@ class Saga:
 
     @property
     def status(self) -> str | None:
-        """What the step store says became of the step."""
-        return self._store.statuses(self.id, ["BookSeats"])["BookSeats"]
+        """What the record says became of the step."""
+        record = self.found().record
+        return record["status"] if record else None
 
     def found(self) -> Found:
         """Read everything, in one transaction of plain boto3."""
@@ -134,6 +152,17 @@ class Saga:
             "ExpressionAttributeValues": {":booked": {"S": "Booked"}, ":released": {"S": "Released"}},
         }
         return {"Update": update}
+
+    def _absent(self) -> Action:
+        return {"ConditionCheck": self._booking() | {"ConditionExpression": "attribute_not_exists(pk)"}}
+
+    def _stands(self) -> Action:
+        check = self._booking() | {
+            "ConditionExpression": "#status = :booked",
+            "ExpressionAttributeNames": {"#status": "status"},
+            "ExpressionAttributeValues": {":booked": {"S": "Booked"}},
+        }
+        return {"ConditionCheck": check}
 
     def _count(self, what: Literal["landed", "undone", "sealed"]) -> Action:
         update = {

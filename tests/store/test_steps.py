@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from idempotency import PayloadMismatch, Refusal, StateConflict, StepCompensated
+from idempotency import InvalidKey, PayloadMismatch, Refusal, StateConflict, Step, StepCompensated
 from local.stack import plain
 from tests.store.booking import AT, BOOKED, LATER, LIFETIME, A, B, Document, Saga, booked
 from tests.store.database import Database
@@ -190,7 +190,6 @@ def test_c_without_t_leaves_a_tombstone_and_says_that_nothing_was_undone(saga: S
         "owner": "c-1",
         "created_at": "2026-11-21T09:35:00+00:00",
         "updated_at": "2026-11-21T09:35:00+00:00",
-        "expires_at": _epoch(LATER + LIFETIME),
     }
     assert saga.found() == (tombstone, None, None)
 
@@ -310,3 +309,35 @@ def test_an_expired_tombstone_still_bars_a_late_t(expiring: Saga) -> None:
     expiring.compensate()
     with pytest.raises(StepCompensated):
         expiring.commit()
+
+
+def test_a_step_that_has_not_happened_is_barred_for_ever(saga: Saga) -> None:
+    saga.bar()
+    assert "expires_at" not in (saga.found().record or {})
+    with pytest.raises(StepCompensated):
+        saga.commit()
+    assert saga.compensate(B) == {"undone": False}
+
+
+def test_a_step_that_has_happened_is_not_barred(saga: Saga) -> None:
+    saga.commit()
+    before = saga.found()
+    with pytest.raises(StateConflict):
+        saga.bar()
+    assert saga.found() == before
+
+
+def test_a_step_does_not_run_after_an_earlier_one_is_compensated(saga: Saga) -> None:
+    saga.bar("FindSeats")
+    with pytest.raises(StepCompensated, match="earlier step"):
+        saga.commit(after=["FindSeats"])
+    with pytest.raises(StepCompensated, match="earlier step"):
+        saga.find(after=["FindSeats"])
+    assert saga.found() == (None, None, None)
+    assert saga.commit(after=["ParkCar"]) == BOOKED
+
+
+@pytest.mark.parametrize(("saga_id", "name"), [("a#b", "c"), ("a", "b#c")])
+def test_two_steps_never_share_a_key(saga_id: str, name: str) -> None:
+    with pytest.raises(InvalidKey, match="#"):
+        _ = Step(saga_id, name, A, "t-1", AT).key

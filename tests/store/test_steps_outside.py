@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from idempotency import PayloadMismatch, StateConflict, StepCompensated, StoreUnavailable
-from tests.store.booking import A, B, Saga
+from tests.store.booking import BOOKED, A, B, Saga
 from tests.store.wire import ProcessDied, Wire
 
 
@@ -107,11 +107,57 @@ def test_nothing_outside_is_undone_for_another_request(saga: Saga, begun: bool) 
 
 
 def test_a_lost_record_does_not_pass_for_nothing_to_undo_outside_either(saga: Saga) -> None:
+    gateway = Gateway()
     saga.commit()
     saga.delete_record()
     with pytest.raises(StateConflict, match=saga.booking_key):
-        saga.compensate(outside=Gateway().cancel)
-    assert saga.status == "COMPENSATING"
+        saga.compensate(outside=gateway.cancel)
+    assert (saga.status, gateway.cancelled) == (None, 0)
+
+
+def test_a_row_that_is_undone_under_a_record_that_stands_touches_nothing_outside(saga: Saga) -> None:
+    gateway = Gateway()
+    saga.commit()
+    saga.delete_booking()
+    before = saga.found()
+    with pytest.raises(StateConflict, match=saga.booking_key):
+        saga.compensate(outside=gateway.cancel)
+    assert (saga.found(), gateway.cancelled) == (before, 0)
+
+
+def test_what_never_happened_may_be_barred_by_any_request(saga: Saga) -> None:
+    with pytest.raises(ConnectionError):
+        saga.compensate(B, outside=Gateway(error=ConnectionError()).cancel)
+    gateway = Gateway()
+    assert saga.compensate(A, outside=gateway.cancel) == {"undone": False}
+    assert gateway.cancelled == 1
+    assert saga.status == "COMPENSATED"
+
+
+@happened
+def test_a_compensation_that_broke_off_never_expires(saga: Saga, happened: bool) -> None:
+    with pytest.raises(ConnectionError):
+        _saga(saga, happened).compensate(outside=Gateway(error=ConnectionError()).cancel)
+    assert "expires_at" not in (saga.found().record or {})
+
+
+def test_before_t_goes_outside_it_is_told_what_it_would_answer(saga: Saga) -> None:
+    assert saga.find() is None
+    saga.commit(A)
+    before = saga.found()
+    assert saga.find(A) == BOOKED
+    with pytest.raises(PayloadMismatch):
+        saga.find(B)
+    saga.delete_record()
+    with pytest.raises(StateConflict, match=saga.booking_key):
+        saga.find(A)
+    assert saga.found() == before._replace(record=None)
+
+
+def test_t_that_is_barred_is_told_so_before_it_goes_outside(saga: Saga) -> None:
+    saga.bar()
+    with pytest.raises(StepCompensated):
+        saga.find()
 
 
 @happened

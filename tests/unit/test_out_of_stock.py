@@ -43,11 +43,11 @@ def short(on_hand: int) -> dict[str, Any]:
 
 
 def reserve(*, tea: dict[str, Any], cup: dict[str, Any], reservation: dict[str, Any] = FINE) -> None:
-    """Reserve two lines, which DynamoDB answers like this; the step record is fine."""
+    """Reserve two lines, which DynamoDB answers like this; records and the order are fine."""
     event = good_order(items=ITEMS)
-    steps = StepStore(Cancelling(FINE, tea, cup, reservation), "Idempotency")
+    steps = StepStore(Cancelling(FINE, tea, cup, reservation, FINE, FINE), "Idempotency")
     step = Step("o-1001", "ReserveInventory", event, "request-1", AT)
-    Inventory(steps, InventoryTable("Inventory")).reserve(Task(parse_order(event), step, AT))
+    Inventory(steps, InventoryTable("Inventory"), "Orders").reserve(Task(parse_order(event), step, AT))
 
 
 def test_a_short_line_is_named_with_what_is_there_and_what_was_ordered() -> None:

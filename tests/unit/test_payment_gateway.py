@@ -28,10 +28,11 @@ from local.gateway.faults import (
     SlowWorking,
 )
 from local.gateway.plan import Strike
-from orders import settlement
+from orders.state import may_be_charged
 from payments import gateway as module
 from payments.charge import Charge, PaymentDeclined
 from payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
+from saga.definition import PROCESS_PAYMENT
 from tests.unit import dynamodb
 from tests.unit.gateway import Fixed, answering, counts
 
@@ -332,7 +333,7 @@ def test_a_charge_of_another_amount_is_refused_and_may_stand(desk: Desk, gateway
         desk.charge()
 
     assert len(errors()) == 1
-    assert settlement.may_be_charged(desk.record().status, None)
+    assert may_be_charged(desk.record().status, None)
 
 
 def test_a_question_that_is_refused_leaves_the_charge_unknown(desk: Desk, gateway: GatewayClient) -> None:
@@ -342,7 +343,7 @@ def test_a_question_that_is_refused_leaves_the_charge_unknown(desk: Desk, gatewa
     with answering(Fixed(401)) as url, pytest.raises(GatewayRefused):
         desk.at(url).charge()
 
-    assert settlement.may_be_charged(desk.record().status, None)
+    assert may_be_charged(desk.record().status, None)
     assert desk.charge() == gateway.lookup("key-1").document["id"]
     assert counts(gateway, "key-1") == (1, 0)
 
@@ -500,4 +501,4 @@ def test_a_cancel_is_done_only_if_the_answer_says_so_of_this_key(desk: Desk, bod
 
 
 def test_settlement_knows_the_lease_by_its_name() -> None:
-    assert CHARGE.name == settlement.CHARGE
+    assert CHARGE.name == PROCESS_PAYMENT.outside

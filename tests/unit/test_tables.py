@@ -11,6 +11,7 @@ from inventory.table import InventoryTable, reservation_key, stock_key
 from orders.table import OrdersTable
 from payments.table import PaymentsTable, payment_id
 from runtime.dynamodb import attributes
+from saga.definition import STEPS, SagaStep, not_confirmed, still_open
 from saga.order import parse_order
 from tests.orders import HIGHEST_PRICE, MOST_ITEMS, MOST_PIECES, distinct_items, good_order
 
@@ -23,15 +24,14 @@ ACTIONS: dict[str, Action] = {
     "Orders.save": ORDERS.save(ORDER, AT),
     "Orders.set_pending": ORDERS.set_pending("o-1001", AT),
     "Orders.confirm": ORDERS.confirm("o-1001", AT),
-    "Orders.never_saved": ORDERS.never_saved("o-1001"),
+    "Orders.save_failed": ORDERS.save_failed(ORDER, AT, ["ProcessPayment"]),
+    "Orders.list_standing": ORDERS.list_standing("o-1001", "Pending", AT, ["ProcessPayment"]),
     "Payments.capture": PAYMENTS.capture(ORDER, at=AT),
     "Payments.refund": PAYMENTS.refund("o-1001", AT),
-    "Payments.never_captured": PAYMENTS.never_captured("o-1001"),
     "Inventory.reserve": INVENTORY.reserve(ORDER, AT),
     "Inventory.take": INVENTORY.take(ORDER.items[0]),
     "Inventory.release": INVENTORY.release("o-1001", AT),
     "Inventory.give_back": INVENTORY.give_back(ORDER.items[0]),
-    "Inventory.never_reserved": INVENTORY.never_reserved("o-1001"),
 }
 every_action = pytest.mark.parametrize("name", ACTIONS)
 
@@ -83,6 +83,23 @@ def test_nothing_is_ever_deleted(name: str) -> None:
 @every_action
 def test_the_payment_token_is_written_nowhere(name: str) -> None:
     assert ORDER.payment.token not in repr(ACTIONS[name])
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+def test_a_check_of_a_step_defines_every_placeholder_that_it_uses(step: SagaStep) -> None:
+    checks = [step.does_not_stand("T", "o-1001"), step.stands("T", "o-1001"), step.stands("T", "o-1001", ORDER)]
+
+    for check in map(parameters, [*checks, still_open("T", "o-1001"), not_confirmed("T", "o-1001")]):
+        defined = {*check["ExpressionAttributeNames"], *check["ExpressionAttributeValues"]}
+        assert set(re.findall(r"[#:]\w+", check["ConditionExpression"])) == defined
+
+
+def test_an_order_of_which_nothing_stands_leaves_the_index() -> None:
+    listed = parameters(ORDERS.list_standing("o-1001", "Pending", AT, ["ProcessPayment"]))
+    done = parameters(ORDERS.list_standing("o-1001", "Pending", AT, []))
+
+    assert listed["ExpressionAttributeValues"][":standing"] == {"SS": ["ProcessPayment"]}
+    assert "REMOVE unsettled, standing" in done["UpdateExpression"]
 
 
 def test_an_order_is_saved_as_new_with_its_total() -> None:

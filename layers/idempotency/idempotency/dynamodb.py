@@ -133,18 +133,32 @@ def conditional_update(
     expression = f"SET {', '.join(sets)}"
     if remove:
         expression += f" REMOVE {', '.join(f'#{name}' for name in remove)}"
-    text = f"{expression} {condition}"
-    known = {**assign, **(values or {})}
+    check = condition_check(table, key, condition, {**assign, **(values or {})}, also=expression)
+    return {**check, "UpdateExpression": expression}
+
+
+def condition_check(
+    table: str, key: str, condition: str, values: Mapping[str, Any], *, also: str = ""
+) -> dict[str, Any]:
+    """The parameters of a ConditionCheck on the record `key`.
+
+    values: may hold more than are used. also: another expression that uses the same names and values.
+    """
+    text = f"{also} {condition}"
+    names = sorted(set(re.findall(r"#(\w+)", text)))
+    used = sorted(set(re.findall(r":(\w+)", text)))
     return {
         "TableName": table,
         "Key": {"pk": {"S": key}},
-        "UpdateExpression": expression,
         "ConditionExpression": condition,
-        "ExpressionAttributeNames": {f"#{name}": name for name in sorted(set(re.findall(r"#(\w+)", text)))},
-        "ExpressionAttributeValues": {
-            f":{name}": _value(known[name]) for name in sorted(set(re.findall(r":(\w+)", text)))
-        },
+        **({"ExpressionAttributeNames": {f"#{name}": name for name in names}} if names else {}),
+        **({"ExpressionAttributeValues": {f":{name}": _value(values[name]) for name in used}} if used else {}),
     }
+
+
+def attribute_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping of strings, booleans, integers, lists and mappings of these, in DynamoDB's own JSON."""
+    return {name: _value(value) for name, value in values.items()}
 
 
 def _value(value: Any) -> dict[str, Any]:
@@ -158,7 +172,7 @@ def _value(value: Any) -> dict[str, Any]:
         case list():
             return {"L": [_value(element) for element in value]}
         case Mapping():
-            return {"M": {name: _value(element) for name, element in value.items()}}
+            return {"M": attribute_values(value)}
     raise TypeError(f"not the type of an attribute: {type(value).__name__}")
 
 

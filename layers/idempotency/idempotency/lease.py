@@ -134,7 +134,8 @@ class Lease:
             self._answer(old, now)
 
     def _answer(self, record: LeaseRecord, now: datetime) -> None:
-        if record.payload_hash != self._digest:
+        # What was barred before it began belongs to no payload.
+        if record.payload_hash and record.payload_hash != self._digest:
             raise PayloadMismatch(f"{self.key} is recorded with another payload; use a new key for another request")
         if record.in_progress(now):
             raise AlreadyInProgress(self.key, record.lease_until)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from .dynamodb import conditional_update
+from .dynamodb import Action, attribute_values, condition_check, conditional_update
 from .records import LeaseRecord, Status
 
 LISTED = "listed"
@@ -112,6 +112,23 @@ class LeaseTable:
                 "seen_at": record.updated_at,
             },
         )
+
+    def bar(self, key: str, error: Exception, now: datetime) -> Action:
+        """Let the work end in this error before it begins, if there is no record, or the key is free."""
+        assign, _ = self._attributes(key, Status.FAILED, now, hold=False, until=now, routine=True)
+        item = {
+            **assign,
+            "owner": "barred",
+            "attempt": 1,
+            # Of no payload: what any request gets is an error.
+            "payload_hash": "",
+            "created_at": now.isoformat(),
+            "error": {"name": type(error).__name__, "message": str(error)},
+        }
+        condition = "attribute_not_exists(#pk) OR #status = :released"
+        check = condition_check(self.name, key, condition, {"released": Status.RELEASED})
+        del check["Key"]
+        return {"Put": {**check, "Item": {"pk": {"S": key}, **attribute_values(item)}}}
 
     def _attributes(
         self,

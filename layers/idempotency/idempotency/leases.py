@@ -19,8 +19,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from .dynamodb import LeaseClient
-from .errors import AlreadyInProgress, InvalidKey
+from .dynamodb import Action, LeaseClient
+from .errors import AlreadyInProgress, BusinessError, InvalidKey
 from .lease import Backend, Lease
 from .lease_table import LeaseTable
 from .work import Unknown, Work
@@ -96,6 +96,13 @@ class LeaseStore:
                 lease.complete(function(lease) if found is None else found)
         result: R = lease.result
         return result
+
+    def bar(self, name: str, key: str, error: BusinessError) -> Action:
+        """An action of a transaction: nobody begins the work of this name any more; who tries gets a business error.
+
+        Its condition is that no attempt has begun that may have had an effect.
+        """
+        return self._backend.table.bar(f"{key}#{name}", error, self.clock())
 
     def _acquire(self, lease: Lease, give_up_at: datetime) -> None:
         pause = _FIRST_PAUSE

@@ -6,14 +6,20 @@
 | T    | COMMITTED, same payload  | nothing is written; the stored result is returned; one WARNING line           |
 | T    | COMMITTED, other payload | PayloadMismatch                                                               |
 | T    | COMPENSATED or -ING      | StepCompensated                                                               |
+| T    | none, a row stands       | StateConflict                                                                 |
 | C    | COMMITTED                | record COMPENSATED and undo writes, atomically; answers that it undid T       |
 | C    | none                     | tombstone COMPENSATED, which bars a late T; answers that nothing was undone   |
 | C    | COMPENSATED              | nothing is written; the stored result is returned                             |
 | C    | COMMITTED, other payload | PayloadMismatch                                                               |
 | C    | COMMITTED and sealed     | StateConflict: the saga has succeeded, its steps can no longer be undone      |
+| C    | none, a row stands       | StateConflict                                                                 |
 
-If T has effects outside DynamoDB too, C first makes the record COMPENSATING, which bars T, then undoes what is outside,
-then goes on as above. A C that finds COMPENSATING does the same again: the one before it broke off.
+If T has effects outside DynamoDB too, it asks `find` before it causes them. C first makes the record COMPENSATING,
+which bars T, and checks the rows in the same transaction; then it undoes what is outside, then goes on as above. A C
+that finds COMPENSATING does the same again: the one before it broke off.
+
+Records expire, business rows do not, so the rows have the last word: a call whose record is gone decides by the rows,
+before it touches anything outside. A tombstone and a COMPENSATING record never expire.
 
 Idempotence, empty rollback and anti-suspension are the three names that Seata's TCC fence gives to these guarantees;
 that the record commits with the business write, in one `TransactWriteItems`, is what leaves nothing in between to
@@ -27,8 +33,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from .dynamodb import Action, Cancellation, StepClient, conditional_update, read, transact, update
-from .errors import Contention, PayloadMismatch, Refusal, StateConflict, StepCompensated
+from .dynamodb import Action, Cancellation, StepClient, condition_check, conditional_update, transact
+from .errors import Contention, InvalidKey, PayloadMismatch, Refusal, StateConflict, StepCompensated
 from .payloads import canonical_json, payload_hash
 
 COMMITTED = "COMMITTED"
@@ -38,6 +44,16 @@ COMPENSATED = "COMPENSATED"
 # A compensation that finds no record writes a tombstone; each round lost means that a twin wrote the record just then.
 _COMPENSATION_ROUNDS = 3
 
+_UNDONE, _BARRED = {"undone": True}, {"undone": False}
+
+# Conditions of a compensation on the record: of a T that happened, with the same payload, in a saga that has not
+# succeeded; and of one that never did. What never happened belongs to no payload, so any C may finish barring it.
+_HAPPENED = (
+    "(#status = :committed OR (#status = :compensating AND attribute_exists(#result)))"
+    " AND #payload_hash = :payload_hash AND attribute_not_exists(#sealed_at)"
+)
+_NEVER_HAPPENED = "attribute_not_exists(#pk) OR (#status = :compensating AND attribute_not_exists(#result))"
+
 _logger = logging.getLogger(__name__)
 
 
@@ -45,7 +61,7 @@ _logger = logging.getLogger(__name__)
 class Step:
     """One call of a step or of its compensation.
 
-    saga_id: the saga's execution name, here the order_id.
+    saga_id: the saga's execution name, here the order_id. Neither it nor the name contains `#`.
     name: the step's name; a compensation carries the name of the step that it undoes.
     payload: the request as it came in (anything that JSON can hold). Its hash tells a duplicate from a reused id.
     owner: who is calling, for the record: the invocation's request id.
@@ -69,8 +85,8 @@ class StepStore:
 
     client: a `boto3.client("dynamodb")`.
     table: name of the table of step records (string key `pk`, TTL on `expires_at`).
-    lifetime: how long a record outlives its last write. It must be longer than the longest life of a saga; a record
-        that has expired but is not deleted yet still counts.
+    lifetime: how long a record of a step that happened outlives its last write. It must be longer than the longest
+        life of a saga; a record that has expired but is not deleted yet still counts.
     """
 
     def __init__(self, client: StepClient, table: str, *, lifetime: timedelta = timedelta(days=90)) -> None:
@@ -78,20 +94,138 @@ class StepStore:
         self._table = table
         self._lifetime = lifetime
 
-    def commit(self, step: Step, writes: Sequence[Action], result: Mapping[str, Any]) -> Mapping[str, Any]:
+    def find(self, step: Step, *, absence: Sequence[Action], after: Sequence[str] = ()) -> Mapping[str, Any] | None:
+        """Ask what T would answer, before T causes effects outside DynamoDB. Writes nothing. One DynamoDB call.
+
+        absence: condition checks of the business rows that T needs: that its own row does not stand, and the like.
+        after: as for `commit`.
+
+        Returns the stored result of an earlier call, or None if T may go ahead. Raises as `commit`.
+        """
+        cancelled = transact(self._client, [self._no_record(step), *absence, *self._not_compensated(step, after)])
+        return None if cancelled is None else self._answer(step, absence, cancelled)
+
+    def commit(
+        self, step: Step, writes: Sequence[Action], result: Mapping[str, Any], *, after: Sequence[str] = ()
+    ) -> Mapping[str, Any]:
         """Run T: write the record and the business writes, or replay what an earlier call wrote. One DynamoDB call.
 
-        writes: up to 99 actions of `TransactWriteItems`, each with its own condition, none on the same item.
+        writes: actions of `TransactWriteItems`, each with its own condition, none on the same item; up to 99 together
+            with `after`.
         result: what T answers, and what every duplicate is answered later (a JSON object).
+        after: names of earlier steps of the same saga. T does not run once one of them is compensated.
 
-        Raises PayloadMismatch, StepCompensated, StateConflict (a write was refused, no record stands), Contention,
-        StoreUnavailable. After a BusinessError nothing was written.
+        Raises PayloadMismatch, StepCompensated, StateConflict (the condition of a write failed, and there is no
+        record), Contention, StoreUnavailable. After a BusinessError nothing was written.
         """
-        cancelled = transact(self._client, [self._committed(step, result), *writes])
-        if cancelled is None:
-            return result
+        actions = [self._committed(step, result), *writes, *self._not_compensated(step, after)]
+        cancelled = transact(self._client, actions)
+        return result if cancelled is None else self._answer(step, writes, cancelled)
+
+    def bar(self, steps: Sequence[Step], writes: Sequence[Action]) -> None:
+        """Write a tombstone for each of these steps, none of which has happened, and write all. One DynamoDB call.
+
+        Raises StateConflict (its refusals count through the steps, then the writes), Contention, StoreUnavailable.
+        After a StateConflict nothing was written.
+        """
+        self._write_all([*(self._tombstone(step, _BARRED) for step in steps), *writes])
+
+    def compensate(
+        self,
+        step: Step,
+        *,
+        undo: Sequence[Action],
+        absence: Sequence[Action],
+        outside: Callable[[], None] | None = None,
+        stands: Sequence[Action] = (),
+    ) -> Mapping[str, Any]:
+        """Run C: undo what T wrote, or see to it that T can never land. One DynamoDB call if T had happened, else two.
+
+        undo: up to 99 actions that undo T's writes, each on the condition that T's write stands.
+        absence: condition checks that T's writes do not stand, so that a lost record never passes for "nothing to
+            undo". They are evaluated only when no record is found.
+        outside: undoes what T does outside DynamoDB, and keeps a T in flight from doing it. It runs when T is barred
+            already and can no longer be sealed, and again until its success is recorded. It costs one call more if
+            T had happened, else two.
+        stands: condition checks that T's writes stand, for `outside`: they are evaluated before it runs.
+
+        Returns {"undone": whether there was something to undo}; every duplicate of C is answered the same.
+        Raises PayloadMismatch (T was called with another payload), StateConflict (the rows are not as T left them, or
+        the step is sealed), Contention, StoreUnavailable, and what `outside` raises. After a BusinessError of the layer
+        nothing was undone, and nothing outside was touched by this call.
+        """
+        if outside is not None:
+            barred = self._bar(step, stands, absence)
+            if not isinstance(barred, bool):
+                return self._compensated_before(step, barred)
+            outside()
+        return self._compensate(step, undo, absence)
+
+    def _bar(self, step: Step, stands: Sequence[Action], absence: Sequence[Action]) -> bool | Mapping[str, Any]:
+        """Keep T from happening while C works outside. Returns as `_write_by_record`."""
+        return self._write_by_record(
+            step, [self._barred(step, _HAPPENED), *stands], [self._barred(step, _NEVER_HAPPENED), *absence]
+        )
+
+    def _compensate(self, step: Step, undo: Sequence[Action], absence: Sequence[Action]) -> Mapping[str, Any]:
+        undone = self._write_by_record(
+            step, [self._compensated(step, _UNDONE), *undo], [self._tombstone(step, _BARRED), *absence]
+        )
+        if not isinstance(undone, bool):
+            return self._compensated_before(step, undone)
+        return _UNDONE if undone else _BARRED
+
+    def _write_by_record(
+        self, step: Step, if_happened: Sequence[Action], if_never: Sequence[Action]
+    ) -> bool | Mapping[str, Any]:
+        """Write what fits the step's record, the first action of each; its condition tells which one does.
+
+        Returns whether T had happened; or the record, if it allows neither.
+        """
+        for _ in range(_COMPENSATION_ROUNDS):
+            cancelled = transact(self._client, if_happened)
+            if cancelled is None:
+                return True
+            if 0 not in cancelled.refusals:
+                raise _state_conflict(step, if_happened[1:], cancelled)
+            record = _old_record(cancelled)
+            if record is not None and not _bars_what_never_happened(record):
+                return record
+            cancelled = transact(self._client, if_never)
+            if cancelled is None:
+                return False
+            if 0 not in cancelled.refusals:
+                raise _state_conflict(step, if_never[1:], cancelled)
+        raise Contention(f"{step.key} is being written by other calls")
+
+    def seal(
+        self, saga_id: str, names: Sequence[str], writes: Sequence[Action], at: datetime, *, lost: Sequence[str] = ()
+    ) -> None:
+        """Bar the undoing of these steps and write all, on the condition that every one of the steps stands.
+
+        A compensation of a sealed step is refused: a stray call must not undo a saga that has succeeded. Sealing twice
+        is sealing once. One DynamoDB call.
+        lost: those of the steps whose record has expired: there must still be none, and `writes` check their rows.
+
+        Raises StateConflict (its refusals count through the steps, then the writes), Contention, StoreUnavailable.
+        After a StateConflict nothing was written.
+        """
+        sealed = (self._expired(saga_id, name) if name in lost else self._sealed(saga_id, name, at) for name in names)
+        self._write_all([*sealed, *writes])
+
+    def _write_all(self, actions: Sequence[Action]) -> None:
+        cancelled = transact(self._client, actions)
+        if cancelled is not None:
+            refusals = tuple(cancelled.refusals[index] for index in sorted(cancelled.refusals))
+            rows = ", ".join(_row(actions[refusal.index]) for refusal in refusals)
+            raise StateConflict(f"not in the expected state: {rows}", refusals)
+
+    def _answer(self, step: Step, writes: Sequence[Action], cancelled: Cancellation) -> Mapping[str, Any]:
+        """What T answers when its transaction was cancelled: the stored result, or an error."""
         record = _old_record(cancelled)
         if record is None:
+            if max(cancelled.refusals) > len(writes):
+                raise StepCompensated(f"an earlier step of {step.saga_id} was compensated; place a new order")
             raise _state_conflict(step, writes, cancelled)
         if record["status"]["S"] != COMMITTED:
             raise StepCompensated(f"{step.key} was compensated; place a new order under a new order_id")
@@ -102,100 +236,37 @@ class StepStore:
         )
         return _result(record)
 
-    def compensate(
-        self,
-        step: Step,
-        *,
-        undo: Sequence[Action],
-        absence: Sequence[Action],
-        outside: Callable[[], None] | None = None,
-    ) -> Mapping[str, Any]:
-        """Run C: undo what T wrote, or see to it that T can never land. One DynamoDB call if T had happened, else two.
+    def _no_record(self, step: Step) -> Action:
+        return self._check(step.key, "attribute_not_exists(pk)")
 
-        undo: up to 99 actions that undo T's writes, each on the condition that T's write stands.
-        absence: condition checks that T's writes do not stand, so that a lost record never passes for "nothing to
-            undo". They are evaluated only when no record is found.
-        outside: undoes what T does outside DynamoDB, and keeps a T in flight from doing it. It runs when T is barred
-            already and can no longer be sealed, and again until its success is recorded. It costs one call more.
+    def _expired(self, saga_id: str, name: str) -> Action:
+        return self._check(_key(saga_id, name), "attribute_not_exists(pk)")
 
-        Returns {"undone": whether there was something to undo}; every duplicate of C is answered the same.
-        Raises PayloadMismatch (T was called with another payload), StateConflict (the rows are not as T left them, or
-        the step is sealed), Contention, StoreUnavailable, and what `outside` raises. After a BusinessError of the layer
-        nothing was undone.
-        """
-        if outside is not None:
-            record = self._bar(step)
-            if record is not None:
-                return self._compensated_before(step, record)
-            outside()
-        return self._compensate(step, undo, absence)
+    def _not_compensated(self, step: Step, names: Sequence[str]) -> list[Action]:
+        condition = "attribute_not_exists(pk) OR #status = :committed"
+        return [self._check(_key(step.saga_id, name), condition, committed=COMMITTED) for name in names]
 
-    def _compensate(self, step: Step, undo: Sequence[Action], absence: Sequence[Action]) -> Mapping[str, Any]:
-        undone, barred = {"undone": True}, {"undone": False}
-        for _ in range(_COMPENSATION_ROUNDS):
-            cancelled = transact(self._client, [self._compensated(step, undone), *undo])
-            if cancelled is None:
-                return undone
-            if 0 not in cancelled.refusals:
-                raise _state_conflict(step, undo, cancelled)
-            record = _old_record(cancelled)
-            if record is not None and not _bars_what_never_happened(record):
-                return self._compensated_before(step, record)
-            cancelled = transact(self._client, [self._tombstone(step, barred), *absence])
-            if cancelled is None:
-                return barred
-            if 0 not in cancelled.refusals:
-                raise _state_conflict(step, absence, cancelled)
-        raise Contention(f"{step.key} is being written by other calls")
+    def _check(self, key: str, condition: str, **values: str) -> Action:
+        return {"ConditionCheck": condition_check(self._table, key, condition, values)}
 
-    def statuses(self, saga_id: str, names: Sequence[str]) -> dict[str, str | None]:
-        """The status of each of a saga's records, None if there is none, read consistently. One DynamoDB call.
-
-        names: of steps, or of other work of the same saga. Raises StoreUnavailable.
-        """
-        keys = {_key(saga_id, name): name for name in names}
-        found = {keys[record["pk"]["S"]]: record["status"]["S"] for record in read(self._client, self._table, [*keys])}
-        return {name: found.get(name) for name in names}
-
-    def seal(self, saga_id: str, names: Sequence[str], writes: Sequence[Action], at: datetime) -> None:
-        """Bar the undoing of these steps and write all, on the condition that every one of the steps stands.
-
-        A compensation of a sealed step is refused: a stray call must not undo a saga that has succeeded. Sealing twice
-        is sealing once. One DynamoDB call.
-
-        Raises StateConflict (its refusals count through the steps, then the writes), Contention, StoreUnavailable.
-        After a StateConflict nothing was written.
-        """
-        actions = [*(self._sealed(saga_id, name, at) for name in names), *writes]
-        cancelled = transact(self._client, actions)
-        if cancelled is not None:
-            refusals = tuple(cancelled.refusals[index] for index in sorted(cancelled.refusals))
-            rows = ", ".join(_row(actions[refusal.index]) for refusal in refusals)
-            raise StateConflict(f"{saga_id}: not in the expected state: {rows}", refusals)
-
-    def _bar(self, step: Step) -> Mapping[str, Any] | None:
-        """Make the record COMPENSATING; or return the one that stands, if there is nothing more to do outside."""
-        outcome = update(
-            self._client,
-            conditional_update(
+    def _barred(self, step: Step, condition: str) -> Action:
+        """Make the record COMPENSATING, which has no expiry: it must outlive whatever keeps C from its end."""
+        return {
+            "Update": conditional_update(
                 self._table,
                 step.key,
-                condition=(
-                    "attribute_not_exists(#pk) OR (#status IN (:committed, :status) AND #payload_hash = :payload_hash"
-                    " AND attribute_not_exists(#sealed_at))"
-                ),
+                condition=condition,
                 assign={
                     "status": COMPENSATING,
                     "payload_hash": payload_hash(step.payload),
                     "owner": step.owner,
                     "updated_at": step.at.isoformat(),
-                    "expires_at": self._expires_at(step),
                 },
                 computed={"created_at": "if_not_exists(#created_at, :updated_at)"},
-                values={"committed": COMMITTED},
-            ),
-        )
-        return None if outcome.applied else outcome.old
+                remove=["expires_at"],
+                values=_known(step),
+            )
+        }
 
     def _sealed(self, saga_id: str, name: str, at: datetime) -> Action:
         return {
@@ -219,16 +290,17 @@ class StepStore:
         return _result(record)
 
     def _committed(self, step: Step, result: Mapping[str, Any]) -> Action:
-        first_call = "attribute_not_exists(pk)"
-        return {"Put": {**self._new_record(step, COMMITTED, result), "ConditionExpression": first_call}}
+        record = self._new_record(step, COMMITTED, result)
+        record["Item"]["expires_at"] = {"N": str(self._expires_at(step))}
+        return {"Put": {**record, "ConditionExpression": "attribute_not_exists(pk)"}}
 
     def _tombstone(self, step: Step, result: Mapping[str, Any]) -> Action:
-        never_committed = "attribute_not_exists(pk) OR (#status = :compensating AND attribute_not_exists(#result))"
+        """Without an expiry: no row bars a T that never happened, so the record alone must."""
         return {
             "Put": {
                 **self._new_record(step, COMPENSATED, result),
-                "ConditionExpression": never_committed,
-                "ExpressionAttributeNames": {"#status": "status", "#result": "result"},
+                "ConditionExpression": _NEVER_HAPPENED,
+                "ExpressionAttributeNames": {"#pk": "pk", "#status": "status", "#result": "result"},
                 "ExpressionAttributeValues": {":compensating": {"S": COMPENSATING}},
             }
         }
@@ -244,18 +316,15 @@ class StepStore:
                 "owner": {"S": step.owner},
                 "created_at": {"S": step.at.isoformat()},
                 "updated_at": {"S": step.at.isoformat()},
-                "expires_at": {"N": str(self._expires_at(step))},
             },
         }
 
     def _compensated(self, step: Step, result: Mapping[str, Any]) -> Action:
-        stands = "#status = :committed OR (#status = :compensating AND attribute_exists(#result))"
-        by_the_same_request_and_not_sealed = "#payload_hash = :payload_hash AND attribute_not_exists(#sealed_at)"
         return {
             "Update": conditional_update(
                 self._table,
                 step.key,
-                condition=f"({stands}) AND {by_the_same_request_and_not_sealed}",
+                condition=_HAPPENED,
                 assign={
                     "status": COMPENSATED,
                     "result": canonical_json(result),
@@ -263,11 +332,7 @@ class StepStore:
                     "updated_at": step.at.isoformat(),
                     "expires_at": self._expires_at(step),
                 },
-                values={
-                    "committed": COMMITTED,
-                    "compensating": COMPENSATING,
-                    "payload_hash": payload_hash(step.payload),
-                },
+                values=_known(step),
             )
         }
 
@@ -276,7 +341,15 @@ class StepStore:
 
 
 def _key(saga_id: str, name: str) -> str:
+    """Raises InvalidKey for a # in either: two different steps must never have one key."""
+    if "#" in saga_id or "#" in name:
+        raise InvalidKey(f"{'saga_id' if '#' in saga_id else 'name'}: must not contain '#', which separates the two")
     return f"{saga_id}#{name}"
+
+
+def _known(step: Step) -> dict[str, str]:
+    """The values that the conditions on a record compare with."""
+    return {"committed": COMMITTED, "compensating": COMPENSATING, "payload_hash": payload_hash(step.payload)}
 
 
 def _old_record(cancelled: Cancellation) -> Mapping[str, Any] | None:

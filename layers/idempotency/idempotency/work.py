@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 
-from .errors import BusinessError
+from .errors import BusinessError, InvalidKey
 
 
 class Unknown(Enum):
@@ -22,7 +22,7 @@ class Unknown(Enum):
 class Work:
     """A kind of work with effects outside DynamoDB.
 
-    name: its records are called `<key>#<name>`. No step may have the same name.
+    name: its records are called `<key>#<name>`. No step may have the same name, and it contains no `#`.
     unknown: what to do after an attempt that broke off: its process died, its lease ran out, its result could not be
         saved, or it raised something that is neither `final` nor `harmless`.
     final: errors that are stored, and that duplicates get too.
@@ -37,6 +37,11 @@ class Work:
     routine: tuple[type[Exception], ...] = ()
     harmless: tuple[type[Exception], ...] = ()
     duration: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        """Raises InvalidKey: with a # in the name, two kinds of work could share a record."""
+        if "#" in self.name:
+            raise InvalidKey("Work.name: must not contain '#', which separates it from the key")
 
     def record_key(self, key: str) -> str:
         """The primary key of this work's record for a business id."""
