@@ -305,6 +305,7 @@ def test_an_event_that_cannot_be_handled_is_kept(stack: Stack, resources: Resour
     with denied(stack, resources, "SettleOrder"):
         _start(stack, order)
         eventually(lambda: order["order_id"] in _received(stack, resources["SettlementFailuresQueue"]), seconds=40)
+    assert "tok_visa" not in _received(stack, resources["SettlementFailuresQueue"])
 
 
 def _received(stack: Stack, queue: str) -> str:
