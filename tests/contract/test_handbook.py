@@ -8,7 +8,7 @@ import typer
 
 from local.cli import app
 from tests.contract.alarms import ALARMS
-from tests.contract.machine import SAGA
+from tests.contract.machine import MACHINES, SAGA
 from tests.contract.project import DEPLOYED, DOCUMENTS, ROOT, sources
 from tests.contract.template import FUNCTIONS, TEMPLATE
 
@@ -29,6 +29,16 @@ def test_the_handbook_says_what_an_alarm_means_and_names_a_command(alarm: str) -
     text = SECTIONS.get(alarm, f"docs/operations.md has no section '### {alarm}'")
 
     assert re.search(r"`(\./stepwise|aws|make|sam) [^`]+`", text), text
+
+
+def test_one_table_tells_of_every_mail_what_helps_and_how_urgent_it_is() -> None:
+    rows = re.findall(r"^\| (`.+`) \| .+ \| (.+) \| (\w+) \|$", OPERATIONS, re.MULTILINE)
+    named = [name for mails, *_ in rows for name in re.findall(r"`([\w:]+)`", mails)]
+    notices = {name for machine in MACHINES.values() for name, _ in machine.tasks() if name.startswith("sns:")}
+
+    assert sorted(named) == sorted([*ALARMS, *notices - {"sns:NotifySuccess", "sns:NotifyRecovered"}])
+    assert all(re.match(r"`(\./stepwise|aws) ", helps) for _, helps, _ in rows)
+    assert {urgency for *_, urgency in rows} == {"page", "morning"}
 
 
 def test_the_handbook_explains_no_alarm_that_is_not_there() -> None:
