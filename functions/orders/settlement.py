@@ -78,6 +78,15 @@ class Settlement:
             return self._confirm(order_id, saga.document, at)
         return self._undo(order_id, saga.document, at)
 
+    def confirm_at_once(self, order_id: str, at: datetime) -> bool:
+        """Confirm the order that a saga which succeeded is named after. False if it is not due."""
+        try:
+            self.steps.seal(order_id, STEP_NAMES, [self.orders.confirm(order_id, at)], at)
+        except StateConflict:
+            return False
+        _logger.info("confirmed", extra={"order_id": order_id})
+        return True
+
     def settle_recovered(self, document: Any, at: datetime) -> Settled:
         """Look again at the order of a recovery that has ended. document: the recovery's input. Raises as `review`."""
         order_id = order_id_of(document)

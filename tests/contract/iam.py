@@ -113,11 +113,12 @@ def _invoke(parameters: Parameters, _: Stack) -> set[Permission]:
 
 
 def _publish(parameters: Parameters, stack: Stack) -> set[Permission]:
-    """An encrypted topic needs its key as well."""
-    (topic,) = (body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) == parameters["TopicArn"])
-    key = stack.arn(topic["KmsMasterKeyId"]["Ref"])
-    return {Permission("sns:Publish", parameters["TopicArn"])} | {
-        Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey")
+    """Every topic that the task may choose. An encrypted topic needs its key as well."""
+    choice = parameters.get("TopicArn") or parameters["TopicArn.$"]
+    topics = {stack.arn(name): body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) in choice}
+    keys = {stack.arn(body["KmsMasterKeyId"]["Ref"]) for body in topics.values()}
+    return {Permission("sns:Publish", topic) for topic in topics} | {
+        Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey") for key in keys
     }
 
 

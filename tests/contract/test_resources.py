@@ -41,6 +41,7 @@ OUTPUTS = {
     "RunJobFunctionArn": "RunJobFunction",
     "OrderEventsTopicArn": "OrderEventsTopic",
     "AlertsTopicArn": "AlertsTopic",
+    "RoutineTopicArn": "RoutineTopic",
     "UserImportArn": "UserImport",
     "UsersBucket": "UsersBucket",
     **{f"{function}Arn": function for function in CALLED_ALONE},

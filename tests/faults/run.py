@@ -82,7 +82,7 @@ class Run(Notes):
         for event in self.events:
             for rule in self.engine.rules:
                 if self.engine.matches(rule.pattern, event):
-                    failed |= not self._delivered(rule.function, as_delivered(event), rule.retries)
+                    failed |= not self._delivered(rule.function, rule.delivered(as_delivered(event)), rule.retries)
         self.undelivered += failed
 
     def sweep(self) -> None:

@@ -5,6 +5,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from tests.contract.machine import MACHINES
@@ -41,11 +43,23 @@ type Handler = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An EventBridge rule of the template. function: whom it invokes, and how often again after a failure."""
+    """An EventBridge rule of the template. function: whom it invokes, and how often again after a failure.
+
+    paths, template: of its input transformer; no template if the function gets the whole event.
+    """
 
     function: str
     pattern: str
     retries: int
+    paths: Mapping[str, str]
+    template: str
+
+    def delivered(self, event: dict[str, Any]) -> Any:
+        """What the function gets of an event."""
+        text = self.template or json.dumps(event)
+        for name, path in self.paths.items():
+            text = text.replace(f"<{name}>", json.dumps(reduce(getitem, path.split(".")[1:], event)))
+        return json.loads(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +137,9 @@ class Stack:
             for event in function.properties.get("Events", {}).values():
                 if event["Type"] in {"EventBridgeRule", "CloudWatchEvent"}:
                     pattern = json.dumps(self.resolve(event["Properties"]["Pattern"]))
-                    yield Rule(name, pattern, retries)
+                    transformer = event["Properties"].get("InputTransformer", {})
+                    paths, template = transformer.get("InputPathsMap", {}), transformer.get("InputTemplate", "")
+                    yield Rule(name, pattern, retries, paths, template)
 
     def handlers(self, functions: Iterable[str]) -> dict[str, Handler]:
         """The handlers of these functions, by logical id, imported as Lambda imports them."""
