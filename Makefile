@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test test-aws verify faults bench bench-costs bench-import bench-reports replay-test machines models pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test test-aws verify preflight deploy-gradual faults bench bench-costs bench-import bench-reports replay-test machines models pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -47,6 +47,12 @@ verify: setup ## Security linters; every sample event by `sam local invoke` in D
 	@.venv-verify/bin/checkov
 	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers local
 	@REQUIRE='$(REQUIRE)' python -m pytest -q tests/verify
+
+preflight: setup ## What the account says of the template, nothing deployed: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
+	@python -m local.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
+
+deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; LEAVE=1; PARAMETERS='A=1 B=2'
+	@python -m local.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(LEAVE),--leave) $(PARAMETERS)
 
 faults: setup ## Try every fault on the state machines; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
