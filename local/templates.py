@@ -26,7 +26,7 @@ _PLACE = "s3://packages-of-this-stack/"
 logging.getLogger("samtranslator").setLevel(logging.CRITICAL)  # what is wrong with a template is raised as well
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """YAML with CloudFormation's tags: `!GetAtt A.Arn` is {"Fn::GetAtt": ["A", "Arn"]}."""
 
 

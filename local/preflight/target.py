@@ -59,6 +59,10 @@ class Target:
         return load(self.path)
 
     @cached_property
+    def translated(self) -> Template:
+        return translated(self.template, self.region)
+
+    @cached_property
     def said(self) -> dict[str, str]:
         """The parameters that a deployment would name."""
         return {**self.stage.parameters, **self.given}
@@ -79,7 +83,7 @@ class Target:
             "AWS::StackName": self.stack_name,
             "AWS::URLSuffix": "amazonaws.com",
         }
-        return Resolver(translated(self.template, self.region), {**defaults, **standing, **self.said}, pseudo)
+        return Resolver(self.translated, {**defaults, **standing, **self.said}, pseudo)
 
     def definitions(self) -> Iterator[tuple[str, str]]:
         """Every state machine's definition with its placeholders filled in, by logical id."""

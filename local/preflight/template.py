@@ -18,5 +18,5 @@ def examine(target: Target) -> Iterator[Finding]:
     said = "" if ended.returncode == 0 else (ended.stdout + ended.stderr).strip()
     yield Finding("sam validate --lint", Verdict.FAILED if said else Verdict.OK, said)
     for what, limit in LIMITS.items():
-        used = target.path.stat().st_size if what == "bytes" else len(target.resolver.template.get(what, {}))
+        used = target.path.stat().st_size if what == "bytes" else len(target.translated.get(what, {}))
         yield Finding(what, Verdict.OK if used <= limit else Verdict.FAILED, f"{used:,} of {limit:,}")

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ SOURCES = ("template.yaml", "functions", "layers")
 every_shift = pytest.mark.parametrize("shift", [CANARY, AT_ONCE])
 
 
+@cache
 def made(release: str, shift: str = CANARY, *, leave: bool = False) -> dict[str, Any]:
     """The resources that CloudFormation gets."""
     resources: dict[str, Any] = translated(gradual.gradual(TEMPLATE, release, shift, leave=leave), REGION)["Resources"]
