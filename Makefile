@@ -41,7 +41,7 @@ test-aws: setup ## Integration tests on a deployed stack, beside what it holds: 
 	@python -m pytest -q -o timeout_func_only=true -p tests.integration.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
 		$(or $(TESTS),tests/integration)
 
-verify: setup ## Security linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories': pass over nothing
+verify: setup ## Linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories node': pass over nothing
 	@local/setup.sh verify
 	@.venv-verify/bin/cfn-lint -- template.yaml
 	@.venv-verify/bin/checkov
@@ -89,6 +89,8 @@ requirements: setup ## Pin the environments anew
 		$$uv pip compile --quiet --upgrade --python-version 3.13 --no-header --no-annotate --no-emit-index-url \
 			--no-emit-find-links requirements/$$name.in --output-file requirements/$$name.txt; \
 	done
+	@command -v npm >/dev/null || { echo "no npm: asl-validator keeps its pins"; exit 0; }; cd requirements/asl-validator && \
+		npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --no-audit --no-fund
 
 clean: ## Remove everything that the targets made
 	@[ ! -x .venv/bin/python ] || .venv/bin/python -m local stop --everywhere

@@ -5,28 +5,29 @@ from collections.abc import Iterator
 from typing import Any
 
 from .part import Finding, Verdict
+from .resolve import Resolver
 from .target import Target
 
 type Policy = tuple[str, str, dict[str, Any]]
 
-_TRUST = "AWS::IAM::AssumeRolePolicyDocument"
+TRUST = "AWS::IAM::AssumeRolePolicyDocument"
 _VERDICTS = {"ERROR": Verdict.FAILED, "SECURITY_WARNING": Verdict.FAILED}
 
 
-def policies(target: Target) -> Iterator[Policy]:
+def policies(resolver: Resolver) -> Iterator[Policy]:
     """(role, what the policy is called, the policy), of every role: who may take it, and what it may do."""
-    for role, properties in target.resolver.resources("AWS::IAM::Role").items():
-        yield role, _TRUST, properties["AssumeRolePolicyDocument"]
+    for role, properties in resolver.resources("AWS::IAM::Role").items():
+        yield role, TRUST, properties["AssumeRolePolicyDocument"]
         for policy in properties.get("Policies", []):
             yield role, policy["PolicyName"], policy["PolicyDocument"]
 
 
 def examine(target: Target) -> Iterator[Finding]:
     analyzer, clean = target.client("accessanalyzer"), 0
-    for role, name, document in policies(target):
+    for role, name, document in policies(target.resolver):
         kind = {"policyType": "IDENTITY_POLICY"}
-        if name == _TRUST:
-            kind = {"policyType": "RESOURCE_POLICY", "validatePolicyResourceType": _TRUST}
+        if name == TRUST:
+            kind = {"policyType": "RESOURCE_POLICY", "validatePolicyResourceType": TRUST}
         pages = analyzer.get_paginator("validate_policy").paginate(policyDocument=json.dumps(document), **kind)
         found = [one for page in pages for one in page["findings"]]
         clean += not found

@@ -5,14 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import boto3
+
 from local.templates import Template
 
+_UUID = "12345678-1234-1234-1234-123456789012"
 # Where the name of a resource stands in its ARN; `{service}:{region}:{account}:{name}` for the others.
 _ARNS = {
     "AWS::DynamoDB::Table": "dynamodb:{region}:{account}:table/{name}",
     "AWS::Events::Rule": "events:{region}:{account}:rule/{name}",
     "AWS::IAM::Role": "iam::{account}:role/{name}",
-    "AWS::KMS::Key": "kms:{region}:{account}:key/12345678-1234-1234-1234-123456789012",
+    "AWS::KMS::Key": "kms:{region}:{account}:key/" + _UUID,
     "AWS::Lambda::Alias": "lambda:{region}:{account}:function:{name}",
     "AWS::Lambda::Function": "lambda:{region}:{account}:function:{name}",
     "AWS::Logs::LogGroup": "logs:{region}:{account}:log-group:{name}:*",
@@ -36,11 +39,25 @@ class Unresolved(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """parameters: every parameter's value. pseudo: the values of `AWS::Region` and its like."""
+    """template: translated. parameters: every parameter's value. pseudo: the values of `AWS::Region` and its like."""
 
     template: Template
     parameters: Mapping[str, str]
     pseudo: Mapping[str, str]
+
+    @classmethod
+    def to(cls, template: Template, region: str, account: str, stack_name: str, given: Mapping[str, str]) -> "Resolver":
+        """For an account's Region. given: parameters that are not to have their defaults."""
+        defaults = {name: str(body.get("Default", "")) for name, body in template.get("Parameters", {}).items()}
+        pseudo = {
+            "AWS::AccountId": account,
+            "AWS::Partition": boto3.Session().get_partition_for_region(region),
+            "AWS::Region": region,
+            "AWS::StackId": f"arn:aws:cloudformation:{region}:{account}:stack/{stack_name}/{_UUID}",
+            "AWS::StackName": stack_name,
+            "AWS::URLSuffix": "amazonaws.com",
+        }
+        return cls(template, {**defaults, **given}, pseudo)
 
     def resources(self, kind: str) -> dict[str, dict[str, Any]]:
         """The resolved properties of all resources of a type whose condition holds, by logical id."""

@@ -70,20 +70,12 @@ class Target:
     @cached_property
     def resolver(self) -> Resolver:
         """The translated template with every parameter's value. An account that does not answer is taken for empty."""
-        defaults = {name: str(body.get("Default", "")) for name, body in self.template["Parameters"].items()}
         try:
             standing = self.deployed.parameters if self.deployed else {}
             account = self.client("sts").get_caller_identity()["Account"]
         except (BotoCoreError, ClientError):
             standing, account = {}, _ANY_ACCOUNT
-        pseudo = {
-            "AWS::AccountId": account,
-            "AWS::Partition": self.session.get_partition_for_region(self.region),
-            "AWS::Region": self.region,
-            "AWS::StackName": self.stack_name,
-            "AWS::URLSuffix": "amazonaws.com",
-        }
-        return Resolver(self.translated, {**defaults, **standing, **self.said}, pseudo)
+        return Resolver.to(self.translated, self.region, account, self.stack_name, {**standing, **self.said})
 
     def definitions(self) -> Iterator[tuple[str, str]]:
         """Every state machine's definition with its placeholders filled in, by logical id."""

@@ -140,8 +140,8 @@ def test_a_definition_that_step_functions_refuses_fails() -> None:
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_every_policy_of_every_role_is_examined(options: dict[str, str]) -> None:
-    found = list(policies.policies(account(**options)))
-    trusts = [role for role, name, _ in found if name == policies._TRUST]
+    found = list(policies.policies(account(**options).resolver))
+    trusts = [role for role, name, _ in found if name == policies.TRUST]
 
     assert sorted(trusts) == sorted(of_type("AWS::IAM::Role"))
     assert len(found) == 2 * len(trusts)
@@ -150,7 +150,7 @@ def test_every_policy_of_every_role_is_examined(options: dict[str, str]) -> None
 
 def test_findings_of_access_analyzer_fail_unless_they_are_advice() -> None:
     target = account()
-    count = len(list(policies.policies(target)))
+    count = len(list(policies.policies(target.resolver)))
     kinds = ["ERROR", "SECURITY_WARNING", "WARNING", "SUGGESTION"]
     common = {"findingDetails": "why", "learnMoreLink": "https://aws", "locations": []}
     for kind in kinds:
