@@ -92,8 +92,8 @@ def _sources(function: Function) -> Iterator[Parameters]:
 
 
 def _from(stream: str) -> set[Permission]:
-    actions = ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
-    return {Permission(f"dynamodb:{action}", stream) for action in actions}
+    read = {Permission(f"dynamodb:{action}", stream) for action in ("DescribeStream", "GetRecords", "GetShardIterator")}
+    return read | {Permission("dynamodb:ListStreams", "*")}
 
 
 def _to(kind: str, destination: str) -> set[Permission]:
