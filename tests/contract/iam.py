@@ -7,12 +7,18 @@ from typing import Any
 from tests.contract.machine import MACHINES
 from tests.contract.needs import NotKnown, Permission
 from tests.contract.template import Function, listed, of_type
+from tests.contract.wire import Call
 from tests.faults.stack import Stack
 
 type Parameters = Mapping[str, Any]
 
 TRACING = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
+_ON_ENCRYPTED_OBJECTS = {
+    "s3:GetObject": ["kms:Decrypt"],
+    "s3:HeadObject": ["kms:Decrypt"],
+    "s3:PutObject": ["kms:GenerateDataKey"],
+}
 LOG_DELIVERY = (
     "logs:CreateLogDelivery",
     "logs:DeleteLogDelivery",
@@ -62,6 +68,20 @@ def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
     return needed
 
 
+def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
+    """What a call about an object needs of the key that the bucket is encrypted with."""
+    buckets = of_type("AWS::S3::Bucket")
+    named = [stack.resolve(body) for name, body in buckets.items() if stack.name(name) == call.parameters.get("Bucket")]
+    actions = _ON_ENCRYPTED_OBJECTS.get(call.operation, ())
+    return {
+        Permission(action, rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"])
+        for body in named
+        for rule in body["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+        for action in actions
+        if rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "aws:kms"
+    }
+
+
 def _sources(function: Function) -> Iterator[Parameters]:
     """The streams that Lambda reads for the function; other events need nothing of its role."""
     for event in function.properties.get("Events", {}).values():
@@ -72,8 +92,8 @@ def _sources(function: Function) -> Iterator[Parameters]:
 
 
 def _from(stream: str) -> set[Permission]:
-    actions = ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
-    return {Permission(f"dynamodb:{action}", stream) for action in actions}
+    read = {Permission(f"dynamodb:{action}", stream) for action in ("DescribeStream", "GetRecords", "GetShardIterator")}
+    return read | {Permission("dynamodb:ListStreams", "*")}
 
 
 def _to(kind: str, destination: str) -> set[Permission]:
@@ -93,11 +113,12 @@ def _invoke(parameters: Parameters, _: Stack) -> set[Permission]:
 
 
 def _publish(parameters: Parameters, stack: Stack) -> set[Permission]:
-    """An encrypted topic needs its key as well."""
-    (topic,) = (body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) == parameters["TopicArn"])
-    key = stack.arn(topic["KmsMasterKeyId"]["Ref"])
-    return {Permission("sns:Publish", parameters["TopicArn"])} | {
-        Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey")
+    """Every topic that the task may choose. An encrypted topic needs its key as well."""
+    choice = parameters.get("TopicArn") or parameters["TopicArn.$"]
+    topics = {stack.arn(name): body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) in choice}
+    keys = {stack.arn(body["KmsMasterKeyId"]["Ref"]) for body in topics.values()}
+    return {Permission("sns:Publish", topic) for topic in topics} | {
+        Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey") for key in keys
     }
 
 

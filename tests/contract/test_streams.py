@@ -59,7 +59,7 @@ def test_the_stream_is_read_from_its_beginning(mapping: str, function: str, prop
 
 @every_mapping
 def test_a_function_may_read_its_stream_and_no_other(mapping: str, function: str, properties: dict[str, Any]) -> None:
-    for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"):
+    for action in ("DescribeStream", "GetRecords", "GetShardIterator"):
         assert allowed(str(FUNCTIONS[function].role), f"dynamodb:{action}") == [properties["Stream"]]
 
 

@@ -13,12 +13,11 @@ from tests.faults import faults as f
 from tests.faults.invocation import Died
 
 ADDRESS = "http://gateway.test"
+SECRET = "secret-of-the-gateway"
 CALLS = {f"gateway.{kind}" for kind in ("charge", "lookup", "cancel")}
 # What the client waits for an answer, and for a connection.
 _READ_SECONDS, _CONNECT_SECONDS = 5, 2
 _GARBAGE = b"<html>Bad Gateway</html>"
-
-
 # Longer than a request can be on its way.
 _RETENTION_SECONDS = 24 * 3600.0
 
@@ -36,6 +35,7 @@ class Gateway:
 
     def __post_init__(self) -> None:
         self.stand_in = StandIn(lambda: Ledger(_RETENTION_SECONDS, lambda: self._seconds))
+        self.stand_in.access.rotate(SECRET)
 
     def reset(self) -> None:
         """Forget everything."""
@@ -50,7 +50,8 @@ class Gateway:
         """The request as the processor reads it. Raises ValueError if there is no such path."""
         path = str(request.path_url)
         body = request.body.encode() if isinstance(request.body, str) else request.body or b""
-        found = route(str(request.method), path, request.headers.get("Idempotency-Key", ""), body)
+        key, authorization = (request.headers.get(name, "") for name in ("Idempotency-Key", "Authorization"))
+        found = route(str(request.method), path, key, body, authorization)
         if isinstance(found, Answer):
             raise ValueError(f"the gateway knows no {request.method} {path}")
         return found

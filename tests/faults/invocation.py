@@ -95,7 +95,7 @@ def failure(kind: str, message: str = "") -> Document:
 
 
 def as_delivered(event: Document) -> Document:
-    """The event as EventBridge hands it to a function."""
+    """The event as EventBridge has it."""
     return {
         "version": "0",
         "id": "event-1",

@@ -92,7 +92,7 @@ class Run(Invoking):
         self.delivered.append(event)
         for rule in self.engine.rules:
             if self.engine.matches(rule.pattern, event):
-                failed |= not self._delivered(rule.function, as_delivered(event), rule.retries)
+                failed |= not self._delivered(rule.function, rule.delivered(as_delivered(event)), rule.retries)
         self.undelivered += failed
 
     def sweep(self) -> None:
