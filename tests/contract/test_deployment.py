@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.session import get_session
 
 from tests.contract.project import ROOT
 from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
@@ -80,6 +81,18 @@ def test_stages_are_stacks_of_their_own_and_deployed_alike() -> None:
 @pytest.mark.parametrize("resource", RETAINED)
 def test_what_is_kept_is_said(resource: str) -> None:
     assert f"`{resource}`" in GUIDE.partition("## Tear down")[2].partition("## Restore")[0]
+
+
+def test_the_command_that_encrypts_a_machine_is_one_of_the_api() -> None:
+    call = get_session().get_service_model("stepfunctions").operation_model("UpdateStateMachine").input_shape.members
+    ((options, settings),) = re.findall(r"update-state-machine (.+?) \\\n +--encryption-configuration (\S+)", GUIDE)
+    given = dict(pair.split("=") for pair in settings.split(","))
+
+    assert {"".join(word.title() for word in name.split("-")) for name in re.findall(r"--([\w-]+)", options)} <= {
+        name[0].upper() + name[1:] for name in call
+    }
+    assert given.keys() <= call["encryptionConfiguration"].members.keys()
+    assert given["type"] in call["encryptionConfiguration"].members["type"].enum
 
 
 def test_the_role_that_deploys_may_make_every_kind_of_resource() -> None:

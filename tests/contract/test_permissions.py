@@ -32,6 +32,7 @@ OPTIONS = {
     "PaymentGatewayUrl": "https://gateway.example",
     "AlertEmail": "alerts@example.com",
     "ConnectInstanceAlias": "another-alias",
+    "StateMachineKeyArn": "arn:aws:kms:us-east-1:000000000000:key/1",
 }
 STACKS = {"plain": Stack(), "with every option": Stack(parameters=OPTIONS)}
 # The bucket that the sample events name, and whose it is meant to be.
