@@ -16,7 +16,7 @@ from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
 
 GUIDE = (ROOT / "docs" / "deploy.md").read_text()
 STAGES: dict[str, Any] = tomllib.loads((ROOT / "samconfig.toml").read_text())
-RETAINED = [name for name, body in RESOURCES.items() if body.get("DeletionPolicy") == "Retain"]
+RETAINED = [name for name, body in RESOURCES.items() if "Retain" in body.get("DeletionPolicy", "")]
 TRANSLATE = """
 import json, sys
 from samtranslator.translator.transform import transform
