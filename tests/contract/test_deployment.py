@@ -83,6 +83,16 @@ def test_what_is_kept_is_said(resource: str) -> None:
     assert f"`{resource}`" in GUIDE.partition("## Tear down")[2].partition("## Restore")[0]
 
 
+def test_the_guide_names_the_quotas_that_orders_meet_first() -> None:
+    for quota in ("concurrent executions", "`StartExecution`", "state transitions", "`DescribeExecution`"):
+        (row,) = re.findall(rf"^\| [\w ]+: {quota} \|.*", GUIDE, re.MULTILINE)
+        assert re.search(r"`aws [\w-]+ [^`]+`|the same", row)
+
+
+def test_the_guide_says_that_a_deployment_changes_one_index() -> None:
+    assert "one index a deployment" in GUIDE.partition("## Changing a saga while sagas run")[2].partition("\n## ")[0]
+
+
 def test_the_command_that_encrypts_a_machine_is_one_of_the_api() -> None:
     call = get_session().get_service_model("stepfunctions").operation_model("UpdateStateMachine").input_shape.members
     ((options, settings),) = re.findall(r"update-state-machine (.+?) \\\n +--encryption-configuration (\S+)", GUIDE)
