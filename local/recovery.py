@@ -43,7 +43,7 @@ def recover(stack: Stack, order_id: str, document: Any = None) -> str:
 
     document: the order as it was placed; needed if its saga ran under another name than the order_id, or if other
         calls under this order_id had another payload. The input of the saga is taken without it.
-    Raises OrderNotFound; NothingToRecover if the saga is running or the order is confirmed; NotTheOrder.
+    Raises OrderNotFound; NothingToRecover if the saga is running or the order has succeeded; NotTheOrder.
     """
     seen = view(stack, order_id)
     if seen.execution is None and document is None:
@@ -52,6 +52,8 @@ def recover(stack: Stack, order_id: str, document: Any = None) -> str:
         raise NothingToRecover(f"the saga of order {order_id} is still running; stop it first if it must not go on")
     if seen.order and seen.order["status"] == CONFIRMED:
         raise NothingToRecover(f"order {order_id} has succeeded")
+    if seen.execution and seen.execution.status == "SUCCEEDED" and all(_stands(seen, step) for step in STEPS):
+        raise NothingToRecover(f"order {order_id} has succeeded; its finalization, or the sweep, will confirm it")
     if document is None and seen.execution:
         document = json.loads(seen.execution.input)
     _require_the_order(seen, document)
@@ -146,9 +148,11 @@ def _stands(seen: OrderView, step: SagaStep) -> bool:
         step.name
     ]
     record = _status(seen.steps[step.name])
+    if row is not None and row["status"] not in step.standing:
+        return False
     if step is PROCESS_PAYMENT and may_be_charged(_status(seen.charge), record):
         return True
-    return record == COMMITTED if row is None else row["status"] in step.standing
+    return row is not None or record == COMMITTED
 
 
 def _status(row: Row | None) -> str | None:
