@@ -37,7 +37,7 @@ class OrdersTable:
         return action
 
     def save_unknown(self, order_id: str, at: datetime, standing: Collection[str]) -> Action:
-        """Insert an order whose saga had an input that is none, so that what other calls left under its id is listed."""
+        """Insert an order whose saga had no valid input, so that what other calls left under its id is listed."""
         no_currency = "XXX"  # as ISO 4217 has it
         facts = {"customer_id": "unknown", "currency": no_currency, "items": [], "total": 0}
         action = self._put(order_id, facts, PENDING, at)
