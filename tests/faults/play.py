@@ -14,16 +14,13 @@ from tests.faults.engine import Engine
 from tests.faults.faults import Fault
 from tests.faults.laws import Violation
 from tests.faults.notes import Point
+from tests.faults.persons import needs_a_person
 from tests.faults.run import Run
 from tests.faults.scenario import Scenario
 from tests.faults.seams import Document
 
 _numbers = itertools.count(1)
-# A recovery that is cut off, or whose calls are refused for a fault on our side, gives up: an alarm says so.
-_NEEDS_A_PERSON_IN_RECOVERY = {*f.STATE_KINDS, f.REFUSED}
 _NOT_ON_TIME = {f.EVENT_LOST, f.EVENT_LATE}
-# Of two payloads under one id only a person can say which is the order; and a backup brings back what is not so.
-_NEEDS_A_PERSON_AFTERWARDS = {e.FOREIGN, e.FOREIGN_TWICE, e.FOREIGN_EXECUTION, e.RESTORED, e.REUSED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +82,10 @@ class _Life:
         if any(fault.landing == f.AFTER_SETTLEMENT for fault in run.scenario.faults):
             self._judge("once settled")
         run.reached(f.AFTER_SETTLEMENT)
-        self._judge("after settlement", settled=True, strong=not self._needs_a_person and not run.landed)
+        self._judge("after settlement", settled=True, strong=not needs_a_person(self.run.struck) and not run.landed)
         if self._anything_later():
-            self._judge("when all has landed", settled=True, strong=not self._needs_a_person)
-        if self._needs_a_person:
+            self._judge("when all has landed", settled=True, strong=not needs_a_person(self.run.struck))
+        if needs_a_person(self.run.struck):
             self._repair()
             self._judge("after an operator's repairs", settled=True, strong=True)
 
@@ -126,18 +123,6 @@ class _Life:
             run.sweep()
         return late or bool(run.landed or expired)
 
-    @property
-    def _for_good(self) -> bool:
-        """Whether an operator is needed: a fault lasts, or the recovery itself has failed (an alarm says so)."""
-        return any(
-            fault.kind in f.FOR_GOOD or (fault.kind in _NEEDS_A_PERSON_IN_RECOVERY and "recovery." in fault.at)
-            for fault in self.run.struck
-        )
-
-    @property
-    def _needs_a_person(self) -> bool:
-        return self._for_good or any(map(_may_need_a_person, self.run.struck))
-
     def _repair(self) -> None:
         """An operator mends what was broken for good, and recovers what `attention` lists until it lists nothing."""
         run, operators = self.run, self.engine.operators
@@ -168,7 +153,7 @@ class _Life:
         broken = [*row_laws.at_rest(run, found)]
         for history in histories:
             broken += laws.of_execution(run, history)
-            broken += laws.unforced(run, history, histories) if not self._needs_a_person else ()
+            broken += laws.unforced(run, history, histories) if not needs_a_person(self.run.struck) else ()
         if when == "at the saga's end":
             broken += laws.of_saga(run, saga, found[run.order_id])
         if strong:
@@ -180,14 +165,6 @@ class _Life:
         for violation in new:
             run.say(f"VIOLATION {violation}")
         self.violations += new
-
-
-def _may_need_a_person(fault: Fault) -> bool:
-    if fault.kind == e.DELETED:
-        # A record that goes while the recovery runs is restored at the recovery's end, which starts no other one.
-        return "recovery." in fault.landing
-    # A compensation with another payload undoes nothing, and what it bars is barred for every payload.
-    return fault.kind in _NEEDS_A_PERSON_AFTERWARDS and fault.at not in laws.COMPENSATIONS
 
 
 def _seed(engine: Engine, run: Run) -> None:
