@@ -94,7 +94,9 @@ class Edges:
             self._run.call_stray(f"{function}Function", document)
 
     def _execute(self, name: str, document: Document) -> None:
-        """Another execution, from its start to its end, while the first one waits."""
+        """Another execution, from its start to its end, while the first one waits. A name is taken once."""
+        if any(execution["name"] == name for execution in self._run.engine.executions()):
+            return
         self._run.engine.start_execution(SAGA, name, document)
         self._run.outside(self._run.settle_down)
 
