@@ -13,7 +13,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from local.emulator import ROOT
 from local.stages import Deployed, Stage, deployed, stage_of
-from local.templates import Template, load, of_type, translated
+from local.templates import Template, load, of_type
+from local.translation import translated
 
 from .resolve import Resolver
 

@@ -10,7 +10,7 @@ import pytest
 
 from local.preflight.resolve import Resolver
 from local.preflight.target import definitions
-from local.templates import translated
+from local.translation import translated
 from tests.contract.project import ROOT
 from tests.contract.template import TEMPLATE
 
