@@ -169,8 +169,11 @@ class Settlement:
     def _note(self, order_id: str, state: OrderState, order: Order | None, at: datetime) -> list[Action]:
         """What the order's row is to say: which steps stand. Nothing, if it says so or there is no need of a row."""
         status, standing = state.order_status, state.standing
+        if status is None and standing:
+            saved = self.orders.save_failed(order, at, standing) if order else None
+            return [saved or self.orders.save_unknown(order_id, at, standing)]
         if status is None:
-            return [self.orders.save_failed(order, at, standing)] if standing and order else []
+            return []
         row = state.rows[PROCESS_ORDER.name] or {}
         if set(row.get("standing", {}).get("SS", ())) == standing and ("unsettled" in row) == bool(standing):
             return []

@@ -12,6 +12,8 @@ from tests.faults.stack import Stack
 
 type Parameters = Mapping[str, Any]
 
+# Machines whose executions have orders for their input.
+HOLDING_TOKENS = ("OrderSaga", "OrderRecovery")
 TRACING = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
 _ON_ENCRYPTED_OBJECTS = {
@@ -52,6 +54,8 @@ def needed_by_lambda(function: Function, stack: Stack) -> set[Permission]:
         destination = settings.get("DestinationConfig", {}).get("OnFailure")
         needed |= _to(destination["Type"], stack.resolve(destination["Destination"])) if destination else set()
         needed |= _from(stack.resolve(settings["Stream"])) if "Stream" in settings else set()
+    if "ORDER_SAGA_ARN" in function.variables:
+        needed |= _with_key(stack, "kms:Decrypt")
     return needed
 
 
@@ -65,7 +69,13 @@ def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
         if integration not in _INTEGRATIONS:
             raise NotKnown(f"say in tests/contract/iam.py what {integration} of {state} needs")
         needed |= _INTEGRATIONS[integration](task["Parameters"], stack)
-    return needed
+    return needed | (_with_key(stack, "kms:Decrypt", "kms:GenerateDataKey") if name in HOLDING_TOKENS else set())
+
+
+def _with_key(stack: Stack, *actions: str) -> set[Permission]:
+    """What the machines that hold payment tokens, and their readers, need of a key of the operator's own."""
+    key = stack.parameters.get("StateMachineKeyArn")
+    return {Permission(action, key) for action in actions if key}
 
 
 def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:

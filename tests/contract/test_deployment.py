@@ -1,16 +1,18 @@
 """The guide to deployment: its stages, and what it says is kept."""
 
+import re
 import tomllib
 from typing import Any
 
 import pytest
+from botocore.session import get_session
 
 from tests.contract.project import ROOT
 from tests.contract.template import RESOURCES, TEMPLATE
 
 GUIDE = (ROOT / "docs" / "deploy.md").read_text()
 STAGES: dict[str, Any] = tomllib.loads((ROOT / "samconfig.toml").read_text())
-RETAINED = [name for name, body in RESOURCES.items() if body.get("DeletionPolicy") == "Retain"]
+RETAINED = [name for name, body in RESOURCES.items() if "Retain" in body.get("DeletionPolicy", "")]
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod"])
@@ -34,6 +36,28 @@ def test_stages_are_stacks_of_their_own_and_deployed_alike() -> None:
 @pytest.mark.parametrize("resource", RETAINED)
 def test_what_is_kept_is_said(resource: str) -> None:
     assert f"`{resource}`" in GUIDE.partition("## Tear down")[2].partition("## Restore")[0]
+
+
+def test_the_guide_names_the_quotas_that_orders_meet_first() -> None:
+    for quota in ("concurrent executions", "`StartExecution`", "state transitions", "`DescribeExecution`"):
+        (row,) = re.findall(rf"^\| [\w ]+: {quota} \|.*", GUIDE, re.MULTILINE)
+        assert re.search(r"`aws [\w-]+ [^`]+`|the same", row)
+
+
+def test_the_guide_says_that_a_deployment_changes_one_index() -> None:
+    assert "one index a deployment" in GUIDE.partition("## Changing a saga while sagas run")[2].partition("\n## ")[0]
+
+
+def test_the_command_that_encrypts_a_machine_is_one_of_the_api() -> None:
+    call = get_session().get_service_model("stepfunctions").operation_model("UpdateStateMachine").input_shape.members
+    ((options, settings),) = re.findall(r"update-state-machine (.+?) \\\n +--encryption-configuration (\S+)", GUIDE)
+    given = dict(pair.split("=") for pair in settings.split(","))
+
+    assert {"".join(word.title() for word in name.split("-")) for name in re.findall(r"--([\w-]+)", options)} <= {
+        name[0].upper() + name[1:] for name in call
+    }
+    assert given.keys() <= call["encryptionConfiguration"].members.keys()
+    assert given["type"] in call["encryptionConfiguration"].members["type"].enum
 
 
 def test_the_role_that_deploys_may_make_every_kind_of_resource() -> None:

@@ -40,6 +40,7 @@ OPTIONS = {
     "AllowReset": "true",
     "AllowedSecurityProfiles": "Supervisor",
     "UsersBucketKeyArn": "arn:aws:kms:us-east-1:000000000000:key/k-1",
+    "StateMachineKeyArn": "arn:aws:kms:us-east-1:000000000000:key/1",
 }
 STACKS = {"plain": Stack(), "with every option": Stack(parameters=OPTIONS)}
 # The bucket that the sample events name, and whose it is meant to be.

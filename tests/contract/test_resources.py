@@ -67,10 +67,16 @@ def test_a_table_is_encrypted_and_can_be_restored_to_any_moment(table: str) -> N
     assert TABLES[table]["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
 
 
-@every_table
-def test_what_becomes_of_a_table_with_its_stack_is_said(table: str) -> None:
-    assert RESOURCES[table]["DeletionPolicy"] == RESOURCES[table]["UpdateReplacePolicy"]
-    assert RESOURCES[table]["DeletionPolicy"] in {"Retain", "Snapshot", "Delete"}
+@pytest.mark.parametrize("resource", [*TABLES, *BUCKETS])
+def test_what_holds_data_outlives_the_stack_but_not_a_first_deployment_that_failed(resource: str) -> None:
+    """UpdateReplacePolicy knows no RetainExceptOnCreate."""
+    assert RESOURCES[resource]["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert RESOURCES[resource]["UpdateReplacePolicy"] == "Retain"
+
+
+@pytest.mark.parametrize("table", sorted(KEYS))
+def test_a_table_on_which_money_depends_is_protected_from_deletion(table: str) -> None:
+    assert TABLES[table]["DeletionProtectionEnabled"] is True
 
 
 @pytest.mark.parametrize(("table", "key"), KEYS.items())
@@ -98,14 +104,13 @@ def test_business_rows_never_expire(table: str) -> None:
 
 
 @every_bucket
-def test_a_bucket_is_private_encrypted_and_outlives_the_stack(bucket: str) -> None:
+def test_a_bucket_is_private_and_encrypted(bucket: str) -> None:
     (encryption,) = BUCKETS[bucket]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
 
     assert BUCKETS[bucket]["PublicAccessBlockConfiguration"] == dict.fromkeys(
         ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
     )
     assert Stack().resolve(encryption)["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "AES256"
-    assert RESOURCES[bucket]["DeletionPolicy"] == RESOURCES[bucket]["UpdateReplacePolicy"] == "Retain"
 
 
 def test_files_of_users_are_encrypted_with_the_key_that_is_given() -> None:

@@ -47,7 +47,7 @@ class Seam(Protocol):
 
     def call(self, operation: str) -> None: ...
 
-    def request(self, service: str, send: Send) -> Any: ...
+    def request(self, service: str, send: Send, body: bytes) -> Any: ...
 
     def charge_card(self, request: requests.PreparedRequest) -> requests.Response: ...
 
@@ -115,7 +115,7 @@ def _hold_clients(seam: Seam) -> None:
 
     def before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
         service = event_name.split(".")[1]
-        return seam.request(service, lambda: _answer(session, service, request))
+        return seam.request(service, lambda: _answer(session, service, request), request.body)
 
     # The explorer's own client makes tables, which those of the functions cannot.
     whole = get_session()

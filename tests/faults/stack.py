@@ -36,7 +36,10 @@ _ARNS = {
 }
 # `!Ref` of these is the ARN; of the others it is the name.
 _REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
-_NOT_FOR_CREATION = {"TimeToLiveSpecification", "SSESpecification", "PointInTimeRecoverySpecification", "Tags"}
+_NOT_FOR_CREATION = {
+    *("TimeToLiveSpecification", "SSESpecification", "PointInTimeRecoverySpecification", "Tags"),
+    "DeletionProtectionEnabled",
+}
 
 type Handler = Callable[[Any, Any], Any]
 

@@ -27,6 +27,8 @@ from users.errors import (
     NoImportFile,
     SecurityProfileNotAllowed,
     SecurityProfileUnknown,
+    UnclosedQuote,
+    WrongEncoding,
 )
 from users.files import Files
 from users.imports import Imports
@@ -104,6 +106,25 @@ def test_a_retry_without_a_key_has_the_file_of_its_result_and_not_the_newest(imp
     put(imports, **{ROOT_FILE: CSV, "TestFile_20261122.csv": CSV, ROOT_RESULT: FAILED})
 
     assert plan(imports, retry_of=ROOT_RESULT).source.key == ROOT_FILE
+
+
+@pytest.mark.parametrize(
+    ("row", "error"),
+    [("2,u,Passw0rd,山田,太郎".encode("cp932"), WrongEncoding), (b'2,u,Passw0rd,"Taro,Yamada', UnclosedQuote)],
+)
+def test_a_short_file_is_checked_whole_before_an_instance_is_created(
+    imports: Imports, row: bytes, error: type[Exception]
+) -> None:
+    put(imports, **{ROOT_FILE: CSV + row + b"\n"})
+
+    with pytest.raises(error):
+        plan(imports)
+
+
+def test_a_long_file_is_cut_off_where_it_may_be_and_its_header_is_read(imports: Imports) -> None:
+    put(imports, **{ROOT_FILE: CSV + "2,u,Passw0rd,山田,太郎\n".encode() * 1000})
+
+    assert plan(imports).source.key == ROOT_FILE
 
 
 def test_a_plan_of_before_has_its_result_beside_its_file(imports: Imports) -> None:

@@ -309,6 +309,24 @@ def test_what_stands_of_an_order_that_was_never_saved_is_listed() -> None:
     assert desk.statuses() == ["COMPENSATED", "COMMITTED", "COMPENSATED"]
 
 
+def test_what_stands_under_an_input_that_is_no_order_is_listed() -> None:
+    desk = Desk(Executions("FAILED")).commit("ProcessPayment")
+
+    desk.settlement.settle(SagaExecution(ORDER_ID, "FAILED", {"order_id": ORDER_ID}), NOW)
+    assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
+
+
+def test_a_payment_that_its_row_says_is_refunded_does_not_stand_whatever_its_records_say() -> None:
+    desk = Desk(Executions("FAILED"), gateway=True).commit("ProcessOrder", "ProcessPayment").compensate_order()
+    with desk.leases.lease(CHARGE, ORDER_ID, DOCUMENT, deadline=NOW) as lease:
+        lease.complete("ch_1")
+    refund = PaymentsTable(desk.tables["PaymentsTable"]).refund(ORDER_ID, NOW)
+    desk.client.transact_write_items(TransactItems=[refund])
+
+    desk.settle()
+    assert (desk.executions.started, desk.listed) == ([], None)
+
+
 @pytest.mark.parametrize("recovery", ["FAILED", "TIMED_OUT", "ABORTED", "SUCCEEDED"])
 def test_what_stands_after_its_recovery_has_ended_stays_listed(after: Callable[[str], Desk], recovery: str) -> None:
     desk = after("FAILED").compensate_order()
