@@ -51,6 +51,7 @@ class Edges:
         self.pass_days(_EXPIRY_DAYS)
         self.records.delete(names)
         self._run.tampered.update(names)
+        self._run.say(self.records.described())
 
     def start_over(self, kept: list[str]) -> None:
         """Step Functions forgets the executions, and the gateway its keys; of the expired records these are left."""
@@ -100,10 +101,12 @@ class Edges:
     def _expire(self, names: list[str]) -> None:
         self.pass_days(_EXPIRY_DAYS)
         self.records.expire(names)
+        self._run.say(self.records.described())
 
     def _restore(self, names: list[str], place: str) -> None:
         self.records.restore(names, place)
         self._run.tampered.update(names)
+        self._run.say(self.records.described())
 
     def _forget_keys(self) -> None:
         self._run.land_in_flight()

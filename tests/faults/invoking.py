@@ -1,10 +1,8 @@
-"""What happens in and around one invocation: its calls, the faults that strike them, and the work that lands late."""
+"""The faults of an invocation and of its calls, and what lands late of it."""
 
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,40 +12,16 @@ from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from tests.engines.engine import response
 from tests.faults import faults as f
 from tests.faults import gateway
-from tests.faults.engine import Engine
 from tests.faults.faults import Fault
-from tests.faults.invocation import CONFLICT, DENIED, THROTTLED, Died, Invocation, failure, handled, outcome
-from tests.faults.notes import Notes, Point
-from tests.faults.refusals import Refusals
+from tests.faults.invocation import CONFLICT, DENIED, THROTTLED, Died, Invocation, failure
+from tests.faults.notes import Point
+from tests.faults.running import Running
 from tests.faults.seams import Document, Send
 
 
 @dataclass
-class Invoking(Notes):
-    """Runs handlers, and is asked at each of their calls. refusals: judges those that ended in a business error."""
-
-    engine: Engine = field(kw_only=True)
-    _attempts: Counter[str] = field(default_factory=Counter)
-    _local: threading.local = field(default_factory=threading.local)
-
-    # How many pieces of work have begun: what runs alone sees no other begin.
-    begun: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.refusals = Refusals(self)
-
-    def begin(self) -> int:
-        """Note that something begins to run, or goes on; returns its number."""
-        self.begun += 1
-        return self.begun
-
-    def status_of(self, order_id: str) -> str | None:
-        """The status in the order's row."""
-        table = self.engine.stack.name("OrdersTable")
-        key = {"TableName": table, "Key": {"order_id": {"S": order_id}}, "ConsistentRead": True}
-        item = self.outside(lambda: self.engine.plain("GetItem", key)).get("Item")
-        return item["status"]["S"] if item else None
+class Invoking(Running):
+    """Has the faults of an invocation strike it, and is asked at each of its calls."""
 
     # The engine asks.
 
@@ -145,14 +119,6 @@ class Invoking(Notes):
         self.unlanded.append((fault, invocation.id, land))
         return self._timed_out(invocation) if fault.kind == f.LATE else failure("RuntimeError")
 
-    def _twin(self, invocation: Invocation) -> None:
-        self.run_bare(Invocation(f"{invocation.id}'", invocation.function, invocation.event, bare=True))
-
-    def run_bare(self, invocation: Invocation) -> None:
-        """Run what no fault strikes."""
-        answer = self._run(invocation)
-        self.say(f"{invocation.id}: {outcome(answer)}")
-
     def _gateway_request(self, invocation: Invocation, send: Send) -> Any:
         if self._is_cut_off(invocation):
             raise requests.ConnectionError
@@ -202,31 +168,3 @@ class Invoking(Notes):
         if self.in_saga and self.has(f.DENIED_FOR_SAGA, state):
             return True
         return not self.lifted and self.has(f.DENIED_FOR_GOOD, state)
-
-    # Invocations.
-
-    @property
-    def _current(self) -> Invocation | None:
-        current: Invocation | None = getattr(self._local, "invocation", None)
-        return current
-
-    @contextmanager
-    def _inside(self, invocation: Invocation) -> Iterator[None]:
-        before = self._current
-        self._local.invocation = invocation
-        try:
-            yield
-        finally:
-            self._local.invocation = before
-
-    def outside[T](self, work: Callable[[], T]) -> T:
-        """Do what is no part of the invocation that is on: an operator's command in between its calls."""
-        before, self._local.invocation = self._current, None
-        try:
-            return work()
-        finally:
-            self._local.invocation = before
-
-    def _run(self, invocation: Invocation) -> Document:
-        with self._inside(invocation), self.refusals.judged(invocation):
-            return handled(self.engine.handlers[invocation.function], invocation)

@@ -1,12 +1,10 @@
-"""The conservation laws, read from the tables with plain consistent reads, never through the code under test."""
+"""What the laws are called, and those of executions: where they went, and who was told. `row_laws` has the others."""
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests import invariants
 from tests.contract.machine import MACHINES, successors
 from tests.contract.template import of_type
 from tests.faults import faults as f
@@ -17,12 +15,14 @@ from tests.faults.run import SECOND_PREFIX, Run
 from tests.faults.scenario import is_order
 from tests.faults.seams import Document
 from tests.invariants import CONFIRMED as CONFIRMED
-from tests.invariants import FINAL, LISTED, Broken
+from tests.invariants import FINAL as FINAL
+from tests.invariants import LISTED as LISTED
 from tests.invariants import MONEY as MONEY
 from tests.invariants import NEGATIVE as NEGATIVE
 from tests.invariants import REFUSED as REFUSED
 from tests.invariants import SETTLED as SETTLED
 from tests.invariants import STOCK as STOCK
+from tests.invariants import Broken
 
 COMPENSATIONS = ("ReleaseInventory", "ProcessRefund", "UpdateOrderStatus")
 
@@ -41,7 +41,6 @@ NOTICE = "a success is published"
 NEEDLESS = "nobody gives up unless a fault lasts"
 RECOVERED = "the order has the status that its saga's end asks for"
 
-_MAY_STAND = {"IN_PROGRESS", "UNKNOWN", "COMPLETED"}
 _CUT_OFF = {"ABORTED", "TIMED_OUT"}
 
 
@@ -55,99 +54,6 @@ class Violation:
 
     def __str__(self) -> str:
         return f"{self.law}: {self.detail} ({self.when})"
-
-
-def at_rest(run: Run, found: Mapping[str, Rows]) -> Broken:
-    """What holds whenever nothing is in flight, however little is settled."""
-    yield from run.broken
-    yield from _stock(run, found)
-    for order_id, rows in found.items():
-        yield from _final(run, order_id, rows)
-        yield from _payment(run, order_id, rows)
-        yield from _charge(run, order_id, rows)
-        yield from _same(run, order_id, rows)
-        for step in STEPS:
-            if step not in run.tampered:
-                yield from _agrees(rows, step)
-    for step in STEPS:
-        yield from _trail(run, found[run.order_id], step)
-
-
-def _stock(run: Run, found: Mapping[str, Rows]) -> Broken:
-    held: Counter[str] = Counter()
-    on_hand: Mapping[str, int] = {}
-    for rows in found.values():
-        held.update(rows.reserved)
-        on_hand = rows.on_hand
-    yield from invariants.of_stock(run.stock, on_hand, held)
-
-
-def _final(run: Run, order_id: str, rows: Rows) -> Broken:
-    if order_id in run.confirmed and (rows.status != "Confirmed" or not all(map(rows.stands, STEPS))):
-        yield FINAL, f"{order_id} was Confirmed, is {rows.status}, and {rows.all_standing} stand"
-    if rows.status == "Confirmed":
-        run.confirmed.add(order_id)
-
-
-def _payment(run: Run, order_id: str, rows: Rows) -> Broken:
-    payment = rows.payment
-    if payment is None:
-        return
-    totals = [total(payload) for payload in run.payloads(order_id)]
-    if payment.get("amount") not in totals:
-        yield PAYMENT, f"captured {payment.get('amount')} for an order of {totals}"
-    refunded = {"Captured": False, "Refunded": True}.get(payment["status"])
-    if "captured_at" not in payment or refunded is None or refunded != ("refunded_at" in payment):
-        yield PAYMENT, f"the payment reads {payment}"
-
-
-def _charge(run: Run, order_id: str, rows: Rows) -> Broken:
-    payment = rows.records.get("ProcessPayment")
-    status = payment["status"] if payment else None
-    totals = [total(payload) for payload in run.payloads(order_id)]
-    if len(rows.standing) > 1 or any(amount not in totals for amount in rows.standing):
-        yield CHARGE, f"{rows.standing} stand for an order of {totals}"
-    if {"ProcessPayment", "ChargeCard"} & run.tampered:
-        # The row has the last word. While it does not know of a charge, LISTED and CHARGED do.
-        return
-    if status == "COMMITTED" and len(rows.standing) != run.by_gateway:
-        yield PAID, f"the payment is made, {rows.standing} stand"
-    if status == "COMPENSATED" and rows.standing:
-        yield PAID, f"the payment is undone, {rows.standing} stand"
-    if status is None and rows.standing and rows.charge not in _MAY_STAND:
-        yield KNOWN, f"{rows.standing} stand, without a payment, and the lease is {rows.charge}"
-
-
-def _same(run: Run, order_id: str, rows: Rows) -> Broken:
-    """A confirmed order is one of the payloads that were sent, in all its rows."""
-    if rows.status != "Confirmed" or rows.order is None:
-        return
-    for payload in run.payloads(order_id):
-        lines = {line["sku"]: line["quantity"] for line in payload["items"]}
-        sums = {rows.order["total"], invariants.captured(rows.payment), total(payload)}
-        if rows.reserved == lines and len(sums) == 1:
-            return
-    yield SAME, f"{order_id}: the order is {rows.order['total']}, {rows.payment} and {rows.reserved}"
-
-
-def _trail(run: Run, rows: Rows, step: str) -> Broken:
-    if run.answered[step] and rows.row(step) is None:
-        yield TRAIL, f"{step} has answered, and its row is gone"
-
-
-def _agrees(rows: Rows, step: str) -> Broken:
-    record = rows.records.get(step)
-    status = record["status"] if record else None
-    if status == "COMPENSATING":
-        return
-    if (status == "COMMITTED") != rows.stands(step) or (status is None and rows.row(step) is not None):
-        row = rows.row(step)
-        yield AGREE, f"{step}: the record says {status}, the row {row and row['status']}"
-
-
-def total(document: Document) -> int:
-    """What the order costs."""
-    return sum(item["quantity"] * item["unit_price"] for item in document["items"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,38 +176,6 @@ def of_saga(run: Run, history: History, rows: Rows) -> Broken:
             yield NOTICE, f"another order was announced: {told}"
     elif standing and not history.gave_up and not run.meddled:
         yield OUTCOME, f"it failed, nobody gave up, and {standing} stand"
-
-
-def settled(run: Run, histories: Sequence[History], found: Mapping[str, Rows]) -> Broken:
-    """What holds once the orders are settled and recovered: the strong laws."""
-    for order_id, rows in found.items():
-        yield from invariants.of_settled_order(rows.order, rows.payment, rows.reservation)
-        stands = rows.payment is not None and rows.payment["status"] == "Captured"
-        if rows.standing != ([invariants.captured(rows.payment)] if stands and run.by_gateway else []):
-            yield CHARGED, f"{rows.standing} stand, {rows.payment and rows.payment['status']}"
-        ends = [one.execution["status"] for one in histories if one.is_saga_of(order_id)]
-        wanted = {"Confirmed"} if "SUCCEEDED" in ends or order_id in run.confirmed else {"Pending", None}
-        if rows.status not in wanted | {"New"} | ({"Pending", None} if run.meddled else set()):
-            yield RECOVERED, f"the saga ended {', '.join(ends)}, the order is {rows.status}"
-        if rows.order and (rows.order.keys() & {"unsettled", "standing"}) and rows.status != "New":
-            yield LISTED, f"nothing stands of {order_id}, and it is listed: {sorted(rows.order)}"
-
-
-def left(found: Mapping[str, Rows]) -> list[str]:
-    """The orders that are not confirmed, and of which something stands."""
-    return [order_id for order_id, rows in found.items() if rows.status != "Confirmed" and rows.anything_stands]
-
-
-def listed(run: Run, found: Mapping[str, Rows]) -> Broken:
-    """What holds of that which stands once a saga has been settled, however that went, and right after a sweep."""
-    orders = left(found)
-    if not orders:
-        return
-    if missing := sorted({*orders} - {*run.engine.operators.listed()}):
-        yield LISTED, f"attention leaves out {', '.join(missing)}"
-    # A sweep that fails has an alarm of its own.
-    if run.swept is not None and run.swept.get("standing", 0) < len(orders):
-        yield LISTED, f"{len(orders)} stand in part, the sweep counts {run.swept.get('standing', 0)}"
 
 
 def unforced(run: Run, history: History, histories: Sequence[History]) -> Broken:

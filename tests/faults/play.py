@@ -9,7 +9,7 @@ from idempotency import IdempotencyError
 from local.errors import CommandError
 from tests.faults import edges as e
 from tests.faults import faults as f
-from tests.faults import laws, rows
+from tests.faults import laws, row_laws, rows
 from tests.faults.engine import Engine
 from tests.faults.faults import Fault
 from tests.faults.laws import Violation
@@ -158,21 +158,21 @@ class _Life:
         engine, run = self.engine, self.run
         settled, strong = settled and not run.alone, strong and not run.alone
         found = rows.read(engine, run)
-        if settled and laws.left(found):
+        if settled and row_laws.left(found):
             run.sweep()
             found = rows.read(engine, run)
         histories = laws.histories(engine, run)
         (saga,) = (history for history in histories if history.execution is run.saga)
-        broken = [*laws.at_rest(run, found)]
+        broken = [*row_laws.at_rest(run, found)]
         for history in histories:
             broken += laws.of_execution(run, history)
             broken += laws.unforced(run, history, histories) if not self._needs_a_person else ()
         if when == "at the saga's end":
             broken += laws.of_saga(run, saga, found[run.order_id])
         if strong:
-            broken += laws.settled(run, histories, found)
+            broken += row_laws.settled(run, histories, found)
         if settled:
-            broken += laws.listed(run, found)
+            broken += row_laws.listed(run, found)
         known = {(violation.law, violation.detail) for violation in self.violations}
         new = [Violation(law, detail, when) for law, detail in broken if (law, detail) not in known]
         for violation in new:

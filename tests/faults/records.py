@@ -54,6 +54,16 @@ class Records:
             else:
                 self.engine.plain("DeleteItem", {"TableName": self._table, "Key": self._key(name)})
 
+    def described(self) -> str:
+        """What is there now, in words."""
+        now = self.engine.clock.now().timestamp()
+
+        def one(name: str, item: Document) -> str:
+            expired = "expires_at" in item and int(item["expires_at"]["N"]) < now
+            return f"{name} {item['status']['S']}{' expired' if expired else ''}"
+
+        return f"records: {', '.join(one(name, item) for name, item in self.read().items() if item)}"
+
     def _put(self, item: Document) -> None:
         self.engine.plain("PutItem", {"TableName": self._table, "Item": item})
 

@@ -12,7 +12,7 @@ from tests.faults.seams import Document, Send
 from tests.invariants import FINAL, REFUSED
 
 if TYPE_CHECKING:
-    from tests.faults.invoking import Invoking
+    from tests.faults.running import Running
 
 _WRITES = {"dynamodb.TransactWriteItems", "dynamodb.UpdateItem", "dynamodb.PutItem", "dynamodb.DeleteItem"}
 # After these the step's own record is as it was. A lease's record may tell of a decline.
@@ -22,7 +22,7 @@ _OF_THE_LAYER = (InvalidKey, PayloadMismatch, StateConflict, StepCompensated)
 class Refusals:
     """Watches the requests of each invocation; what breaks a law is noted in `broken` of the run."""
 
-    def __init__(self, run: "Invoking") -> None:
+    def __init__(self, run: "Running") -> None:
         self._run = run
 
     @contextmanager
