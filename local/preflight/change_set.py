@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import WaiterError
 
 from local.stages import deployed
-from local.templates import uploaded
+from local.translation import uploaded
 
 from .part import Finding, NotReached, Verdict
 from .target import Target

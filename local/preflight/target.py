@@ -13,7 +13,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from local.emulator import ROOT
 from local.stages import Deployed, Stage, deployed, stage_of
-from local.templates import Template, load, of_type, translated
+from local.templates import Template, load, of_type
+from local.translation import translated
 
 from .resolve import Resolver
 
@@ -78,10 +79,14 @@ class Target:
         return Resolver.to(self.translated, self.region, account, self.stack_name, {**standing, **self.said})
 
     def definitions(self) -> Iterator[tuple[str, str]]:
-        """Every state machine's definition with its placeholders filled in, by logical id."""
-        resolved = self.resolver.resources("AWS::StepFunctions::StateMachine")
-        for name, properties in of_type(self.template, _MACHINE).items():
-            text = (self.path.parent / properties["DefinitionUri"]).read_text()
-            for key, value in resolved[name].get("DefinitionSubstitutions", {}).items():
-                text = text.replace(f"${{{key}}}", str(value))
-            yield name, json.dumps(json.loads(text))
+        return definitions(self.template, self.resolver, self.path.parent)
+
+
+def definitions(template: Template, resolver: Resolver, folder: Path) -> Iterator[tuple[str, str]]:
+    """Every state machine's definition with its placeholders filled in, by logical id. folder: of the template."""
+    resolved = resolver.resources("AWS::StepFunctions::StateMachine")
+    for name, properties in of_type(template, _MACHINE).items():
+        text = (folder / properties["DefinitionUri"]).read_text()
+        for key, value in resolved[name].get("DefinitionSubstitutions", {}).items():
+            text = text.replace(f"${{{key}}}", str(value))
+        yield name, json.dumps(json.loads(text))

@@ -12,7 +12,8 @@ import pytest
 from local import gradual
 from local.gradual import ALARMS, AT_ONCE, CANARY, release_of
 from local.stages import Deployed, Stage, pairs, stages
-from local.templates import Template, dump, load, translated
+from local.templates import Template, dump, load
+from local.translation import translated
 from tests.contract.project import ROOT
 from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
 
@@ -20,8 +21,6 @@ REGION = "us-east-1"
 GUIDE = (ROOT / "docs" / "deploy.md").read_text()
 ALIASES = {f"{name}Alias{gradual.ALIAS}" for name in FUNCTIONS}
 SOURCES = ("template.yaml", "functions", "layers")
-
-every_shift = pytest.mark.parametrize("shift", [CANARY, AT_ONCE])
 
 
 @cache
@@ -138,11 +137,10 @@ def test_a_release_that_was_turned_back_can_be_tried_again(monkeypatch: pytest.M
     assert release_of(TEMPLATE, parameters, attempt) != release_of(TEMPLATE, parameters)
 
 
-@every_shift
 @pytest.mark.parametrize("leave", [False, True])
-def test_nothing_waits_for_itself(release: str, shift: str, leave: bool) -> None:
+def test_nothing_waits_for_itself(release: str, leave: bool) -> None:
     """An alias waits for its deployment group. If that waited for an alarm, it would wait for the machine's aliases."""
-    assert circle(made(release, shift, leave=leave)) == set()
+    assert circle(made(release, leave=leave)) == set()
 
 
 def test_state_machines_call_aliases_and_may_call_what_running_executions_call(first: dict[str, Any]) -> None:

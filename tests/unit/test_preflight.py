@@ -17,7 +17,8 @@ from local.preflight.part import Finding, NotReached, Part, Verdict, examined
 from local.preflight.resolve import Unresolved
 from local.preflight.target import Target
 from local.stages import Deployed
-from local.templates import Template, translated
+from local.templates import Template
+from local.translation import translated
 from tests.contract.project import ROOT
 from tests.contract.template import TEMPLATE, of_type
 

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.machine import MACHINES
+from local.preflight.resolve import Resolver
+from local.preflight.target import definitions
+from local.translation import translated
 from tests.contract.project import ROOT
+from tests.contract.template import TEMPLATE
 
 PINS = ROOT / "requirements" / "asl-validator"
 HOME = ROOT / ".venv-verify" / "asl-validator"
@@ -36,11 +39,15 @@ def validate(validator: Path, definition: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-def test_a_definition_is_valid(machine: str, validator: Path) -> None:
-    judged = validate(validator, MACHINES[machine].path)
+@pytest.mark.parametrize("region", ["us-east-1", "cn-north-1", "us-gov-west-1"])
+def test_every_definition_is_valid(region: str, validator: Path, tmp_path: Path) -> None:
+    resolver = Resolver.to(translated(TEMPLATE, region), region, "123456789012", "stepwise", {})
+    for machine, definition in definitions(TEMPLATE, resolver, ROOT):
+        file = tmp_path / f"{machine}.asl.json"
+        file.write_text(definition)
+        judged = validate(validator, file)
 
-    assert judged.returncode == 0, judged.stdout + judged.stderr
+        assert judged.returncode == 0, judged.stdout + judged.stderr
 
 
 def test_a_state_that_leads_nowhere_is_found(validator: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from local.preflight import policies
 from local.preflight.resolve import Resolver
-from local.templates import translated
+from local.translation import translated
 from tests.contract.project import ROOT
 from tests.contract.template import TEMPLATE
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local.gradual import gradual
-from local.templates import translated
+from local.translation import translated
 from tests.contract.project import ROOT
 from tests.contract.template import TEMPLATE
 
