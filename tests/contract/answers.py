@@ -10,6 +10,7 @@ from typing import Any
 
 from botocore.response import StreamingBody
 
+from saga.definition import STEPS
 from tests.contract import import_answers
 from tests.contract.answer import Answer, Parameters, Refusal
 from tests.contract.project import ROOT, read_json
@@ -75,13 +76,14 @@ def _batch(parameters: Parameters) -> Iterable[Answer]:
     """Records and rows of an order: none; a record each; a row each; a payment's record alone."""
     yield _found(parameters, lambda _: None)
     yield _found(parameters, lambda key: None if key in _ROWS else "COMMITTED")
-    yield _found(parameters, lambda key: _ROWS.get(key))
+    yield _found(parameters, lambda key: "standing" if key in _ROWS else None)
     yield _found(parameters, lambda key: "COMMITTED" if key == "o-1001#ProcessPayment" else None)
     yield _found(parameters, lambda key: "Pending" if key == "o-1001" else None)
 
 
-# The statuses of an order's rows while it stands. Orders and Payments have one key.
-_ROWS = {"o-1001": "New", "RESERVATION#o-1001": "Reserved"}
+# The keys of an order's rows.
+_ROWS = ("o-1001", "RESERVATION#o-1001")
+_STANDING = {step.table: step.standing[0] for step in STEPS}
 
 
 def _found(parameters: Parameters, status_of: Callable[[str], str | None]) -> Mapping[str, Any]:
@@ -89,8 +91,7 @@ def _found(parameters: Parameters, status_of: Callable[[str], str | None]) -> Ma
         ((value,),) = (entry.values() for entry in key.values())
         status = status_of(value)
         if status:
-            is_payment = (status, table.startswith("Payments")) == ("New", True)
-            yield _record("Captured" if is_payment else status, {"Get": {"Key": key}})
+            yield _record(_STANDING[table] if status == "standing" else status, {"Get": {"Key": key}})
 
     return {
         "Responses": {

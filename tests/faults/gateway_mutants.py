@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
+from tests import invariants
 from tests.faults import laws
 from tests.faults.engine import Engine
 from tests.faults.mutant import BY_GATEWAY, mutant, replaced
@@ -23,7 +24,7 @@ def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None
     return replaced(StepStore, "compensate", otherwise)
 
 
-@mutant("a cancel before the step is barred", laws.PAID, laws.CHARGED, orders=BY_GATEWAY)
+@mutant("a cancel before the step is barred", invariants.FINAL, laws.PAID, laws.CHARGED, orders=BY_GATEWAY)
 def _cancel_first(_: Engine) -> AbstractContextManager[None]:
     """A stray call gives back what a confirmed order has paid, and is refused afterwards."""
 
@@ -70,7 +71,11 @@ def _cancel_what_is_recorded(_: Engine) -> AbstractContextManager[None]:
 
 
 @mutant(
-    "a payment that is recorded before it is charged", laws.PAID, orders=["declined by gateway"], at="ProcessPayment"
+    "a payment that is recorded before it is charged",
+    invariants.REFUSED,
+    laws.PAID,
+    orders=["declined by gateway"],
+    at="ProcessPayment",
 )
 def _charge_last(_: Engine) -> AbstractContextManager[None]:
     """What dies in between leaves a payment that nobody has made."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from tests import invariants
 from tests.faults import laws
 from tests.faults.engine import Engine
 from tests.faults.mutant import edited, mutant, replaced, without_condition
@@ -106,7 +107,7 @@ def _unconditional_stock(_: Engine) -> AbstractContextManager[None]:
     return replaced(InventoryTable, "take", lambda self, item: without_condition(take(self, item)))
 
 
-@mutant("a reservation that takes its lines one by one", laws.STOCK)
+@mutant("a reservation that takes its lines one by one", invariants.REFUSED, laws.STOCK)
 def _line_by_line(_: Engine) -> AbstractContextManager[None]:
     """A multi-line reservation leaks its first lines."""
     from idempotency import StepStore
@@ -167,7 +168,7 @@ def _bare_notice(engine: Engine) -> AbstractContextManager[None]:
     return edited(engine, edit)
 
 
-@mutant("a success that is never recorded on the order", laws.CONFIRMED, laws.SETTLED)
+@mutant("a success that is never recorded on the order", invariants.LISTED, laws.CONFIRMED, laws.SETTLED)
 def _never_confirmed(_: Engine) -> AbstractContextManager[None]:
     """The order of a customer who has paid stays as it began."""
     from orders.settlement import Settlement
@@ -188,7 +189,7 @@ def _ownerless_record(_: Engine) -> AbstractContextManager[None]:
     return replaced(StepStore, "_committed", unconditional)
 
 
-@mutant("record and business write in two writes", laws.AGREE, laws.OUTCOME)
+@mutant("record and business write in two writes", invariants.REFUSED, laws.AGREE, laws.OUTCOME)
 def _two_writes(_: Engine) -> AbstractContextManager[None]:
     """There is something in between to crash in."""
     from idempotency import StateConflict
@@ -236,9 +237,9 @@ def _trusting_settlement(_: Engine) -> AbstractContextManager[None]:
     return replaced(Settlement, "settle", trusting)
 
 
-@mutant("no sweep", laws.SETTLED, laws.CONFIRMED)
+@mutant("no sweep", invariants.LISTED, laws.SETTLED, laws.CONFIRMED)
 def _no_sweep(_: Engine) -> AbstractContextManager[None]:
     """Events are delivered at best effort."""
     from orders.settlement import Sweep
 
-    return replaced(Sweep, "run", lambda *_: 0)
+    return replaced(Sweep, "run", lambda *_: {"settled": 0, "standing": 0})
