@@ -22,6 +22,7 @@ from users.creation import ROW_TAG
 from users.csv_file import LONGEST_ROW, RowPointer
 from users.errors import ConnectError, ImportRefused, InvalidRow, UnexpectedFailure
 from users.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome
+from users.results import ResultKey
 from users.retry import Kept
 from users.tasks import patient_until
 from users.user import User
@@ -292,7 +293,12 @@ FILES_OF_USERS = [
     "manual/a/TestFile_20261121.csv",
     "manual/UserCreateResult_20261121/TestFile_20261121.csv",
 ]
-RESULTS = ["UserCreateResult_20261121.csv", "manual/a/UserCreateResult_20261121_validate_only.csv"]
+RESULTS = [
+    str(ResultKey(folder, "20261121", validate_only, import_id))
+    for folder in ("", "manual/a/")
+    for validate_only in (False, True)
+    for import_id in ("", "manual-1")
+]
 
 
 def test_nobody_but_the_import_reads_files_of_users() -> None:
