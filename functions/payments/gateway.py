@@ -12,7 +12,18 @@ from typing import Any
 
 import requests
 
-from idempotency import BusinessError, Lease, LeaseStore, StepCompensated, TransientError, Unknown, Work
+from idempotency import (
+    NEVER_HAPPENED,
+    BusinessError,
+    Happened,
+    Lease,
+    LeaseStore,
+    Resolution,
+    StepCompensated,
+    TransientError,
+    Unknown,
+    Work,
+)
 
 from .charge import Charge, PaymentDeclined
 
@@ -98,15 +109,15 @@ class HttpGateway:
             raise PaymentDeclined.by_code(answer.code)
         raise _failure(answer)
 
-    def _find(self, charge: Charge) -> str | None:
+    def _find(self, charge: Charge) -> Resolution[str]:
         answer = self._call("GET", f"/charges/{charge.key}")
         if answer.status == HTTPStatus.NOT_FOUND:
-            return None
+            return NEVER_HAPPENED
         if answer.status != HTTPStatus.OK:
             raise _failure(answer)
         if answer.body.get("status") == "declined":
             raise PaymentDeclined.by_code(answer.code)
-        return _settled(charge, answer)
+        return Happened(_settled(charge, answer))
 
     def _call(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None

@@ -1,9 +1,10 @@
 """UserCreate: one row becomes one user, once."""
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from idempotency import LeaseStore, Unknown, Work
+from idempotency import NEVER_HAPPENED, Happened, LeaseStore, Resolution, Unknown, Work
 
 from .bucket import Bucket, Source
 from .connect import Connect, FoundUser
@@ -19,7 +20,7 @@ from .errors import (
     UsernameRepeated,
     UserNotVisible,
 )
-from .outcomes import Outcome
+from .outcomes import PASSWORD_NOT_SET, Outcome
 from .profiles import ProfileIds, ProfileNames
 from .user import User
 
@@ -66,8 +67,10 @@ class Creation:
         _require_profiles(user, task.profiles)
         if task.validate_only or task.instance_id is None or task.profiles is None:
             return Outcome(task.row.number)
-        creation = _Row(self.connect, task.instance_id, user, task.profiles, user.fingerprint(task.origin))
-        user_id = self.leases.run(
+        creation = _Row(
+            self.connect, task.instance_id, user, task.profiles, user.fingerprint(task.origin), _version(task.source)
+        )
+        created = self.leases.run(
             CREATE_USER,
             f"{task.import_id}/{task.row.number}",
             [task.source.key, task.source.version_id, str(task.row), task.instance_id],
@@ -76,7 +79,7 @@ class Creation:
             wait=max(deadline - self.leases.clock() - _LEAST_TIME_AFTER_WAITING, timedelta(0)),
             resolve=creation.resolve,
         )
-        return Outcome(task.row.number, user_id=user_id)
+        return Outcome.parse(f"{task.row.number}:{created}")
 
     def _user(self, task: RowTask) -> User:
         row = task.row
@@ -91,41 +94,56 @@ class Creation:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """fingerprint: what a user made from this row is tagged with."""
+    """A user is tagged with the fingerprint of its row, which has no password, and with the version of the file.
+
+    Results are the user's id, or the `ending` of an Outcome.
+    """
 
     connect: Connect
     instance_id: str
     user: User
     profiles: ProfileIds
     fingerprint: str
+    version: str
 
     def create(self) -> str:
-        """Returns the user's id. A lost answer is looked into at once, and again by the next attempt."""
+        """A lost answer leads to a look-up at once, and again in the next attempt."""
         try:
-            tags = {ROW_TAG: self.fingerprint}
+            tags = {ROW_TAG: f"{self.fingerprint}.{self.version}"}
             return self.connect.create_user(self.instance_id, self.user, self.profiles, tags)
         except UserExists:
             found = self._found()
             if found is None:
                 raise UserNotVisible("Connect says that the user exists and does not show it yet") from None
             return self._own(found)
-        except ConnectUnavailable:
-            found = self._found()
+        except ConnectUnavailable as lost:
+            found = self._found_after(lost)
             if found is None:
                 raise
             return self._own(found)
 
-    def resolve(self) -> str | None:
-        """What became of an attempt whose answer nobody has; None if there is no such user."""
+    def resolve(self) -> Resolution[str]:
+        """What became of an attempt whose answer was lost."""
         found = self._found()
-        return self._own(found) if found else None
+        # SearchUsers may not show the user yet. CreateUser then says that the username is taken.
+        return Happened(self._own(found)) if found else NEVER_HAPPENED
+
+    def _found_after(self, lost: ConnectUnavailable) -> FoundUser | None:
+        """A look-up that is throttled or refused says nothing about the create before it: the outcome stays unknown."""
+        try:
+            return self._found()
+        except CREATE_USER.harmless:
+            raise lost from None
 
     def _found(self) -> FoundUser | None:
         return self.connect.find_user(self.instance_id, self.user.username)
 
     def _own(self, found: FoundUser) -> str:
-        if found.tags.get(ROW_TAG) != self.fingerprint:
+        fingerprint, _, version = found.tags.get(ROW_TAG, "").partition(".")
+        if fingerprint != self.fingerprint:
             raise UserExists("a user of this name was not made from this row")
+        if version != self.version:
+            return Outcome(0, PASSWORD_NOT_SET, found.id).ending
         return found.id
 
 
@@ -136,3 +154,8 @@ def _require_profiles(user: User, profiles: ProfileIds | None) -> None:
         raise SecurityProfileUnknown
     if user.profiles.routing not in profiles.routing:
         raise RoutingProfileUnknown
+
+
+def _version(source: Source) -> str:
+    """A hash, as a version's id may be longer than a tag. What the file says, passwords included, is not in it."""
+    return hashlib.sha256(source.version_id.encode()).hexdigest()[:16]

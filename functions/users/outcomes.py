@@ -8,6 +8,8 @@ _TRY_AGAIN = "Run the failed rows again."
 
 # What a row has as long as nothing else is known of it.
 NOT_REGISTERED = "NotRegistered"
+# The only code of a row that succeeded. In state data, where every byte counts, it is one character.
+PASSWORD_NOT_SET, _PASSWORD_NOT_SET = "PasswordNotSet", "="
 
 SENTENCES = {
     "NotUtf8": "The row is not UTF-8. Save the file as CSV in UTF-8.",
@@ -33,6 +35,7 @@ SENTENCES = {
     "SecurityProfileUnknown": "The instance has no security profile of this name. Correct it, or create the profile.",
     "RoutingProfileUnknown": "The instance has no routing profile of this name. Correct it, or create the profile.",
     "UserExists": "A user of this name exists already and was left as it is. Choose another username, or drop the row.",
+    PASSWORD_NOT_SET: "The user was there, created from this row before. If its password is new, set it in Connect.",
     "UserQuotaExceeded": "The instance is full. Raise its quota of users, then run the failed rows again.",
     "ConnectRefused": "Connect refuses the row, though it breaks no rule that is known here. Check every cell.",
     "ConnectDenied": "The import lacks a permission in Connect. Have it granted, then run the failed rows again.",
@@ -64,25 +67,35 @@ _UNLISTED = f"The row failed; an operator finds the reason in the execution. {_T
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one row. number: the row's. code: "" for success. user_id: "" without a user."""
+    """What became of a row. number: the row. code: "" or PASSWORD_NOT_SET for success. user_id: "" without a user."""
 
     number: int
     code: str = ""
     user_id: str = ""
 
     def __str__(self) -> str:
-        return f"{self.number}:{self.code}:{self.user_id}"
+        return f"{self.number}:{self.ending}"
+
+    @property
+    def ending(self) -> str:
+        """All but the number, as the row's lease keeps it."""
+        code = _PASSWORD_NOT_SET if self.code == PASSWORD_NOT_SET else self.code
+        return f"{code}:{self.user_id}"
 
     @classmethod
     def parse(cls, text: str) -> "Outcome":
         """The opposite of str(). Raises ValueError."""
         number, _, rest = text.partition(":")
         code, _, user_id = rest.rpartition(":")
-        return cls(int(number), code, user_id)
+        return cls(int(number), PASSWORD_NOT_SET if code == _PASSWORD_NOT_SET else code, user_id)
+
+    @property
+    def succeeded(self) -> bool:
+        return self.code in ("", PASSWORD_NOT_SET)
 
     @property
     def message(self) -> str:
-        """Code and sentence; "" for success."""
+        """Code and sentence; "" without a code."""
         return explained(self.code) if self.code else ""
 
 

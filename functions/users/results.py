@@ -53,7 +53,7 @@ class Result:
     def of(cls, outcome: Outcome, instance_arn: str) -> "Result":
         """What the outcome of a row comes to. The ARN of a user derives from that of its instance."""
         arn = f"{instance_arn}/agent/{outcome.user_id}" if outcome.user_id else ""
-        return cls(outcome.number, not outcome.code, outcome.user_id, arn, outcome.message)
+        return cls(outcome.number, outcome.succeeded, outcome.user_id, arn, outcome.message)
 
 
 def write(results: Iterable[Result]) -> bytes:

@@ -15,7 +15,8 @@ type Natural = Annotated[int, msgspec.Meta(ge=0)]
 class Fault(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What befalls the next calls of an operation (`*`: of any) that the throttle admits.
 
-    times: how many calls; skip: how many are spared before. where: only calls with these parameters.
+    times: how many calls; skip: how many are spared before. where: only calls with these parameters; for SearchUsers,
+    the field that it searches is one.
     delay_seconds: wait first. code, message: answer this error and do nothing; status: unless it is the model's.
     lose: close the connection instead of acting (`request`) or instead of answering (`answer`).
     creation_fails: the instance that this call of CreateInstance begins to create ends as CREATION_FAILED.
@@ -39,9 +40,17 @@ class Fault(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         return self.code or lost or ("creation fails" if self.creation_fails else "delay")
 
     def concerns(self, operation: str, parameters: Mapping[str, Any]) -> bool:
+        named = {**_searched(parameters), **parameters}
         return self.operation in {ANY, operation} and all(
-            parameters.get(name) == value for name, value in self.where.items()
+            named.get(name) == value for name, value in self.where.items()
         )
+
+
+def _searched(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    match parameters:
+        case {"SearchCriteria": {"StringCondition": {"FieldName": str(name), "Value": value}}}:
+            return {name: value}
+    return {}
 
 
 class Faults:

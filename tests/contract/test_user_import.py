@@ -18,7 +18,7 @@ from users import handlers
 from users.creation import ROW_TAG
 from users.csv_file import LONGEST_ROW, RowPointer
 from users.errors import ConnectError, ImportRefused, InvalidRow, UnexpectedFailure
-from users.outcomes import SENTENCES, Outcome
+from users.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome
 from users.tasks import patient_until
 from users.user import User
 
@@ -169,14 +169,14 @@ def test_every_error_that_is_retried_has_a_sentence_for_when_it_lasts() -> None:
 
 
 def test_no_sentence_is_for_an_error_that_cannot_be() -> None:
-    assert {code for code in SENTENCES if "." not in code} - codes() == {"NotRegistered"}
+    assert {code for code in SENTENCES if "." not in code} - codes() == {NOT_REGISTERED, PASSWORD_NOT_SET}
 
 
 @pytest.mark.parametrize("limit", ["Default", "MaxValue"])
 def test_the_rows_of_one_map_fit_the_state_data(limit: str) -> None:
     rows = LARGEST_PARAMETER[limit]
     pointer = str(RowPointer(rows, rows * LONGEST_ROW, LONGEST_ROW, rows))
-    outcomes = [Outcome(rows, user_id="0" * 36), *(Outcome(rows, code) for code in SENTENCES)]
+    outcomes = [Outcome(rows, PASSWORD_NOT_SET, "0" * 36), *(Outcome(rows, code) for code in SENTENCES)]
     outcome = max(map(str, outcomes), key=len)
 
     assert rows * (len(json.dumps(pointer)) + len(json.dumps(outcome)) + 2) + OTHER_BYTES <= MOST_BYTES

@@ -10,6 +10,7 @@ import pytest
 
 from idempotency import (
     AlreadyInProgress,
+    Happened,
     InProgress,
     InvalidKey,
     Lease,
@@ -368,7 +369,7 @@ def test_a_handlers_resolver_is_given_event_and_context(charge: Charge, event: d
 
     def resolve(event: Any, context: Any) -> Any:
         asked.append((event, context))
-        return CHARGED
+        return Happened(CHARGED)
 
     @idempotent_handler(lambda: charge.store, RESOLVE, key="id", resolve=resolve)
     def handler(event: Any, context: Any) -> Any:
@@ -387,7 +388,7 @@ def test_a_functions_resolver_is_given_its_arguments(charge: Charge) -> None:
 
     def resolve(order: Order, deadline: datetime) -> Any:
         asked.append(order)
-        return CHARGED
+        return Happened(CHARGED)
 
     @idempotent_function(lambda: charge.store, RESOLVE, key="order.order_id", payload="order.amount", resolve=resolve)
     def capture(order: Order, deadline: datetime) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from idempotency import (
+    Happened,
     InProgress,
     LeaseLost,
     OutcomeHeld,
@@ -138,7 +139,7 @@ def test_the_effect_does_not_run_twice_when_its_record_cannot_be_saved(charge: C
         one = replace(charge, work=work, id=f"{charge.id}-{work.unknown.name}")
         effects: list[str] = []
         wire = Wire(die=2) if then == "the process dies" else Wire(meanwhile={2: refuse_connections})
-        resolve = {"resolve": lambda effects=effects: effects[0] if effects else None} if work is RESOLVE else {}
+        resolve = {"resolve": lambda effects=effects: Happened(effects[0])} if work is RESOLVE else {}
         with pytest.raises((StoreUnavailable, ProcessDied)):
             one.over(wire).run(lambda _, effects=effects: effects.append("charged"), **resolve)
         one.runs_out()

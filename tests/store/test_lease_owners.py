@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from idempotency import AlreadyInProgress, Lease, LeaseLost, OutcomeHeld, StoreUnavailable, Unknown, Work
+from idempotency import (
+    NEVER_HAPPENED,
+    AlreadyInProgress,
+    Happened,
+    Lease,
+    LeaseLost,
+    OutcomeHeld,
+    StoreUnavailable,
+    Unknown,
+    Work,
+)
 from tests.store.charging import (
     AT,
     CHARGED,
@@ -145,7 +155,7 @@ def test_a_resolver_who_reached_nobody_is_asked_again(charge: Charge) -> None:
 
     with pytest.raises(Unreachable):
         resolving.run(must_not_run, resolve=unreachable)
-    assert resolving.run(must_not_run, resolve=lambda: CHARGED) == CHARGED
+    assert resolving.run(must_not_run, resolve=lambda: Happened(CHARGED)) == CHARGED
 
 
 def test_a_failure_that_cannot_be_recorded_does_not_hide_the_error(
@@ -348,14 +358,30 @@ def test_a_resolver_is_not_asked_when_nothing_is_unsure(charge: Charge) -> None:
 def test_what_a_resolver_finds_is_the_result_and_the_work_is_not_done_again(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
-    assert resolving.run(must_not_run, resolve=lambda: CHARGED) == CHARGED
+    assert resolving.run(must_not_run, resolve=lambda: Happened(CHARGED)) == CHARGED
     assert resolving.run(must_not_run, resolve=must_not_run) == CHARGED
 
 
 def test_what_a_resolver_does_not_find_is_done(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
-    assert resolving.run(lambda _: {"charge": "second"}, resolve=lambda: None) == {"charge": "second"}
+    assert resolving.run(lambda _: {"charge": "second"}, resolve=lambda: NEVER_HAPPENED) == {"charge": "second"}
+
+
+def test_an_attempt_that_happened_without_a_result_is_not_repeated(charge: Charge) -> None:
+    resolving = charge.under(RESOLVE)
+    resolving.breaks_off()
+    assert resolving.run(must_not_run, resolve=lambda: Happened(None)) is None
+    assert charge.status == "COMPLETED"
+
+
+@pytest.mark.parametrize("answer", [None, CHARGED, False, Happened])
+def test_an_ambiguous_resolver_is_a_defect_and_leaves_the_outcome_unknown(charge: Charge, answer: Any) -> None:
+    resolving = charge.under(RESOLVE)
+    resolving.breaks_off()
+    with pytest.raises(TypeError, match=r"Charge: a resolver returns Happened\(result\) or NEVER_HAPPENED"):
+        resolving.run(must_not_run, resolve=lambda: answer)
+    assert charge.status == "UNKNOWN"
 
 
 def test_the_final_error_that_a_resolver_finds_is_stored(charge: Charge) -> None:
@@ -379,13 +405,13 @@ def test_a_resolver_that_cannot_find_out_leaves_it_to_the_next(charge: Charge) -
 
     with pytest.raises(AnswerLost):
         resolving.run(must_not_run, resolve=lost)
-    assert resolving.run(must_not_run, resolve=lambda: CHARGED) == CHARGED
+    assert resolving.run(must_not_run, resolve=lambda: Happened(CHARGED)) == CHARGED
 
 
 @pytest.mark.parametrize("work", [RUN_AGAIN, HOLD], ids=lambda work: work.unknown.name)
 def test_a_resolver_without_the_policy_for_it_is_a_defect(charge: Charge, work: Work) -> None:
     with pytest.raises(TypeError, match="Charge"):
-        charge.under(work).run(must_not_run, resolve=lambda: CHARGED)
+        charge.under(work).run(must_not_run, resolve=lambda: Happened(CHARGED))
     assert charge.row is None
 
 

@@ -63,6 +63,17 @@ def test_a_fault_can_be_for_certain_parameters(connect: Connect, user: Document)
     connect.client.create_user(**user | {"Username": "c"})
 
 
+def test_a_fault_of_a_search_can_be_for_the_name_that_is_searched(connect: Connect, user: Document) -> None:
+    def search(name: str) -> None:
+        criteria = {"FieldName": "Username", "Value": name, "ComparisonType": "EXACT"}
+        connect.client.search_users(InstanceId=user["InstanceId"], SearchCriteria={"StringCondition": criteria})
+
+    connect.control.fail("SearchUsers", "InvalidRequestException", where={"Username": "b"})
+    search("a")
+    with pytest.raises(connect.client.exceptions.InvalidRequestException):
+        search("b")
+
+
 def test_a_code_that_the_service_has_not_needs_a_status(connect: Connect) -> None:
     with pytest.raises(ValueError, match="give its status"):
         connect.control.fail("ListInstances", "ServiceUnavailable")

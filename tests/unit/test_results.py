@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from users.csv_file import RowPointer
 from users.errors import InvalidResultFile
 from users.files import merged, to_run
-from users.outcomes import NOT_REGISTERED, SENTENCES, Outcome, explained
+from users.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome, explained
 from users.results import COLUMNS, Result, read, write
 
 ARN = "arn:aws:connect:us-east-1:000000000000:instance/i-1"
@@ -47,6 +47,15 @@ def test_the_result_file_has_the_columns_of_the_contract() -> None:
         ["1", "4", "Success", "u-1", f"{ARN}/agent/u-1", ""],
         ["2", "9", "False", "", "", explained("PhoneInvalid")],
     ]
+
+
+def test_a_success_may_have_a_remark() -> None:
+    outcome = Outcome(3, PASSWORD_NOT_SET, "u-1")
+    (read_back,) = read(write([Result.of(outcome, ARN)]))
+
+    assert Outcome.parse(str(outcome)) == outcome
+    assert (read_back.succeeded, read_back.user_id) == (True, "u-1")
+    assert read_back.error_message == explained(PASSWORD_NOT_SET)
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])

@@ -24,6 +24,7 @@ from .leases import LeaseStore
 from .operators import LeaseOperations
 from .payloads import payload_hash
 from .records import LeaseRecord, Status
+from .resolution import NEVER_HAPPENED, Happened, Resolution
 from .steps import COMMITTED, COMPENSATED, COMPENSATING, Step, StepStore
 from .work import Unknown, Work
 
@@ -31,11 +32,13 @@ __all__ = [
     "COMMITTED",
     "COMPENSATED",
     "COMPENSATING",
+    "NEVER_HAPPENED",
     "Action",
     "AlreadyInProgress",
     "BusinessError",
     "Cancellation",
     "Contention",
+    "Happened",
     "IdempotencyError",
     "InProgress",
     "InvalidKey",
@@ -48,6 +51,7 @@ __all__ = [
     "OutcomeHeld",
     "PayloadMismatch",
     "Refusal",
+    "Resolution",
     "ResultUnavailable",
     "StateConflict",
     "Status",

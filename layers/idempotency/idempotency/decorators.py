@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from .errors import AlreadyInProgress, InvalidKey
 from .leases import LeaseStore
+from .resolution import Resolution
 from .work import Work
 
 type Selector = str | Callable[..., Any]
@@ -41,7 +42,7 @@ def idempotent_handler(
     payload: Selector | None = None,
     in_progress: InProgress = InProgress.RAISE,
     wait: timedelta = timedelta(0),
-    resolve: Callable[[Any, Any], Any] | None = None,
+    resolve: Callable[[Any, Any], Resolution[Any]] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[[Any, Any], Any]]:
     """Let a Lambda handler do its work once for each key.
 
@@ -93,7 +94,7 @@ def idempotent_function[**P, R](
     key: Selector,
     payload: Selector,
     wait: timedelta = timedelta(0),
-    resolve: Callable[P, R | None] | None = None,
+    resolve: Callable[P, Resolution[R]] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function do its work once for each key.
 

@@ -23,6 +23,7 @@ from .dynamodb import Action, LeaseClient
 from .errors import AlreadyInProgress, BusinessError, InvalidKey
 from .lease import Backend, Lease
 from .lease_table import LeaseTable
+from .resolution import NEVER_HAPPENED, Happened, Resolution
 from .work import Unknown, Work
 
 _KEY_LIMIT = 1024
@@ -79,21 +80,22 @@ class LeaseStore:
         *,
         deadline: datetime,
         wait: timedelta = timedelta(0),
-        resolve: Callable[[], R | None] | None = None,
+        resolve: Callable[[], Resolution[R]] | None = None,
     ) -> R:
         """Call `function` under the lease and store what it returns; or return the stored result.
 
-        resolve: for `Unknown.RESOLVE`: asks the outside system what became of the attempt before. It returns the result
-            if that took effect, None if it certainly did not; it raises the final error that it ended in, or whatever
-            keeps it from finding out.
-        Raises as `lease` and `Lease.complete`, and what `function` and `resolve` raise.
+        resolve: for `Unknown.RESOLVE`: asks the outside system what became of the attempt before. It returns
+            `Happened(result)`, or `NEVER_HAPPENED`; it raises the final error that the attempt ended in, or what keeps
+            it from finding out.
+        Raises as `lease` and `Lease.complete`, and what `function` and `resolve` raise. TypeError if `resolve` returns
+        anything else: then the outcome stays unknown, and `function` is not called.
         """
         if (work.unknown is Unknown.RESOLVE) != (resolve is not None):
             raise TypeError(f"{work.name}: Unknown.RESOLVE and a resolver belong together")
         with self.lease(work, key, payload, deadline=deadline, wait=wait) as lease:
             if not lease.completed:
-                found = resolve() if resolve and lease.unsure else None
-                lease.complete(function(lease) if found is None else found)
+                resolution = _resolved(work, resolve()) if resolve and lease.unsure else NEVER_HAPPENED
+                lease.complete(resolution.result if isinstance(resolution, Happened) else function(lease))
         result: R = lease.result
         return result
 
@@ -114,3 +116,10 @@ class LeaseStore:
                     raise
             self._sleep(pause.total_seconds())
             pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+def _resolved[R](work: Work, resolution: Resolution[R]) -> Resolution[R]:
+    """None must not pass: it could mean either."""
+    if not isinstance(resolution, Happened) and resolution is not NEVER_HAPPENED:
+        raise TypeError(f"{work.name}: a resolver returns Happened(result) or NEVER_HAPPENED")
+    return resolution
