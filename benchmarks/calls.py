@@ -19,7 +19,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from idempotency import BusinessError, LeaseStore, StateConflict, Step, StepStore, Unknown, Work
+from idempotency import BusinessError, Lease, LeaseStore, StateConflict, Step, StepStore, Unknown, Work
 from local import emulator, views
 from tests.engines import dynamodb_local
 
@@ -30,6 +30,7 @@ ROUNDS, WARM_UP = 300, 200
 _RECORDS, _ROWS = "records", "rows"
 _NEW: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
 _WORK = Work("Send", unknown=Unknown.RUN_AGAIN)
+_INSIDE = Work("Book", unknown=Unknown.NEVER)
 
 type Call = Callable[[str], Any]
 
@@ -169,6 +170,12 @@ def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
         bare(key)
         return {"order_id": key}
 
+    def lease_with_write(key: str) -> Any:
+        def book(lease: Lease) -> None:
+            lease.complete({"order_id": key}, writes=[{"Put": _row(key) | _NEW}])
+
+        return leases.run(_INSIDE, key, {"order_id": key}, book, deadline=soon())
+
     def failing_step(key: str) -> None:
         with suppress(StateConflict):
             step(key)
@@ -188,6 +195,7 @@ def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
         "bare transaction": partial(_transaction, client),
         "step": step,
         "lease": lease,
+        "lease, one transaction": lease_with_write,
         "Powertools": powertools,
     }
     failing = {"lease": failing_lease, "Powertools": failing_powertools}
