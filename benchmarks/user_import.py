@@ -95,7 +95,7 @@ def _read(stack: Stack, rows: int) -> list[str]:
 def _import_by_pointers(bucket: Bucket, source: Source, rows: int) -> None:
     """Everything that an import reads, from Initialize to the last row; nothing is created."""
     files = Files(bucket, PREFIX, rows)
-    files.check_header(files.chosen(source.key, None))
+    files.check_start(files.chosen(source.key, None), DEFAULTS)
     found = files.count(source, DEFAULTS)
     unused = cast(Any, None)
     creation = Creation(bucket, cast(Connect, unused), cast(LeaseStore, unused), DEFAULTS)

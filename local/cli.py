@@ -12,6 +12,7 @@ import typer
 from . import emulator, import_command, invoke_command, recovery, report, stock, views, work_commands
 from .demo import run_demo
 from .deployment import deploy
+from .gateway import secret
 from .options import OnAws, Port, StackName, chosen_stack
 from .orders import Execution, ended, follow, place, settled, view
 from .replay.command import replay
@@ -38,7 +39,7 @@ OrderId = Annotated[str, typer.Argument(help="The order's id.")]
 @app.command()
 def start(
     port: Port = 4566,
-    gateway: Annotated[bool, typer.Option("--gateway", help="Charge at the payment gateway's stand-in.")] = False,
+    gateway: Annotated[bool, typer.Option("--gateway", help="Charge at the payment gateway simulator.")] = False,
 ) -> None:
     """Start the local stack, deploy the template to it and seed stock. Run it again after a change to deploy it."""
     out = views.console()
@@ -46,8 +47,10 @@ def start(
     with out.status("starting the emulator") as status:
         running = emulator.running(port) or emulator.start(port)
         status.update("sam build, sam deploy")
-        # Always said: what is not said stays as an earlier start had it.
-        deploy(running.endpoint, running.log, PaymentGatewayUrl=running.stand_ins["gateway"] if gateway else "")
+        # Always passed: a parameter that is not keeps its value from an earlier start.
+        address = running.stand_ins["gateway"]
+        chosen = secret.parameters(running.endpoint, address) if gateway else secret.NO_GATEWAY
+        deploy(running.endpoint, running.log, **chosen)
         stack = Stack.local(running.endpoint)
         stock.seed(stack, json.loads(_SEED.read_text()))
     seconds = time.monotonic() - began

@@ -6,10 +6,9 @@ from typing import Any
 
 from rich.console import Console
 
-from payments.table import payment_id
-
 from . import emulator, import_demo, stock, views
 from .deployment import deploy
+from .gateway import secret
 from .gateway.client import GatewayClient
 from .gateway.faults import AnswerLost
 from .gateway.plan import Strike
@@ -30,7 +29,7 @@ def run_demo() -> None:
     with out.status("starting the emulator") as status, emulator.attached(import_demo.QUICK) as running:
         status.update("sam build, sam deploy (the first time takes longest)")
         gateway = GatewayClient(running.stand_ins["gateway"])
-        deploy(running.endpoint, running.log, PaymentGatewayUrl=gateway.address)
+        deploy(running.endpoint, running.log, **secret.parameters(running.endpoint, gateway.address))
         stack = Stack.local(running.endpoint)
         stock.seed(stack, _STOCK)
         out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")
@@ -51,7 +50,7 @@ def _show(out: Console, stack: Stack, gateway: GatewayClient) -> None:
         "out of stock": _order("o-1003", "pot-01", 2, 9000),
         "a lost answer": _order("o-1004", "tea-01", 1, 1500),
     }
-    gateway.order(Strike(AnswerLost(), on="charge", key=payment_id("o-1004")))
+    gateway.order(Strike(AnswerLost(), on="charge", order_id="o-1004"))
     for order in orders.values():
         place(stack, order)
     for order in orders.values():
@@ -84,10 +83,10 @@ def _placed_again(stack: Stack, order: dict[str, Any]) -> OrderView:
 def _charges(gateway: GatewayClient, orders: dict[str, dict[str, Any]]) -> Any:
     """What the gateway was asked for each order, and the money that it moved."""
     ledger = gateway.ledger()
-    charges = {charge["key"]: charge for charge in ledger["charges"]}
+    charges = {charge["order_id"]: charge for charge in ledger["charges"]}
+    found = {title: charges.get(order["order_id"], {}) for title, order in orders.items()}
     rows = [
-        [title, *_at_gateway(ledger["requests"].get(key, {}), charges.get(key, {}))]
-        for title, key in ((title, payment_id(order["order_id"])) for title, order in orders.items())
+        [title, *_at_gateway(ledger["requests"].get(charge.get("key"), {}), charge)] for title, charge in found.items()
     ]
     columns = ["what", "charge requests", "look-ups", "cancels", "status", "amount", "refunded"]
     return views.table("The payment gateway's own ledger", columns, rows)

@@ -1,5 +1,6 @@
 """`stepwise import`: users from a CSV file, followed row by row to the result."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,20 +9,28 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
+from users.encoding import CP932, UTF_8
+
 from . import imports, views
 from .imports import Summary
 from .options import OnAws, Port, StackName, chosen_stack
 from .stack import STACK_NAME, Stack
 
-File = Annotated[
-    Path, typer.Argument(help="CSV in UTF-8; its first line names the columns.", exists=True, dir_okay=False)
-]
+File = Annotated[Path, typer.Argument(help="CSV; its first line names the columns.", exists=True, dir_okay=False)]
+
+
+class Encoding(StrEnum):
+    utf_8 = UTF_8
+    cp932 = CP932
 
 
 def import_users(
     file: File,
     validate_only: Annotated[bool, typer.Option("--validate-only", help="Check every row, create nothing.")] = False,
     retry_of: Annotated[str, typer.Option(help="Key of a result file: run its failed rows alone.")] = "",
+    encoding: Annotated[
+        Encoding | None, typer.Option(help="Of the file: cp932 is what Excel in Japanese saves.")
+    ] = None,
     instance_id: Annotated[str, typer.Option(help="Connect instance to use, instead of the stack's own.")] = "",
     result: Annotated[Path | None, typer.Option(help="Where to save the result file.")] = None,
     port: Port = 4566,
@@ -30,13 +39,18 @@ def import_users(
 ) -> None:
     """Create Amazon Connect users from a CSV file, and follow it row by row. Ends with 1 unless every row succeeds."""
     stack, out = chosen_stack(port, aws, name), views.console()
-    options = {"validate_only": validate_only, "retry_of": retry_of, "instance_id": instance_id}
+    options = {
+        "validate_only": validate_only,
+        "retry_of": retry_of,
+        "encoding": encoding,
+        "instance_id": instance_id,
+    }
     started = imports.start(stack, file, **{field: value for field, value in options.items() if value})
     out.print(f"Started import {started}.")
     follow(stack, started, out)
     ended = imports.summary(stack, started)
     out.print(summary_table(ended))
-    out.print(_what_next(stack, file, ended), soft_wrap=True)
+    out.print(_what_next(stack, file, ended, encoding), soft_wrap=True)
     if result:
         result.write_bytes(imports.result_file(stack, ended))
         out.print(f"Saved as {result}.")
@@ -74,11 +88,11 @@ def summary_table(ended: Summary) -> Table:
     return views.table("Import", columns, [[ended.import_id, *numbers, ended.result_key]])
 
 
-def _what_next(stack: Stack, file: Path, ended: Summary) -> str:
+def _what_next(stack: Stack, file: Path, ended: Summary, encoding: Encoding | None) -> str:
     where = f"The result is s3://{stack.outputs['UsersBucket']}/{ended.result_key}"
     if not ended.failed or ended.validate_only:
         return f"{where}."
     return (
-        f"{where}; mend the rows that it calls False in their places, and run them again with\n"
-        f"./stepwise import {file} --retry-of {ended.result_key}"
+        f"{where}; correct the rows that it calls False, and run them again with\n"
+        f"./stepwise import {file} --retry-of {ended.result_key}{f' --encoding {encoding}' if encoding else ''}"
     )

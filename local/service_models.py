@@ -26,6 +26,7 @@ OPERATIONS = {
     ),
     "dynamodb": ("BatchGetItem", "Scan", "TransactWriteItems", "UpdateItem"),
     "s3": ("GetObject", "HeadObject", "ListObjectsV2", "PutObject"),
+    "secretsmanager": ("GetSecretValue",),
     "stepfunctions": ("DescribeExecution", "StartExecution"),
 }
 """What the functions call. A client of theirs has no other method."""

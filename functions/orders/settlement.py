@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any
 
 from idempotency import Action, Contention, LeaseStore, StateConflict, Step, StepCompensated, StepStore
-from saga.definition import PENDING, PROCESS_ORDER, PROCESS_PAYMENT, STEPS, SagaStep, not_confirmed
+from saga.definition import PENDING, PROCESS_ORDER, PROCESS_PAYMENT, STEP_NAMES, SagaStep, not_confirmed
 from saga.order import InvalidOrder, Order, parse_order
 
 from .sagas import ExecutionNotFound, RecoveryEnded, SagaExecution, Sagas
@@ -23,7 +23,6 @@ from .state import OrderReader, OrderState
 from .table import OrdersTable, UnsettledIndex
 
 _ENDED = frozenset({"SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"})
-_NAMES = tuple(step.name for step in STEPS)
 
 # Each round lost means that a call wrote between the look and the decision.
 _ROUNDS = 4
@@ -102,7 +101,7 @@ class Settlement:
 
     def _confirm(self, order_id: str, document: Any, at: datetime) -> Settled:
         try:
-            self.steps.seal(order_id, _NAMES, [self.orders.confirm(order_id, at)], at)
+            self.steps.seal(order_id, STEP_NAMES, [self.orders.confirm(order_id, at)], at)
         except StateConflict:
             state = self.reader.read(order_id)
             if not state.confirmed:
@@ -118,7 +117,7 @@ class Settlement:
         """Records have expired; the rows have not."""
         checks = [step.stands(self._table(step), order_id) for step in state.lost if step is not PROCESS_ORDER]
         writes = [self.orders.confirm(order_id, at), *checks]
-        self.steps.seal(order_id, _NAMES, writes, at, lost=[step.name for step in state.lost])
+        self.steps.seal(order_id, STEP_NAMES, writes, at, lost=[step.name for step in state.lost])
 
     def _undo(self, order_id: str, document: Any, at: datetime) -> Settled:
         """Bar what has not happened, note what stands, and have it recovered. document: None if nobody knows it."""

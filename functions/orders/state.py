@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from idempotency import COMMITTED, COMPENSATED, COMPENSATING, Status, StoreUnavailable
-from saga.definition import CONFIRMED, PROCESS_ORDER, PROCESS_PAYMENT, STEPS, SagaStep
+from saga.definition import CONFIRMED, PROCESS_ORDER, PROCESS_PAYMENT, STEP_NAMES, STEPS, SagaStep
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -107,7 +107,7 @@ class OrderReader:
 
     def read(self, order_id: str) -> OrderState:
         """Read everything, consistently, in one call. Raises StoreUnavailable, or as the client."""
-        records = [f"{order_id}#{name}" for name in (*(step.name for step in STEPS), PROCESS_PAYMENT.outside)]
+        records = [f"{order_id}#{name}" for name in (*STEP_NAMES, PROCESS_PAYMENT.outside)]
         wanted: dict[str, Any] = {self.records: {"Keys": [{"pk": {"S": key}} for key in records]}}
         for step in STEPS:
             key = {name: {"S": value} for name, value in step.row_key(order_id).items()}

@@ -25,17 +25,16 @@ class PaymentDeclined(BusinessError):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What is to be charged once. key: of all its attempts, at the gateway. amount: in the currency's minor unit."""
+    """What is charged at most once for an order. amount: in the currency's minor unit."""
 
     order_id: str
-    key: str
     amount: int
     currency: str
     token: str = field(repr=False)
 
 
 class PaymentGateway(Protocol):
-    """Charges cards, and takes charges back, by key."""
+    """Charges cards, and takes charges back, by order. How it names an order's charge is its own business."""
 
     def charge(self, charge: Charge, *, deadline: datetime) -> str:
         """Charge once, however often it is called. Returns the gateway's own id of the charge.
@@ -45,6 +44,6 @@ class PaymentGateway(Protocol):
         """
         ...
 
-    def cancel(self, key: str) -> None:
-        """See to it that nothing is charged under the key, now or ever; give back what was. May be called again."""
+    def cancel(self, order_id: str) -> None:
+        """Make sure that nothing is charged for the order, now or ever; give back what was. May be called again."""
         ...

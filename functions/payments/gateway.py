@@ -3,9 +3,11 @@
 Imported only where a gateway is configured: nobody else pays for the import of requests.
 """
 
+import hashlib
+import hmac
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
@@ -24,12 +26,14 @@ from idempotency import (
     Unknown,
     Work,
 )
+from runtime.secrets import Secret, SecretRefused, SecretUnavailable
 
+from .bearer import BearerSession, NotSent
 from .charge import Charge, PaymentDeclined
 
-# Their sum is less than the lease; a wait, a question, a charge and DynamoDB's calls are less than the function's
-# time-out. They bound each silence, not the whole answer: that time-out cuts off one that trickles in.
-_CONNECT_SECONDS, _READ_SECONDS = 2, 5
+# Reading the secrets, or a request that is refused for an outdated one, comes first. A request that would start later
+# than this is left to the next attempt, which finds what this one has read: so the function's timeout is kept.
+_START_SECONDS = 0.9
 # Not final: the refused request may be the look-up of a charge that was made.
 CHARGE = Work(
     "ChargeCard",
@@ -55,6 +59,9 @@ class GatewayUnavailable(TransientError):
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
+    """key: of the request."""
+
+    key: str
     status: int
     body: Mapping[str, Any]
 
@@ -69,17 +76,19 @@ class HttpGateway:
     """Charges under a lease, so that an attempt whose outcome is unknown is followed by a question and not by a charge.
 
     url: the gateway's address, without a slash at its end.
+    stack_key: the keys of charges derive from it, so it must never change.
     """
 
     url: str
     leases: LeaseStore
-    session: requests.Session = field(default_factory=requests.Session)
+    http: BearerSession
+    stack_key: Secret
 
     def charge(self, charge: Charge, *, deadline: datetime) -> str:
         """Charge once. Returns the gateway's id of the charge.
 
-        Raises PaymentDeclined, StepCompensated (the key was cancelled), GatewayRefused, GatewayUnavailable, and what a
-        lease raises.
+        Raises PaymentDeclined, StepCompensated (the charge was cancelled), GatewayRefused, GatewayUnavailable, and what
+        a lease raises.
         """
         return self.leases.run(
             CHARGE,
@@ -91,18 +100,18 @@ class HttpGateway:
             resolve=lambda: self._find(charge),
         )
 
-    def cancel(self, key: str) -> None:
-        """Bar the key for ever, and give back what was charged. Raises GatewayRefused, GatewayUnavailable."""
-        answer = self._call("POST", f"/charges/{key}/cancel")
-        if answer.status != HTTPStatus.OK or (answer.body.get("key"), answer.body.get("status")) != (key, "canceled"):
+    def cancel(self, order_id: str) -> None:
+        """Bar the order's charge forever, and give back what was charged. Raises GatewayRefused, GatewayUnavailable."""
+        answer = self._call("POST", "/charges/KEY/cancel", order_id)
+        said = (answer.body.get("key"), answer.body.get("status"))
+        if answer.status != HTTPStatus.OK or said != (answer.key, "canceled"):
             raise _failure(answer)
 
     def _charge(self, charge: Charge, lease: Lease) -> str:
         if lease.unsure:
-            # The question may have taken most of the lease.
+            # The look-up may have taken most of the lease.
             lease.extend()
-        body = {"amount": charge.amount, "currency": charge.currency, "token": charge.token}
-        answer = self._call("POST", "/charges", body, {"Idempotency-Key": charge.key})
+        answer = self._call("POST", "/charges", charge.order_id, asdict(charge))
         if answer.status in (HTTPStatus.OK, HTTPStatus.CREATED):
             return _settled(charge, answer)
         if answer.status == HTTPStatus.PAYMENT_REQUIRED:
@@ -110,7 +119,7 @@ class HttpGateway:
         raise _failure(answer)
 
     def _find(self, charge: Charge) -> Resolution[str]:
-        answer = self._call("GET", f"/charges/{charge.key}")
+        answer = self._call("GET", "/charges/KEY", charge.order_id)
         if answer.status == HTTPStatus.NOT_FOUND:
             return NEVER_HAPPENED
         if answer.status != HTTPStatus.OK:
@@ -119,21 +128,26 @@ class HttpGateway:
             raise PaymentDeclined.by_code(answer.code)
         return Happened(_settled(charge, answer))
 
-    def _call(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
-    ) -> _Answer:
+    def _call(self, method: str, path: str, order_id: str, body: Mapping[str, Any] | None = None) -> _Answer:
+        """Send a request. path: with KEY for the key of the order's charge, which no error shows."""
+        start_by = self.http.clock() + _START_SECONDS
         try:
-            response = self.session.request(
-                method,
-                self.url + path,
-                json=body,
-                headers=headers,
-                timeout=(_CONNECT_SECONDS, _READ_SECONDS),
-                allow_redirects=False,
-            )
-        except requests.RequestException as error:
+            key = charge_key(self.stack_key.read(), order_id)
+            url, headers = self.url + path.replace("KEY", key), {"Idempotency-Key": key} if body else None
+            response = self.http.send(method, url, start_by=start_by, json=body, headers=headers)
+        except SecretRefused as error:
+            raise _refused(str(error)) from error
+        except (NotSent, SecretUnavailable, requests.RequestException) as error:
             raise GatewayUnavailable(f"{method} {path}: {type(error).__name__}") from error
-        return _Answer(response.status_code, _object(response))
+        return _Answer(key, response.status_code, _object(response))
+
+
+def charge_key(stack_key: str, order_id: str) -> str:
+    """The idempotency key of an order's charge: HMAC-SHA256, 64 hex digits.
+
+    Whoever knows the order_id alone can neither look the charge up nor cancel it.
+    """
+    return hmac.new(stack_key.encode(), order_id.encode(), hashlib.sha256).hexdigest()
 
 
 def _object(response: requests.Response) -> Mapping[str, Any]:
@@ -150,7 +164,7 @@ def _settled(charge: Charge, answer: _Answer) -> str:
     match answer.body:
         case {"status": "canceled"}:
             raise _canceled()
-        case {"status": "succeeded", "key": charge.key, "id": str(charge_id), "amount": amount, "currency": currency}:
+        case {"status": "succeeded", "key": answer.key, "id": str(charge_id), "amount": amount, "currency": currency}:
             if (amount, currency) != (charge.amount, charge.currency):
                 raise _refused("the gateway charged another amount")
             return charge_id

@@ -14,11 +14,13 @@ from .table import PaymentsTable
 
 @dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
-    """payment_gateway_url: empty if there is no outside gateway."""
+    """payment_gateway_url: empty if there is no outside gateway; then there are no ARNs of secrets either."""
 
     payments_table: str
     orders_table: str
     payment_gateway_url: str = ""
+    payment_gateway_secret_arn: str = ""
+    payment_key_arn: str = ""
 
 
 @cache
@@ -31,9 +33,17 @@ def payments() -> Payments:
 def _gateway(environment: Environment) -> PaymentGateway | None:
     if not environment.payment_gateway_url:
         return None
+    from runtime.secrets import Secret
+
+    from .bearer import BearerSession
     from .gateway import HttpGateway
 
-    return HttpGateway(environment.payment_gateway_url.rstrip("/"), lease_store(environment))
+    return HttpGateway(
+        environment.payment_gateway_url.rstrip("/"),
+        lease_store(environment),
+        BearerSession(Secret(environment.payment_gateway_secret_arn)),
+        Secret(environment.payment_key_arn),
+    )
 
 
 @saga_task(step="ProcessPayment")

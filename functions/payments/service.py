@@ -55,7 +55,7 @@ class Payments:
             step,
             undo=[self.table.refund(order_id, step.at), unconfirmed],
             absence=[PROCESS_PAYMENT.does_not_stand(table, order_id), unconfirmed],
-            outside=partial(self.gateway.cancel, payment_id(order_id)) if self.gateway else None,
+            outside=partial(self.gateway.cancel, order_id) if self.gateway else None,
             stands=[PROCESS_PAYMENT.stands(table, order_id, order), unconfirmed],
         )
 
@@ -64,6 +64,5 @@ class Payments:
         if self.gateway is None:
             authorize(order.payment.token)
             return None
-        key = payment_id(order.order_id)
-        charge = Charge(order.order_id, key, order.total, order.currency, order.payment.token)
+        charge = Charge(order.order_id, order.total, order.currency, order.payment.token)
         return self.gateway.charge(charge, deadline=task.deadline)

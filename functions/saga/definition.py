@@ -117,6 +117,7 @@ RESERVE_INVENTORY = SagaStep(
     lambda order: {"items": reserved_lines(order)},
 )
 STEPS = (PROCESS_ORDER, PROCESS_PAYMENT, RESERVE_INVENTORY)
+STEP_NAMES = tuple(step.name for step in STEPS)
 
 
 def still_open(orders_table: str, order_id: str) -> Action:

@@ -2,6 +2,7 @@
 
 handlers, upload_handlers   Lambda's side; tasks: what they are called with, and what they log
 imports                     the other states, one method each; request, files, csv_file, results: what it reads, writes
+encoding                    what a file's bytes mean; retry: which results of an earlier import stand
 creation                    UserCreate, on its own: user (the rules of a row), profiles, outcomes (codes and sentences)
 instances                   the instance: found or created, waited for, deleted
 bucket, connect             all that is said to S3 and to Amazon Connect; patience: how long it waits for the latter

@@ -27,6 +27,15 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """What stands at a key. metadata: that it was written with."""
+
+    source: Source
+    etag: str
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Bucket:
     """client: a `boto3.client("s3")`. name: of a bucket with versions."""
 
@@ -35,9 +44,13 @@ class Bucket:
 
     def source(self, key: str, version_id: str | None = None) -> Source:
         """The version that stands now, or the one given. Raises NoImportFile, BucketUnavailable."""
+        return self.stored(key, version_id).source
+
+    def stored(self, key: str, version_id: str | None = None) -> Stored:
+        """As `source`, with what else S3 knows of it."""
         version: Any = {"VersionId": version_id} if version_id else {}
         answer = _answered(lambda: self.client.head_object(Bucket=self.name, Key=key, **version), key)
-        return Source(key, answer["VersionId"])
+        return Stored(Source(key, answer["VersionId"]), answer["ETag"], answer["Metadata"])
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Every key with this prefix. Raises BucketUnavailable."""
@@ -61,16 +74,30 @@ class Bucket:
             raise
         return b"".join(_guarded(answer["Body"].iter_chunks(_CHUNK), source.key))
 
-    def put(self, key: str, data: bytes, metadata: Mapping[str, str]) -> Source:
+    def put(self, key: str, data: bytes, metadata: Mapping[str, str], **condition: str) -> Source:
         """Write a CSV file, in one put. Raises BucketUnavailable."""
         answer = _answered(
             lambda: self.client.put_object(
-                Bucket=self.name, Key=key, Body=data, ContentType="text/csv; charset=utf-8", Metadata=dict(metadata)
+                Bucket=self.name,
+                Key=key,
+                Body=data,
+                ContentType="text/csv; charset=utf-8",
+                Metadata=dict(metadata),
+                **condition,  # type: ignore[arg-type]
             ),
             key,
             gone=frozenset(),
         )
         return Source(key, answer["VersionId"])
+
+    def replace(self, key: str, data: bytes, metadata: Mapping[str, str], old: Stored | None) -> Source | None:
+        """Write over what was seen at the key, or where nothing was. None: something else stands there now."""
+        try:
+            return self.put(key, data, metadata, **({"IfMatch": old.etag} if old else {"IfNoneMatch": "*"}))
+        except ClientError as error:
+            if error.response["Error"]["Code"] in {"PreconditionFailed", "NoSuchKey"}:
+                return None
+            raise
 
     def _get(self, source: Source, **more: str) -> Any:
         return _answered(
@@ -123,6 +150,6 @@ def _meant(error: ClientError, key: str, gone: frozenset[str]) -> Exception:
     if code in gone:
         return NoImportFile(f"{key}: no such file, not in this version, or not for this function to read")
     status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-    if status >= 500 or code in {"SlowDown", "RequestTimeout"}:
+    if status >= 500 or code in {"SlowDown", "RequestTimeout", "ConditionalRequestConflict"}:
         return BucketUnavailable(f"{key}: S3 answers {code}")
     return error

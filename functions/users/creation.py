@@ -9,6 +9,7 @@ from idempotency import NEVER_HAPPENED, Happened, LeaseStore, Resolution, Unknow
 from .bucket import Bucket, Source
 from .connect import Connect, FoundUser
 from .csv_file import RowPointer, parse_row
+from .encoding import UTF_8, Encoding
 from .errors import (
     BucketUnavailable,
     ConnectError,
@@ -48,6 +49,7 @@ class RowTask:
     instance_id: str | None
     profiles: ProfileIds | None
     validate_only: bool
+    encoding: Encoding = UTF_8
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Creation:
         data = self.bucket.part(task.source, row.offset, row.length)
         if len(data) != row.length:
             raise BucketUnavailable(f"S3 gave {len(data)} of {row.length} bytes")
-        user = User.from_row(parse_row(data, task.columns), self.defaults)
+        user = User.from_row(parse_row(data, task.columns, task.encoding), self.defaults)
         if row.repeats:
             raise UsernameRepeated(f"row {row.repeats} has it already")
         return user

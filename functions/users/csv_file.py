@@ -1,6 +1,7 @@
 """A CSV file as a stream: where each row begins and ends, found in constant memory and with one look at each byte.
 
 A record ends where the csv module of Python ends it (RFC 4180, with lone carriage returns and stray quotes let pass).
+No character of UTF-8 or cp932 but these themselves has a byte of a comma, a quote or a line end.
 """
 
 import csv
@@ -10,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from .errors import InvalidHeader, NotUtf8, RowTooLong, UnclosedQuote, WrongColumnCount
+from .encoding import UTF_8, Encoding, decoded
+from .errors import InvalidHeader, RowTooLong, UnclosedQuote, WrongColumnCount, WrongEncoding
 
 REQUIRED_COLUMNS = ("No.", "username", "default_password", "first_name", "last_name")
 OPTIONAL_COLUMNS = ("email", "phone", "security_profile", "routing_profile")
@@ -125,16 +127,16 @@ def parse_header(data: bytes) -> tuple[str, ...]:
     return columns
 
 
-def parse_row(data: bytes, columns: tuple[str, ...]) -> dict[str, str]:
-    """The cells of a row by column. Raises NotUtf8 or WrongColumnCount."""
+def parse_row(data: bytes, columns: tuple[str, ...], encoding: Encoding = UTF_8) -> dict[str, str]:
+    """The cells of a row by column. Raises WrongEncoding or WrongColumnCount."""
     try:
-        cells = _cells(data)
+        cells = _cells(data, encoding)
     except UnicodeDecodeError:
-        raise NotUtf8 from None
+        raise WrongEncoding(f"not {encoding}") from None
     if len(cells) != len(columns):
         raise WrongColumnCount(f"{len(cells)} cells, {len(columns)} columns")
     return dict(zip(columns, cells, strict=True))
 
 
-def _cells(data: bytes) -> list[str]:
-    return next(csv.reader(io.StringIO(data.decode(), newline="")), [])
+def _cells(data: bytes, encoding: Encoding = UTF_8) -> list[str]:
+    return next(csv.reader(io.StringIO(decoded(data, encoding), newline="")), [])

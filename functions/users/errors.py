@@ -19,9 +19,6 @@ class InvalidRow(BusinessError):
     """The row breaks a rule. Found before any call to Connect."""
 
 
-class NotUtf8(InvalidRow): ...
-
-
 class WrongColumnCount(InvalidRow): ...
 
 
@@ -122,6 +119,10 @@ class UploadNameInvalid(ImportRefused):
 
 class InvalidHeader(ImportRefused):
     """The first line does not name the columns."""
+
+
+class WrongEncoding(ImportRefused):
+    """A row is not in the file's encoding, so no row can be trusted."""
 
 
 class UnclosedQuote(ImportRefused):

@@ -1,15 +1,17 @@
 """The files of an import: which one, which of its rows, and the results that it ends in."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import results
 from .bucket import Bucket, Source, date_in_name, folder_of
 from .csv_file import LONGEST_ROW, Record, RowPointer, parse_header, parse_row, records
+from .encoding import UTF_8, Encoding, EncodingCheck
 from .errors import InvalidHeader, InvalidImport, InvalidResultFile, InvalidRow, NoImportFile, TooManyRows
 from .outcomes import NOT_REGISTERED, Outcome
 from .profiles import ProfileNames, profile_names
 from .results import Result, ResultKey
+from .retry import Kept, content, import_noted
 
 _MOST_COUNTED = 1_000_000
 # Bytes. The longest result of 3,000 rows comes to a third of it.
@@ -20,11 +22,15 @@ _MANUAL = "manual/"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """columns: of the header. pointers: of all rows. profiles: every pair of names that a row asks for."""
+    """columns: of the header. pointers: of all rows. profiles: every pair of names that a row asks for.
+
+    contents: by which `retry` knows each row, b"" for one that cannot be read.
+    """
 
     columns: tuple[str, ...]
     pointers: list[RowPointer]
     profiles: frozenset[ProfileNames]
+    contents: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +60,24 @@ class Files:
             )
         return self.bucket.source(key, version_id)
 
-    def check_header(self, source: Source) -> None:
-        """Raises InvalidHeader, or what else keeps the first line from being read."""
+    def check_start(self, source: Source, defaults: ProfileNames, encoding: Encoding | None = None) -> None:
+        """Raises InvalidHeader, or what `count` raises if the file is so short that this has read all of it."""
         head = self.bucket.part(source, 0, LONGEST_ROW)
-        _header(records([head, b"\n"]))
+        if len(head) < LONGEST_ROW:
+            self._count([head], defaults, encoding)
+        else:
+            _header(records([head, b"\n"]))
 
-    def count(self, source: Source, defaults: ProfileNames) -> Rows:
+    def count(self, source: Source, defaults: ProfileNames, encoding: Encoding | None = None) -> Rows:
         """Read the whole file, once, in constant memory.
 
-        Raises InvalidHeader, UnclosedQuote, RowTooLong, TooManyRows, NoImportFile, BucketUnavailable.
+        Raises InvalidHeader, UnclosedQuote, RowTooLong, WrongEncoding, TooManyRows, NoImportFile, BucketUnavailable.
         """
-        found = records(self.bucket.stream(source))
-        counting = _Counting(_header(found), defaults)
+        return self._count(self.bucket.stream(source), defaults, encoding)
+
+    def _count(self, chunks: Iterable[bytes], defaults: ProfileNames, encoding: Encoding | None) -> Rows:
+        found = records(chunks)
+        counting = _Counting(_header(found), defaults, encoding)
         number = 0
         for number, record in enumerate(found, start=1):
             if number > _MOST_COUNTED:
@@ -94,57 +106,75 @@ class Files:
             raise InvalidResultFile("retry_of: its rows are not those of an import, from 1 to the last")
         return earlier
 
-    def register(self, key: str, rows: Iterable[Result], metadata: Mapping[str, str]) -> Source:
-        """Write the result file, in one put."""
-        return self.bucket.put(key, results.write(rows), metadata)
+    def announce(self, key: str, rows: Iterable[Result], note: Mapping[str, str]) -> Source:
+        """Write the result file as it stands if the import is cut off. From now on the key is this import's."""
+        return self.bucket.put(key, results.write(rows), note)
+
+    def register(self, key: str, rows: Iterable[Result], note: Mapping[str, str]) -> Source:
+        """Write the result file, in one put; under the import's own name if another has announced itself since."""
+        data = results.write(rows)
+        try:
+            standing = self.bucket.stored(key)
+        except NoImportFile:
+            standing = None
+        if standing is None or import_noted(standing.metadata) == import_noted(note):
+            written = self.bucket.replace(key, data, note, standing)
+            if written:
+                return written
+        own = replace(ResultKey.parse(key), import_id=import_noted(note) or "")
+        return self.bucket.put(str(own), data, note)
 
 
 class _Counting:
     """What is known of the rows that were read so far."""
 
-    def __init__(self, columns: tuple[str, ...], defaults: ProfileNames) -> None:
+    def __init__(self, columns: tuple[str, ...], defaults: ProfileNames, encoding: Encoding | None) -> None:
         self._columns = columns
         self._defaults = defaults
+        self._encoding = encoding or UTF_8
+        self._check = EncodingCheck(encoding)
+        self._contents: list[bytes] = []
         self._pointers: list[RowPointer] = []
         self._profiles: set[ProfileNames] = {defaults}
         self._first_with: dict[str, int] = {}
 
     def add(self, number: int, record: Record) -> None:
-        repeats = 0
+        """Raises WrongEncoding."""
+        self._check.see(number, record.data)
+        repeats, known = 0, b""
         try:
-            row = parse_row(record.data, self._columns)
+            row = parse_row(record.data, self._columns, self._encoding)
         except InvalidRow:
             # Its own task will say so.
             pass
         else:
+            known = content(row)
             first = self._first_with.setdefault(row["username"], number)
             repeats = first if first != number and row["username"].strip() else 0
             self._profiles.add(profile_names(row, self._defaults))
         self._pointers.append(RowPointer(number, record.offset, len(record.data), repeats))
+        self._contents.append(known)
 
     def rows(self) -> Rows:
-        return Rows(self._columns, self._pointers, frozenset(self._profiles))
-
-
-def to_run(pointers: Sequence[RowPointer], earlier: Sequence[Result]) -> list[RowPointer]:
-    """The rows that failed in an earlier result. Raises InvalidResultFile if it is of a file with other rows."""
-    if len(pointers) != len(earlier):
-        raise InvalidResultFile(
-            f"retry_of: has {len(earlier)} rows, the file has {len(pointers)}; mend rows in their places, and "
-            "neither add nor remove any"
-        )
-    return [pointer for pointer, result in zip(pointers, earlier, strict=True) if not result.succeeded]
+        """Raises WrongEncoding."""
+        self._check.end()
+        return Rows(self._columns, self._pointers, frozenset(self._profiles), self._contents)
 
 
 def merged(
-    pointers: Iterable[RowPointer], outcomes: Iterable[Outcome], earlier: Iterable[Result], instance_arn: str
+    pointers: Iterable[RowPointer],
+    outcomes: Iterable[Outcome],
+    earlier: Sequence[Result],
+    kept: Iterable[Kept],
+    instance_arn: str,
 ) -> list[Result]:
-    """One result for every row: what is known of it now, or else what was known before it ran again.
+    """One result for every row: what is known of it now, or else what it keeps of the earlier ones.
 
-    A row without an outcome has the one that says so.
+    A row without either has the one that says so.
     """
-    known = {result.csv_row: result for result in earlier}
-    known |= {pointer.number: Result.of(Outcome(pointer.number, NOT_REGISTERED), "") for pointer in pointers}
+    numbers = {result.csv_row for result in earlier} | {pointer.number for pointer in pointers}
+    known = {number: Result.of(Outcome(number, NOT_REGISTERED), "") for number in numbers}
+    known |= {one.number: replace(earlier[one.earlier - 1], csv_row=one.number) for one in kept}
     known |= {outcome.number: Result.of(outcome, instance_arn) for outcome in outcomes}
     return [known[number] for number in sorted(known)]
 

@@ -15,6 +15,7 @@ from .bucket import Bucket
 from .connect import Connect, forget_messages
 from .creation import Creation, RowTask
 from .csv_file import RowPointer
+from .encoding import UTF_8
 from .files import Files
 from .imports import Imports
 from .instances import Instances
@@ -109,6 +110,7 @@ def user_create(event: Any, context: LambdaContext) -> str:
         call.instance_id,
         call.profiles,
         validate_only=call.validate_only,
+        encoding=call.encoding or UTF_8,
     )
     with logged("user_create", import_id=call.import_id, row=row.number):
         return str(creation(context).run(task, deadline(context)))

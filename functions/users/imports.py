@@ -7,13 +7,15 @@ from typing import Any
 import msgspec
 
 from .bucket import Source
-from .errors import NoImportFile
-from .files import Files, merged, to_run
+from .encoding import UTF_8
+from .errors import ImportRefused, NoImportFile
+from .files import Files, Rows, merged
 from .instances import Instances
 from .outcomes import Outcome
 from .profiles import ProfileIds, ProfileNames, used
 from .request import ImportRequest
 from .results import Result
+from .retry import Imported, Kept, kept, note, noted
 from .tasks import CheckInstanceExistence, CountCsvFiles, CreateInstance, Plan, RegisterResult, ResultCsvFileCreate
 
 READY, WAIT = "READY", "WAIT"
@@ -30,16 +32,26 @@ class Imports:
     def plan(self, request: ImportRequest) -> Plan:
         """Pin the files to their versions, and see that they and the instance are there.
 
-        Raises InvalidImport, NoImportFile, InvalidHeader, InvalidResultFile: then nothing was created or deleted.
+        Raises InvalidImport, NoImportFile, InvalidHeader, InvalidResultFile, and for a short file what CountCsvFiles
+        raises for a long one: then nothing was created or deleted.
         """
         origin = self.files.origin(request.retried) if request.retried else None
         source = self.files.chosen(request.key or origin, request.version_id)
-        self.files.check_header(source)
-        retry_of = self._retry_of(request.retry_of) if request.retry_of else None
+        self.files.check_start(source, self.defaults, request.encoding)
+        retry_of, retried = self._retry_of(request.retry_of) if request.retry_of else (None, None)
         if request.instance_id:
             self.instances.require(request.instance_id)
         deleted = self.instances.delete_own() if request.reset else []
-        return Plan(source, request.instance_id, request.validate_only, retry_of, tuple(deleted), origin or source.key)
+        return Plan(
+            source,
+            request.instance_id,
+            request.validate_only,
+            retry_of,
+            tuple(deleted),
+            origin or source.key,
+            request.encoding,
+            retried,
+        )
 
     def instance(self, call: CreateInstance) -> str | None:
         """The id of the stack's own instance; None if nothing is to be created."""
@@ -60,15 +72,16 @@ class Imports:
 
         Raises what `Files.count` raises, TooManyProfiles, InvalidResultFile.
         """
-        found = self.files.count(call.plan.source, self.defaults)
-        pointers, plan = found.pointers, call.plan
-        if plan.retry_of:
-            pointers = to_run(pointers, self.files.earlier(plan.retry_of))
+        plan = call.plan
+        found = self.files.count(plan.source, self.defaults, plan.encoding)
+        keeping = self._kept(call, found) if plan.retry_of else []
+        done = {one.number for one in keeping}
         profiles: ProfileIds | None = None
         if call.instance_id:
             profiles = used(self.instances.connect.profiles(call.instance_id), found.profiles)
         return {
-            "rows": [str(pointer) for pointer in pointers],
+            "rows": [str(pointer) for pointer in found.pointers if pointer.number not in done],
+            "kept": [str(one) for one in keeping],
             "columns": list(found.columns),
             "profiles": msgspec.to_builtins(profiles),
             "result_key": self.files.result_key(plan.origin or plan.source.key, validate_only=plan.validate_only),
@@ -76,13 +89,13 @@ class Imports:
 
     def announce(self, call: ResultCsvFileCreate) -> Mapping[str, Any]:
         """Write the result file as it stands if the import should end here: one row for each, none of them known."""
-        written = self._write(call, self._results(call, [], ""))
+        written = self.files.announce(call.result_key, self._results(call, [], ""), self._note(call))
         return {"key": written.key, "version_id": written.version_id}
 
     def register(self, call: RegisterResult) -> Mapping[str, Any]:
         """Write the result file, in one put. Returns the summary: counts and keys, nothing of a person."""
         results = self._results(call, call.known, call.instance_arn)
-        written = self._write(call, results)
+        written = self.files.register(call.result_key, results, self._note(call))
         succeeded = sum(result.succeeded for result in results)
         return {
             "import_id": call.import_id,
@@ -98,17 +111,29 @@ class Imports:
 
     def _results(self, call: ResultCsvFileCreate, outcomes: list[Outcome], instance_arn: str) -> list[Result]:
         earlier = self.files.earlier(call.plan.retry_of) if call.plan.retry_of else []
-        return merged(call.pointers, outcomes, earlier, instance_arn)
+        return merged(call.pointers, outcomes, earlier, call.kept_rows, instance_arn)
 
-    def _write(self, call: ResultCsvFileCreate, rows: list[Result]) -> Source:
-        """With a note of which import of which version it is the result of."""
-        note = {"import-id": call.import_id, "source-version-id": call.plan.source.version_id}
-        return self.files.register(call.result_key, rows, note)
-
-    def _retry_of(self, key: str) -> Source:
+    def _kept(self, call: CountCsvFiles, found: Rows) -> list[Kept]:
+        """The rows that keep their results. None if the file that these are of is gone: then all rows run."""
+        plan = call.plan
+        earlier = self.files.earlier(plan.retry_of) if plan.retry_of else []
         try:
-            source = self.files.bucket.source(key)
+            contents = self._contents(plan.retried) if plan.retried else []
+        except ImportRefused:
+            contents = []
+        rows = list(zip(found.pointers, found.contents, strict=True))
+        return kept(rows, earlier, contents, None if plan.validate_only else call.instance_id)
+
+    def _contents(self, retried: Imported) -> list[bytes]:
+        return self.files.count(retried.source, self.defaults, retried.encoding).contents
+
+    def _note(self, call: ResultCsvFileCreate) -> Mapping[str, str]:
+        return note(call.import_id, Imported(call.plan.source, call.plan.encoding or UTF_8))
+
+    def _retry_of(self, key: str) -> tuple[Source, Imported | None]:
+        try:
+            stored = self.files.bucket.stored(key)
         except NoImportFile as error:
             raise NoImportFile(f"retry_of: {error}") from None
-        self.files.earlier(source)
-        return source
+        self.files.earlier(stored.source)
+        return stored.source, noted(stored.metadata)

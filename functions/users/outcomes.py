@@ -12,7 +12,7 @@ NOT_REGISTERED = "NotRegistered"
 PASSWORD_NOT_SET, _PASSWORD_NOT_SET = "PasswordNotSet", "="
 
 SENTENCES = {
-    "NotUtf8": "The row is not UTF-8. Save the file as CSV in UTF-8.",
+    "WrongEncoding": "The row is not in the encoding of the import. Save the file as CSV in UTF-8.",
     "WrongColumnCount": "The row has more or fewer cells than the header. Put a cell with a comma in double quotes.",
     "UsernameMissing": "Give a username.",
     "UsernameTooLong": "Shorten the username to 20 characters.",

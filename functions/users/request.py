@@ -6,6 +6,7 @@ import msgspec
 
 from runtime.validation import explained
 
+from .encoding import Encoding
 from .errors import InvalidImport
 from .results import ResultKey
 
@@ -20,7 +21,7 @@ class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     key, version_id: of the file. instance_id: use this instance, create none. validate_only: create nothing at all.
     retry_of: key of a result file whose failed rows alone run again; without a key, as they are in the file that the
-    result is of. reset: delete the stack's own instances first.
+    result is of. encoding: of the file. reset: delete the stack's own instances first.
     """
 
     key: Key | None = None
@@ -28,6 +29,7 @@ class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     instance_id: InstanceId | None = None
     validate_only: bool = False
     retry_of: Key | None = None
+    encoding: Encoding | None = None
     reset: bool = False
 
     @property
@@ -41,7 +43,10 @@ def parse_request(document: Any) -> ImportRequest:
     try:
         request = msgspec.convert(document, ImportRequest)
     except msgspec.ValidationError as error:
-        raise InvalidImport(explained(str(error), "the input")) from None
+        problem = explained(str(error), "the input")
+        raise InvalidImport(
+            "encoding: must be utf-8 or cp932" if problem.startswith("encoding:") else problem
+        ) from None
     except UnicodeEncodeError:
         raise InvalidImport("the input: the name of a field is not valid Unicode") from None
     _require_sense(request)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,7 +13,8 @@ from .outcomes import Outcome
 COLUMNS = ("No.", "CSVRowNumber", "result", "UserId", "UserArn", "errorMessage")
 SUCCESS, FAILURE = "Success", "False"
 
-_NAME, _VALIDATION = "UserCreateResult_", "_validate_only"
+_NAME, _VALIDATION, _OF = "UserCreateResult_", "_validate_only", "_of_"
+_RESULT = re.compile(rf"(?P<plain>.*?)(?P<validation>{_VALIDATION})?(?:{_OF}(?P<import_id>[^/]+))?\.csv", re.DOTALL)
 
 # A spreadsheet runs a cell that starts with one of these.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -20,23 +22,28 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 @dataclass(frozen=True, slots=True)
 class ResultKey:
-    """Where a result file is, and what its name says. folder: "" or with a slash at its end. date: yyyymmdd."""
+    """Where a result file is, and what its name says. folder: "" or with a slash at its end. date: yyyymmdd.
+
+    import_id: of an import that was overtaken by another of the same file; "" for the one whose result stands.
+    """
 
     folder: str
     date: str
     validate_only: bool
+    import_id: str = ""
 
     def __str__(self) -> str:
-        return f"{self.folder}{_NAME}{self.date}{_VALIDATION if self.validate_only else ''}.csv"
+        validation = _VALIDATION if self.validate_only else ""
+        return f"{self.folder}{_NAME}{self.date}{validation}{_OF if self.import_id else ''}{self.import_id}.csv"
 
     @classmethod
     def parse(cls, key: str) -> "ResultKey":
         """The opposite of str(). Raises InvalidImport, which is about the field retry_of."""
-        plain = key.removesuffix(f"{_VALIDATION}.csv")
-        date = date_in_name(key if plain == key else f"{plain}.csv", _NAME)
-        if date is None:
+        name = _RESULT.fullmatch(key)
+        date = date_in_name(f"{name['plain']}.csv", _NAME) if name else None
+        if name is None or date is None:
             raise InvalidImport(f"retry_of: must end in {_NAME}<yyyymmdd>.csv or {_NAME}<yyyymmdd>{_VALIDATION}.csv")
-        return cls(folder_of(key), date, plain != key)
+        return cls(folder_of(key), date, name["validation"] is not None, name["import_id"] or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,11 @@ from runtime.tracing import traced
 
 from .bucket import Source
 from .csv_file import RowPointer
+from .encoding import Encoding
 from .errors import UnexpectedFailure
 from .outcomes import Outcome
 from .profiles import ProfileIds
+from .retry import Imported, Kept
 
 # Of the time that an invocation has: for a last call of Connect, which may take 2 + 10 s, when the waiting is over.
 _RESERVE = timedelta(seconds=13)
@@ -31,6 +33,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     deleted: ids of the instances whose deletion has begun; Connect may list them for a while.
     origin: key of the file that the import began with, which a retry may have from elsewhere; "" for the source's own.
+    encoding: None if the input does not say it. retried: the file whose result `retry_of` is, None if that is unknown.
     """
 
     source: Source
@@ -39,6 +42,8 @@ class Plan(msgspec.Struct, frozen=True):
     retry_of: Source | None = None
     deleted: tuple[str, ...] = ()
     origin: str = ""
+    encoding: Encoding | None = None
+    retried: Imported | None = None
 
 
 class CreateInstance(msgspec.Struct, frozen=True):
@@ -61,19 +66,24 @@ class CountCsvFiles(msgspec.Struct, frozen=True):
 
 
 class ResultCsvFileCreate(msgspec.Struct, frozen=True):
-    """rows: pointers of those that are to run."""
+    """rows: pointers of those that are to run. kept: those that keep a result of `retry_of`, and which."""
 
     import_id: str
     plan: Plan
     rows: list[str]
     result_key: str
+    kept: list[str] = []
 
     @property
     def pointers(self) -> list[RowPointer]:
         return [RowPointer.parse(row) for row in self.rows]
 
+    @property
+    def kept_rows(self) -> list[Kept]:
+        return [Kept.parse(row) for row in self.kept]
 
-class RegisterResult(ResultCsvFileCreate, frozen=True):
+
+class RegisterResult(ResultCsvFileCreate, frozen=True, kw_only=True):
     """outcomes: as text; none if the Map failed as a whole."""
 
     instance_arn: str
@@ -95,6 +105,7 @@ class UserCreate(msgspec.Struct, frozen=True):
     validate_only: bool
     row: str
     origin: str = ""
+    encoding: Encoding | None = None
 
 
 def deadline(context: LambdaContext) -> datetime:

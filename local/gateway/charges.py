@@ -2,6 +2,7 @@
 
 import re
 import time
+from contextlib import suppress
 from typing import Annotated, Any
 
 import msgspec
@@ -16,6 +17,7 @@ _FIELDS: dict[str, Any] = {
     "amount": Annotated[int, msgspec.Meta(ge=0, le=10**15)],
     "currency": Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}\Z")],
     "token": Annotated[str, msgspec.Meta(min_length=1, max_length=255)],
+    "order_id": Annotated[str, msgspec.Meta(min_length=1, max_length=255)],
 }
 
 
@@ -40,6 +42,15 @@ def work(ledger: Ledger, request: Request) -> Answer:
     except Refusal as refusal:
         status = 422 if isinstance(refusal, KeyReused) else 409
         return problem(status, refusal.code, str(type(refusal).__doc__))
+
+
+def order_of(ledger: Ledger, request: Request) -> str | None:
+    """The order that a request is about: a charge names it; of other requests the ledger may know it by key."""
+    if request.kind == "charge":
+        with suppress(InvalidRequest):
+            return _read(request.body).order_id
+    known = ledger.lookup(request.key)
+    return known.request.order_id if known and known.request else None
 
 
 def document(charge: Charge) -> dict[str, Any]:

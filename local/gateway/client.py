@@ -1,9 +1,9 @@
-"""Speaks to a gateway from another process: its protocol, and a stand-in's own paths. For tests, demo and curiosity."""
+"""Speaks to a gateway from another process: its protocol, and the simulator's own paths. For tests and the demo."""
 
 import http.client
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -33,16 +33,20 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class GatewayClient:
-    """address: as in http://127.0.0.1:4600. seconds: how long an answer may take.
+    """address: as in http://127.0.0.1:4600. seconds: how long an answer may take. secret: authorizes the requests.
 
     Every method raises OSError or http.client.HTTPException if there is no answer, or half of one.
     """
 
     address: str
     seconds: float = 10.0
+    secret: str = field(default="", repr=False)
 
-    def charge(self, key: str, amount: int, *, currency: str = "JPY", token: str = "tok_visa") -> Response:
-        body = {"amount": amount, "currency": currency, "token": token}
+    def charge(
+        self, key: str, amount: int, *, currency: str = "JPY", token: str = "tok_visa", order_id: str = ""
+    ) -> Response:
+        """order_id: the key, unless it is said."""
+        body = {"order_id": order_id or key, "amount": amount, "currency": currency, "token": token}
         return self.send("POST", "/charges", json.dumps(body).encode(), {KEY_HEADER: key})
 
     def lookup(self, key: str) -> Response:
@@ -52,23 +56,29 @@ class GatewayClient:
         return self.send("POST", f"/charges/{quote(key, safe='')}/cancel")
 
     def order(self, *strikes: Strike) -> None:
-        """Have the stand-in strike requests to come. The fault that was ordered first is nearest to the client."""
+        """Have the simulator strike requests to come. The fault that was ordered first is nearest to the client."""
         for strike in strikes:
             _accepted(self.send("POST", f"{PREFIX}faults", msgspec.json.encode(strike)))
 
     def ledger(self) -> Any:
-        """What the stand-in knows; `docs/gateway.md` has its shape."""
+        """What the simulator knows; `docs/gateway.md` has its shape."""
         return _accepted(self.send("GET", f"{PREFIX}ledger")).document
 
     def reset(self) -> None:
-        """Have the stand-in forget everything."""
+        """Have the simulator forget everything but its secrets."""
         _accepted(self.send("POST", f"{PREFIX}reset"))
+
+    def rotate(self, secret: str) -> None:
+        """Have the simulator accept a secret, the one before it, and no other."""
+        _accepted(self.send("POST", f"{PREFIX}secret", json.dumps({"secret": secret}).encode()))
 
     def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Response:
         """Send one request on a connection of its own."""
         connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=self.seconds)
         try:
-            connection.request(method, path, body, {"Content-Type": "application/json", **(headers or {})})
+            authorization = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
+            own = {"Content-Type": "application/json", **authorization}
+            connection.request(method, path, body, {**own, **(headers or {})})
             response = connection.getresponse()
             return Response(response.status, dict(response.headers), response.read())
         finally:
@@ -77,5 +87,5 @@ class GatewayClient:
 
 def _accepted(response: Response) -> Response:
     if response.status != 200:
-        raise ValueError(f"the stand-in answered {response.status}: {response.body.decode(errors='replace')}")
+        raise ValueError(f"the simulator answered {response.status}: {response.body.decode(errors='replace')}")
     return response

@@ -1,4 +1,6 @@
-"""The paths under /_stand-in: order faults, read the ledger, forget everything. No processor has these."""
+"""The paths under /_simulator: order faults, read the ledger, forget everything, rotate. No processor has these."""
+
+from typing import Annotated
 
 import msgspec
 
@@ -6,7 +8,13 @@ from .messages import Answer, answer, problem
 from .plan import Strike
 from .stand_in import StandIn
 
-PREFIX = "/_stand-in/"
+PREFIX = "/_simulator/"
+
+
+class NewSecret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The secret that becomes the current one."""
+
+    secret: Annotated[str, msgspec.Meta(min_length=1)]
 
 
 def control(stand_in: StandIn, method: str, path: str, body: bytes) -> Answer:
@@ -24,7 +32,9 @@ def control(stand_in: StandIn, method: str, path: str, body: bytes) -> Answer:
         case "POST", "reset":
             stand_in.reset()
             return answer(200, {})
-    return problem(404, "no_such_path", "the stand-in has ledger, faults and reset")
+        case "POST", "secret":
+            return _rotate(stand_in, body)
+    return problem(404, "no_such_path", "the simulator has ledger, faults, secret and reset")
 
 
 def _add(stand_in: StandIn, body: bytes) -> Answer:
@@ -33,6 +43,14 @@ def _add(stand_in: StandIn, body: bytes) -> Answer:
     except msgspec.DecodeError as error:
         return problem(400, "invalid_request", str(error))
     return _pending(stand_in)
+
+
+def _rotate(stand_in: StandIn, body: bytes) -> Answer:
+    try:
+        stand_in.access.rotate(msgspec.json.decode(body, type=NewSecret).secret)
+    except msgspec.DecodeError as error:
+        return problem(400, "invalid_request", str(error))
+    return answer(200, {})
 
 
 def _pending(stand_in: StandIn) -> Answer:

@@ -49,11 +49,12 @@ class KeyReused(Refusal):
 
 @dataclass(frozen=True, slots=True)
 class ChargeRequest:
-    """amount is in the currency's minor unit."""
+    """amount is in the currency's minor unit. order_id: the merchant's reference."""
 
     amount: int
     currency: str
     token: str = field(repr=False)
+    order_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ type Kind = Literal["charge", "lookup", "cancel"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """key: empty if there is none. working_seconds: how long the processor is to work on it before its effect."""
+    """key: empty if there is none. authorization: the header. working_seconds: how long it is worked on first."""
 
     kind: Kind
     key: str
     body: bytes = field(default=b"", repr=False)
+    authorization: str = field(default="", repr=False)
     working_seconds: float = 0.0
 
 

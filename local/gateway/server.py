@@ -78,7 +78,8 @@ class _Handler(BaseHTTPRequestHandler):
             return problem(400, "invalid_request", "body: 64 KiB with a Content-Length are what is read", field="body")
         if path.startswith(PREFIX):
             return control(self.server.stand_in, self.command, path, body)
-        request = route(self.command, path, self.headers.get(KEY_HEADER, ""), body)
+        authorization = self.headers.get("Authorization", "")
+        request = route(self.command, path, self.headers.get(KEY_HEADER, ""), body, authorization)
         return self.server.stand_in.handle(request) if isinstance(request, Request) else request
 
     def _body(self) -> bytes | None:
@@ -107,15 +108,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
 
 
-def route(method: str, path: str, key_header: str, body: bytes) -> Request | Answer:
+def route(method: str, path: str, key_header: str, body: bytes, authorization: str) -> Request | Answer:
     """The request that a method and a path name, or the answer that there is none."""
     match method, [unquote(part) for part in path.split("/")[1:]]:
         case "POST", ["charges"]:
-            return Request("charge", key_header, body)
+            return Request("charge", key_header, body, authorization)
         case "GET", ["charges", key]:
-            return Request("lookup", key)
+            return Request("lookup", key, authorization=authorization)
         case "POST", ["charges", key, "cancel"]:
-            return Request("cancel", key)
+            return Request("cancel", key, authorization=authorization)
         case _, ["charges"] | ["charges", _] | ["charges", _, "cancel"]:
             return problem(405, "no_such_method", "this path has another method")
     return problem(404, "no_such_path", "the processor has no such path")

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import charges
+from .access import Access
 from .ledger import Charge, Ledger, Movement, MovementKind, standing
-from .messages import Answer, ConnectionLost, Request, Work
+from .messages import Answer, ConnectionLost, Request, Work, problem
 from .plan import FaultPlan
 
 # By key, how many of each kind.
@@ -55,9 +56,13 @@ class _Period:
 
 
 class StandIn:
-    """Answers requests as the processor would, and with the faults that were ordered. Thread-safe."""
+    """Answers requests as the processor would, and with the faults that were ordered. Thread-safe.
+
+    access: the secrets that requests need; a reset does not change them.
+    """
 
     def __init__(self) -> None:
+        self.access = Access()
         self.faults = FaultPlan()
         self._period = _Period()
 
@@ -73,8 +78,9 @@ class StandIn:
     def handle(self, request: Request) -> Answer:
         """Answer a request. Raises ConnectionLost if the client is to get no answer."""
         period = self._period
-        work: Work = period.work
-        for fault in reversed(self.faults.draw(request.kind, request.key)):
+        order_id = charges.order_of(period.ledger, request)
+        work = self._authorized(period.work)
+        for fault in reversed(self.faults.draw(request.kind, request.key, order_id)):
             work = fault.around(work, period.later)
         period.flying(1)
         try:
@@ -82,6 +88,14 @@ class StandIn:
             return work(request)
         finally:
             period.flying(-1)
+
+    def _authorized(self, work: Work) -> Work:
+        def authorized(request: Request) -> Answer:
+            if not self.access.allows(request.authorization):
+                return problem(401, "unauthorized", "the Authorization header has no secret that is accepted")
+            return work(request)
+
+        return authorized
 
     def report(self) -> dict[str, Any]:
         """Charges, requests by key, sums by currency, and how much is in flight; `docs/gateway.md` has the shape."""
@@ -106,8 +120,10 @@ def _plain(counts: _Counts) -> dict[str, dict[str, int]]:
 
 
 def _row(charge: Charge, moved: Counter[tuple[str, MovementKind]]) -> dict[str, Any]:
+    """A key that was canceled before a charge came has no order_id and no amount."""
+    order_id = charge.request.order_id if charge.request else None
     counts = {"captures": moved[charge.key, "capture"], "refunds": moved[charge.key, "refund"]}
-    return charges.document(charge) | counts
+    return {"order_id": order_id, "amount": 0} | charges.document(charge) | counts
 
 
 def _sums(movements: list[Movement]) -> dict[str, dict[str, int]]:

@@ -124,10 +124,16 @@ def _get_object(parameters: Parameters) -> Iterable[Answer]:
     yield Refusal("NoSuchKey")
 
 
+def _secret(_: Parameters) -> Iterable[Answer]:
+    yield {"SecretString": "secret"}
+    yield Refusal("AccessDeniedException")
+
+
 def _charge(parameters: Parameters) -> Iterable[Answer]:
     charged = {**json.loads(parameters["body"]), "id": "ch_1", "key": parameters["key"], "status": "succeeded"}
     yield {"status": 201, "body": charged}
     yield {"status": 402, "body": {}}
+    yield {"status": 401, "body": {}}
     yield {"status": 503, "body": {}}
 
 
@@ -150,6 +156,7 @@ _ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     "sfn:StartExecution": _start_execution,
     "sfn:DescribeExecution": _describe_execution,
     "s3:GetObject": _get_object,
+    "secrets-manager:GetSecretValue": _secret,
     "gateway:POST /charges": _charge,
     "gateway:GET /charges/KEY": _look_up,
     "gateway:POST /charges/KEY/cancel": _cancel,

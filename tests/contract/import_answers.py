@@ -27,8 +27,17 @@ def get_object(parameters: Parameters) -> Iterable[Answer]:
     yield Refusal("NoSuchVersion")
 
 
+def _stored(_: Parameters) -> Iterable[Answer]:
+    """A result file of the import that the sample events name, or of another."""
+    own = {"import-id": "upload-20261121-9f86d081884c7d659a2feaa0c55ad015"}
+    yield {"VersionId": "v-1", "ETag": '"e-1"', "Metadata": own}
+    yield {"VersionId": "v-1", "ETag": '"e-1"', "Metadata": {}}
+    yield Refusal("NoSuchKey")
+
+
 def _written(_: Parameters) -> Iterable[Answer]:
     yield {"VersionId": "v-1"}
+    yield Refusal("PreconditionFailed")
     yield Refusal("SlowDown")
 
 
@@ -84,7 +93,7 @@ def _found(parameters: Parameters) -> Iterable[Answer]:
 
 
 ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
-    "s3:HeadObject": _written,
+    "s3:HeadObject": _stored,
     "s3:PutObject": _written,
     "s3:ListObjectsV2": _listed,
     "connect:ListInstances": _instances,

@@ -120,6 +120,9 @@ _NEEDS: dict[str, Needs] = {
     ),
     "connect:DescribeInstance": _connect("DescribeInstance", "ds:DescribeDirectories"),
     "connect:ListInstances": _connect("ListInstances", "ds:DescribeDirectories"),
+    "secrets-manager:GetSecretValue": lambda parameters: iter(
+        [("secretsmanager:GetSecretValue", parameters["SecretId"])]
+    ),
     "sfn:DescribeExecution": lambda parameters: iter([("states:DescribeExecution", parameters["executionArn"])]),
     "sfn:StartExecution": lambda parameters: iter([("states:StartExecution", parameters["stateMachineArn"])]),
 }

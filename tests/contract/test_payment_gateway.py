@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from idempotency.lease import _MARGIN
-from payments import gateway
+from payments import bearer, gateway
 from payments.gateway import CHARGE
 from runtime import clients
 from tests.contract.machine import MACHINES, SAGA
 from tests.contract.project import FUNCTIONS as SOURCES
-from tests.contract.project import IDEMPOTENCY
-from tests.contract.template import FUNCTIONS, TEMPLATE, of_type, statements
+from tests.contract.project import IDEMPOTENCY, ROOT
+from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type, statements
 
 CONDITION = "HasPaymentGateway"
 ENVIRONMENT = {
@@ -25,18 +25,33 @@ ENVIRONMENT = {
     "ORDERS_TABLE": "orders",
     "AWS_DEFAULT_REGION": "us-east-1",
 }
-REQUEST = gateway._CONNECT_SECONDS + gateway._READ_SECONDS
+# What comes before a request, and the request.
+REQUEST = gateway._START_SECONDS + bearer.CONNECT_SECONDS + bearer.READ_SECONDS
 # botocore's standard mode pauses for up to a second before a second try.
 DYNAMODB = clients._CONFIG.retries["total_max_attempts"] * (
     clients._CONFIG.connect_timeout + clients._CONFIG.read_timeout
 )
 DYNAMODB += clients._CONFIG.retries["total_max_attempts"] - 1
+# Secrets Manager has a client with the same settings.
+SECRET = DYNAMODB
 MADE = """
 import sys
 from payments.handlers import payments
 payments()
 print("requests" in sys.modules)
 """
+WITH_GATEWAY = {
+    "PAYMENT_GATEWAY_URL": "https://gateway.test/",
+    "PAYMENT_GATEWAY_SECRET_ARN": "a",
+    "PAYMENT_KEY_ARN": "b",
+}
+
+
+VARIABLES = {
+    "PAYMENT_GATEWAY_URL": {"Ref": "PaymentGatewayUrl"},
+    "PAYMENT_GATEWAY_SECRET_ARN": {"Ref": "PaymentGatewaySecretArn"},
+    "PAYMENT_KEY_ARN": {"Fn::GetAtt": ["PaymentKey", "Id"]},
+}
 
 
 def requests_is_loaded(**more: str) -> bool:
@@ -57,27 +72,54 @@ def conditional(role: str) -> list[tuple[Any, Any, Any]]:
 def test_requests_is_loaded_only_where_there_is_a_gateway() -> None:
     assert not requests_is_loaded()
     assert not requests_is_loaded(PAYMENT_GATEWAY_URL="")
-    assert requests_is_loaded(PAYMENT_GATEWAY_URL="http://gateway.test/")
+    assert requests_is_loaded(**WITH_GATEWAY)
 
 
-def test_the_address_is_told_to_what_charges_refunds_or_bars_a_charge() -> None:
-    told = {function.state for function in FUNCTIONS.values() if "PAYMENT_GATEWAY_URL" in function.variables}
-    variable = FUNCTIONS["ProcessPaymentFunction"].properties["Environment"]["Variables"]["PAYMENT_GATEWAY_URL"]
+@pytest.mark.parametrize(("name", "value"), VARIABLES.items())
+def test_address_and_secrets_are_told_to_what_calls_the_gateway(name: str, value: Any) -> None:
+    """Of the secrets, their ARNs alone. What bars a charge calls nobody, but has to know that there is a gateway."""
+    told = {function.state: function for function in FUNCTIONS.values() if name in function.variables}
+    bars = {"SettleOrder", "SweepOrders"} if name == "PAYMENT_GATEWAY_URL" else set()
 
-    assert told == {"ProcessPayment", "ProcessRefund", "SettleOrder", "SweepOrders"}
-    assert variable == {"Fn::If": [CONDITION, {"Ref": "PaymentGatewayUrl"}, {"Ref": "AWS::NoValue"}]}
+    assert told.keys() == {"ProcessPayment", "ProcessRefund"} | bars
+    for function in told.values():
+        variable = function.properties["Environment"]["Variables"][name]
+        assert variable == {"Fn::If": [CONDITION, value, {"Ref": "AWS::NoValue"}]}
 
 
-def test_a_charge_is_granted_what_it_needs_only_with_a_gateway() -> None:
-    def granted(action: str, table: str) -> tuple[Any, Any, Any]:
-        allowed = {"Effect": "Allow", "Action": [action], "Resource": {"Fn::GetAtt": [table, "Arn"]}}
-        return CONDITION, allowed, {"Ref": "AWS::NoValue"}
+def test_a_charge_and_a_refund_are_granted_what_they_need_only_with_a_gateway() -> None:
+    def granted(action: str, resource: Any, condition: str = CONDITION) -> tuple[Any, Any, Any]:
+        return condition, {"Effect": "Allow", "Action": [action], "Resource": resource}, {"Ref": "AWS::NoValue"}
 
+    arns = [VARIABLES["PAYMENT_GATEWAY_SECRET_ARN"], VARIABLES["PAYMENT_KEY_ARN"]]
+    secrets = granted("secretsmanager:GetSecretValue", arns, "HasPaymentGatewaySecret")
     assert conditional("ProcessPaymentRole") == [
-        granted("dynamodb:ConditionCheckItem", "PaymentsTable"),
-        granted("dynamodb:UpdateItem", "IdempotencyTable"),
+        granted("dynamodb:ConditionCheckItem", {"Fn::GetAtt": ["PaymentsTable", "Arn"]}),
+        granted("dynamodb:UpdateItem", {"Fn::GetAtt": ["IdempotencyTable", "Arn"]}),
+        secrets,
     ]
-    assert conditional("ProcessRefundRole") == []
+    assert conditional("ProcessRefundRole") == [secrets]
+
+
+def test_a_gateway_cannot_be_deployed_without_a_secret() -> None:
+    def given(parameter: str) -> Any:
+        return {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, ""]}]}
+
+    rule = TEMPLATE["Rules"]["PaymentGatewayIsAuthenticated"]
+    assert rule["RuleCondition"] == given("PaymentGatewayUrl") == TEMPLATE["Conditions"][CONDITION]
+    assert [one["Assert"] for one in rule["Assertions"]] == [given("PaymentGatewaySecretArn")]
+
+
+def test_the_payment_key_is_made_once_and_outlives_the_gateway_and_the_stack() -> None:
+    """No condition, so that a gateway that is set again finds its charges. Another generator makes a new value."""
+    key = RESOURCES["PaymentKey"]
+
+    assert "Condition" not in key
+    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+    assert key["Properties"]["GenerateSecretString"] == {"PasswordLength": 64, "ExcludePunctuation": True}
+    assert key["Properties"].keys() == {"Description", "GenerateSecretString"}
+    assert [one for one, body in RESOURCES.items() if "Rotation" in body["Type"]] == []
+    assert "| `PaymentKey` |" in (ROOT / "docs" / "deploy.md").read_text()
 
 
 def test_a_refund_may_bar_its_step_before_it_calls_the_gateway() -> None:
@@ -136,16 +178,40 @@ def test_the_parameter_takes_an_address_and_nothing_else(address: str, accepted:
     assert bool(re.fullmatch(pattern, address)) is accepted
 
 
+@pytest.mark.parametrize(
+    ("arn", "accepted"),
+    [
+        ("", True),
+        ("arn:aws:secretsmanager:eu-central-1:123456789012:secret:gateway/token-AbC123", True),
+        ("arn:aws-cn:secretsmanager:cn-north-1:123456789012:secret:gateway-AbC123", True),
+        ("a-token-and-no-arn", False),
+        ("arn:aws:secretsmanager:eu-central-1:123456789012:secret:gateway", False),
+        ("arn:aws:secretsmanager:eu-central-1:123456789012:secret:*", False),
+        ("arn:aws:ssm:eu-central-1:123456789012:parameter/gateway-AbC123", False),
+    ],
+)
+def test_the_parameter_takes_the_arn_of_one_secret_and_no_secret(arn: str, accepted: bool) -> None:
+    pattern = TEMPLATE["Parameters"]["PaymentGatewaySecretArn"]["AllowedPattern"]
+
+    assert bool(re.fullmatch(pattern, arn)) is accepted
+
+
 def test_a_charge_ends_before_its_function_does() -> None:
-    """It waits for a lease, asks and charges; of DynamoDB's five calls one may be as slow as it can be."""
-    slowest = gateway._WAIT.total_seconds() + 2 * REQUEST + DYNAMODB
+    """It waits for a lease, asks and charges; of DynamoDB's five calls one may be as slow as it can be.
+
+    An attempt that has read two secrets too slowly, or a new one after a refusal, ends there.
+    """
+    ends_early = (2 * SECRET, REQUEST + gateway._START_SECONDS + SECRET)
+    slowest = gateway._WAIT.total_seconds() + DYNAMODB + max(2 * REQUEST, *ends_early)
 
     assert slowest < FUNCTIONS["ProcessPaymentFunction"].timeout
 
 
 def test_a_cancel_ends_before_its_function_does() -> None:
     """It finds no record, bars, cancels, finds nothing to undo and writes a tombstone."""
-    assert FUNCTIONS["ProcessRefundFunction"].timeout > 4 * DYNAMODB + REQUEST
+    ends_early = 2 * DYNAMODB + max(2 * SECRET, gateway._START_SECONDS + SECRET)
+
+    assert FUNCTIONS["ProcessRefundFunction"].timeout > max(4 * DYNAMODB + REQUEST, ends_early)
 
 
 def test_the_lease_of_a_charge_outlasts_a_request_and_is_outlasted_by_the_attempts() -> None:

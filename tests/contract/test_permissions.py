@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from botocore import xform_name
 from botocore.session import get_session
+from botocore.utils import hyphenize_service_id
 
 from local import service_models
 from tests.contract.iam import granted, needed_by_lambda, needed_by_machine
@@ -30,6 +31,7 @@ from tests.faults.stack import Stack
 # Values of the parameters that turn something on.
 OPTIONS = {
     "PaymentGatewayUrl": "https://gateway.example",
+    "PaymentGatewaySecretArn": "arn:aws:secretsmanager:us-east-1:000000000000:secret:payment-gateway-AbCdEf",
     "AlertEmail": "alerts@example.com",
     "ConnectInstanceAlias": "another-alias",
 }
@@ -183,7 +185,11 @@ def test_no_call_in_the_code_was_left_out(everything: list[Run]) -> None:
 
 def test_the_service_models_have_the_operations_that_are_called_and_no_others(everything: list[Run]) -> None:
     models = [json.loads(text) for text in service_models.files().values()]
-    kept = {f"{model['metadata']['serviceId'].lower()}:{name}" for model in models for name in model["operations"]}
+    kept = {
+        f"{hyphenize_service_id(model['metadata']['serviceId'])}:{name}"
+        for model in models
+        for name in model["operations"]
+    }
     by_botocore = {f"{service}:{name}" for service, names in service_models.BY_BOTOCORE.items() for name in names}
 
     assert {call.operation for run in everything for call in run.calls} == kept - by_botocore, (

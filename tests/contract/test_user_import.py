@@ -155,7 +155,7 @@ def test_retries_of_a_row_are_few_and_those_of_the_result_many() -> None:
 def codes() -> set[str]:
     """The names that a row's failure can have."""
     ours = {cls.__name__ for base in (InvalidRow, ConnectError) for cls in base.__subclasses__()}
-    return ours | leaves(TransientError, PACKAGES) | {"UnexpectedFailure", "NoImportFile"}
+    return ours | leaves(TransientError, PACKAGES) | {"UnexpectedFailure", "NoImportFile", "WrongEncoding"}
 
 
 def test_every_failure_of_a_row_has_a_sentence() -> None:

@@ -4,8 +4,8 @@ The engine's own Retry, Catch, paths and history are used. What it does besides,
 handed to a `Director`, who may let it happen, refuse it, or do something else before or after.
 
 The handlers make real requests with real botocore clients. Those to DynamoDB are answered by MiniStack's DynamoDB, or
-by the one behind `AWS_ENDPOINT_URL_DYNAMODB`; those to Step Functions by the engine; those to the payment gateway by
-its stand-in.
+by the one behind `AWS_ENDPOINT_URL_DYNAMODB`; those to Secrets Manager by MiniStack's; those to Step Functions by the
+engine; those to the payment gateway by its simulator.
 
 One engine a process: it changes loaded modules and `os.environ`, so tests start it in a process of its own.
 """
@@ -22,13 +22,13 @@ from typing import Any, Protocol
 import boto3
 import requests
 from botocore import xform_name
-from ministack.services import eventbridge, lambda_svc, stepfunctions
+from ministack.services import eventbridge, lambda_svc, secretsmanager, stepfunctions
 
 from payments.handlers import payments
 from tests.contract.machine import MACHINES
 from tests.contract.template import FUNCTIONS, arn_of
 from tests.faults.clock import Clock
-from tests.faults.gateway import ADDRESS, Gateway
+from tests.faults.gateway import ADDRESS, SECRET, Gateway
 from tests.faults.seams import DYNAMODB_ENDPOINT, Document, Send, forget, in_process, take_hold
 from tests.faults.stack import ACCOUNT, REGION, Handler, Rule, Stack
 
@@ -109,6 +109,8 @@ class Engine:
         for name in self.handlers:
             config = {"FunctionName": name, "FunctionArn": self.stack.arn(name), "Version": "$LATEST"}
             lambda_svc._functions[name] = {"config": config, "versions": {}, "aliases": {}}
+        self._secret = secretsmanager.create_secret_in_process("PaymentGateway", SECRET)
+        secretsmanager.create_secret_in_process(self.stack.name("PaymentKey"), "key-of-the-stack")
         for machine in (SAGA, RECOVERY):
             self._deploy(machine, self.stack.definition(machine))
         self.rules = list(self.stack.rules())
@@ -118,15 +120,18 @@ class Engine:
         return self
 
     def use_gateway(self, wanted: bool) -> None:
-        """Deploy the functions with the address of the payment gateway, or without."""
-        stack = replace(self.stack, parameters={"PaymentGatewayUrl": ADDRESS if wanted else ""})
-        if stack == self.stack:
-            return
-        for name in self.stack.environment().keys() - stack.environment():
-            del os.environ[name]
-        os.environ.update({**stack.environment(), **_ENVIRONMENT})
-        payments.cache_clear()
-        self.stack = stack
+        """Deploy the functions with the address of the payment gateway, or without. They are warm: secrets are read."""
+        options = {"PaymentGatewayUrl": ADDRESS, "PaymentGatewaySecretArn": self._secret}
+        stack = replace(self.stack, parameters=options if wanted else dict.fromkeys(options, ""))
+        if stack != self.stack:
+            for name in self.stack.environment().keys() - stack.environment():
+                del os.environ[name]
+            os.environ.update({**stack.environment(), **_ENVIRONMENT})
+            payments.cache_clear()
+            self.stack = stack
+        if gateway := payments().gateway:
+            gateway.http.secret.read()
+            gateway.stack_key.read()
 
     def plain(self, operation: str, parameters: Document) -> Document:
         """A request to DynamoDB that nobody directs: the explorer's own."""

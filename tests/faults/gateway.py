@@ -13,6 +13,7 @@ from tests.faults import faults as f
 from tests.faults.invocation import Died
 
 ADDRESS = "http://gateway.test"
+SECRET = "secret-of-the-gateway"
 CALLS = {f"gateway.{kind}" for kind in ("charge", "lookup", "cancel")}
 # What the client waits for an answer, and for a connection.
 _READ_SECONDS, _CONNECT_SECONDS = 5, 2
@@ -25,11 +26,15 @@ class Gateway:
 
     stand_in: StandIn = field(default_factory=StandIn)
 
+    def __post_init__(self) -> None:
+        self.stand_in.access.rotate(SECRET)
+
     def understood(self, request: requests.PreparedRequest) -> Request:
         """The request as the processor reads it. Raises ValueError if there is no such path."""
         path = str(request.path_url)
         body = request.body.encode() if isinstance(request.body, str) else request.body or b""
-        found = route(str(request.method), path, request.headers.get("Idempotency-Key", ""), body)
+        key, authorization = (request.headers.get(name, "") for name in ("Idempotency-Key", "Authorization"))
+        found = route(str(request.method), path, key, body, authorization)
         if isinstance(found, Answer):
             raise ValueError(f"the gateway knows no {request.method} {path}")
         return found

@@ -21,7 +21,7 @@ from botocore.retries.quota import RetryQuota
 from botocore.session import get_session
 from botocore.signers import RequestSigner
 from botocore.useragent import UserAgentString
-from ministack.services import dynamodb, eventbridge, lambda_svc, sns, stepfunctions
+from ministack.services import dynamodb, eventbridge, lambda_svc, secretsmanager, sns, stepfunctions
 
 from runtime import clients
 from tests.engines.in_process import Answer, answered, at_once
@@ -128,8 +128,8 @@ def _hold_clients(seam: Seam) -> None:
 def _answer(session: URLLib3Session, service: str, request: AWSPreparedRequest) -> AWSResponse:
     if service == "dynamodb" and DYNAMODB_ENDPOINT in os.environ:
         return session.send(request)
-    handler = {"dynamodb": dynamodb.handle_request, "sfn": stepfunctions.handle_request}[service]
-    return answered(handler, request)
+    services = {"dynamodb": dynamodb, "secrets-manager": secretsmanager, "sfn": stepfunctions}
+    return answered(services[service].handle_request, request)
 
 
 def in_process(operation: str, parameters: Document) -> Document:

@@ -28,6 +28,7 @@ _ARNS = {
     "AWS::DynamoDB::Table": "arn:aws:dynamodb:{region}:{account}:table/{name}",
     "AWS::S3::Bucket": "arn:aws:s3:::{name}",
     "AWS::KMS::Key": "arn:aws:kms:{region}:{account}:key/{name}",
+    "AWS::SecretsManager::Secret": "arn:aws:secretsmanager:{region}:{account}:secret:{name}",
     "AWS::Logs::LogGroup": "arn:aws:logs:{region}:{account}:log-group:{name}:*",
 }
 # `!Ref` of these is the ARN; of the others it is the name.
@@ -73,6 +74,8 @@ class Stack:
             case {"Ref": str(name)}:
                 return self._ref(name)
             case {"Fn::GetAtt": [str(name), "Arn"]}:
+                return self.arn(name)
+            case {"Fn::GetAtt": [str(name), "Id"]} if self._kind(name) == "AWS::SecretsManager::Secret":
                 return self.arn(name)
             case {"Fn::GetAtt": [str(name), _]}:
                 return self.name(name)

@@ -33,22 +33,22 @@ SEEN = [
         ["SettleOrder#1: answered", "SettleOrder#2: answered", "SettleOrder#3: answered"],
     ),
     (
-        "ok by gateway: answer lost at ProcessPayment#1.call2",
+        "ok by gateway: answer lost at ProcessPayment#1.call3",
         ["ProcessPayment#1: GatewayUnavailable", "ProcessPayment#2: answered"],
     ),
     (
-        "ok by gateway: dies after ProcessPayment#1.call2",
+        "ok by gateway: dies after ProcessPayment#1.call3",
         ["ProcessPayment#1: Runtime.ExitError", "ProcessPayment#2: AlreadyInProgress", "ProcessPayment#3: answered"],
     ),
     (
-        "ok by gateway: gateway refuses ProcessPayment#1.call2",
+        "ok by gateway: gateway refuses ProcessPayment#1.call3",
         ["ProcessPayment#1: GatewayRefused", "ProcessRefund#1: answered"],
     ),
     (
-        "ok by gateway: held on its way ProcessPayment#1.call2 before ReserveInventory",
+        "ok by gateway: held on its way ProcessPayment#1.call3 before ReserveInventory",
         [
             "ProcessPayment#2: answered",
-            "the request of ProcessPayment#1.call2 lands now",
+            "the request of ProcessPayment#1.call3 lands now",
             "ReserveInventory#1: answered",
         ],
     ),

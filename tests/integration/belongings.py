@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from inventory.table import reservation_key, stock_key
 from jobs.handlers import RUN_JOB
 from local.stack import Stack
-from orders.settlement import STEPS
+from saga.definition import STEP_NAMES
 from users.creation import CREATE_USER
 
 RUN = f"t{uuid.uuid4().hex[:7]}"
@@ -91,5 +91,5 @@ def _items_of_saga(order_id: str) -> dict[Item, str]:
     return {
         Item("PaymentsTable", "order_id", order_id): "payments",
         Item("InventoryTable", "pk", reservation_key(order_id)): "reservations",
-        **{Item("IdempotencyTable", "pk", f"{order_id}#{step}"): "step records" for step in STEPS},
+        **{Item("IdempotencyTable", "pk", f"{order_id}#{step}"): "step records" for step in STEP_NAMES},
     }

@@ -19,7 +19,7 @@ from local import emulator, orders, stock
 from local.connect.remote_control import RemoteControl
 from local.deployment import deploy
 from local.stack import Row, Stack
-from orders.settlement import STEPS
+from saga.definition import STEP_NAMES
 from tests.integration.belongings import CURRENCY, RUN, Belongings
 from tests.integration.deployed import INSTANCE, REMOVED, STACK
 from tests.integration.faults import Resources
@@ -183,7 +183,7 @@ def rows_of(stack: Stack, order: Document) -> list[Row | None]:
         stack.row("OrdersTable", order_id=order_id),
         stack.row("PaymentsTable", order_id=order_id),
         *(stack.row("InventoryTable", pk=key) for key in (reservation_key(order_id), *map(stock_key, skus))),
-        *(stack.row("IdempotencyTable", pk=f"{order_id}#{step}") for step in STEPS),
+        *(stack.row("IdempotencyTable", pk=f"{order_id}#{step}") for step in STEP_NAMES),
     ]
 
 

@@ -59,6 +59,19 @@ def test_it_ends_with_1_when_a_row_fails_and_runs_failed_rows_again(
     assert [entry["username"] for entry in stand_in.requests("CreateUser")] == [second.username]
 
 
+def test_it_says_how_a_file_in_cp932_is_imported(stepwise_import: Import, tmp_path: Path) -> None:
+    file = tmp_path / "staff.csv"
+    (person,) = people(1)
+    file.write_bytes(f"{HEADER}\n1,{person.username},{person.password},ﾀﾛｳ,表\n".encode("cp932"))
+    refused = stepwise_import(str(file))
+    ended = stepwise_import(str(file), "--encoding", "cp932")
+
+    assert refused.returncode == 1
+    assert "looks like cp932" in refused.stderr
+    assert "--encoding=cp932" in refused.stderr
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_two_files_of_one_day_have_a_result_each(stepwise_import: Import, imports: Imports, tmp_path: Path) -> None:
     keys = []
     for name in ("staff", "others"):

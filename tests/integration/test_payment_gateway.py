@@ -1,7 +1,9 @@
 """Orders that are charged at a gateway: a second stack from the same template, and the stand-in, which misbehaves."""
 
+import json
 import os
 import subprocess
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -11,14 +13,15 @@ import pytest
 from idempotency import LeaseRecord
 from local import emulator, orders, work
 from local.deployment import deploy
+from local.emulator import LocalStackError
+from local.gateway import secret
 from local.gateway.client import GatewayClient
 from local.gateway.faults import AnswerLost, AnyFault, DeliveredAgain, FailsAfter, FailsBefore, SlowWorking
 from local.gateway.plan import Strike
 from local.gateway.server import GatewayServer, serving
 from local.recovery import needing_attention, recovery
 from local.stack import Stack
-from payments.gateway import CHARGE
-from payments.table import payment_id
+from payments.gateway import CHARGE, charge_key
 from tests.contract.project import ROOT
 from tests.integration.belongings import Belongings
 from tests.integration.conftest import Document, Invocation, Saga
@@ -46,7 +49,7 @@ def gateway(server: GatewayServer) -> GatewayClient:
 
 @pytest.fixture(scope="module")
 def stack(running: emulator.Emulator, server: GatewayServer) -> Stack:
-    deploy(running.endpoint, running.log, name=NAME, PaymentGatewayUrl=server.address)
+    deploy(running.endpoint, running.log, name=NAME, **secret.parameters(running.endpoint, server.address))
     return Stack.local(running.endpoint, NAME)
 
 
@@ -65,13 +68,20 @@ def ordered(gateway: GatewayClient, order: Document) -> Callable[..., None]:
     """Order faults for the requests of the test's own order."""
 
     def strike(fault: AnyFault, on: Any = "any", **more: Any) -> None:
-        gateway.order(Strike(fault, on=on, key=_key(order), **more))
+        gateway.order(Strike(fault, on=on, order_id=order["order_id"], **more))
 
     return strike
 
 
-def _key(order: Document) -> str:
-    return payment_id(order["order_id"])
+def _key(stack: Stack, resources: Resources, order: Document) -> str:
+    manager = secret.client(stack.endpoint or "")
+    return charge_key(manager.get_secret_value(SecretId=resources["PaymentKey"])["SecretString"], order["order_id"])
+
+
+def _row(gateway: GatewayClient, order: Document) -> Document:
+    """The ledger's row of the order's charge."""
+    (found,) = [charge for charge in gateway.ledger()["charges"] if charge["order_id"] == order["order_id"]] or [{}]
+    return found
 
 
 def _too_many(order: Document) -> Document:
@@ -81,7 +91,7 @@ def _too_many(order: Document) -> Document:
 def _settled(stack: Stack, gateway: GatewayClient, order: Document) -> tuple[str, list[int]]:
     """The order's status, and the charges that stand for it once nothing is in flight; every law holds."""
     eventually(lambda: not gateway.ledger()["in_flight"], seconds=10)
-    standing = gateway.ledger()["standing"].get(_key(order), [])
+    standing = gateway.ledger()["standing"].get(_row(gateway, order).get("key"), [])
     seen = orders.settled(stack, order["order_id"])
     payment = seen.payment
     captured = [payment["amount"]] if payment and payment["status"] == "Captured" else []
@@ -92,7 +102,7 @@ def _settled(stack: Stack, gateway: GatewayClient, order: Document) -> tuple[str
 
 
 def _requests(gateway: GatewayClient, order: Document) -> dict[str, int]:
-    requests: dict[str, int] = gateway.ledger()["requests"].get(_key(order), {})
+    requests: dict[str, int] = gateway.ledger()["requests"].get(_row(gateway, order).get("key"), {})
     return requests
 
 
@@ -114,6 +124,12 @@ def _charge(stack: Stack, order: Document) -> LeaseRecord:
     return work.record(stack, order["order_id"], CHARGE.name)
 
 
+def _history(stack: Stack, name: str) -> str:
+    arn = orders.execution_arn(stack, name)
+    pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn)
+    return json.dumps([page["events"] for page in pages], default=str)
+
+
 def _log(stack: Stack, function: str) -> str:
     pages = (
         stack.client("logs").get_paginator("filter_log_events").paginate(logGroupName=f"/aws/lambda/{NAME}/{function}")
@@ -127,7 +143,7 @@ def test_a_good_order_is_charged_once(run: Run, stack: Stack, gateway: GatewayCl
     assert _settled(stack, gateway, order) == ("Confirmed", [3000])
     assert _requests(gateway, order) == {"charge": 1}
     assert saga.view.payment is not None
-    assert saga.view.payment["charge_id"] == gateway.lookup(_key(order)).document["id"]
+    assert saga.view.payment["charge_id"] == _row(gateway, order)["id"]
 
 
 def test_a_declined_card_is_asked_once(run: Run, stack: Stack, gateway: GatewayClient, order: Document) -> None:
@@ -202,7 +218,9 @@ def test_an_order_that_is_placed_while_the_gateway_is_down_is_undone_once_it_is_
         eventually(lambda: recovery(stack, order["order_id"]) is not None)
     assert _recovered(stack, order["order_id"]) == "SUCCEEDED"
     assert _settled(stack, gateway, order) == ("Pending", [])
-    assert _requests(gateway, order).keys() == {"cancel"}
+    key = _key(stack, resources, order)
+    assert gateway.ledger()["requests"][key].keys() == {"cancel"}
+    assert key not in _history(stack, order["order_id"]) + _log(stack, "ProcessPayment")
 
 
 def test_a_request_that_is_refused_for_our_fault_is_final_and_an_error_line(
@@ -229,7 +247,7 @@ def test_a_refund_that_gave_up_is_listed_and_recovered_by_command(
         assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"] * 5
         assert saga.visit("ProcessRefund").errors == ["GatewayRefused"]
         assert _recovered(stack, name) == "FAILED"
-        assert gateway.ledger()["standing"][_key(order)] == [3000]
+        assert gateway.ledger()["standing"][_row(gateway, order)["key"]] == [3000]
     (listed,) = [found for found in needing_attention(stack) if found.order_id == name]
     assert listed.standing == ("ProcessPayment",)
     assert _charge(stack, order) in work.listed(stack)
@@ -259,8 +277,49 @@ def test_a_stray_refund_does_not_give_back_what_a_confirmed_order_has_paid(
     assert _requests(gateway, order) == {"charge": 1}
 
 
-def test_no_log_holds_a_token(run: Run, stack: Stack, order: Document) -> None:
+def test_no_log_and_no_history_holds_a_token_a_secret_or_a_key(
+    run: Run, stack: Stack, resources: Resources, order: Document
+) -> None:
     run(order | {"payment": {"method": "card", "token": "tok_in_private"}})
     logs = _log(stack, "ProcessPayment") + _log(stack, "ProcessRefund")
+    value = secret.client(stack.endpoint or "").get_secret_value(SecretId=secret.NAME)["SecretString"]
     assert "PaymentDeclined" in logs
     assert "tok_" not in logs
+    for hidden in (value, _key(stack, resources, order)):
+        assert hidden not in logs + _history(stack, order["order_id"])
+
+
+def test_a_secret_that_rotates_while_orders_run_loses_and_doubles_no_charge(
+    stack: Stack, gateway: GatewayClient, belongings: Belongings, order: Document
+) -> None:
+    """Twice: what a warm function has read is neither the current secret nor the previous one any more."""
+    some = [order | {"order_id": f"{order['order_id']}-{number}"} for number in range(5)]
+    refused = some[-1] | {"items": [{**order["items"][0], "quantity": 11}]}
+    for number, one in enumerate([*some[:-1], refused]):
+        belongings.saga(one["order_id"])
+        orders.place(stack, one)
+        if number == 0:
+            orders.ended(stack, one["order_id"], seconds=60)
+        if number in (1, 2):
+            _rotate(stack, gateway)
+    for one in some:
+        orders.ended(stack, one["order_id"], seconds=60)
+    settled = [orders.settled(stack, one["order_id"]).order for one in some]
+
+    assert [row["status"] for row in settled if row] == ["Confirmed"] * 4 + ["Pending"]
+    assert broken_laws(stack, [one["order_id"] for one in some], {order["items"][0]["sku"]: 10}) == []
+    assert sum(_requests(gateway, one)["charge"] for one in some) > len(some)
+    assert [(row["captures"], row["refunds"]) for row in (_row(gateway, one) for one in some)] == [(1, 0)] * 4 + [
+        (1, 1)
+    ]
+
+
+def _rotate(stack: Stack, gateway: GatewayClient) -> None:
+    value = uuid.uuid4().hex
+    gateway.rotate(value)
+    secret.client(stack.endpoint or "").put_secret_value(SecretId=secret.NAME, SecretString=value)
+
+
+def test_a_gateway_without_a_secret_is_not_deployed(running: emulator.Emulator, gateway: GatewayClient) -> None:
+    with pytest.raises(LocalStackError, match="PaymentGatewaySecretArn is required"):
+        deploy(running.endpoint, running.log, name="stepwise-open", PaymentGatewayUrl=gateway.address)

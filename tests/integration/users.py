@@ -73,6 +73,10 @@ class Imported:
         return [result.error_message.partition(":")[0] for result in self.results]
 
     @property
+    def succeeded(self) -> list[bool]:
+        return [result.succeeded for result in self.results]
+
+    @property
     def user_ids(self) -> list[str]:
         return [result.user_id for result in self.results]
 

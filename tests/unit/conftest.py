@@ -4,6 +4,7 @@ import pytest
 
 from local.gateway.client import GatewayClient
 from local.gateway.server import GatewayServer, serving
+from tests.unit.gateway import SECRET
 
 
 @pytest.fixture(scope="session")
@@ -15,6 +16,7 @@ def gateway_server() -> Iterator[GatewayServer]:
 
 @pytest.fixture
 def gateway(gateway_server: GatewayServer) -> GatewayClient:
-    """A client of a stand-in that knows nothing yet."""
+    """A client of a simulator that knows nothing yet but the client's secret."""
     gateway_server.stand_in.reset()
-    return GatewayClient(gateway_server.address)
+    gateway_server.stand_in.access.rotate(SECRET)
+    return GatewayClient(gateway_server.address, secret=SECRET)

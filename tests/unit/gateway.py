@@ -10,6 +10,8 @@ from typing import Any
 
 from local.gateway.client import GatewayClient
 
+SECRET = "secret-of-the-gateway"
+
 
 def row(gateway: GatewayClient, key: str) -> Any:
     """The ledger's row of a key, once nothing is in flight."""

@@ -19,10 +19,12 @@ from users.csv_file import (
     parse_row,
     records,
 )
-from users.errors import InvalidHeader, NotUtf8, RowTooLong, UnclosedQuote, WrongColumnCount
+from users.errors import InvalidHeader, RowTooLong, UnclosedQuote, WrongColumnCount, WrongEncoding
 
 BOM = b"\xef\xbb\xbf"
 HEADER = b"No.,username,default_password,first_name,last_name"
+# 表, ソ and 能 end in the byte of a backslash, ポ and 弌 in that of a bar, ァ in that of @.
+TEXTS_OF_CP932 = st.text(st.sampled_from('表ソ能ポ弌ァ山ﾀﾞa",\\|\r\n'), max_size=12)
 TEXTS = st.text(st.sampled_from('a",\r\n é\t'), max_size=30)
 
 
@@ -192,8 +194,25 @@ def test_cells_and_columns_must_be_as_many(data: bytes) -> None:
 
 
 def test_other_encodings_are_told() -> None:
-    with pytest.raises(NotUtf8):
+    with pytest.raises(WrongEncoding):
         parse_row("1,山田".encode("cp932"), ("a", "b"))
+
+
+@given(st.lists(st.lists(TEXTS_OF_CP932, min_size=2, max_size=4), min_size=1, max_size=6), st.integers(1, 40))
+def test_rows_in_cp932_are_found_and_read_whatever_bytes_their_characters_have(
+    rows: list[list[str]], size: int
+) -> None:
+    """Trail bytes may be those of a backslash, a bar or a brace, and never end a cell or a row."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    data = text.getvalue().encode("cp932")
+    names = "abcd"
+    found = [
+        parse_row(record.data, names[: len(row)], "cp932")
+        for record, row in zip(records(in_chunks(data, size)), rows, strict=True)
+    ]
+
+    assert [list(row.values()) for row in found] == rows
 
 
 @given(st.tuples(st.integers(0), st.integers(0), st.integers(0)), st.integers(0))

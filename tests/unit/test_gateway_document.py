@@ -4,21 +4,25 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from idempotency import LeaseStore, StepCompensated
+from local.gateway.client import GatewayClient
+from payments.bearer import BearerSession
 from payments.charge import Charge, PaymentDeclined
-from payments.gateway import GatewayUnavailable, HttpGateway
+from payments.gateway import GatewayUnavailable, HttpGateway, charge_key
+from runtime.secrets import Secret
 from tests.contract.project import ROOT
-from tests.unit import dynamodb
-from tests.unit.gateway import Fixed, answering
+from tests.unit import dynamodb, secrets_manager
+from tests.unit.gateway import SECRET, Fixed, answering
 
 TEXT = (ROOT / "docs" / "gateway.md").read_text()
-KEY = "key-1"
-CHARGE = Charge("o-1", KEY, 3000, "JPY", "tok_visa")
+KEY = charge_key("key-of-the-stack", "o-1")
+CHARGE = Charge("o-1", 3000, "JPY", "tok_visa")
 VALUES = {"key": KEY, "id": "ch_1", "amount": 3000, "currency": "JPY", "refunded": 0, "error": {"code": "expired_card"}}
 # What a look-up of a status comes to; None: the charge stands.
 OUTCOMES = {
@@ -27,6 +31,11 @@ OUTCOMES = {
     "processing": GatewayUnavailable,
     "canceled": StepCompensated,
 }
+
+
+@pytest.fixture(autouse=True)
+def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets_manager.use(monkeypatch)
 
 
 def answered(request: str) -> Any:
@@ -51,7 +60,8 @@ def speaking(status: int, body: Any) -> Iterator[HttpGateway]:
     client, clock = dynamodb.client(), dynamodb.Clock()
     leases = LeaseStore(client, dynamodb.new_table(client), clock=clock, sleep=clock.sleep)
     with answering(Fixed(status, json.dumps(body).encode())) as url:
-        yield HttpGateway(url, leases)
+        secret, stack_key = (Secret(secrets_manager.new_secret(value)) for value in (SECRET, "key-of-the-stack"))
+        yield HttpGateway(url, leases, BearerSession(secret), stack_key)
 
 
 def test_a_charge_is_made_by_the_documents_answer() -> None:
@@ -61,7 +71,7 @@ def test_a_charge_is_made_by_the_documents_answer() -> None:
 
 def test_a_key_is_cancelled_by_the_documents_answer() -> None:
     with speaking(200, answered("POST /charges/KEY/cancel")) as gateway:
-        gateway.cancel(KEY)
+        gateway.cancel("o-1")
 
 
 @pytest.mark.parametrize("status", OUTCOMES)
@@ -73,6 +83,26 @@ def test_a_look_up_is_understood_by_the_documents_answer(status: str) -> None:
         else:
             with pytest.raises(expected):
                 gateway._find(CHARGE)
+
+
+def shown(heading: str) -> Any:
+    """The first example under a heading."""
+    example = re.search(r"```json\n(.+?)\n```", TEXT.partition(heading)[2], re.DOTALL)
+    assert example
+    return json.loads(example[1])
+
+
+def test_the_document_shows_the_body_of_a_charge() -> None:
+    assert shown("### POST /charges").keys() == asdict(CHARGE).keys()
+
+
+def test_the_document_shows_the_ledger(gateway: GatewayClient) -> None:
+    gateway.charge(KEY, 3000)
+    gateway.cancel(KEY)
+    example, ledger = shown("The ledger is read as:"), gateway.ledger()
+
+    assert example.keys() == ledger.keys()
+    assert example["charges"][0].keys() == ledger["charges"][0].keys()
 
 
 def test_the_document_lists_every_status_and_no_other() -> None:

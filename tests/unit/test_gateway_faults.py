@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, get_args
 
 import msgspec
@@ -45,7 +46,7 @@ def timed(call: Callable[[], Response]) -> tuple[Response, float]:
 def gives_up(gateway: GatewayClient, key: str) -> None:
     """Charge, and hang up before the stand-in answers."""
     with pytest.raises(TimeoutError):
-        GatewayClient(gateway.address, seconds=MS / 3000).charge(key, 3000)
+        replace(gateway, seconds=MS / 3000).charge(key, 3000)
 
 
 @pytest.mark.parametrize("fault", [SlowBefore(ms=MS), SlowWorking(ms=MS), SlowAfter(ms=MS)])
@@ -54,7 +55,7 @@ def test_a_slow_charge_takes_its_time_and_succeeds(gateway: GatewayClient, fault
     response, took = timed(lambda: gateway.charge("o-1", 3000))
 
     assert (response.status, took >= MS) == (201, True)
-    assert gateway.send("GET", "/_stand-in/faults").document == {"pending": []}
+    assert gateway.send("GET", "/_simulator/faults").document == {"pending": []}
 
 
 @pytest.mark.parametrize(
@@ -204,6 +205,23 @@ def test_a_fault_strikes_the_next_so_many_of_a_key(gateway: GatewayClient) -> No
     assert [gateway.charge("o-1", 1).status for _ in range(3)] == [500, 500, 201]
 
 
+def test_a_fault_strikes_the_requests_of_an_order(gateway: GatewayClient) -> None:
+    gateway.order(Strike(FailsBefore(), order_id="o-1", times=4))
+    first = [gateway.charge("key-1", 1, order_id="o-1").status, gateway.charge("key-2", 1, order_id="o-2").status]
+    # A key belongs to no order before its charge has come.
+    second = [gateway.lookup("key-1").status, gateway.charge("key-1", 1, order_id="o-1").status]
+    gateway.send("DELETE", "/_simulator/faults")
+    gateway.charge("key-1", 1, order_id="o-1")
+    gateway.order(Strike(FailsBefore(), order_id="o-1", times=2))
+
+    assert (first, second) == ([500, 201], [404, 500])
+    assert [gateway.lookup("key-1").status, gateway.cancel("key-1").status, gateway.lookup("key-2").status] == [
+        500,
+        500,
+        200,
+    ]
+
+
 def drawn(strike: Strike, number: int) -> list[bool]:
     plan = FaultPlan()
     plan.add(strike)
@@ -250,18 +268,18 @@ def test_what_does_not_match_uses_nothing_up() -> None:
     ids=str,
 )
 def test_an_order_that_says_no_fault_is_refused(gateway: GatewayClient, order: dict[str, Any]) -> None:
-    response = gateway.send("POST", "/_stand-in/faults", json.dumps(order).encode())
+    response = gateway.send("POST", "/_simulator/faults", json.dumps(order).encode())
 
     assert (response.status, response.code) == (400, "invalid_request")
-    assert gateway.send("GET", "/_stand-in/faults").document == {"pending": []}
+    assert gateway.send("GET", "/_simulator/faults").document == {"pending": []}
 
 
 def test_orders_are_listed_and_withdrawn(gateway: GatewayClient, gateway_server: GatewayServer) -> None:
     gateway.order(Strike(AnswerLost(), on="charge", times=2))
-    (pending,) = gateway.send("GET", "/_stand-in/faults").document["pending"]
+    (pending,) = gateway.send("GET", "/_simulator/faults").document["pending"]
 
     assert (pending["left"], pending["strike"]["fault"]) == (2, {"kind": "answer_lost"})
-    assert gateway.send("DELETE", "/_stand-in/faults").document == {"pending": []}
+    assert gateway.send("DELETE", "/_simulator/faults").document == {"pending": []}
     assert gateway_server.stand_in.faults.draw("charge", "o-1") == []
 
 

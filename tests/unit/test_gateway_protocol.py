@@ -7,18 +7,22 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from local.gateway import secret
 from local.gateway.client import GatewayClient
 from local.gateway.faults import SlowWorking
 from local.gateway.plan import Strike
+from local.gateway.server import serving
 from tests.contract.project import ROOT
-from tests.unit.gateway import counts, row
+from tests.unit import secrets_manager
+from tests.unit.gateway import SECRET, counts, row
 
-GOOD = {"amount": 3000, "currency": "JPY", "token": "tok_visa"}
+GOOD = {"order_id": "o-1", "amount": 3000, "currency": "JPY", "token": "tok_visa"}
 
 
 def post(gateway: GatewayClient, body: bytes, **headers: str) -> Any:
@@ -134,6 +138,7 @@ def test_a_lookup_of_an_unknown_key(gateway: GatewayClient) -> None:
         ({"currency": None}, "currency"),
         ({"token": ""}, "token"),
         ({"token": ["tok_visa"]}, "token"),
+        ({"order_id": ""}, "order_id"),
         ({"tip": 1}, "tip"),
     ],
     ids=str,
@@ -184,7 +189,7 @@ def test_a_key_may_hold_any_visible_characters(gateway: GatewayClient, key: str)
         ("GET", "/charges/o-1/cancel", 405),
         ("GET", "/", 404),
         ("POST", "/charges/o-1/refund", 404),
-        ("GET", "/_stand-in/nothing", 404),
+        ("GET", "/_simulator/nothing", 404),
     ],
 )
 def test_another_path_or_method(gateway: GatewayClient, method: str, path: str, status: int) -> None:
@@ -223,6 +228,56 @@ def test_the_ledger_reports_what_came_and_what_stands(gateway: GatewayClient) ->
     }
 
 
+def test_the_ledger_lists_every_charge_with_its_order(gateway: GatewayClient) -> None:
+    gateway.charge("key-1", 3000, order_id="o-1")
+    gateway.charge("key-2", 7, order_id="o-2", token="tok_declined")
+    gateway.cancel("key-3")
+
+    listed = [(row["order_id"], row["amount"], row["status"]) for row in gateway.ledger()["charges"]]
+    assert listed == [("o-1", 3000, "succeeded"), ("o-2", 7, "declined"), (None, 0, "canceled")]
+
+
+@pytest.mark.parametrize("wrong", ["", "wrong", SECRET.upper(), f"{SECRET} "])
+def test_a_request_without_an_accepted_secret_is_refused_and_does_nothing(gateway: GatewayClient, wrong: str) -> None:
+    gateway.charge("o-1", 3000)
+    stranger = replace(gateway, secret=wrong)
+    responses = [stranger.charge("o-2", 1), stranger.lookup("o-1"), stranger.cancel("o-1")]
+
+    assert {(response.status, response.code) for response in responses} == {(401, "unauthorized")}
+    assert stranger.ledger()["standing"] == {"o-1": [3000]}
+    assert row(gateway, "o-2") is None
+
+
+def test_the_current_secret_and_the_one_before_are_accepted(gateway: GatewayClient) -> None:
+    for new in ("second", "third", "third"):
+        gateway.rotate(new)
+    statuses = {known: replace(gateway, secret=known).lookup("o-1").status for known in (SECRET, "second", "third")}
+
+    assert statuses == {SECRET: 401, "second": 404, "third": 404}
+
+
+def test_a_local_stack_keeps_its_secret_when_it_is_started_again(
+    gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secret, "client", lambda _: secrets_manager.client())
+    first, second = (secret.parameters("endpoint", gateway.address) for _ in range(2))
+    kept = secrets_manager.client().get_secret_value(SecretId=first["PaymentGatewaySecretArn"])["SecretString"]
+
+    assert (first, first["PaymentGatewayUrl"]) == (second, gateway.address)
+    assert replace(gateway, secret=kept).lookup("o-1").status == 404
+
+
+def test_a_simulator_that_was_told_no_secret_accepts_nobody() -> None:
+    with serving() as server:
+        assert GatewayClient(server.address, secret=SECRET).charge("o-1", 3000).status == 401
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"secret": ""}', b'{"secret": "x", "old": "y"}'])
+def test_a_rotation_to_no_secret_is_refused(gateway: GatewayClient, body: bytes) -> None:
+    assert gateway.send("POST", "/_simulator/secret", body).status == 400
+    assert gateway.lookup("o-1").status == 404
+
+
 def test_a_reset_forgets_everything(gateway: GatewayClient) -> None:
     gateway.charge("o-1", 3000)
     gateway.order(Strike(SlowWorking(ms=1)))
@@ -231,7 +286,7 @@ def test_a_reset_forgets_everything(gateway: GatewayClient) -> None:
     ledger = gateway.ledger()
     assert set(ledger) == {"charges", "requests", "deliveries", "sums", "standing", "in_flight"}
     assert not any(ledger.values())
-    assert gateway.send("GET", "/_stand-in/faults").document == {"pending": []}
+    assert gateway.send("GET", "/_simulator/faults").document == {"pending": []}
 
 
 def test_many_clients_at_once_charge_a_key_once(gateway: GatewayClient) -> None:
@@ -247,7 +302,7 @@ def test_a_connection_serves_many_requests_without_delay(gateway: GatewayClient)
     connection = http.client.HTTPConnection(urlsplit(gateway.address).netloc, timeout=5)
     began = time.monotonic()
     for number in range(50):
-        headers = {"Idempotency-Key": f"o-{number}"}
+        headers = {"Idempotency-Key": f"o-{number}", "Authorization": f"Bearer {SECRET}"}
         connection.request("POST", "/charges", json.dumps(GOOD), headers)
         response = connection.getresponse()
         assert (response.status, response.will_close, response.read()[:1]) == (201, False, b"{")
@@ -269,8 +324,11 @@ def test_the_process_says_its_port_and_ends_with_its_standard_input() -> None:
     ) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())
-        assert GatewayClient(f"http://127.0.0.1:{port}").charge("o-1", 3000).status == 201
+        client = GatewayClient(f"http://127.0.0.1:{port}", secret=SECRET)
+        client.rotate(SECRET)
+        assert client.charge("o-1", 3000).status == 201
         _, said = process.communicate(timeout=5)
     assert process.returncode == 0
     assert "Traceback" not in said
     assert "tok_" not in said
+    assert SECRET not in said

@@ -22,6 +22,7 @@ def test_every_field_is_read() -> None:
     document = {"key": "TestFile_20261121.csv", "version_id": "v", "instance_id": "i-1", "validate_only": True}
 
     assert parse_request(document) == ImportRequest("TestFile_20261121.csv", "v", "i-1", validate_only=True)
+    assert [parse_request({"encoding": one}).encoding for one in ("utf-8", "cp932")] == ["utf-8", "cp932"]
     assert parse_request({"retry_of": RESULT}).retried == ResultKey("manual/", "20261121", validate_only=False)
     assert parse_request({"reset": True}).reset
 
@@ -50,6 +51,9 @@ def test_every_field_is_read() -> None:
         ({"retry_of": "UserCreateResult_20261121_old.csv"}, "retry_of"),
         ({"retry_of": "_validate_only.csv"}, "retry_of"),
         ({"retry_of": VALIDATION}, "retry_of"),
+        ({"encoding": "UTF-8"}, "encoding: must be utf-8 or cp932"),
+        ({"encoding": 932}, "encoding: must be utf-8 or cp932"),
+        ({"encoding": ["cp932"]}, "encoding: must be utf-8 or cp932"),
         ({"reset": "true"}, "reset"),
         ({"reset": True, "instance_id": "i-1"}, "reset"),
         ({"reset": True, "validate_only": True}, "reset"),
@@ -58,7 +62,7 @@ def test_every_field_is_read() -> None:
     ],
 )
 def test_what_is_wrong_is_named(document: Any, field: str) -> None:
-    with pytest.raises(InvalidImport, match=rf"^{field}: "):
+    with pytest.raises(InvalidImport, match=rf"^{field}(: |$)"):
         parse_request(document)
 
 
@@ -66,7 +70,16 @@ def test_the_failed_rows_of_a_validation_may_be_validated_again() -> None:
     assert parse_request({"retry_of": VALIDATION, "validate_only": True}).retried is not None
 
 
-@pytest.mark.parametrize("key", [RESULT, VALIDATION, "UserCreateResult_20261121.csv"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        RESULT,
+        VALIDATION,
+        "UserCreateResult_20261121.csv",
+        "manual/a_of_b/UserCreateResult_20261121_of_manual-1.csv",
+        "UserCreateResult_20261121_validate_only_of_a_of_b.csv",
+    ],
+)
 def test_the_key_of_a_result_is_written_as_it_is_read(key: str) -> None:
     assert str(ResultKey.parse(key)) == key
 

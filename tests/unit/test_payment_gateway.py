@@ -29,16 +29,20 @@ from local.gateway.faults import (
 )
 from local.gateway.plan import Strike
 from orders.state import may_be_charged
-from payments import gateway as module
+from payments import bearer
+from payments.bearer import BearerSession
 from payments.charge import Charge, PaymentDeclined
-from payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
+from payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway, charge_key
+from runtime.secrets import Secret, SecretRefused, SecretUnavailable
 from saga.definition import PROCESS_PAYMENT
-from tests.unit import dynamodb
-from tests.unit.gateway import Fixed, answering, counts
+from tests.unit import dynamodb, secrets_manager
+from tests.unit.gateway import SECRET, Fixed, answering, counts
 
 TOKEN = "tok_visa"
 SPOKEN = "words-of-the-gateway"
-CHARGE_OF_O1 = Charge("o-1", "key-1", 3000, "JPY", TOKEN)
+STACK_KEY = "key-of-the-stack"
+KEY = charge_key(STACK_KEY, "o-1")
+CHARGE_OF_O1 = Charge("o-1", 3000, "JPY", TOKEN)
 
 NOTHING_DONE = [FailsBefore(), FailsBefore(429), FailsBefore(502), FailsBefore(503), FailsBefore(504), RequestLost()]
 ALL_DONE = [
@@ -87,14 +91,15 @@ class Desk:
     heard: Listening = field(default_factory=Listening)
 
     def __post_init__(self) -> None:
-        self.gateway.session.mount("http://", self.heard)
+        self.gateway.http.session.mount("http://", self.heard)
 
     def charge(self, charge: Charge = CHARGE_OF_O1) -> str:
         return self.gateway.charge(charge, deadline=self.clock() + timedelta(seconds=15))
 
     def at(self, url: str) -> "Desk":
         """The same table, another gateway."""
-        return Desk(HttpGateway(url, self.gateway.leases), self.clock, self.operations)
+        http = BearerSession(self.gateway.http.secret)
+        return Desk(replace(self.gateway, url=url, http=http), self.clock, self.operations)
 
     @property
     def sent(self) -> list[str]:
@@ -106,11 +111,14 @@ class Desk:
 
 
 @pytest.fixture
-def desk(gateway: GatewayClient) -> Desk:
+def desk(gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    secrets_manager.use(monkeypatch)
     client, clock = dynamodb.client(), dynamodb.Clock()
     table = dynamodb.new_table(client)
     leases = LeaseStore(client, table, clock=clock, sleep=clock.sleep)
-    return Desk(HttpGateway(gateway.address, leases), clock, LeaseOperations(client, table, clock=clock))
+    secret, stack_key = (Secret(secrets_manager.new_secret(value)) for value in (SECRET, STACK_KEY))
+    made = HttpGateway(gateway.address, leases, BearerSession(secret), stack_key)
+    return Desk(made, clock, LeaseOperations(client, table, clock=clock))
 
 
 @pytest.fixture
@@ -120,7 +128,7 @@ def errors(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 
 
 def short_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_READ_SECONDS", 0.1)
+    monkeypatch.setattr(bearer, "READ_SECONDS", 0.1)
 
 
 def error_body(code: str = SPOKEN) -> bytes:
@@ -136,18 +144,24 @@ def told(caught: pytest.ExceptionInfo[BaseException], log: pytest.LogCaptureFixt
 def test_a_charge_returns_the_gateways_id_and_is_made_once(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
     first = desk.charge()
 
-    assert first == gateway.lookup("key-1").document["id"]
+    assert first == gateway.lookup(KEY).document["id"]
     assert desk.charge() == first
     assert desk.sent == ["POST /charges"]
-    assert counts(gateway, "key-1") == (1, 0)
+    assert counts(gateway, KEY) == (1, 0)
     assert errors() == []
 
 
 def test_the_charge_is_the_one_that_was_asked_for(desk: Desk, gateway: GatewayClient) -> None:
     desk.charge()
 
-    found = gateway.lookup("key-1").document
-    assert (found["amount"], found["currency"], found["status"]) == (3000, "JPY", "succeeded")
+    (found,) = gateway.ledger()["charges"]
+    assert {name: found[name] for name in ("key", "order_id", "amount", "currency", "status")} == {
+        "key": KEY,
+        "order_id": "o-1",
+        "amount": 3000,
+        "currency": "JPY",
+        "status": "succeeded",
+    }
 
 
 @pytest.mark.parametrize(
@@ -187,17 +201,17 @@ def test_a_decline_whose_answer_was_lost_is_found_by_key(desk: Desk, gateway: Ga
     with pytest.raises(PaymentDeclined, match=r"^the card has expired$"):
         desk.charge(declined)
 
-    assert desk.sent == ["POST /charges", "GET /charges/key-1"]
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}"]
 
 
 def test_a_charge_of_a_cancelled_key_is_compensated_and_not_asked_again(desk: Desk, gateway: GatewayClient) -> None:
-    gateway.cancel("key-1")
+    gateway.cancel(KEY)
     for _ in range(2):
         with pytest.raises(StepCompensated):
             desk.charge()
 
     assert desk.sent == ["POST /charges"]
-    assert counts(gateway, "key-1") == (0, 0)
+    assert counts(gateway, KEY) == (0, 0)
 
 
 @pytest.mark.parametrize("fault", NOTHING_DONE, ids=repr)
@@ -209,8 +223,8 @@ def test_what_may_not_have_been_done_is_asked_for_and_then_done(
         desk.charge()
     desk.charge()
 
-    assert desk.sent == ["POST /charges", "GET /charges/key-1", "POST /charges"]
-    assert counts(gateway, "key-1") == (1, 0)
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}", "POST /charges"]
+    assert counts(gateway, KEY) == (1, 0)
     assert errors() == []
 
 
@@ -222,8 +236,8 @@ def test_what_was_done_unheard_is_asked_for_and_not_done_again(
     with pytest.raises(GatewayUnavailable):
         desk.charge()
 
-    assert desk.charge() == gateway.lookup("key-1").document["id"]
-    assert desk.sent == ["POST /charges", "GET /charges/key-1"]
+    assert desk.charge() == gateway.lookup(KEY).document["id"]
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}"]
     assert errors() == []
 
 
@@ -235,11 +249,11 @@ def test_a_slow_charge_is_asked_for_until_it_is_known(
     gateway.order(Strike(fault, on="charge"))
     with pytest.raises(GatewayUnavailable, match="ReadTimeout"):
         desk.charge()
-    counts(gateway, "key-1")
+    counts(gateway, KEY)
 
-    assert desk.charge() == gateway.lookup("key-1").document["id"]
-    assert desk.sent == ["POST /charges", "GET /charges/key-1"]
-    assert counts(gateway, "key-1") == (1, 0)
+    assert desk.charge() == gateway.lookup(KEY).document["id"]
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}"]
+    assert counts(gateway, KEY) == (1, 0)
     assert errors() == []
 
 
@@ -252,8 +266,8 @@ def test_a_charge_that_is_being_worked_on_stays_undecided(
         with pytest.raises(GatewayUnavailable):
             desk.charge()
 
-    assert desk.sent == ["POST /charges", "GET /charges/key-1"]
-    assert counts(gateway, "key-1") == (1, 0)
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}"]
+    assert counts(gateway, KEY) == (1, 0)
 
 
 @pytest.mark.parametrize("fault", [*NOTHING_DONE, *ALL_DONE], ids=repr)
@@ -264,8 +278,8 @@ def test_a_question_that_is_not_answered_is_asked_again(desk: Desk, gateway: Gat
             desk.charge()
     desk.charge()
 
-    assert desk.sent == ["POST /charges", "GET /charges/key-1", "GET /charges/key-1"]
-    assert counts(gateway, "key-1") == (1, 0)
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}", f"GET /charges/{KEY}"]
+    assert counts(gateway, KEY) == (1, 0)
 
 
 def test_a_charge_delivered_twice_is_one_charge(desk: Desk, gateway: GatewayClient) -> None:
@@ -274,14 +288,14 @@ def test_a_charge_delivered_twice_is_one_charge(desk: Desk, gateway: GatewayClie
     with suppress(GatewayUnavailable):
         desk.charge()
 
-    assert counts(gateway, "key-1") == (1, 0)
+    assert counts(gateway, KEY) == (1, 0)
 
 
 def test_a_gateway_that_is_away_is_unavailable(desk: Desk, errors: Any) -> None:
     with answering(Fixed(200)) as url:
         pass
-    with pytest.raises(GatewayUnavailable, match="ConnectionError"):
-        desk.at(url).charge()
+    with pytest.raises(GatewayUnavailable, match=r"^POST /charges/KEY/cancel: ConnectionError$"):
+        desk.at(url).gateway.cancel("o-1")
 
     assert errors() == []
 
@@ -317,7 +331,7 @@ def test_a_malformed_field_is_refused(desk: Desk, errors: Any) -> None:
 
 
 def test_a_key_that_belongs_to_another_charge_is_refused(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
-    gateway.charge("key-1", 1)
+    gateway.charge(KEY, 1, order_id="o-1")
     with pytest.raises(GatewayRefused, match="422"):
         desk.charge()
 
@@ -325,7 +339,7 @@ def test_a_key_that_belongs_to_another_charge_is_refused(desk: Desk, gateway: Ga
 
 
 def test_a_charge_of_another_amount_is_refused_and_may_stand(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
-    gateway.charge("key-1", 1)
+    gateway.charge(KEY, 1, order_id="o-1")
     gateway.order(Strike(RequestLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
@@ -344,8 +358,8 @@ def test_a_question_that_is_refused_leaves_the_charge_unknown(desk: Desk, gatewa
         desk.at(url).charge()
 
     assert may_be_charged(desk.record().status, None)
-    assert desk.charge() == gateway.lookup("key-1").document["id"]
-    assert counts(gateway, "key-1") == (1, 0)
+    assert desk.charge() == gateway.lookup(KEY).document["id"]
+    assert counts(gateway, KEY) == (1, 0)
 
 
 def test_no_redirect_is_followed(desk: Desk, gateway: GatewayClient) -> None:
@@ -364,9 +378,9 @@ def test_no_error_and_no_line_repeats_the_token_or_the_gateways_words(
     with answering(Fixed(status, error_body())) as url, pytest.raises(Exception) as caught:  # noqa: PT011
         desk.at(url).charge()
 
-    assert TOKEN not in told(caught, caplog)
-    assert SPOKEN not in told(caught, caplog)
+    assert [one for one in (TOKEN, SPOKEN, SECRET, KEY, STACK_KEY) if one in told(caught, caplog)] == []
     assert TOKEN not in repr(CHARGE_OF_O1)
+    assert SECRET not in repr(desk.gateway)
 
 
 def test_a_request_is_given_two_seconds_to_connect_and_five_to_be_answered(desk: Desk, gateway: GatewayClient) -> None:
@@ -374,7 +388,7 @@ def test_a_request_is_given_two_seconds_to_connect_and_five_to_be_answered(desk:
     with pytest.raises(GatewayUnavailable):
         desk.charge()
     desk.charge()
-    desk.gateway.cancel("key-1")
+    desk.gateway.cancel("o-1")
 
     assert [sent.timeout for sent in desk.heard.sent] == [(2, 5)] * 3
 
@@ -397,7 +411,7 @@ def test_an_owner_that_died_is_waited_for_and_then_followed_by_a_question(desk: 
             desk.charge()
     desk.charge()
 
-    assert desk.sent == ["GET /charges/key-1", "POST /charges"]
+    assert desk.sent == [f"GET /charges/{KEY}", "POST /charges"]
     assert desk.clock() - began < timedelta(seconds=12)
 
 
@@ -426,7 +440,7 @@ def test_a_twin_gets_the_result_of_the_first(desk: Desk, gateway: GatewayClient)
     first = desk.charge()
 
     assert twin.charge() == first
-    assert (len(refused), twin.sent, counts(gateway, "key-1")) == (1, [], (1, 0))
+    assert (len(refused), twin.sent, counts(gateway, KEY)) == (1, [], (1, 0))
 
 
 def test_a_slow_question_leaves_the_charge_a_lease_of_full_length(desk: Desk, gateway: GatewayClient) -> None:
@@ -444,26 +458,26 @@ def test_a_slow_question_leaves_the_charge_a_lease_of_full_length(desk: Desk, ga
     desk.charge()
 
     assert len(left) == 2
-    assert min(left) > timedelta(seconds=sum((module._CONNECT_SECONDS, module._READ_SECONDS)))
+    assert min(left) > timedelta(seconds=sum((bearer.CONNECT_SECONDS, bearer.READ_SECONDS)))
 
 
 def test_a_cancel_gives_back_what_was_charged_once(desk: Desk, gateway: GatewayClient) -> None:
     desk.charge()
     for _ in range(3):
-        desk.gateway.cancel("key-1")
+        desk.gateway.cancel("o-1")
 
-    assert counts(gateway, "key-1") == (1, 1)
+    assert counts(gateway, KEY) == (1, 1)
 
 
 def test_a_cancel_bars_a_charge_that_is_on_its_way(desk: Desk, gateway: GatewayClient) -> None:
     gateway.order(Strike(SlowWorking(200), on="charge"), Strike(DeliveredAgain((100,)), on="charge"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_READ_SECONDS", 0.05)
+        patch.setattr(bearer, "READ_SECONDS", 0.05)
         with pytest.raises(GatewayUnavailable):
             desk.charge()
-    desk.gateway.cancel("key-1")
+    desk.gateway.cancel("o-1")
 
-    counts(gateway, "key-1")
+    counts(gateway, KEY)
     assert gateway.ledger()["standing"] == {}
 
 
@@ -474,30 +488,159 @@ def test_a_cancel_that_is_not_answered_is_repeated(
     desk.charge()
     gateway.order(Strike(fault, on="cancel"))
     with pytest.raises(GatewayUnavailable):
-        desk.gateway.cancel("key-1")
-    desk.gateway.cancel("key-1")
+        desk.gateway.cancel("o-1")
+    desk.gateway.cancel("o-1")
 
-    assert counts(gateway, "key-1") == (1, 1)
+    assert counts(gateway, KEY) == (1, 1)
     assert errors() == []
 
 
 @pytest.mark.parametrize("status", REFUSALS)
 def test_a_cancel_that_is_refused_is_our_fault(desk: Desk, errors: Any, status: int) -> None:
     with answering(Fixed(status)) as url, pytest.raises(GatewayRefused):
-        desk.at(url).gateway.cancel("key-1")
+        desk.at(url).gateway.cancel("o-1")
 
     assert len(errors()) == 1
 
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"key": "key-1", "status": "succeeded"}, {"key": "key-2", "status": "canceled"}, {"status": "canceled"}, []],
+    [{}, {"key": KEY, "status": "succeeded"}, {"key": "key-2", "status": "canceled"}, {"status": "canceled"}, []],
     ids=repr,
 )
 def test_a_cancel_is_done_only_if_the_answer_says_so_of_this_key(desk: Desk, body: Any) -> None:
     answer = Fixed(200, json.dumps(body).encode())
     with answering(answer) as url, pytest.raises(GatewayUnavailable):
-        desk.at(url).gateway.cancel("key-1")
+        desk.at(url).gateway.cancel("o-1")
+
+
+def rotated(desk: Desk, gateway: GatewayClient, secret: str) -> GatewayClient:
+    """Both sides have a new secret, as after a rotation: the gateway first."""
+    gateway.rotate(secret)
+    secrets_manager.client().put_secret_value(SecretId=desk.gateway.http.secret._arn, SecretString=secret)
+    return replace(gateway, secret=secret)
+
+
+def test_a_key_is_the_hmac_of_the_order_id_under_the_stacks_key() -> None:
+    # printf o-1001 | openssl dgst -sha256 -hmac key-of-the-stack
+    assert charge_key(STACK_KEY, "o-1001") == "289f24e7b43306639a40b90b7559261dffc2826e025d007a2647f84c8d06fc71"
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_a_secret_that_rotates_in_the_middle_of_work_neither_loses_nor_doubles_a_charge(
+    desk: Desk, gateway: GatewayClient, errors: Any, moment: int
+) -> None:
+    """Twice, so that the secret at hand is not even the previous one, before any of four requests."""
+    requests = 0
+
+    def rotate(_: Sent) -> None:
+        nonlocal requests
+        requests += 1
+        if requests == moment + 1:
+            for secret in ("second", "third"):
+                rotated(desk, gateway, secret)
+
+    desk.heard.before = rotate
+    gateway.order(Strike(RequestLost(), on="charge", times=1))
+    with pytest.raises(GatewayUnavailable):
+        desk.charge()
+    desk.charge()
+    desk.gateway.cancel("o-1")
+
+    present = replace(gateway, secret="third")
+    assert counts(present, KEY) == (1, 1)
+    assert present.ledger()["standing"] == {}
+    assert len(desk.sent) == 4 + 1
+    assert errors() == []
+
+
+def test_every_execution_environment_takes_a_new_secret_by_itself(desk: Desk, gateway: GatewayClient) -> None:
+    arn, others = desk.gateway.http.secret._arn, range(5)
+    environments = [replace(desk.gateway, http=BearerSession(Secret(arn))) for _ in others]
+    for environment in environments:
+        environment.cancel("o-0")
+    rotated(desk, gateway, "second")
+    present = rotated(desk, gateway, "third")
+    for number, environment in enumerate(environments):
+        environment.charge(
+            replace(CHARGE_OF_O1, order_id=f"o-{number}x"), deadline=desk.clock() + timedelta(seconds=15)
+        )
+
+    assert [counts(present, charge_key(STACK_KEY, f"o-{number}x")) for number in others] == [(1, 0)] * 5
+
+
+def test_a_secret_is_read_once_and_again_only_when_it_is_refused(
+    desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, secret = secrets_manager.use(monkeypatch), desk.gateway.http.secret._arn
+    desk.charge()
+    desk.gateway.cancel("o-1")
+    assert read == [desk.gateway.stack_key._arn, secret]
+
+    gateway.rotate("second")
+    desk.gateway.cancel("o-1")
+    assert read.count(secret) == 1
+    gateway.rotate("third")
+    with pytest.raises(GatewayRefused):
+        desk.gateway.cancel("o-1")
+    assert read.count(secret) == 2
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_secret_is_an_error_line_and_never_the_outcome_of_a_charge(
+    desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch, errors: Any, status: int
+) -> None:
+    read = secrets_manager.use(monkeypatch)
+    with answering(Fixed(status)) as url, pytest.raises(GatewayRefused, match=str(status)):
+        desk.at(url).charge()
+    assert read.count(desk.gateway.http.secret._arn) == 2
+    assert errors() == ["the payment gateway refuses our request"]
+    assert may_be_charged(desk.record().status, None)
+
+    desk.charge()
+    assert counts(gateway, KEY) == (1, 0)
+
+
+def test_a_refusal_that_comes_late_is_left_to_the_next_attempt(desk: Desk, gateway: GatewayClient) -> None:
+    """It would otherwise run into the function's timeout."""
+    desk.charge()
+    desk.gateway = replace(desk.gateway, http=replace(desk.gateway.http, clock=lambda: desk.clock().timestamp()))
+    rotated(desk, gateway, "second")
+    present = rotated(desk, gateway, "third")
+    desk.heard.before = lambda _: desk.clock.sleep(3)
+    with pytest.raises(GatewayUnavailable, match=r"^POST /charges/KEY/cancel: NotSent$"):
+        desk.gateway.cancel("o-1")
+    desk.gateway.cancel("o-1")
+
+    assert len(desk.sent) == 3
+    assert counts(present, KEY) == (1, 1)
+
+
+@pytest.mark.parametrize("value", ['{"token": "x"}', "with space", "line\n", "käse"])
+def test_a_secret_that_is_no_token_is_refused_unseen_and_read_again(
+    desk: Desk, caplog: pytest.LogCaptureFixture, value: str
+) -> None:
+    manager, arn = secrets_manager.client(), desk.gateway.http.secret._arn
+    manager.put_secret_value(SecretId=arn, SecretString=value)
+    with pytest.raises(GatewayRefused, match="bearer token") as caught:
+        desk.charge()
+
+    assert value not in told(caught, caplog)
+    assert desk.sent == []
+    manager.put_secret_value(SecretId=arn, SecretString=SECRET)
+    desk.charge()
+
+
+def test_a_secret_that_cannot_be_read_is_our_fault_or_an_outage(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for raised, expected in ((SecretRefused("-"), GatewayRefused), (SecretUnavailable("-"), GatewayUnavailable)):
+
+        def fail(_: Secret, error: Exception = raised) -> str:
+            raise error
+
+        monkeypatch.setattr(Secret, "read", fail)
+        with pytest.raises(expected):
+            desk.charge()
+    assert desk.sent == []
 
 
 def test_settlement_knows_the_lease_by_its_name() -> None:

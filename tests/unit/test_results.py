@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from users.csv_file import RowPointer
 from users.errors import InvalidResultFile
-from users.files import merged, to_run
+from users.files import merged
 from users.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome, explained
 from users.results import COLUMNS, Result, read, write
+from users.retry import Kept
 
 ARN = "arn:aws:connect:us-east-1:000000000000:instance/i-1"
 CODES = st.from_regex(r"[A-Za-z0-9_.]{1,40}", fullmatch=True)
@@ -102,7 +103,7 @@ def pointers(*numbers: int) -> list[RowPointer]:
 
 
 def test_every_row_has_one_result_whatever_is_known() -> None:
-    results = merged(pointers(1, 2, 3), [Outcome(3, "UserExists"), Outcome(1, user_id="u-1")], [], ARN)
+    results = merged(pointers(1, 2, 3), [Outcome(3, "UserExists"), Outcome(1, user_id="u-1")], [], [], ARN)
 
     assert [result.csv_row for result in results] == [1, 2, 3]
     assert results[0].user_arn == f"{ARN}/agent/u-1"
@@ -110,15 +111,16 @@ def test_every_row_has_one_result_whatever_is_known() -> None:
     assert results[2].error_message == explained("UserExists")
 
 
-def test_a_retry_keeps_what_had_succeeded() -> None:
+def test_a_row_keeps_a_result_under_its_own_number() -> None:
     earlier = [Result(1, succeeded=True, user_id="u-1"), Result(2, succeeded=False), Result(3, succeeded=False)]
-    again = to_run(pointers(1, 2, 3), earlier)
-    results = merged(again, [Outcome(2, user_id="u-2")], earlier, ARN)
+    results = merged(pointers(1, 3), [Outcome(1, user_id="u-2")], earlier, [Kept(2, 1)], ARN)
 
-    assert [pointer.number for pointer in again] == [2, 3]
-    assert [result.user_id for result in results] == ["u-1", "u-2", ""]
+    assert [(result.csv_row, result.user_id) for result in results] == [(1, "u-2"), (2, "u-1"), (3, "")]
 
 
-def test_a_retry_with_other_rows_is_refused() -> None:
-    with pytest.raises(InvalidResultFile, match="has 1 rows, the file has 2"):
-        to_run(pointers(1, 2), [Result(1, succeeded=False)])
+def test_a_row_that_neither_ran_nor_kept_a_result_is_not_known() -> None:
+    """As in an execution of an earlier release, whose state data does not say what is kept."""
+    earlier = [Result(1, succeeded=True, user_id="u-1"), Result(2, succeeded=False)]
+    results = merged(pointers(2), [Outcome(2, user_id="u-2")], earlier, [], ARN)
+
+    assert [result.error_message for result in results] == [explained(NOT_REGISTERED), ""]

@@ -18,7 +18,7 @@ from orders.state import OrderReader, OrderState
 from orders.table import OrdersTable
 from payments.gateway import CHARGE
 from payments.table import PaymentsTable
-from saga.definition import STEPS
+from saga.definition import STEP_NAMES, STEPS
 from saga.order import parse_order
 from tests.orders import good_order
 from tests.unit import dynamodb
@@ -28,7 +28,7 @@ LIFETIME = timedelta(days=90)
 DOCUMENT = good_order()
 ORDER = parse_order(DOCUMENT)
 ORDER_ID = ORDER.order_id
-NAMES = [step.name for step in STEPS]
+NAMES = list(STEP_NAMES)
 
 
 @dataclass

@@ -101,7 +101,6 @@ def test_what_connect_refuses_is_refused_by_name(column: str, text: str, code: s
 
 def test_every_rule_has_a_case() -> None:
     found_elsewhere = {
-        "NotUtf8",
         "WrongColumnCount",
         "UsernameRepeated",
         "SecurityProfileUnknown",

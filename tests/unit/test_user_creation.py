@@ -6,14 +6,13 @@ from datetime import timedelta
 from itertools import product
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from idempotency import IdempotencyError, LeaseOperations, LeaseStore, Status
 from tests.connect_stand_in import Connect as StandIn
 from tests.unit import dynamodb
+from tests.unit.import_world import DEFAULTS, KEY, versioned_bucket
 from users.bucket import Bucket, Source
 from users.connect import Connect
 from users.creation import CREATE_USER, ROW_TAG, Creation, RowTask
@@ -21,10 +20,7 @@ from users.csv_file import REQUIRED_COLUMNS, RowPointer
 from users.errors import ConnectDenied, ConnectUnavailable, UserExists
 from users.outcomes import PASSWORD_NOT_SET, Outcome
 from users.patience import Patience
-from users.profiles import ProfileNames
 
-KEY = "TestFile_20261121.csv"
-DEFAULTS = ProfileNames("Agent", "Basic Routing Profile")
 # What leaves the outcome of CreateUser unknown, and what then keeps SearchUsers from finding it out.
 UNSURE: dict[str, dict[str, Any]] = {
     "answer lost": {"lose": "answer"},
@@ -98,13 +94,8 @@ class Import:
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[Bucket]:
-    with pytest.MonkeyPatch.context() as patch, mock_aws():
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            patch.setenv(name, "test")
-        s3 = boto3.client("s3", region_name="us-east-1")
-        s3.create_bucket(Bucket="users")
-        s3.put_bucket_versioning(Bucket="users", VersioningConfiguration={"Status": "Enabled"})
-        yield Bucket(s3, "users")
+    with versioned_bucket() as made:
+        yield made
 
 
 @pytest.fixture

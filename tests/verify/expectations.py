@@ -6,7 +6,7 @@ from typing import Any
 
 from local import orders, report, stock
 from local.stack import Row, Stack
-from orders.settlement import STEPS
+from saga.definition import STEP_NAMES
 from tests.contract.project import ROOT, read_json
 from tests.verify import imports
 from tests.verify.expected import Expected, Given, invoked
@@ -31,7 +31,7 @@ def done(*functions: str) -> Given:
 def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
     """The order has been through its saga, long ago, and nobody has heard of its end."""
     placed = stack.stepfunctions.describe_execution(executionArn=orders.execution_arn(stack, ORDER_ID))
-    done(*STEPS)(stack, json.loads(placed["input"]))
+    done(*STEP_NAMES)(stack, json.loads(placed["input"]))
     stack.dynamodb.update_item(
         TableName=stack.outputs["OrdersTable"],
         Key={"order_id": {"S": ORDER_ID}},
@@ -110,10 +110,15 @@ EXPECTED: dict[str, Expected] = {
     "reserve_inventory": Expected({"status": "Reserved", "lines": 1}, leaves={reservation: "Reserved", tea: 98}),
     "reserve_inventory_out_of_stock": Expected(error="OutOfStock", leaves={records: 0, tea: 100}),
     "release_inventory": Expected(UNDONE, given=done("ReserveInventory"), leaves={reservation: "Released", tea: 100}),
-    "settle_order": Expected(given=done(*STEPS), leaves={order: "Confirmed"}),
+    "settle_order": Expected(given=done(*STEP_NAMES), leaves={order: "Confirmed"}),
     "settle_order_long_input": Expected(given=forgotten, leaves={order: "Confirmed"}),
     "settle_order_timed_out": Expected(given=done("ProcessOrder"), leaves={recovery: "SUCCEEDED", order: "Pending"}),
-    "sweep_orders": Expected({"settled": 1}, again={"settled": 0}, given=forgotten, leaves={order: "Confirmed"}),
+    "sweep_orders": Expected(
+        {"settled": 1, "standing": 0},
+        again={"settled": 0, "standing": 0},
+        given=forgotten,
+        leaves={order: "Confirmed"},
+    ),
     "report_orders": Expected(NO_FAILURES, leaves={reports: [ONE_ORDER]}),
     "report_orders_deleted": Expected(NO_FAILURES, given=counted, leaves={reports: []}),
     "report_orders_expired": Expected(NO_FAILURES, given=counted, leaves={reports: [ONE_ORDER]}),

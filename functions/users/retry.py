@@ -1,0 +1,99 @@
+"""A retry: which results of an earlier import stand, for which rows of the file as it is now.
+
+A result file has no word of its rows, so that row 2 of it is row 2 of the very version of the file that was imported.
+That version is in the bucket for as long as any passwords are. A row keeps its result if all its cells are the same in
+both files, wherever it stands; any other row runs, and finds the user that was made from it, if there is one.
+"""
+
+import hashlib
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .bucket import Source
+from .csv_file import RowPointer
+from .encoding import CP932, UTF_8, Encoding
+from .errors import InvalidResultFile
+from .results import Result
+
+_IMPORT, _KEY, _VERSION, _ENCODING = "import-id", "source-key", "source-version-id", "source-encoding"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A file as an import has read it."""
+
+    source: Source
+    encoding: Encoding
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """number: of a row now. earlier: of the row whose result it keeps."""
+
+    number: int
+    earlier: int
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.earlier}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Kept":
+        """The opposite of str(). Raises ValueError."""
+        number, earlier = text.split(":")
+        return cls(int(number), int(earlier))
+
+
+def note(import_id: str, imported: Imported) -> dict[str, str]:
+    """Metadata of a result file: whose it is, and what it is of. S3 takes ASCII alone."""
+    source = imported.source
+    key = b64encode(source.key.encode()).decode()
+    return {_IMPORT: import_id, _KEY: key, _VERSION: source.version_id, _ENCODING: imported.encoding}
+
+
+def import_noted(metadata: Mapping[str, str]) -> str | None:
+    """Which import has written a result file; None if it was a person."""
+    return metadata.get(_IMPORT)
+
+
+def noted(metadata: Mapping[str, str]) -> Imported | None:
+    """What a result file is of; None if a person has written it, or an earlier release."""
+    try:
+        key = b64decode(metadata[_KEY], validate=True).decode()
+        return Imported(Source(key, metadata[_VERSION]), CP932 if metadata[_ENCODING] == CP932 else UTF_8)
+    except (KeyError, ValueError):
+        return None
+
+
+def content(row: Mapping[str, str]) -> bytes:
+    """Tells a row from any other, whatever its number: a hash that is not kept anywhere, as the password is in it."""
+    cells = {name: cell for name, cell in row.items() if cell and name != "No."}
+    return hashlib.sha256(json.dumps(cells, sort_keys=True).encode()).digest()
+
+
+def kept(
+    rows: Sequence[tuple[RowPointer, bytes]],
+    earlier: Sequence[Result],
+    contents: Sequence[bytes],
+    instance_id: str | None,
+) -> list[Kept]:
+    """The rows that need not run.
+
+    rows: each with its content, b"" for one that cannot be read. contents: of the rows that `earlier` is of, none if
+    they are not known. instance_id: where users are to be created; None if none are.
+    Raises InvalidResultFile if rows were added or removed.
+    """
+    if len(rows) != len(earlier):
+        raise InvalidResultFile(
+            f"retry_of: has {len(earlier)} rows, the file has {len(rows)}; correct rows, and neither add nor remove any"
+        )
+    if len(contents) != len(earlier):
+        return []
+    numbered = enumerate(zip(contents, earlier, strict=True), start=1)
+    standing = {of: number for number, (of, result) in numbered if of and _stands(result, instance_id)}
+    return [Kept(row.number, standing[of]) for row, of in rows if of in standing and not row.repeats]
+
+
+def _stands(result: Result, instance_id: str | None) -> bool:
+    return result.succeeded and (instance_id is None or f":instance/{instance_id}/" in result.user_arn)
