@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from idempotency.lease import _MARGIN
+from idempotency.claim import _MARGIN
 from payments import bearer, gateway
 from payments.gateway import CHARGE
 from runtime import clients
@@ -95,7 +95,6 @@ def test_a_charge_and_a_refund_are_granted_what_they_need_only_with_a_gateway() 
     secrets = granted("secretsmanager:GetSecretValue", arns, "HasPaymentGatewaySecret")
     assert conditional("ProcessPaymentRole") == [
         granted("dynamodb:ConditionCheckItem", {"Fn::GetAtt": ["PaymentsTable", "Arn"]}),
-        granted("dynamodb:UpdateItem", {"Fn::GetAtt": ["IdempotencyTable", "Arn"]}),
         secrets,
     ]
     assert conditional("ProcessRefundRole") == [secrets]
