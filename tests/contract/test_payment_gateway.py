@@ -196,7 +196,7 @@ def test_the_parameter_takes_the_arn_of_one_secret_and_no_secret(arn: str, accep
 
 
 def test_a_charge_ends_before_its_function_does() -> None:
-    """It waits for a lease, asks and charges; of DynamoDB's five calls one may be as slow as it can be.
+    """It waits for a lease, asks and charges; of DynamoDB's six calls one may be as slow as it can be.
 
     An attempt that has read two secrets too slowly, or a new one after a refusal, ends there.
     """

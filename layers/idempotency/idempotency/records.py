@@ -104,10 +104,12 @@ class LeaseRecord:
         return self.status is Status.IN_PROGRESS and now < self.lease_until
 
     def says(self, other: "LeaseRecord") -> bool:
-        """Whether it says what another one does: not only that the same owner has ended, but how."""
-        return all(
-            getattr(self, name) == getattr(other, name) for name in ("owner", "attempt", "status", "result", "error")
-        )
+        """Whether it says what another one does: not only that the same owner has ended, but how.
+
+        A person's decision keeps owner and attempt, and may come to the same result; its audit tells it apart.
+        """
+        names = ("owner", "attempt", "status", "result", "error", "audit")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def expired(self, now: datetime) -> bool:
         """Whether the record is to be ignored, although DynamoDB has not deleted it yet."""
