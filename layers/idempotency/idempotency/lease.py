@@ -1,4 +1,4 @@
-"""One owner's hold on one piece of work. docs/idempotency.md and `leases` say what may be found, and what it means."""
+"""One owner's hold on one piece of work. docs/leases.md and `leases` say what may be found, and what it means."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Leases: the right of one invocation to do work that has effects outside DynamoDB.
+"""Leases: the right of one invocation to do a piece of work, with effects outside DynamoDB or in one transaction.
 
 | record found                           | what a call gets                                                      |
 | -------------------------------------- | --------------------------------------------------------------------- |
@@ -7,6 +7,7 @@
 | FAILED                                 | the stored error                                                      |
 | IN_PROGRESS, lease running             | AlreadyInProgress, at once or after waiting for the result            |
 | IN_PROGRESS, lease run out; or UNKNOWN | the lease, told that it is `unsure`; or OutcomeHeld, if it is to hold |
+| the same, if it had no effect (NEVER)  | the lease                                                             |
 | HELD                                   | OutcomeHeld, until a person has released or resolved it               |
 | any of these, with another payload     | PayloadMismatch                                                       |
 
