@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test test-aws verify faults bench bench-costs bench-import bench-reports replay-test machines models pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test test-aws verify preflight deploy-gradual faults bench bench-costs bench-import bench-reports replay-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -41,12 +41,18 @@ test-aws: setup ## Integration tests on a deployed stack, beside what it holds: 
 	@python -m pytest -q -o timeout_func_only=true -p tests.integration.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
 		$(or $(TESTS),tests/integration)
 
-verify: setup ## Security linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories': pass over nothing
+verify: setup ## Linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories node': pass over nothing
 	@local/setup.sh verify
 	@.venv-verify/bin/cfn-lint -- template.yaml
 	@.venv-verify/bin/checkov
 	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers local
 	@REQUIRE='$(REQUIRE)' python -m pytest -q tests/verify
+
+preflight: setup ## What the account says of the template, nothing deployed: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
+	@python -m local.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
+
+deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; LEAVE=1; PARAMETERS='A=1 B=2'
+	@python -m local.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(LEAVE),--leave) $(PARAMETERS)
 
 faults: setup ## Try every fault on the state machines; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
@@ -74,6 +80,10 @@ machines: setup ## Every path and every state of the state machines, on two engi
 models: setup ## Cut the descriptions of services down anew, to what the functions call
 	@python -m local.service_models
 
+actions: setup ## Cut AWS's reference of IAM actions down to what the roles are granted
+	@local/setup.sh verify
+	@python -m tests.contract.service_authorization .venv-verify
+
 pictures: setup ## Draw the state machines anew in the documents
 	@python -m local.pictures
 
@@ -83,6 +93,8 @@ requirements: setup ## Pin the environments anew
 		$$uv pip compile --quiet --upgrade --python-version 3.13 --no-header --no-annotate --no-emit-index-url \
 			--no-emit-find-links requirements/$$name.in --output-file requirements/$$name.txt; \
 	done
+	@command -v npm >/dev/null || { echo "no npm: asl-validator keeps its pins"; exit 0; }; cd requirements/asl-validator && \
+		npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --no-audit --no-fund
 
 clean: ## Remove everything that the targets made
 	@[ ! -x .venv/bin/python ] || .venv/bin/python -m local stop --everywhere

@@ -1,7 +1,8 @@
-"""Two gaps of MiniStack 1.5.33 in S3, closed from outside.
+"""Three gaps of MiniStack 1.5.33 about S3, closed from outside.
 
 1. An event *Object Created* names the object's version, as on AWS.
 2. A range of bytes is honoured for a version that is named, too.
+3. `aws:PrincipalArn` of a role's session is the ARN of the role, as on AWS, which bucket policies name.
 """
 
 import contextvars
@@ -16,11 +17,13 @@ _version = contextvars.ContextVar[str | None]("version", default=None)
 
 def close_gaps() -> None:
     """Change the loaded MiniStack modules."""
+    from ministack.core import iam_evaluator
     from ministack.services import eventbridge, s3
 
     s3._fire_s3_event = _keeping_version(s3._fire_s3_event)
     eventbridge._dispatch_event = _naming_version(eventbridge._dispatch_event)
     s3._get_object = _in_range(s3._get_object)
+    iam_evaluator._resolve_condition_key = _naming_roles(iam_evaluator._resolve_condition_key)
 
 
 def _keeping_version(fire: Callable[..., None]) -> Callable[..., None]:
@@ -64,3 +67,15 @@ def _in_range(get: Callable[..., Answer]) -> Callable[..., Answer]:
         return 206, {**kept, **sizes}, body[start : end + 1]
 
     return get_object
+
+
+def _naming_roles(resolve: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    def resolve_condition_key(key: str, context: Any) -> Any:
+        from ministack.services import iam
+
+        value = resolve(key, context)
+        if key.lower() != "aws:principalarn" or ":assumed-role/" not in value:
+            return value
+        return iam._roles.get_scoped(context.principal_account, None, value.split("/")[1])["Arn"]
+
+    return resolve_condition_key

@@ -4,6 +4,7 @@ import hashlib
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from filelock import FileLock
@@ -13,6 +14,8 @@ from .stack import STACK_NAME
 
 _BUILD = STATE / "build"
 _SOURCES = ("template.yaml", "samconfig.toml", "functions", "layers", "statemachine")
+# An instance of the simulator gets its id when it is made, so none can be listed before.
+_ANY_INSTANCE = "arn:aws:connect:us-east-1:000000000000:instance/*"
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -25,7 +28,7 @@ def deploy(endpoint: str, log: Path, *, name: str = STACK_NAME, **parameters: st
     STATE.mkdir(exist_ok=True)
     with FileLock(STATE / "build.lock"):
         _build(endpoint, log)
-        overrides = {"Architecture": architecture(), **parameters}
+        overrides = {"Architecture": architecture(), "ConnectInstanceArns": _ANY_INSTANCE, **parameters}
         # Quoted, as sam takes an empty value for a mistake otherwise.
         chosen = (f'{parameter}="{value}"' for parameter, value in overrides.items())
         _sam(endpoint, log, "deploy", "--stack-name", name, "--parameter-overrides", *chosen)
@@ -44,12 +47,12 @@ def build(endpoint: str, log: Path) -> Path:
 
 def _build(endpoint: str, log: Path) -> None:
     stamp = _BUILD / "sources.sha256"
-    digest = _digest()
-    if stamp.exists() and stamp.read_text() == digest:
+    current = digest(_SOURCES, architecture())
+    if stamp.exists() and stamp.read_text() == current:
         return
     stamp.unlink(missing_ok=True)
     _sam(endpoint, log, "build", "--parameter-overrides", f"Architecture={architecture()}")
-    stamp.write_text(digest)
+    stamp.write_text(current)
 
 
 def architecture() -> str:
@@ -60,15 +63,15 @@ def architecture() -> str:
     return _ARCHITECTURES[machine]
 
 
-def _digest() -> str:
-    digest = hashlib.sha256(architecture().encode())
-    for path in sorted(_source_files()):
-        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+def digest(sources: Iterable[str], salt: str = "", root: Path = ROOT) -> str:
+    """The SHA-256 of files and folders below `root`, with their names."""
+    digest = hashlib.sha256(salt.encode())
+    for path in sorted(_files(root / source for source in sources)):
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def _source_files() -> list[Path]:
-    found = [ROOT / source for source in _SOURCES]
+def _files(found: Iterable[Path]) -> list[Path]:
     files = [path for root in found for path in ([root] if root.is_file() else root.rglob("*"))]
     return [path for path in files if path.is_file() and "__pycache__" not in path.parts]
 

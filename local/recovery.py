@@ -9,15 +9,15 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from idempotency import COMMITTED, StepStore, payload_hash
+from idempotency import StepStore, payload_hash
 from orders.settlement import adopt_lost, order_id_of
-from orders.state import OrderReader, may_be_charged
-from saga.definition import CONFIRMED, NEW, PROCESS_PAYMENT, STEPS, SagaStep
+from orders.state import OrderReader, OrderState
+from saga.definition import CONFIRMED, STEP_NAMES, STEPS
 from saga.order import parse_order
 
 from .errors import CommandError
 from .orders import Execution, OrderNotFound, OrderView, execution, view
-from .stack import Row, Stack
+from .stack import Stack
 
 
 class NothingToRecover(CommandError):
@@ -43,7 +43,7 @@ def recover(stack: Stack, order_id: str, document: Any = None) -> str:
 
     document: the order as it was placed; needed if its saga ran under another name than the order_id, or if other
         calls under this order_id had another payload. The input of the saga is taken without it.
-    Raises OrderNotFound; NothingToRecover if the saga is running or the order is confirmed; NotTheOrder.
+    Raises OrderNotFound; NothingToRecover if the saga is running or the order has succeeded; NotTheOrder.
     """
     seen = view(stack, order_id)
     if seen.execution is None and document is None:
@@ -52,10 +52,15 @@ def recover(stack: Stack, order_id: str, document: Any = None) -> str:
         raise NothingToRecover(f"the saga of order {order_id} is still running; stop it first if it must not go on")
     if seen.order and seen.order["status"] == CONFIRMED:
         raise NothingToRecover(f"order {order_id} has succeeded")
+    reader = _reader(stack)
+    state = reader.read(order_id)
+    if seen.execution and seen.execution.status == "SUCCEEDED" and state.all_standing:
+        raise NothingToRecover(f"order {order_id} has succeeded; its finalization, or the sweep, will confirm it")
     if document is None and seen.execution:
         document = json.loads(seen.execution.input)
-    _require_the_order(seen, document)
-    _adopt(stack, document)
+    _require_the_order(order_id, state, document)
+    steps = StepStore(stack.dynamodb, stack.outputs["IdempotencyTable"])
+    adopt_lost(steps, reader, state, parse_order(document), document, datetime.now(UTC))
     text = json.dumps(document, sort_keys=True)
     for name in _names(order_id):
         last = recovery(stack, name)
@@ -80,34 +85,29 @@ def recovery(stack: Stack, name: str) -> Execution | None:
 
 def needing_attention(stack: Stack) -> list[Attention]:
     """Orders whose saga has ended with something left to undo, and that no running recovery is about to settle."""
+    reader = _reader(stack)
     listed = sorted(row["order_id"] for row in stack.rows("OrdersTable", index="unsettled"))
-    found = (_attention(view(stack, order_id), _last_recovery(stack, order_id)) for order_id in listed)
+    found = (
+        _attention(view(stack, order_id), reader.read(order_id), _last_recovery(stack, order_id)) for order_id in listed
+    )
     return [attention for attention in found if attention]
 
 
-def _require_the_order(seen: OrderView, document: Any) -> None:
-    """Whether a compensation with this document undoes anything: its hash is that of a step that stands."""
-    if order_id_of(document) != seen.order_id:
-        raise NotTheOrder(f"order_id: the document is not that of order {seen.order_id}")
-    hashes = {name: row["payload_hash"] for name, row in seen.steps.items() if row and "result" in row}
-    standing = {name: found for name, found in hashes.items() if _stands(seen, _step(name))}
-    if standing and payload_hash(document) not in standing.values():
-        raise NotTheOrder(
-            f"{', '.join(sorted(standing))} of order {seen.order_id} stand by another document; give that, with --file"
-        )
-
-
-def _adopt(stack: Stack, document: Any) -> None:
-    """Restore records that are lost, so that the compensations find them."""
-    order = parse_order(document)
+def _reader(stack: Stack) -> OrderReader:
     tables = {step.table: stack.outputs[step.table] for step in STEPS}
-    reader = OrderReader(stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
-    steps = StepStore(stack.dynamodb, stack.outputs["IdempotencyTable"])
-    adopt_lost(steps, reader, reader.read(order.order_id), order, document, datetime.now(UTC))
+    return OrderReader(stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
 
 
-def _step(name: str) -> SagaStep:
-    return next(step for step in STEPS if step.name == name)
+def _require_the_order(order_id: str, state: OrderState, document: Any) -> None:
+    """Whether a compensation with this document undoes anything: its hash is that of a step that stands."""
+    if order_id_of(document) != order_id:
+        raise NotTheOrder(f"order_id: the document is not that of order {order_id}")
+    records = {name: state.records[name] or {} for name in state.standing}
+    hashes = {name: record["payload_hash"]["S"] for name, record in records.items() if "result" in record}
+    if hashes and payload_hash(document) not in hashes.values():
+        raise NotTheOrder(
+            f"{', '.join(sorted(hashes))} of order {order_id} stand by another document; give that, with --file"
+        )
 
 
 def _names(order_id: str) -> Iterator[str]:
@@ -130,26 +130,10 @@ def _last_recovery(stack: Stack, order_id: str) -> Execution | None:
     return last
 
 
-def _attention(seen: OrderView, last: Execution | None) -> Attention | None:
+def _attention(seen: OrderView, state: OrderState, last: Execution | None) -> Attention | None:
     saga = seen.execution.status if seen.execution else "none"
-    status = seen.order["status"] if seen.order else None
     settling = saga == "RUNNING" or (last is not None and last.status == "RUNNING")
-    standing = tuple(step.name for step in STEPS if _stands(seen, step))
-    if settling or status == CONFIRMED or not (standing or status == NEW):
+    if settling or state.confirmed or not state.standing:
         return None
+    standing = tuple(name for name in STEP_NAMES if name in state.standing)
     return Attention(seen.order_id, saga, last.status if last else "none", standing)
-
-
-def _stands(seen: OrderView, step: SagaStep) -> bool:
-    """By the step's row, which does not expire; where there is none, by its record; or a charge may stand outside."""
-    row = {PROCESS_PAYMENT.name: seen.payment, "ReserveInventory": seen.reservation, "ProcessOrder": seen.order}[
-        step.name
-    ]
-    record = _status(seen.steps[step.name])
-    if step is PROCESS_PAYMENT and may_be_charged(_status(seen.charge), record):
-        return True
-    return record == COMMITTED if row is None else row["status"] in step.standing
-
-
-def _status(row: Row | None) -> str | None:
-    return row["status"] if row else None

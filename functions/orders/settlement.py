@@ -1,7 +1,7 @@
 """Settles an order once its saga has ended, however it ended.
 
-A catcher sees neither a timeout nor a stop of the execution, nor `States.Runtime`, so the last word is taken from
-outside: from the event of its status change, or, if that was lost, from the execution itself.
+A catcher sees neither a timeout nor a stop of the execution, nor `States.Runtime` or `States.DataLimitExceeded`. So the
+last word comes from outside: from the event of its status change, or, if that was lost, from the execution itself.
 
 An order that did not succeed is done with when every step is compensated or barred. Until then its row names what
 stands (`standing`) and stays in the index that the sweep reads.
@@ -77,6 +77,15 @@ class Settlement:
         if saga.status == "SUCCEEDED":
             return self._confirm(order_id, saga.document, at)
         return self._undo(order_id, saga.document, at)
+
+    def confirm_at_once(self, order_id: str, at: datetime) -> bool:
+        """Confirm the order that a saga which succeeded is named after. False if it is not due."""
+        try:
+            self.steps.seal(order_id, STEP_NAMES, [self.orders.confirm(order_id, at)], at)
+        except StateConflict:
+            return False
+        _logger.info("confirmed", extra={"order_id": order_id})
+        return True
 
     def settle_recovered(self, document: Any, at: datetime) -> Settled:
         """Look again at the order of a recovery that has ended. document: the recovery's input. Raises as `review`."""
@@ -160,8 +169,11 @@ class Settlement:
     def _note(self, order_id: str, state: OrderState, order: Order | None, at: datetime) -> list[Action]:
         """What the order's row is to say: which steps stand. Nothing, if it says so or there is no need of a row."""
         status, standing = state.order_status, state.standing
+        if status is None and standing:
+            saved = self.orders.save_failed(order, at, standing) if order else None
+            return [saved or self.orders.save_unknown(order_id, at, standing)]
         if status is None:
-            return [self.orders.save_failed(order, at, standing)] if standing and order else []
+            return []
         row = state.rows[PROCESS_ORDER.name] or {}
         if set(row.get("standing", {}).get("SS", ())) == standing and ("unsettled" in row) == bool(standing):
             return []

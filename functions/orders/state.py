@@ -81,10 +81,12 @@ class OrderState:
 
     def _stands(self, step: SagaStep) -> bool:
         record, row = self.record_status(step), self.rows[step.name]
+        # A row is the last word: where it says that the step is undone, nothing is charged any more.
+        if row is not None and not step.is_standing(row):
+            return False
         if step is PROCESS_PAYMENT and self._may_be_charged(record):
             return True
-        # A row that says it is undone is the last word; where there is none, the record is.
-        return step.is_standing(row) or (row is None and record in (COMMITTED, COMPENSATING))
+        return row is not None or record in (COMMITTED, COMPENSATING)
 
     def _may_be_charged(self, payment: str | None) -> bool:
         charge = self.charge["status"]["S"] if self.charge else None

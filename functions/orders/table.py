@@ -36,6 +36,14 @@ class OrdersTable:
         action["Put"]["Item"][STANDING] = {"SS": sorted(standing)}
         return action
 
+    def save_unknown(self, order_id: str, at: datetime, standing: Collection[str]) -> Action:
+        """Insert an order whose saga had no valid input, so that what other calls left under its id is listed."""
+        no_currency = "XXX"  # as ISO 4217 has it
+        facts = {"customer_id": "unknown", "currency": no_currency, "items": [], "total": 0}
+        action = self._put(order_id, facts, PENDING, at)
+        action["Put"]["Item"][STANDING] = {"SS": sorted(standing)}
+        return action
+
     def set_pending(self, order_id: str, at: datetime) -> Action:
         """Undo an order that did not succeed. It stays in the index until the finalization has looked at the rest."""
         return self._update(order_id, "SET #status = :status, updated_at = :at", NEW, at, {":status": PENDING})
@@ -55,22 +63,28 @@ class OrdersTable:
         return action
 
     def _insert(self, order: Order, status: str, at: datetime) -> dict[str, dict[str, Any]]:
+        facts = {
+            "customer_id": order.customer_id,
+            "currency": order.currency,
+            "items": order_lines(order),
+            "total": order.total,
+        }
+        return self._put(order.order_id, facts, status, at)
+
+    def _put(self, order_id: str, facts: Mapping[str, Any], status: str, at: datetime) -> dict[str, dict[str, Any]]:
         return {
             "Put": {
                 "TableName": self.name,
                 "Item": attributes(
                     {
-                        "order_id": order.order_id,
-                        "customer_id": order.customer_id,
-                        "currency": order.currency,
-                        "items": order_lines(order),
-                        "total": order.total,
+                        "order_id": order_id,
+                        **facts,
                         "status": status,
                         "created_at": at.isoformat(),
                         "created_ymd": at.date().isoformat(),
                         "updated_at": at.isoformat(),
                         "revision": 1,
-                        UNSETTLED: order.order_id,
+                        UNSETTLED: order_id,
                     }
                 ),
                 "ConditionExpression": "attribute_not_exists(order_id)",

@@ -74,7 +74,7 @@ class Bucket:
             raise
         return b"".join(_guarded(answer["Body"].iter_chunks(_CHUNK), source.key))
 
-    def put(self, key: str, data: bytes, metadata: Mapping[str, str], **condition: str) -> Source:
+    def put(self, key: str, data: bytes, metadata: Mapping[str, str], **condition: Any) -> Source:
         """Write a CSV file, in one put. Raises BucketUnavailable."""
         answer = _answered(
             lambda: self.client.put_object(
@@ -83,7 +83,7 @@ class Bucket:
                 Body=data,
                 ContentType="text/csv; charset=utf-8",
                 Metadata=dict(metadata),
-                **condition,  # type: ignore[arg-type]
+                **condition,
             ),
             key,
             gone=frozenset(),

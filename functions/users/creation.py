@@ -16,6 +16,7 @@ from .errors import (
     ConnectThrottled,
     ConnectUnavailable,
     RoutingProfileUnknown,
+    SecurityProfileNotAllowed,
     SecurityProfileUnknown,
     UserExists,
     UsernameRepeated,
@@ -54,10 +55,13 @@ class RowTask:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
+    """security_profiles: names of those that a row may ask for, besides the default one."""
+
     bucket: Bucket
     connect: Connect
     leases: LeaseStore
     defaults: ProfileNames
+    security_profiles: frozenset[str] = frozenset()
 
     def run(self, task: RowTask, deadline: datetime) -> Outcome:
         """Create the user of a row, or find the one that was made from it. Safe to repeat.
@@ -66,6 +70,8 @@ class Creation:
         Raises InvalidRow, ConnectError, NoImportFile, and every TransientError: then the row is worth another try.
         """
         user = self._user(task)
+        if user.profiles.security not in {self.defaults.security, *self.security_profiles}:
+            raise SecurityProfileNotAllowed
         _require_profiles(user, task.profiles)
         if task.validate_only or task.instance_id is None or task.profiles is None:
             return Outcome(task.row.number)

@@ -18,24 +18,31 @@ from .csv_file import RowPointer
 from .encoding import UTF_8
 from .files import Files
 from .imports import Imports
-from .instances import Instances
+from .instances import AllowedInstances, Instances, default_alias
 from .patience import Patience
-from .profiles import ProfileNames
+from .profiles import ProfileNames, listed_names
 from .request import parse_request
 from .tasks import LambdaContext, deadline, logged, parse_call, patient_until
 
 
 @dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
-    """connect_instance_alias: of the instance that the stack creates. most_import_rows: that one import may have."""
+    """connect_instance_alias: of the instance that the stack creates. most_import_rows: that one import may have.
+
+    connect_instance_arns, allowed_security_profiles: with commas between them. allow_reset: "true" or "false".
+    """
 
     users_bucket: str
     user_file_prefix: str
     most_import_rows: int
     stack_name: str
-    connect_instance_alias: str
+    stack_id: str
     default_security_profile: str
     default_routing_profile: str
+    connect_instance_alias: str = ""
+    connect_instance_arns: str = ""
+    allowed_security_profiles: str = ""
+    allow_reset: str = "false"
 
 
 @cache
@@ -52,7 +59,10 @@ def imports(context: LambdaContext) -> Imports:
     """Everything but the creation of users."""
     settings = environment()
     bucket = Bucket(client("s3"), settings.users_bucket)
-    instances = Instances(_connect(context), settings.stack_name, settings.connect_instance_alias)
+    alias = settings.connect_instance_alias or default_alias(settings.stack_name, settings.stack_id)
+    allowed = AllowedInstances.parse(settings.connect_instance_arns)
+    may_reset = settings.allow_reset == "true"
+    instances = Instances(_connect(context), settings.stack_name, alias, allowed, may_reset)
     return Imports(Files(bucket, settings.user_file_prefix, settings.most_import_rows), instances, _defaults())
 
 
@@ -60,7 +70,8 @@ def creation(context: LambdaContext) -> Creation:
     """The creation of users."""
     settings = environment()
     bucket = Bucket(client("s3"), settings.users_bucket)
-    return Creation(bucket, _connect(context), lease_store(settings), _defaults())
+    allowed = listed_names(settings.allowed_security_profiles)
+    return Creation(bucket, _connect(context), lease_store(settings), _defaults(), allowed)
 
 
 def initialize(event: Any, context: LambdaContext) -> Any:

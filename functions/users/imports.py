@@ -35,16 +35,17 @@ class Imports:
         Raises InvalidImport, NoImportFile, InvalidHeader, InvalidResultFile, and for a short file what CountCsvFiles
         raises for a long one: then nothing was created or deleted.
         """
+        if request.reset:
+            self.instances.require_reset()
         origin = self.files.origin(request.retried) if request.retried else None
         source = self.files.chosen(request.key or origin, request.version_id)
         self.files.check_start(source, self.defaults, request.encoding)
         retry_of, retried = self._retry_of(request.retry_of) if request.retry_of else (None, None)
-        if request.instance_id:
-            self.instances.require(request.instance_id)
+        instance_id = self.instances.chosen(request.instance_id)
         deleted = self.instances.delete_own() if request.reset else []
         return Plan(
             source,
-            request.instance_id,
+            instance_id,
             request.validate_only,
             retry_of,
             tuple(deleted),

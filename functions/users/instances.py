@@ -1,5 +1,6 @@
 """The Connect instance of an import: found or created, waited for, and, on request, deleted."""
 
+import hashlib
 import re
 import uuid
 from collections.abc import Sequence
@@ -24,6 +25,31 @@ _MOST_CHECKS = 60
 _ALIAS, _LONGEST_ALIAS = re.compile(r"(?!d-)[0-9a-zA-Z]+(?:-*[0-9a-zA-Z])*\Z"), 45
 
 
+def default_alias(stack: str, stack_id: str) -> str:
+    """An alias that is unique on AWS, whatever the account and Region, and does not show the account."""
+    return f"{stack[:32]}-{hashlib.sha256(stack_id.encode()).hexdigest()[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedInstances:
+    """The instances that an input may name. ids: `*` for any. Empty for the stack's own instance alone."""
+
+    ids: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, arns: str) -> "AllowedInstances":
+        """From ARNs with commas between them; `instance/*` at the end of one stands for any."""
+        return cls(tuple(arn.strip().rpartition("/")[2] for arn in arns.split(",") if arn.strip()))
+
+    def chosen(self, named: str | None) -> str | None:
+        """The id of the instance to use; None for the stack's own. Raises InvalidImport."""
+        if "*" in self.ids or named in self.ids:
+            return named
+        if named is None:
+            return next(iter(self.ids), None)
+        raise InvalidImport("instance_id: this stack may not use it; add its ARN to the parameter ConnectInstanceArns")
+
+
 @dataclass(frozen=True, slots=True)
 class Instances:
     """stack: whose tag marks the instances that this stack may delete. alias: of the one that it creates."""
@@ -31,6 +57,8 @@ class Instances:
     connect: Connect
     stack: str
     alias: str
+    allowed: AllowedInstances = AllowedInstances()
+    may_reset: bool = False
 
     def delete_own(self) -> list[str]:
         """Begin to delete every instance that has this stack's tag, and no other. Returns their ids."""
@@ -65,12 +93,25 @@ class Instances:
                 "with d-; give the stack a ConnectInstanceAlias that fits"
             )
 
-    def require(self, instance_id: str) -> None:
-        """Raises InvalidImport unless there is such an instance."""
+    def chosen(self, named: str | None) -> str | None:
+        """The id of the instance to use; None for the stack's own. Raises InvalidImport unless it is there."""
+        instance_id = self.allowed.chosen(named)
+        if instance_id:
+            self._require(instance_id)
+        return instance_id
+
+    def _require(self, instance_id: str) -> None:
         try:
             self.connect.instance(instance_id)
         except (InstanceNotFound, ConnectRefused):
             raise InvalidImport("instance_id: this account has no such instance in this Region") from None
+
+    def require_reset(self) -> None:
+        """Raises InvalidImport unless instances may be deleted."""
+        if not self.may_reset:
+            raise InvalidImport(
+                "reset: this stack deletes no instance; deploy it with AllowReset=true, or leave reset out"
+            )
 
     def ready(self, instance_id: str, defaults: ProfileNames, checks: int) -> Instance | None:
         """The instance once it is active and has the default profiles, which may come later; None until then.
@@ -82,7 +123,7 @@ class Instances:
             instance = self.connect.instance(instance_id)
             if instance.status == CREATION_FAILED:
                 raise InstanceCreationFailed(
-                    "Connect gave the creation of the instance up; its console says why. Start the import with reset"
+                    "Connect gave the creation up; its console says why. Start with reset, which needs AllowReset"
                 )
             if instance.status == ACTIVE and self.connect.profiles(instance_id).have(defaults):
                 return instance

@@ -36,6 +36,11 @@ def profile_names(row: Mapping[str, str], defaults: ProfileNames) -> ProfileName
     )
 
 
+def listed_names(names: str) -> frozenset[str]:
+    """The names in a list with commas."""
+    return frozenset(name.strip() for name in names.split(",")) - {""}
+
+
 def used(profiles: ProfileIds, names: frozenset[ProfileNames]) -> ProfileIds:
     """The ids of the profiles that the rows name, of those that there are. Raises TooManyProfiles."""
     security = {pair.security for pair in names}

@@ -1,10 +1,14 @@
-"""What a card processor remembers: one charge a key, and every movement of money. Thread-safe; no HTTP, no clock.
+"""What a card processor remembers: one charge a key, and every movement of money. Thread-safe; no HTTP.
 
 Guaranteed, in any order and any number of calls at once: at most one charge stands for a key, and once a key is
 canceled nothing stands for it, whatever was in flight.
+
+With a `retention`, a key is remembered for that long only, as processors have it. Then a charge with the same key is a
+new one, and an earlier cancel no longer bars it. Charges that stand are found and given back by their key all the same.
 """
 
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -62,6 +66,7 @@ class Charge:
     """What is known of a key.
 
     request: None if the key was canceled before a charge came. refunded: what was given back, in the minor unit.
+    number: of the charge under this key, above 1 if the key was forgotten and used again.
     """
 
     key: str
@@ -69,10 +74,12 @@ class Charge:
     request: ChargeRequest | None = None
     decline: Decline | None = None
     refunded: int = 0
+    number: int = 1
 
     @property
     def charge_id(self) -> str:
-        return f"ch_{uuid.uuid5(_NAMESPACE, self.key).hex}"
+        name = self.key if self.number == 1 else f"{self.key} {self.number}"
+        return f"ch_{uuid.uuid5(_NAMESPACE, name).hex}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +93,18 @@ class Movement:
 
 
 class Ledger:
-    """Keys and movements, in memory. A call returns once its effect is there for every other call to see."""
+    """Keys and movements, in memory. A call returns once its effect is there for every other call to see.
 
-    def __init__(self) -> None:
+    retention: seconds after its first use for which a key is remembered; None: for ever. clock: the time in seconds.
+    """
+
+    def __init__(self, retention: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._retention = retention
+        self._clock = clock
         self._lock = threading.Lock()
         self._charges: dict[str, Charge] = {}
+        self._first_used: dict[str, float] = {}
+        self._forgotten: dict[str, list[Charge]] = {}
         self._movements: list[Movement] = []
 
     def charge(
@@ -113,9 +127,10 @@ class Ledger:
         Raises KeyInUse, KeyCanceled, KeyReused.
         """
         with self._lock:
-            known = self._charges.get(key)
+            known = self._known(key)
             if known is None:
-                self._charges[key] = Charge(key, PROCESSING, request)
+                number = 1 + len(self._forgotten.get(key, []))
+                self._remember(Charge(key, PROCESSING, request, number=number))
                 return None
         if known.status == CANCELED:
             raise KeyCanceled(key)
@@ -145,23 +160,49 @@ class Ledger:
     def cancel(self, key: str) -> Charge:
         """Bar the key for ever, and give back what was charged with it. The key need not be known."""
         with self._lock:
-            known = self._charges.get(key, Charge(key, CANCELED))
-            refunded = known.refunded
-            if known.status == SUCCEEDED and known.request:
-                refunded = known.request.amount
-                self._move("refund", key, known.request.currency, -refunded)
-            self._charges[key] = replace(known, status=CANCELED, refunded=refunded)
+            known = self._known(key) or Charge(key, CANCELED)
+            forgotten = self._forgotten.get(key, [])
+            refunded = known.refunded + sum(self._give_back(charge) for charge in [*forgotten, known])
+            self._forgotten[key] = [replace(charge, status=CANCELED) for charge in forgotten]
+            self._remember(replace(known, status=CANCELED, refunded=refunded))
             return self._charges[key]
 
     def lookup(self, key: str) -> Charge | None:
-        """What is known of a key; None if nothing."""
+        """What is known of a key, above all the charge that stands; None if nothing."""
         with self._lock:
-            return self._charges.get(key)
+            known = self._known(key)
+            if known and known.status == SUCCEEDED:
+                return known
+            before = (charge for charge in self._forgotten.get(key, []) if charge.status == SUCCEEDED)
+            return next(before, known)
 
     def snapshot(self) -> tuple[list[Charge], list[Movement]]:
         """All charges and all movements at one moment, each in the order in which they came."""
         with self._lock:
-            return list(self._charges.values()), list(self._movements)
+            before = [charge for charges in self._forgotten.values() for charge in charges]
+            return [*before, *self._charges.values()], list(self._movements)
+
+    def _known(self, key: str) -> Charge | None:
+        """What is remembered of a key. A charge that is being worked on is not forgotten."""
+        known = self._charges.get(key)
+        if known is None or self._retention is None or known.status == PROCESSING:
+            return known
+        if self._clock() - self._first_used[key] <= self._retention:
+            return known
+        del self._charges[key], self._first_used[key]
+        if known.request:
+            self._forgotten.setdefault(key, []).append(known)
+        return None
+
+    def _remember(self, charge: Charge) -> None:
+        self._charges[charge.key] = charge
+        self._first_used.setdefault(charge.key, self._clock())
+
+    def _give_back(self, charge: Charge) -> int:
+        if charge.status != SUCCEEDED or charge.request is None:
+            return 0
+        self._move("refund", charge.key, charge.request.currency, -charge.request.amount)
+        return charge.request.amount
 
     def _move(self, kind: MovementKind, key: str, currency: str, amount: int) -> None:
         self._movements.append(Movement(kind, key, currency, amount))

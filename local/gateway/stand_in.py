@@ -21,7 +21,7 @@ type _Counts = defaultdict[str, Counter[str]]
 class _Period:
     """What belongs together between two resets: a late delivery lands where its request came."""
 
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: Ledger
     lock: threading.Lock = field(default_factory=threading.Lock)
     requests: _Counts = field(default_factory=lambda: defaultdict(Counter))
     deliveries: _Counts = field(default_factory=lambda: defaultdict(Counter))
@@ -59,12 +59,14 @@ class StandIn:
     """Answers requests as the processor would, and with the faults that were ordered. Thread-safe.
 
     access: the secrets that requests need; a reset does not change them.
+    empty_ledger: makes the ledger, now and at every reset.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, empty_ledger: Callable[[], Ledger] = Ledger) -> None:
         self.access = Access()
         self.faults = FaultPlan()
-        self._period = _Period()
+        self._empty_ledger = empty_ledger
+        self._period = _Period(empty_ledger())
 
     @property
     def ledger(self) -> Ledger:
@@ -73,7 +75,7 @@ class StandIn:
     def reset(self) -> None:
         """Forget everything: keys, money, faults. What is in flight lands nowhere."""
         self.faults.clear()
-        self._period = _Period()
+        self._period = _Period(self._empty_ledger())
 
     def handle(self, request: Request) -> Answer:
         """Answer a request. Raises ConnectionLost if the client is to get no answer."""

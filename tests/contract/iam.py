@@ -7,12 +7,20 @@ from typing import Any
 from tests.contract.machine import MACHINES
 from tests.contract.needs import NotKnown, Permission
 from tests.contract.template import Function, listed, of_type
+from tests.contract.wire import Call
 from tests.faults.stack import Stack
 
 type Parameters = Mapping[str, Any]
 
+# Machines whose executions have orders for their input.
+HOLDING_TOKENS = ("OrderSaga", "OrderRecovery")
 TRACING = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
+_ON_ENCRYPTED_OBJECTS = {
+    "s3:GetObject": ["kms:Decrypt"],
+    "s3:HeadObject": ["kms:Decrypt"],
+    "s3:PutObject": ["kms:GenerateDataKey"],
+}
 LOG_DELIVERY = (
     "logs:CreateLogDelivery",
     "logs:DeleteLogDelivery",
@@ -46,6 +54,8 @@ def needed_by_lambda(function: Function, stack: Stack) -> set[Permission]:
         destination = settings.get("DestinationConfig", {}).get("OnFailure")
         needed |= _to(destination["Type"], stack.resolve(destination["Destination"])) if destination else set()
         needed |= _from(stack.resolve(settings["Stream"])) if "Stream" in settings else set()
+    if "ORDER_SAGA_ARN" in function.variables:
+        needed |= _with_key(stack, "kms:Decrypt")
     return needed
 
 
@@ -59,7 +69,27 @@ def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
         if integration not in _INTEGRATIONS:
             raise NotKnown(f"say in tests/contract/iam.py what {integration} of {state} needs")
         needed |= _INTEGRATIONS[integration](task["Parameters"], stack)
-    return needed
+    return needed | (_with_key(stack, "kms:Decrypt", "kms:GenerateDataKey") if name in HOLDING_TOKENS else set())
+
+
+def _with_key(stack: Stack, *actions: str) -> set[Permission]:
+    """What the machines that hold payment tokens, and their readers, need of a key of the operator's own."""
+    key = stack.parameters.get("StateMachineKeyArn")
+    return {Permission(action, key) for action in actions if key}
+
+
+def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
+    """What a call about an object needs of the key that the bucket is encrypted with."""
+    buckets = of_type("AWS::S3::Bucket")
+    named = [stack.resolve(body) for name, body in buckets.items() if stack.name(name) == call.parameters.get("Bucket")]
+    actions = _ON_ENCRYPTED_OBJECTS.get(call.operation, ())
+    return {
+        Permission(action, rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"])
+        for body in named
+        for rule in body["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+        for action in actions
+        if rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "aws:kms"
+    }
 
 
 def _sources(function: Function) -> Iterator[Parameters]:
@@ -72,8 +102,8 @@ def _sources(function: Function) -> Iterator[Parameters]:
 
 
 def _from(stream: str) -> set[Permission]:
-    actions = ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
-    return {Permission(f"dynamodb:{action}", stream) for action in actions}
+    read = {Permission(f"dynamodb:{action}", stream) for action in ("DescribeStream", "GetRecords", "GetShardIterator")}
+    return read | {Permission("dynamodb:ListStreams", "*")}
 
 
 def _to(kind: str, destination: str) -> set[Permission]:
@@ -93,11 +123,12 @@ def _invoke(parameters: Parameters, _: Stack) -> set[Permission]:
 
 
 def _publish(parameters: Parameters, stack: Stack) -> set[Permission]:
-    """An encrypted topic needs its key as well."""
-    (topic,) = (body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) == parameters["TopicArn"])
-    key = stack.arn(topic["KmsMasterKeyId"]["Ref"])
-    return {Permission("sns:Publish", parameters["TopicArn"])} | {
-        Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey")
+    """Every topic that the task may choose. An encrypted topic needs its key as well."""
+    choice = parameters.get("TopicArn") or parameters["TopicArn.$"]
+    topics = {stack.arn(name): body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) in choice}
+    keys = {stack.arn(body["KmsMasterKeyId"]["Ref"]) for body in topics.values()}
+    return {Permission("sns:Publish", topic) for topic in topics} | {
+        Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey") for key in keys
     }
 
 

@@ -9,6 +9,7 @@ from botocore.response import StreamingBody
 
 from tests.contract.answer import Answer, Parameters, Refusal
 from users.csv_file import REQUIRED_COLUMNS
+from users.instances import default_alias
 from users.results import COLUMNS
 
 _HEADER = ",".join(REQUIRED_COLUMNS) + "\r\n"
@@ -47,7 +48,7 @@ def _listed(_: Parameters) -> Iterable[Answer]:
 
 
 def _instance() -> Mapping[str, Any]:
-    alias = os.environ["CONNECT_INSTANCE_ALIAS"]
+    alias = os.environ["CONNECT_INSTANCE_ALIAS"] or default_alias(os.environ["STACK_NAME"], os.environ["STACK_ID"])
     return {"Id": "i-1", "Arn": _ARN, "InstanceAlias": alias, "InstanceStatus": "ACTIVE"}
 
 

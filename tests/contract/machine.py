@@ -11,6 +11,8 @@ from tests.contract.template import of_type
 
 type State = Mapping[str, Any]
 
+THROTTLED = "Lambda.TooManyRequestsException"
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -55,7 +57,7 @@ SAGA = MACHINES["OrderSaga"]
 
 
 def is_lambda(state: State) -> bool:
-    return state["Resource"].startswith("arn:aws:states:::lambda:invoke")
+    return ":states:::lambda:invoke" in state["Resource"]
 
 
 def retry_block(state: State) -> str:
@@ -79,8 +81,9 @@ def successors(state: State) -> list[str]:
 
 
 def longest_seconds(machine: Machine) -> float:
-    """How long the machine can take: its longest path, each task failing at its time-out until no retry is left.
+    """How long the machine can take: its longest path, each task failing at its timeout until no retry is left.
 
+    A throttled attempt is refused at once, so it takes its pause alone.
     Infinite for a machine with a loop or a Map, whose length its definition does not tell.
     """
     return _longest(machine.states, machine.definition["StartAt"], frozenset())
@@ -97,11 +100,13 @@ def _longest(states: Mapping[str, State], name: str, before: frozenset[str]) -> 
 def _seconds(state: State) -> float:
     if state["Type"] == "Wait":
         return float(state.get("Seconds", "inf"))
-    attempts = 1 + sum(retrier["MaxAttempts"] for retrier in state.get("Retry", []))
-    return attempts * state.get("TimeoutSeconds", 0) + sum(map(_delays, state.get("Retry", [])))
+    ran = [retrier for retrier in state.get("Retry", []) if retrier["ErrorEquals"] != [THROTTLED]]
+    attempts = 1 + sum(retrier["MaxAttempts"] for retrier in ran)
+    return attempts * state.get("TimeoutSeconds", 0) + sum(map(pauses, state.get("Retry", [])))
 
 
-def _delays(retrier: Mapping[str, Any]) -> float:
+def pauses(retrier: Mapping[str, Any]) -> float:
+    """The seconds that a retrier waits in all, without its jitter."""
     if retrier["MaxAttempts"] == 0:
         return 0
     grown = (retrier["IntervalSeconds"] * retrier["BackoffRate"] ** number for number in range(retrier["MaxAttempts"]))

@@ -36,14 +36,13 @@ EXISTING: dict[str, dict[str, tuple[str, ...]]] = {
         "TransactionConflict": _TABLE,
     },
     "AWS/SQS": {
-        "NumberOfMessagesSent": ("QueueName",),
         "ApproximateNumberOfMessagesVisible": ("QueueName",),
     },
     "AWS/SNS": {
         "NumberOfMessagesPublished": ("TopicName",),
         "NumberOfNotificationsFailed": ("TopicName",),
     },
-    "AWS/Events": {"InvocationsFailedToBeSentToDlq": ("RuleName",)},
+    "AWS/Events": {"FailedInvocations": ("RuleName",), "InvocationsFailedToBeSentToDlq": ("RuleName",)},
 }
 # Metrics that a service also gives for the whole account.
 WITHOUT_DIMENSIONS = {("AWS/Lambda", "Throttles")}

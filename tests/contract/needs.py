@@ -3,11 +3,14 @@
 Source: the Service Authorization Reference; for transactions, "IAM and DynamoDB transactions".
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
+from tests.contract.service_authorization import reference
 from tests.contract.wire import Call
 from tests.faults.stack import ACCOUNT, REGION
 
@@ -20,6 +23,19 @@ _TRANSACTION = {
     "Delete": "dynamodb:DeleteItem",
     "ConditionCheck": "dynamodb:ConditionCheckItem",
 }
+
+
+_CONNECTS_ROLE = "aws-service-role/connect.amazonaws.com/AWSServiceRoleForAmazonConnect_x"
+_CONNECT = (
+    "CreateInstance",
+    "CreateUser",
+    "DeleteInstance",
+    "DescribeInstance",
+    "ListInstances",
+    "ListRoutingProfiles",
+    "ListSecurityProfiles",
+    "SearchUsers",
+)
 
 
 class NotKnown(Exception):
@@ -76,26 +92,26 @@ def _list_bucket(parameters: Parameters) -> Iterator[tuple[str, str]]:
     yield "s3:ListBucket", f"arn:aws:s3:::{parameters['Bucket']}"
 
 
-def _connect(action: str, *dependent: str) -> Needs:
-    """dependent: of the directory in which Connect keeps an instance's identities."""
-
-    def needs(parameters: Parameters) -> Iterator[tuple[str, str]]:
-        instance = f"arn:aws:connect:{REGION}:{ACCOUNT}:instance/{parameters.get('InstanceId', 'new')}"
-        yield f"connect:{action}", "*" if "InstanceId" not in parameters else instance
-        if "Tags" in parameters:
-            yield "connect:TagResource", instance
-        yield from ((one, "*") for one in dependent)
-
-    return needs
+def _connect(parameters: Parameters, action: str) -> Iterator[tuple[str, str]]:
+    """The action itself, those that AWS calls its dependent actions, and the right to tag what it makes."""
+    for one in (action, *reference()[action].dependent):
+        yield from ((one, _rendered(arn, parameters)) for arn in reference()[one].resources or ("*",))
+    if "Tags" in parameters:
+        yield (
+            "connect:TagResource",
+            f"arn:aws:connect:{REGION}:{ACCOUNT}:instance/{parameters.get('InstanceId', 'new')}",
+        )
 
 
-def _create_instance(parameters: Parameters) -> Iterator[tuple[str, str]]:
-    """In the caller's name Connect makes a directory and a role of its own."""
-    directory = ("AuthorizeApplication", "CheckAlias", "CreateAlias", "CreateIdentityPoolDirectory")
-    also = ("DescribeDirectories", "UnauthorizeApplication")
-    yield from _connect("CreateInstance", *(f"ds:{action}" for action in (*directory, *also)))(parameters)
-    role = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/connect.amazonaws.com/AWSServiceRoleForAmazonConnect_x"
-    yield from ((f"iam:{action}", role) for action in ("AttachRolePolicy", "CreateServiceLinkedRole", "PutRolePolicy"))
+def _rendered(arn: str, parameters: Parameters) -> str:
+    values = {
+        "Partition": "aws",
+        "Region": REGION,
+        "Account": ACCOUNT,
+        "RoleNameWithPath": _CONNECTS_ROLE,
+        **parameters,
+    }
+    return re.sub(r"\$\{(\w+)\}", lambda match: str(values.get(match[1], "new")), arn)
 
 
 def _table(name: str) -> str:
@@ -110,19 +126,10 @@ _NEEDS: dict[str, Needs] = {
     "s3:HeadObject": _get_object,
     "s3:ListObjectsV2": _list_bucket,
     "s3:PutObject": _put_object,
-    **{
-        f"connect:{action}": _connect(action)
-        for action in ("CreateUser", "ListRoutingProfiles", "ListSecurityProfiles", "SearchUsers")
-    },
-    "connect:CreateInstance": _create_instance,
-    "connect:DeleteInstance": _connect(
-        "DeleteInstance", "ds:DeleteDirectory", "ds:DescribeDirectories", "ds:UnauthorizeApplication"
-    ),
-    "connect:DescribeInstance": _connect("DescribeInstance", "ds:DescribeDirectories"),
-    "connect:ListInstances": _connect("ListInstances", "ds:DescribeDirectories"),
     "secrets-manager:GetSecretValue": lambda parameters: iter(
         [("secretsmanager:GetSecretValue", parameters["SecretId"])]
     ),
+    **{f"connect:{name}": partial(_connect, action=f"connect:{name}") for name in _CONNECT},
     "sfn:DescribeExecution": lambda parameters: iter([("states:DescribeExecution", parameters["executionArn"])]),
     "sfn:StartExecution": lambda parameters: iter([("states:StartExecution", parameters["stateMachineArn"])]),
 }

@@ -4,30 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
+from local.templates import load
 from tests.contract.project import ROOT
 
-
-class _Loader(yaml.SafeLoader):
-    """YAML with CloudFormation's tags, in their long form: `!Ref A` is {"Ref": "A"}."""
-
-
-def _function(loader: _Loader, name: str, node: yaml.Node) -> dict[str, Any]:
-    if isinstance(node, yaml.ScalarNode):
-        value: Any = loader.construct_scalar(node)
-    elif isinstance(node, yaml.SequenceNode):
-        value = loader.construct_sequence(node, deep=True)
-    else:
-        value = loader.construct_mapping(node, deep=True)
-    if name == "GetAtt" and isinstance(value, str):
-        value = value.split(".", 1)
-    return {name if name in {"Ref", "Condition"} else f"Fn::{name}": value}
-
-
-_Loader.add_multi_constructor("!", _function)
-
-TEMPLATE: dict[str, Any] = _Loader((ROOT / "template.yaml").read_text()).get_single_data()
+TEMPLATE: dict[str, Any] = load(ROOT / "template.yaml")
 RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
 
 
@@ -67,7 +47,9 @@ def statements(role: str) -> Iterator[Statement]:
     for policy in of_type("AWS::IAM::Role")[role]["Policies"]:
         for entry in policy["PolicyDocument"]["Statement"]:
             body = entry["Fn::If"][1] if "Fn::If" in entry else entry
-            yield Statement(role, tuple(listed(body["Action"])), tuple(listed(body["Resource"])))
+            resource = body["Resource"]
+            resources = resource["Fn::If"][1:] if "Fn::If" in resource else listed(resource)
+            yield Statement(role, tuple(listed(body["Action"])), tuple(resources))
 
 
 def allowed(role: str, action: str) -> list[Any]:

@@ -6,7 +6,9 @@ import re
 import pytest
 
 from benchmarks.pricing import Use, costs, express_cost
+from tests.contract.alarms import ALARMS
 from tests.contract.project import ROOT
+from tests.contract.template import of_type
 
 TEXT = (ROOT / "docs" / "costs.md").read_text()
 PRICES: dict[str, float] = json.loads((ROOT / "benchmarks" / "prices.json").read_text())["prices"]
@@ -24,6 +26,7 @@ UNITS = {
     "log_gb": 1,
     "s3_get": 1e6,
     "s3_put": 1e6,
+    "s3_event": 1e6,
 }
 
 
@@ -67,6 +70,18 @@ def test_the_write_units_of_the_calls_add_up_to_what_was_counted() -> None:
     *parts, total = (int(units) for units in re.findall(r"^\| [^|]+ \| (\d+) \|", table, re.MULTILINE))
 
     assert sum(parts) == total == COUNTED["orders that succeed"][4]
+
+
+def test_the_events_that_buckets_opt_in_to_are_paid_for() -> None:
+    opted = {name for name, body in of_type("AWS::S3::Bucket").items() if "EventBridgeConfiguration" in str(body)}
+    ((cost, objects),) = re.findall(r"(0\.\d+) for ([\d,]+) objects of a job", TEXT)
+
+    assert {name for name in opted if f"`{name}`" not in TEXT} == set()
+    assert float(cost) == pytest.approx(int(objects.replace(",", "")) * PRICES["s3_event"])
+
+
+def test_every_alarm_is_paid_for() -> None:
+    assert f" {len(ALARMS)} alarms × 0.10" in TEXT
 
 
 @pytest.mark.parametrize("price", PRICES)

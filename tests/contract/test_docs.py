@@ -37,6 +37,23 @@ def test_the_docs_name_every_state(state: str) -> None:
     assert state in MACHINE_DOCS or state.replace(":", "_") in MACHINE_DOCS
 
 
+# https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
+NOT_CAUGHT = {"States.DataLimitExceeded", "States.Runtime"}
+ON_CATCHERS = {
+    str(path.relative_to(ROOT)): path.read_text() for path in DOCUMENTS if "`States.ALL`" in path.read_text()
+}
+
+
+@pytest.mark.parametrize("file", ON_CATCHERS)
+def test_what_no_catcher_sees_is_named_where_catchers_are_explained(file: str) -> None:
+    assert {error for error in NOT_CAUGHT if f"`{error}`" not in ON_CATCHERS[file]} == set()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_definition_says_what_its_catchers_do_not_see(machine: str) -> None:
+    assert {error for error in NOT_CAUGHT if error not in MACHINES[machine].definition["Comment"]} == set()
+
+
 def test_every_error_of_the_layer_is_explained() -> None:
     ours = {name for name, cls in exceptions().items() if cls.__module__.startswith("idempotency")}
     errors = {name for name in ours if not exceptions()[name].__subclasses__()}

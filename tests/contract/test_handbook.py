@@ -8,8 +8,9 @@ import typer
 
 from local.cli import app
 from tests.contract.alarms import ALARMS
+from tests.contract.machine import MACHINES, SAGA
 from tests.contract.project import DEPLOYED, DOCUMENTS, ROOT, sources
-from tests.contract.template import TEMPLATE
+from tests.contract.template import FUNCTIONS, TEMPLATE
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 DEPLOYMENT = (ROOT / "docs" / "deploy.md").read_text()
@@ -30,6 +31,16 @@ def test_the_handbook_says_what_an_alarm_means_and_names_a_command(alarm: str) -
     assert re.search(r"`(\./stepwise|aws|make|sam) [^`]+`", text), text
 
 
+def test_one_table_tells_of_every_mail_what_helps_and_how_urgent_it_is() -> None:
+    rows = re.findall(r"^\| (`.+`) \| .+ \| (.+) \| (\w+) \|$", OPERATIONS, re.MULTILINE)
+    named = [name for mails, *_ in rows for name in re.findall(r"`([\w:]+)`", mails)]
+    notices = {name for machine in MACHINES.values() for name, _ in machine.tasks() if name.startswith("sns:")}
+
+    assert sorted(named) == sorted([*ALARMS, *notices - {"sns:NotifySuccess", "sns:NotifyRecovered"}])
+    assert all(re.match(r"`(\./stepwise|aws) ", helps) for _, helps, _ in rows)
+    assert {urgency for *_, urgency in rows} == {"page", "morning"}
+
+
 def test_the_handbook_explains_no_alarm_that_is_not_there() -> None:
     assert {name for name in SECTIONS if name.endswith("Alarm")} == set(ALARMS)
 
@@ -37,6 +48,14 @@ def test_the_handbook_explains_no_alarm_that_is_not_there() -> None:
 @pytest.mark.parametrize("parameter", TEMPLATE["Parameters"])
 def test_the_guide_to_deployment_lists_every_parameter(parameter: str) -> None:
     assert f"| `{parameter}` |" in DEPLOYMENT
+
+
+def test_the_documents_name_the_life_of_a_saga_and_the_age_at_which_the_sweep_takes_an_order() -> None:
+    age = int(FUNCTIONS["SweepOrdersFunction"].properties["Environment"]["Variables"]["SETTLE_AFTER_SECONDS"])
+    named = {number for document in DOCUMENTS for number in re.findall(r"\b(\d,\d{3}) seconds", document.read_text())}
+
+    assert f"{age:,}" in named
+    assert named <= {f"{age:,}", f"{SAGA.definition['TimeoutSeconds']:,}"}
 
 
 def commands() -> list[str]:

@@ -6,7 +6,9 @@ from tests.contract import dashboard
 from tests.contract.alarms import ALARMS, watched
 from tests.contract.machine import MACHINES
 from tests.contract.metrics import exists, own
+from tests.contract.project import ROOT, read_json
 from tests.contract.template import FUNCTIONS, RESOURCES, arn_of, of_type
+from tests.faults.stack import Stack
 
 PSEUDO_PARAMETERS = {"AWS::Region", "AWS::StackName"}
 LARGEST_DASHBOARD = 30_000
@@ -132,8 +134,30 @@ def test_every_bad_end_of_an_execution_is_heard_of(machine: str, metric: str) ->
 
 
 @pytest.mark.parametrize("queue", of_type("AWS::SQS::Queue"))
-def test_every_message_in_a_queue_of_failures_is_heard_of(queue: str) -> None:
-    assert watched("NumberOfMessagesSent", "QueueName", {"Fn::GetAtt": [queue, "QueueName"]})
+def test_a_queue_of_failures_raises_an_alarm_until_it_is_empty(queue: str) -> None:
+    """What was sent in one period says nothing: the metrics of an idle queue arrive late."""
+    dimensions = [{"Name": "QueueName", "Value": {"Fn::GetAtt": [queue, "QueueName"]}}]
+    (alarm,) = (one for one in ALARMS.values() if one.get("Dimensions") == dimensions)
+
+    assert (alarm["MetricName"], alarm["Statistic"]) == ("ApproximateNumberOfMessagesVisible", "Maximum")
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanOrEqualToThreshold", 1)
+
+
+@pytest.mark.parametrize("rule", [name for name, properties in EVENTS.items() if "Pattern" in properties])
+def test_an_event_that_is_not_delivered_is_kept_or_heard_of(rule: str) -> None:
+    assert rule in RULES or watched("FailedInvocations", "RuleName", {"Ref": rule})
+
+
+def test_no_event_of_an_order_is_kept_with_its_payment_token() -> None:
+    """The queue of failures has what the function was given. A dead-letter queue would have the whole event."""
+    (rule,) = (rule for rule in Stack().rules() if rule.function == "SettleOrderFunction")
+    event = read_json(ROOT / "events" / "settle_order.json")
+
+    assert "SettleOrderFunctionSagaEnded" not in RULES
+    assert "tok_visa" in event["detail"]["input"]
+    assert rule.delivered(event) == {
+        "detail": {name: event["detail"][name] for name in ("executionArn", "name", "stateMachineArn", "status")}
+    }
 
 
 @pytest.mark.parametrize("machine", MACHINES)

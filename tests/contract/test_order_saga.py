@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.contract.machine import SAGA, State, is_lambda, retry_block
-from tests.contract.template import RESOURCES, TEMPLATE
+from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE
 
 # state: (type, next, next on failure)
 TABLE: dict[str, tuple[str, str | None, str | None]] = {
@@ -93,7 +93,7 @@ def test_a_failed_order_ends_with_the_error_of_its_step() -> None:
 
 @every_notice
 def test_a_notice_is_published_to_a_topic(name: str) -> None:
-    assert SAGA.states[name]["Resource"] == "arn:aws:states:::sns:publish"
+    assert SAGA.states[name]["Resource"] == "arn:${Partition}:states:::sns:publish"
 
 
 @pytest.mark.parametrize("name", ALERTS)
@@ -109,11 +109,10 @@ def test_a_success_goes_to_the_order_events_and_names_the_order_whatever_the_exe
 
 
 @pytest.mark.parametrize("name", ALERTS)
-def test_an_alert_goes_to_the_alerts_with_what_the_compensation_left(name: str) -> None:
+def test_an_alert_has_what_the_compensation_left(name: str) -> None:
     parameters = SAGA.states[name]["Parameters"]
     compensations = {written_on_failure(state) for state in COMPENSATIONS if TABLE[state][2] == name}
 
-    assert parameters["TopicArn"] == "${AlertsTopicArn}"
     assert {parameters["Message"]["outcome.$"]} == compensations
 
 
@@ -134,6 +133,12 @@ def test_a_step_record_outlives_the_saga() -> None:
     lifetime: dict[str, Any] = TEMPLATE["Parameters"]["RecordLifetimeDays"]
 
     assert lifetime["MinValue"] * 24 * 3600 > SAGA.definition["TimeoutSeconds"]
+
+
+def test_the_sweep_takes_no_order_whose_saga_may_still_run() -> None:
+    variables = FUNCTIONS["SweepOrdersFunction"].properties["Environment"]["Variables"]
+
+    assert int(variables["SETTLE_AFTER_SECONDS"]) > SAGA.definition["TimeoutSeconds"]
 
 
 def test_every_step_and_compensation_has_its_function() -> None:

@@ -18,12 +18,13 @@ from botocore.session import get_session
 from botocore.utils import hyphenize_service_id
 
 from local import service_models
-from tests.contract.iam import granted, needed_by_lambda, needed_by_machine
+from tests.contract.iam import granted, needed_by_encryption, needed_by_lambda, needed_by_machine
 from tests.contract.machine import MACHINES
 from tests.contract.needs import Permission, needed_by_call
 from tests.contract.project import DEPLOYED, IDEMPOTENCY, read_json, sources
 from tests.contract.project import FUNCTIONS as HOME
-from tests.contract.template import FUNCTIONS, TEMPLATE, arn_of, of_type
+from tests.contract.service_authorization import reference
+from tests.contract.template import FUNCTIONS, TEMPLATE, arn_of, listed, of_type
 from tests.contract.test_events import EVENTS, handler_of
 from tests.contract.wire import Run, Wire
 from tests.faults.stack import Stack
@@ -34,10 +35,18 @@ OPTIONS = {
     "PaymentGatewaySecretArn": "arn:aws:secretsmanager:us-east-1:000000000000:secret:payment-gateway-AbCdEf",
     "AlertEmail": "alerts@example.com",
     "ConnectInstanceAlias": "another-alias",
+    # The instance that the sample events name.
+    "ConnectInstanceArns": "arn:aws:connect:us-east-1:000000000000:instance/12345678-1234-1234-1234-123456789012",
+    "AllowReset": "true",
+    "AllowedSecurityProfiles": "Supervisor",
+    "UsersBucketKeyArn": "arn:aws:kms:us-east-1:000000000000:key/k-1",
+    "StateMachineKeyArn": "arn:aws:kms:us-east-1:000000000000:key/1",
 }
 STACKS = {"plain": Stack(), "with every option": Stack(parameters=OPTIONS)}
 # The bucket that the sample events name, and whose it is meant to be.
 BUCKET, BUCKETS = re.compile(r"^bucket(?=/|$)"), "JobsBucket"
+# What Connect calls in the function's name, and tags or not as it likes.
+AWS_OWN_CALLS = {"ds:CreateDirectory", "ds:CreateIdentityPoolDirectory"}
 # What operators call from the command line, and no function.
 OPERATORS = ("idempotency/operators.py", "idempotency/dynamodb.py:read")
 TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}
@@ -103,6 +112,12 @@ def superfluous(needed: set[Permission], grants: set[Permission]) -> set[Permiss
     return {grant for grant in grants if not any(grant.covers(one) for one in needed)}
 
 
+def allowing(role: str, actions: set[str]) -> Iterator[Mapping[str, Any]]:
+    """The statements of a role on any of these actions, with the parameters' defaults."""
+    for policy in STACKS["plain"].resolve(of_type("AWS::IAM::Role")[role]["Policies"]):
+        yield from (one for one in policy["PolicyDocument"]["Statement"] if one and actions & {*listed(one["Action"])})
+
+
 @cache
 def operations() -> set[str]:
     """The methods of the clients of every service that deployed code names."""
@@ -154,6 +169,7 @@ def builders_in_code() -> set[str]:
 def test_a_function_may_do_what_it_does_and_nothing_more(function: str, stack: str, observed: Observed) -> None:
     calls = [call for run in observed(function, stack) for call in run.calls]
     needed = needed_by_lambda(FUNCTIONS[function], STACKS[stack]).union(*map(needed_by_call, calls))
+    needed = needed.union(*(needed_by_encryption(call, STACKS[stack]) for call in calls))
     grants = granted(str(FUNCTIONS[function].role), STACKS[stack])
 
     assert missing(needed, grants) == set()
@@ -168,6 +184,17 @@ def test_a_state_machine_may_do_what_it_does_and_nothing_more(machine: str, stac
 
     assert missing(needed, grants) == set()
     assert superfluous(needed, grants) == set()
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_role_may_make_nothing_without_the_tags_that_its_function_puts_on_it(
+    function: str, observed: Observed
+) -> None:
+    tagging = [call for run in observed(function, "plain") for call in run.calls if "Tags" in call.parameters]
+    for call in tagging:
+        bound = {one.action for one in needed_by_call(call) if reference()[one.action].tags} - AWS_OWN_CALLS
+        for statement in allowing(str(FUNCTIONS[function].role), bound):
+            assert all(tag in str(statement["Condition"]) for tag in call.parameters["Tags"])
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -209,4 +236,6 @@ def test_there_is_no_role_but_those_of_functions_and_state_machines() -> None:
 
 
 def test_every_option_of_the_template_is_tried() -> None:
-    assert set(OPTIONS) == {name for name, body in TEMPLATE["Parameters"].items() if body.get("Default") == ""}
+    assert set(OPTIONS) == {
+        name for name, body in TEMPLATE["Parameters"].items() if body.get("Default") in ("", "false")
+    }

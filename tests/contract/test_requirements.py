@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.project import ROOT
+from tests.contract.project import ROOT, read_json
 
 LAYER = ROOT / "layers" / "dependencies" / "requirements.txt"
 PINS = [LAYER, *sorted((ROOT / "requirements").glob("*.txt"))]
@@ -35,3 +35,11 @@ def test_nothing_comes_from_a_url(path: Path) -> None:
 def test_the_deployed_packages_are_the_ones_that_are_tested() -> None:
     assert lines(LAYER)
     assert set(lines(LAYER)) <= set(lines(ROOT / "requirements" / "dev.txt"))
+
+
+def test_the_packages_for_node_are_pinned_without_addresses() -> None:
+    packages = read_json(ROOT / "requirements" / "asl-validator" / "package-lock.json")["packages"]
+    installed = {path: body for path, body in packages.items() if path}
+
+    assert "node_modules/asl-validator" in installed
+    assert all(body["version"] and body["integrity"] and "resolved" not in body for body in installed.values())

@@ -6,6 +6,7 @@ import pytest
 
 from tests.contract.alarms import ALARMS
 from tests.contract.template import RESOURCES, TEMPLATE, arn_of, of_type
+from tests.faults.stack import Stack
 
 TABLES = of_type("AWS::DynamoDB::Table")
 TOPICS = of_type("AWS::SNS::Topic")
@@ -40,6 +41,7 @@ OUTPUTS = {
     "RunJobFunctionArn": "RunJobFunction",
     "OrderEventsTopicArn": "OrderEventsTopic",
     "AlertsTopicArn": "AlertsTopic",
+    "RoutineTopicArn": "RoutineTopic",
     "UserImportArn": "UserImport",
     "UsersBucket": "UsersBucket",
     **{f"{function}Arn": function for function in CALLED_ALONE},
@@ -65,10 +67,16 @@ def test_a_table_is_encrypted_and_can_be_restored_to_any_moment(table: str) -> N
     assert TABLES[table]["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
 
 
-@every_table
-def test_what_becomes_of_a_table_with_its_stack_is_said(table: str) -> None:
-    assert RESOURCES[table]["DeletionPolicy"] == RESOURCES[table]["UpdateReplacePolicy"]
-    assert RESOURCES[table]["DeletionPolicy"] in {"Retain", "Snapshot", "Delete"}
+@pytest.mark.parametrize("resource", [*TABLES, *BUCKETS])
+def test_what_holds_data_outlives_the_stack_but_not_a_first_deployment_that_failed(resource: str) -> None:
+    """UpdateReplacePolicy knows no RetainExceptOnCreate."""
+    assert RESOURCES[resource]["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert RESOURCES[resource]["UpdateReplacePolicy"] == "Retain"
+
+
+@pytest.mark.parametrize("table", sorted(KEYS))
+def test_a_table_on_which_money_depends_is_protected_from_deletion(table: str) -> None:
+    assert TABLES[table]["DeletionProtectionEnabled"] is True
 
 
 @pytest.mark.parametrize(("table", "key"), KEYS.items())
@@ -96,24 +104,46 @@ def test_business_rows_never_expire(table: str) -> None:
 
 
 @every_bucket
-def test_a_bucket_is_private_encrypted_and_outlives_the_stack(bucket: str) -> None:
+def test_a_bucket_is_private_and_encrypted(bucket: str) -> None:
     (encryption,) = BUCKETS[bucket]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
 
     assert BUCKETS[bucket]["PublicAccessBlockConfiguration"] == dict.fromkeys(
         ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
     )
-    assert encryption == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
-    assert RESOURCES[bucket]["DeletionPolicy"] == RESOURCES[bucket]["UpdateReplacePolicy"] == "Retain"
+    assert Stack().resolve(encryption)["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "AES256"
+
+
+def test_files_of_users_are_encrypted_with_the_key_that_is_given() -> None:
+    key = "arn:aws:kms:us-east-1:000000000000:key/k-1"
+    (encryption,) = BUCKETS["UsersBucket"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+
+    assert Stack(parameters={"UsersBucketKeyArn": key}).resolve(encryption) == {
+        "BucketKeyEnabled": True,
+        "ServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key},
+    }
 
 
 @every_bucket
 def test_a_bucket_is_reached_over_tls_alone(bucket: str) -> None:
     (policy,) = (body for body in of_type("AWS::S3::BucketPolicy").values() if arn_of(body["Bucket"]) == bucket)
-    (statement,) = policy["PolicyDocument"]["Statement"]
+    statement, *_ = policy["PolicyDocument"]["Statement"]
 
     assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "s3:*")
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
     assert statement["Resource"] == [{"Fn::GetAtt": [bucket, "Arn"]}, {"Fn::Sub": f"${{{bucket}.Arn}}/*"}]
+
+
+@pytest.mark.parametrize("bucket", [name for name, body in BUCKETS.items() if "VersioningConfiguration" in body])
+def test_a_version_that_was_replaced_does_not_stay_for_ever(bucket: str) -> None:
+    rules = [one for one in BUCKETS[bucket]["LifecycleConfiguration"]["Rules"] if "Prefix" not in one]
+    (days,) = (
+        one["NoncurrentVersionExpiration"]["NoncurrentDays"] for one in rules if "NoncurrentVersionExpiration" in one
+    )
+
+    assert any(one.get("ExpiredObjectDeleteMarker") for one in rules)
+    assert {one["Status"] for one in rules} == {"Enabled"}
+    # A failed job names the version that it is about.
+    assert bucket != "JobsBucket" or days * 86_400 > QUEUES["JobFailuresQueue"]["MessageRetentionPeriod"]
 
 
 @pytest.mark.parametrize("bucket", ["JobsBucket", "UsersBucket"])

@@ -2,6 +2,7 @@
 
 import math
 import re
+from pathlib import Path
 
 import pytest
 
@@ -9,10 +10,12 @@ from idempotency import BusinessError, TransientError
 from tests.contract.machine import (
     MACHINES,
     SAGA,
+    THROTTLED,
     Machine,
     State,
     is_lambda,
     longest_seconds,
+    pauses,
     retries,
 )
 from tests.contract.project import ROOT, exceptions, leaves
@@ -23,8 +26,9 @@ TRANSIENT_LAMBDA_ERRORS = {
     "Lambda.ServiceException",
     "Lambda.AWSLambdaException",
     "Lambda.SdkClientException",
-    "Lambda.TooManyRequestsException",
+    THROTTLED,
     "Lambda.Unknown",
+    "Runtime.OutOfMemory",
     "States.Timeout",
 }
 TASK_FIELDS = [
@@ -42,6 +46,12 @@ TASK_FIELDS = [
     "End",
 ]
 INIT_SECONDS = 10
+# Notices that do not always go to the alerts, and the topics that they may go to.
+NOT_FOR_A_PERSON = {
+    "sns:NotifySuccess": {"OrderEvents"},
+    "sns:NotifyUpdateOrderFail": {"Alerts", "Routine"},
+    "sns:NotifyRecovered": {"Routine"},
+}
 
 TASKS = {f"{machine.name}.{name}": (name, state) for machine in MACHINES.values() for name, state in machine.tasks()}
 LAMBDA_TASKS = {key: (name, state) for key, (name, state) in TASKS.items() if is_lambda(state)}
@@ -81,7 +91,15 @@ def test_the_placeholders_are_the_substitutions(machine: Machine) -> None:
 @every_machine
 def test_a_substitution_is_named_after_its_resource(machine: Machine) -> None:
     for key, value in machine.substitutions.items():
-        assert key == f"{arn_of(value)}Arn"
+        assert key == f"{arn_of(value)}Arn" or (key, value) == ("Partition", {"Ref": "AWS::Partition"})
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "template.yaml", *(ROOT / "statemachine").iterdir()], ids=lambda path: path.name
+)
+def test_no_arn_is_bound_to_one_partition(path: Path) -> None:
+    """In aws-cn and aws-us-gov a resource of `arn:aws:` fails as States.Runtime, which no Catch sees."""
+    assert re.findall(r"arn:aws\S*", path.read_text()) == []
 
 
 @every_machine
@@ -177,20 +195,36 @@ def test_what_lambda_itself_gets_wrong_is_retried(name: str, state: State) -> No
     assert {error for error in TRANSIENT_LAMBDA_ERRORS if not retries(state, error)} == set()
 
 
+@every_lambda_task
+def test_a_throttled_invocation_is_retried_longest_by_a_retrier_of_its_own(name: str, state: State) -> None:
+    """Lambda has certainly not run it, so a further attempt costs nothing but time."""
+    (own,) = (retrier for retrier in state["Retry"] if THROTTLED in retrier["ErrorEquals"])
+
+    assert own["ErrorEquals"] == [THROTTLED]
+    assert pauses(own) > max(pauses(retrier) for retrier in state["Retry"] if retrier is not own)
+
+
 @every_saga_task
 def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: State) -> None:
     assert {error for error in leaves(TransientError, SAGA_PACKAGES) if not retries(state, error)} == set()
 
 
-def test_only_what_needs_no_person_is_marked_as_routine() -> None:
-    """The e-mail subscription leaves out what has the attribute, and alarms never have it."""
-    routine = {
-        name
-        for machine in MACHINES.values()
-        for name, state in machine.tasks()
-        if "routine" in state["Parameters"].get("MessageAttributes", {})
+def test_a_notice_goes_to_those_whom_it_concerns() -> None:
+    """NotifyUpdateOrderFail chooses by its outcome; tests/machines and tests/integration try both."""
+    notices = {name: state for machine in MACHINES.values() for name, state in machine.tasks() if not is_lambda(state)}
+    topics = {
+        name: set(re.findall(r"\$\{(\w+)TopicArn\}", str(state["Parameters"]))) for name, state in notices.items()
     }
-    policy = of_type("AWS::SNS::Subscription")["AlertEmailSubscription"]["FilterPolicy"]
 
-    assert routine == {"sns:NotifyUpdateOrderFail", "sns:NotifyRecovered"}
-    assert policy == {"routine": [{"exists": False}]}
+    assert topics == {name: NOT_FOR_A_PERSON.get(name, {"Alerts"}) for name in notices}
+    assert NOT_FOR_A_PERSON.keys() <= notices.keys()
+
+
+def test_the_mail_has_no_filter() -> None:
+    """A filter policy takes no message without attributes, and alarms have none."""
+    subscriptions = of_type("AWS::SNS::Subscription")
+
+    assert {name: arn_of(body["TopicArn"]) for name, body in subscriptions.items()} == {
+        "AlertEmailSubscription": "AlertsTopic"
+    }
+    assert [name for name, body in subscriptions.items() if "FilterPolicy" in body] == []

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.contract.alarms import watched
+from tests.contract.project import ROOT
 from tests.contract.template import FUNCTIONS, allowed, arn_of, of_type
 
 DAY = 24 * 3600
@@ -59,7 +60,7 @@ def test_the_stream_is_read_from_its_beginning(mapping: str, function: str, prop
 
 @every_mapping
 def test_a_function_may_read_its_stream_and_no_other(mapping: str, function: str, properties: dict[str, Any]) -> None:
-    for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"):
+    for action in ("DescribeStream", "GetRecords", "GetShardIterator"):
         assert allowed(str(FUNCTIONS[function].role), f"dynamodb:{action}") == [properties["Stream"]]
 
 
@@ -90,3 +91,20 @@ def test_what_failed_expires_only_once_it_was_replayed(bucket: str) -> None:
     rules = BUCKETS[bucket]["LifecycleConfiguration"]["Rules"]
 
     assert [rule["Prefix"] for rule in rules if "ExpirationInDays" in rule] == ["replayed/"]
+
+
+@pytest.mark.parametrize(
+    ("table", "index"),
+    [
+        (table, index["IndexName"])
+        for table, body in of_type("AWS::DynamoDB::Table").items()
+        for index in body.get("GlobalSecondaryIndexes", [])
+    ],
+)
+def test_the_guide_says_how_far_an_index_carries(table: str, index: str) -> None:
+    """An index with one key for many items throttles its table."""
+    section = (
+        (ROOT / "docs" / "streams.md").read_text().partition("## How far the indexes carry")[2].partition("\n## ")[0]
+    )
+
+    assert f"| `{index}` of {table.removesuffix('Table')} |" in section

@@ -4,21 +4,25 @@ import json
 import logging
 import re
 import time
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
 from idempotency import BusinessError, TransientError
 from runtime.clients import single_try_client
+from tests.contract.iam import granted
 from tests.contract.machine import MACHINES, is_lambda, retries, retry_block
 from tests.contract.project import ROOT, leaves, read_json
-from tests.contract.template import FUNCTIONS, TEMPLATE, of_type
+from tests.contract.template import FUNCTIONS, TEMPLATE, allowed, of_type
 from tests.contract.test_functions import snake_case
+from tests.faults.stack import Stack
 from users import handlers
 from users.creation import ROW_TAG
 from users.csv_file import LONGEST_ROW, RowPointer
 from users.errors import ConnectError, ImportRefused, InvalidRow, UnexpectedFailure
 from users.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome
+from users.retry import Kept
 from users.tasks import patient_until
 from users.user import User
 
@@ -47,8 +51,8 @@ MOST_EVENTS, MOST_BYTES = 25_000, 256 * 1024
 EVENTS_OF_A_FAILED_ROW, EVENTS_OF_A_RETRY = 9, 3
 # All other states, each task at its first try, and 60 checks of an instance: task 5, Choice 2, Wait 2.
 OTHER_EVENTS = 60 * 9 + 100
-# Plan, names of columns, 40 profiles of 127 letters and an id, keys and ids.
-OTHER_BYTES = 4 * 1024 + 40 * 180
+# Plan with its four keys, names of columns, 40 profiles of 127 letters and an id, the result's key and ids.
+OTHER_BYTES = 6 * 1024 + 40 * 180
 # Connect's own rate for CreateUser (docs/user-import.md). Retries of what was throttled may double the time.
 USERS_PER_SECOND, MARGIN = 2, 2
 
@@ -178,6 +182,8 @@ def test_the_rows_of_one_map_fit_the_state_data(limit: str) -> None:
     pointer = str(RowPointer(rows, rows * LONGEST_ROW, LONGEST_ROW, rows))
     outcomes = [Outcome(rows, PASSWORD_NOT_SET, "0" * 36), *(Outcome(rows, code) for code in SENTENCES)]
     outcome = max(map(str, outcomes), key=len)
+    # A row that keeps its result needs less than one that runs.
+    assert len(str(Kept(rows, rows))) < len(pointer)
 
     assert rows * (len(json.dumps(pointer)) + len(json.dumps(outcome)) + 2) + OTHER_BYTES <= MOST_BYTES
 
@@ -232,11 +238,24 @@ def test_results_do_not_expire_as_files_of_users_do() -> None:
     assert all(re.match(pattern, prefix) for prefix in ("TestFile_", "Users", "UserFile_", "UserCreateResults", "U-"))
 
 
-def test_only_instances_with_the_stacks_tag_can_be_deleted() -> None:
-    ((role, statement),) = allowing("connect:DeleteInstance")
+def test_only_instances_with_the_stacks_tag_can_be_deleted_and_only_where_a_reset_is_allowed() -> None:
+    ((role, guarded),) = allowing("connect:DeleteInstance")
+    condition, statement, _ = guarded["Fn::If"]
 
-    assert role == "InitializeRole"
+    assert (role, condition) == ("InitializeRole", "MayReset")
+    assert TEMPLATE["Conditions"][condition] == {"Fn::Equals": [{"Ref": "AllowReset"}, "true"]}
+    assert TEMPLATE["Parameters"]["AllowReset"]["Default"] == "false"
+    # Nor may Initialize touch a directory then.
+    assert [one for one in granted(role, Stack()) if one.action.startswith(("connect:", "ds:"))] == []
     assert statement["Condition"] == {"StringEquals": {"aws:ResourceTag/stepwise-stack": {"Ref": "AWS::StackName"}}}
+
+
+@pytest.mark.parametrize("function", ["Initialize", "CheckInstanceExistence", "CountCsvFiles", "UserCreate"])
+def test_a_role_reaches_the_listed_instances_alone(function: str) -> None:
+    listed = [f"arn:aws:connect:us-east-1:000000000000:instance/{name}" for name in ("a", "b")]
+    grants = granted(f"{function}Role", Stack(parameters={"ConnectInstanceArns": ",".join(listed)}))
+
+    assert {one.resource for one in grants if one.action.startswith("connect:")} == {f"{arn}*" for arn in listed}
 
 
 def test_only_a_new_instance_can_get_the_stacks_tag() -> None:
@@ -265,3 +284,32 @@ def allowing(action: str) -> list[tuple[str, Any]]:
 
 def test_every_refusal_of_an_import_says_what_it_is() -> None:
     assert [cls.__name__ for cls in ImportRefused.__subclasses__() if not cls.__doc__] == []
+
+
+READERS = ["InitializeRole", "CountCsvFilesRole", "UserCreateRole"]
+FILES_OF_USERS = [
+    "TestFile_20261121.csv",
+    "manual/a/TestFile_20261121.csv",
+    "manual/UserCreateResult_20261121/TestFile_20261121.csv",
+]
+RESULTS = ["UserCreateResult_20261121.csv", "manual/a/UserCreateResult_20261121_validate_only.csv"]
+
+
+def test_nobody_but_the_import_reads_files_of_users() -> None:
+    ((statement,),) = (
+        [one for one in body["PolicyDocument"]["Statement"] if one["Sid"] == "PasswordsForTheImportAlone"]
+        for body in of_type("AWS::S3::BucketPolicy").values()
+        if body["Bucket"] == {"Ref": "UsersBucket"}
+    )
+    spared = [Stack().resolve(pattern).partition("/")[2] for pattern in statement["NotResource"]]
+    whole = {"Fn::Sub": "${UsersBucket.Arn}/*"}
+    reading = {role for role in of_type("AWS::IAM::Role") if whole in allowed(role, "s3:GetObjectVersion")}
+
+    assert (statement["Effect"], statement["Principal"]) == ("Deny", "*")
+    assert {"s3:GetObject", "s3:GetObjectVersion"} <= set(statement["Action"])
+    assert statement["Condition"] == {
+        "ArnNotEquals": {"aws:PrincipalArn": [{"Fn::GetAtt": [role, "Arn"]} for role in READERS]}
+    }
+    assert reading == set(READERS)
+    assert [key for key in FILES_OF_USERS if any(fnmatchcase(key, pattern) for pattern in spared)] == []
+    assert all(any(fnmatchcase(key, pattern) for pattern in spared) for key in RESULTS)

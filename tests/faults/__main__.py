@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 
 from tests.engines import dynamodb_local
-from tests.faults.explore import pools, random_runs, singles
+from tests.faults.explore import Singles, pools, random_runs, singles
+from tests.faults.explore_edges import edge_singles, wanted_of_others
 from tests.faults.faults import Fault
 from tests.faults.play import play
 from tests.faults.report import Report
@@ -19,7 +20,8 @@ from tests.faults.workers import Result, Workers, engine
 # Over HTTP a scenario takes several times as long: there, pairs are left out.
 _SEQUENCES = 4000
 _SEQUENCES_OVER_HTTP = 400
-_TELL_EVERY = 5000
+_EDGE_PAIRS = 50_000
+_TELL_EVERY = 1000
 
 
 def main() -> int:
@@ -28,9 +30,11 @@ def main() -> int:
     parser.add_argument(
         "scenario", nargs="?", help="one scenario to replay, such as 'ok: answer lost at ProcessPayment#1.call1'"
     )
-    parser.add_argument("--everything", action="store_true", help="all pairs, without the reduction")
+    parser.add_argument("--everything", action="store_true", help="all pairs of calls, without the reduction")
     parser.add_argument("--sequences", type=int, help="how many random sequences of three to six faults")
-    parser.add_argument("--seed", type=int, default=1, help="of the random sequences")
+    parser.add_argument("--only", choices=["calls", "edges"], help="leave the other part out")
+    parser.add_argument("--sample", type=int, default=_EDGE_PAIRS, help="how many pairs with a fault at the edges")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample and of the random sequences")
     arguments = parser.parse_args()
     dynamodb = os.environ.get("DYNAMODB", "")
     try:
@@ -48,28 +52,56 @@ def _explore(arguments: argparse.Namespace, dynamodb: str) -> int:
     began = time.monotonic()
     report = Report(replay="make faults DYNAMODB=local" if dynamodb == "local" else "make faults")
     with Workers(dynamodb=dynamodb) as workers:
-        found = singles(workers)
-        report.add("single faults", found.results)
-        if dynamodb != "local":
-            pairs = found.pairs(everything=arguments.everything)
-            _say(f"{len(found.results):,} single faults are done, {len(pairs):,} pairs are to do")
-            report.add("pairs", _told(workers.play(pairs)))
-        examples = arguments.sequences
-        if examples is None:
-            examples = _SEQUENCES_OVER_HTTP if dynamodb == "local" else _SEQUENCES
-        report.add("random sequences", _sequences(workers, arguments.seed, examples, pools(found)))
+        _say(f"{workers.count} processes; single faults come first")
+        found = singles(workers, wanted_of_others(arguments.seed))
+        report.add("single faults", _told("single faults", found.results))
+        if arguments.only != "calls":
+            _explore_edges(arguments, workers, report, found, pairs=dynamodb != "local")
+        if arguments.only != "edges":
+            _explore_calls(arguments, workers, report, found, pairs=dynamodb != "local")
         report.print(time.monotonic() - began, workers.count)
     return 1 if report.failed else 0
 
 
-def _told(results: Iterable[Result]) -> Iterator[Result]:
-    """The same results; a line from time to time says how many they are, and each failure is told at once."""
-    for number, result in enumerate(results, start=1):
-        if number % _TELL_EVERY == 0:
-            _say(f"{number:,} pairs are done")
+def _explore_edges(
+    arguments: argparse.Namespace, workers: Workers, report: Report, others: Singles, *, pairs: bool
+) -> None:
+    found = edge_singles(workers, others.results, seed=arguments.seed)
+    report.add("single faults at the edges", _told("single faults at the edges", found.results))
+    if pairs:
+        drawn = found.pairs(arguments.sample, arguments.seed)
+        report.add("pairs with one of them", _told("pairs", workers.play(drawn), len(drawn)))
+
+
+def _explore_calls(
+    arguments: argparse.Namespace, workers: Workers, report: Report, found: Singles, *, pairs: bool
+) -> None:
+    if pairs:
+        todo = found.pairs(everything=arguments.everything)
+        report.add("pairs", _told("pairs", workers.play(todo), len(todo)))
+    examples = arguments.sequences
+    if examples is None:
+        examples = _SEQUENCES if pairs else _SEQUENCES_OVER_HTTP
+    report.add("random sequences", _sequences(workers, arguments.seed, examples, pools(found)))
+
+
+def _told(what: str, results: Iterable[Result], number: int | None = None) -> Iterator[Result]:
+    """The same results; a line from time to time says how many they are, and each failure is told at once.
+
+    number: how many there will be, if that is not known from their length.
+    """
+    began, done, failed = time.monotonic(), 0, 0
+    for result in results:
+        done += 1
         if result.violations:
+            failed += 1
             _say(f"VIOLATION {result.scenario}")
+        if number and done % _TELL_EVERY == 0:
+            seconds = time.monotonic() - began
+            left = seconds / done * (number - done)
+            _say(f"{done:,} of {number:,} {what}, {failed} violations, {seconds:,.0f} s, about {left:,.0f} s to go")
         yield result
+    _say(f"{done:,} {what} are done, {failed} violations")
 
 
 def _say(line: str) -> None:

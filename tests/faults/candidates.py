@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from tests.contract.machine import MACHINES
+from tests.faults import edge_candidates
 from tests.faults import faults as f
 from tests.faults.engine import RECOVERY, SAGA
 from tests.faults.faults import Fault
 from tests.faults.gateway import CALLS
 from tests.faults.laws import COMPENSATIONS
 from tests.faults.notes import Point
+from tests.faults.run import NEIGHBOR_PREFIX, OUTSIDE_A_MACHINE, RECOVERY_PREFIX, SECOND_PREFIX, STRAY_PREFIX
 
 _NO_MATTER_OF_DYNAMODB = (
     f.DIES_BEFORE,
@@ -18,11 +20,12 @@ _NO_MATTER_OF_DYNAMODB = (
     f.THROTTLED,
     f.TWIN_AT,
 )
-_OUTSIDE_A_MACHINE = ("SettleOrder", "SweepOrders")
 
 
 def faults_of(points: Sequence[Point]) -> list[Fault]:
     """All single faults that can strike a run that passes these points, in the order in which they would."""
+    # Another order is struck in runs of its own.
+    points = [point for point in points if not point.id.startswith(NEIGHBOR_PREFIX)]
     found: dict[Fault, None] = dict.fromkeys(_strays(points))
     for index, point in enumerate(points):
         for fault in _at(point, points[index + 1 :]):
@@ -33,6 +36,9 @@ def faults_of(points: Sequence[Point]) -> list[Fault]:
 
 def _at(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
     match point.what:
+        case "invocation" if point.id.startswith(STRAY_PREFIX):
+            # Nobody waits for its answer.
+            return
         case "call":
             yield from _at_call(point, later)
         case "invocation":
@@ -83,7 +89,14 @@ def _strays(points: Sequence[Point]) -> Iterator[Fault]:
 
 
 def _entries(points: Sequence[Point]) -> Iterator[str]:
-    yield from (f"before {point.id}" for point in points if point.what == "state")
+    for point in points:
+        if point.what == "state" and not point.id.startswith((SECOND_PREFIX, NEIGHBOR_PREFIX)):
+            yield f"before {point.id}"
+
+
+def edges_of(points: Sequence[Point]) -> list[Fault]:
+    """All single faults of `edges` that can strike a run that passes these points, and stray calls of all functions."""
+    return list(dict.fromkeys(edge_candidates.faults_of(points, [*_entries(points)])))
 
 
 def _at_invocation(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
@@ -99,7 +112,7 @@ def _without_permission(invocation: str) -> Iterator[Fault]:
     state = invocation.partition("#")[0]
     function = state.rpartition(".")[2]
     yield Fault(f.DENIED, invocation)
-    if state == function and state not in _OUTSIDE_A_MACHINE:
+    if state == function and state not in OUTSIDE_A_MACHINE:
         yield Fault(f.DENIED_FOR_SAGA, function)
     yield Fault(f.DENIED_FOR_GOOD, function)
 
@@ -122,10 +135,10 @@ def _later_places(point: Point, later: Sequence[Point]) -> Iterator[str]:
 def _compensating_places(point: Point) -> Iterator[str]:
     """Where it may land if the machine gives the state up and goes to what its Catch names."""
     own = _state(point)
-    if own in _OUTSIDE_A_MACHINE:
+    if own in OUTSIDE_A_MACHINE:
         return
     prefix, _, state = own.rpartition(".")
-    states = MACHINES[RECOVERY if prefix else SAGA].states
+    states = MACHINES[RECOVERY if own.startswith(RECOVERY_PREFIX) else SAGA].states
     after = states[state]["Catch"][-1]["Next"]
     while after:
         name = f"{prefix}.{after}" if prefix else after
@@ -138,7 +151,7 @@ def _compensating_places(point: Point) -> Iterator[str]:
 
 
 def _ends(state: str) -> Iterator[str]:
-    if "." not in state and state not in _OUTSIDE_A_MACHINE:
+    if "." not in state and state not in OUTSIDE_A_MACHINE:
         yield f.AFTER_SAGA
     yield f.AFTER_SETTLEMENT
     yield f.AT_LAST

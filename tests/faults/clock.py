@@ -1,12 +1,14 @@
 """The time that deployed code sees: the real one, moved on by every wait that the explorer skips."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from ministack.services import stepfunctions
 
 import idempotency.leases
+import idempotency.operators
+import local.recovery
 import orders.settlement_handlers
 import orders.sweep_handlers
 import saga.task
@@ -22,13 +24,24 @@ class Clock:
     def move(self, seconds: float) -> None:
         self._ahead += timedelta(seconds=seconds)
 
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self._ahead
+
     def reset(self) -> None:
         self._ahead = timedelta(0)
 
     def take_hold(self) -> None:
         """Let the loaded modules see this time, and let Retry and leases move it where they would wait."""
         present = _present(lambda: self._ahead)
-        for module in (idempotency.leases, orders.settlement_handlers, orders.sweep_handlers, saga.task):
+        modules = (
+            idempotency.leases,
+            idempotency.operators,
+            local.recovery,
+            orders.settlement_handlers,
+            orders.sweep_handlers,
+            saga.task,
+        )
+        for module in modules:
             replace(module, "datetime", present)
         replace(stepfunctions, "_scaled_sleep", self.move)
         defaults: Any = idempotency.leases.LeaseStore.__init__.__kwdefaults__

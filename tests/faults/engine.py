@@ -24,11 +24,14 @@ import requests
 from botocore import xform_name
 from ministack.services import eventbridge, lambda_svc, secretsmanager, stepfunctions
 
+from orders.settlement_handlers import settlement
+from orders.sweep_handlers import sweep
 from payments.handlers import payments
 from tests.contract.machine import MACHINES
 from tests.contract.template import FUNCTIONS, arn_of
 from tests.faults.clock import Clock
 from tests.faults.gateway import ADDRESS, SECRET, Gateway
+from tests.faults.operators import Operators
 from tests.faults.seams import DYNAMODB_ENDPOINT, Document, Send, forget, in_process, take_hold
 from tests.faults.stack import ACCOUNT, REGION, Handler, Rule, Stack
 
@@ -43,6 +46,8 @@ _FUNCTIONS = (
     "SettleOrderFunction",
     "SweepOrdersFunction",
 )
+# Records may expire long before Step Functions forgets an execution.
+_PARAMETERS = {"RecordLifetimeDays": "30"}
 _ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test",
@@ -74,7 +79,7 @@ class Director(Protocol):
 
     def call(self, operation: str) -> None: ...
 
-    def request(self, service: str, send: Send) -> Any: ...
+    def request(self, service: str, send: Send, body: bytes) -> Any: ...
 
 
 def execution_error(error: str, cause: str) -> Exception:
@@ -114,6 +119,7 @@ class Engine:
         for machine in (SAGA, RECOVERY):
             self._deploy(machine, self.stack.definition(machine))
         self.rules = list(self.stack.rules())
+        self.operators = Operators(self.stack)
         # What is loaded now stays; looking through it again and again is a good part of a run's time.
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
@@ -122,12 +128,14 @@ class Engine:
     def use_gateway(self, wanted: bool) -> None:
         """Deploy the functions with the address of the payment gateway, or without. They are warm: secrets are read."""
         options = {"PaymentGatewayUrl": ADDRESS, "PaymentGatewaySecretArn": self._secret}
-        stack = replace(self.stack, parameters=options if wanted else dict.fromkeys(options, ""))
+        options = options if wanted else dict.fromkeys(options, "")
+        stack = replace(self.stack, parameters={**_PARAMETERS, **options})
         if stack != self.stack:
             for name in self.stack.environment().keys() - stack.environment():
                 del os.environ[name]
             os.environ.update({**stack.environment(), **_ENVIRONMENT})
-            payments.cache_clear()
+            for made in (payments, settlement, sweep):
+                made.cache_clear()
             self.stack = stack
         if gateway := payments().gateway:
             gateway.http.secret.read()
@@ -159,10 +167,9 @@ class Engine:
         while self._pending:
             self._pending.pop(0)()
 
-    def executions(self, order_id: str) -> list[Document]:
-        """The executions whose name is the order's id, or starts with it and a dot, in the order of their start."""
-        everything = stepfunctions._executions.values()
-        return [execution for execution in everything if execution["name"].partition(".")[0] == order_id]
+    def executions(self) -> list[Document]:
+        """All executions of the run that is on, in the order of their start."""
+        return list(stepfunctions._executions.values())
 
     def execution(self, machine: str, name: str) -> Document:
         """Raises KeyError."""
@@ -170,10 +177,9 @@ class Engine:
         found: Document = stepfunctions._executions[f"{arn}:{name}"]
         return found
 
-    def forget(self, order_id: str) -> None:
-        """Drop what is kept of the order's executions and requests."""
-        for execution in self.executions(order_id):
-            stepfunctions._executions.pop(execution["executionArn"], None)
+    def forget(self) -> None:
+        """Drop what is kept of executions and requests."""
+        stepfunctions._executions.clear()
         self._pending.clear()
         forget()
 
@@ -224,13 +230,13 @@ class _Seam:
         if self.engine.director:
             self.engine.director.call(operation)
 
-    def request(self, service: str, send: Send) -> Any:
-        return self.engine.director.request(service, send) if self.engine.director else send()
+    def request(self, service: str, send: Send, body: bytes) -> Any:
+        return self.engine.director.request(service, send, body) if self.engine.director else send()
 
     def charge_card(self, request: requests.PreparedRequest) -> requests.Response:
         understood = self.engine.gateway.understood(request)
         self.call(f"gateway.{understood.kind}")
-        answer: requests.Response = self.request("gateway", lambda: self.engine.gateway.answer(understood))
+        answer: requests.Response = self.request("gateway", lambda: self.engine.gateway.answer(understood), b"")
         return answer
 
     @property

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.faults import faults as f
 from tests.faults.faults import Fault
 from tests.faults.scenario import ORDERS, Scenario
-from tests.faults.workers import Result, Workers, played
+from tests.faults.workers import Result, Wanted, Workers, played
 
 # In pairs one kind stands for all that do the same to the tables and to the machine.
 _REPRESENTED_BY = {
@@ -38,6 +38,7 @@ _OF_EVERYBODY = f.STATE_KINDS.keys() | f.EVENT_KINDS.keys() | _OUTSIDE
 _LAST_ATTEMPT = 3
 LONGEST = 6
 SHORTEST = 3
+_EVERYTHING = Wanted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class _ByGateway:
 
 
 def _is_of_payment(fault: Fault) -> bool:
-    return fault.step.removeprefix("recovery.") in _OF_PAYMENT
+    return fault.step.rpartition(".")[2] in _OF_PAYMENT
 
 
 def _lands_in_payment(fault: Fault) -> bool:
@@ -127,12 +128,12 @@ def _telling(fault: Fault, candidates: Iterable[Fault]) -> bool:
     return next(same, fault) == fault
 
 
-def singles(workers: Workers) -> Singles:
+def singles(workers: Workers, wanted: Wanted = _EVERYTHING) -> Singles:
     """Play every order without a fault, then with each single fault.
 
     Of an order that is charged at a gateway: those of its payment, of the executions, and from outside.
     """
-    clean = workers.play((Scenario(order) for order in ORDERS), candidates=True)
+    clean = workers.play((Scenario(order) for order in ORDERS), wanted)
     results = list(clean)
     todo = [
         Scenario(result.scenario.order, (fault,))
@@ -140,7 +141,7 @@ def singles(workers: Workers) -> Singles:
         for fault in result.candidates
         if not ORDERS[result.scenario.order].gateway or _is_of_payment(fault) or fault.kind in _OF_EVERYBODY
     ]
-    return Singles([*results, *workers.play(todo, candidates=True)])
+    return Singles([*results, *workers.play(todo, wanted)])
 
 
 def random_runs(number: int, examples: int, pools: Mapping[str, Sequence[Fault]]) -> list[Result]:

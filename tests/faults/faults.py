@@ -16,9 +16,13 @@ and where late work lands:
     after the saga             once its execution has ended, before anybody settles the order
     after the settlement       once settlement and recovery have ended
     at last                    when all else is over, a late event and the sweep included
+
+`edges` has the faults at the edges of an order's life, and how those are written.
 """
 
 from dataclasses import dataclass
+
+from tests.faults import edges
 
 AFTER_SAGA = "after the saga"
 AFTER_SETTLEMENT = "after the settlement"
@@ -157,8 +161,14 @@ KINDS = {
     **STRAY_KINDS,
     **EVENT_KINDS,
 }
-_WITH_LANDING = LANDING_KINDS | REQUEST_LANDING_KINDS | STRAY_KINDS
-_LONGEST_FIRST = sorted(KINDS, key=len, reverse=True)
+# what somebody else does to the order, besides its saga and its recovery
+MEDDLING_KINDS = STRAY_KINDS | edges.CALL_KINDS
+_EDGES_WITH_LANDING = (
+    edges.RECORD_KINDS | edges.CALL_KINDS | edges.NEIGHBOR_KINDS | edges.OPERATOR_KINDS | edges.GATEWAY_KINDS
+)
+_WITH_LANDING = LANDING_KINDS | REQUEST_LANDING_KINDS | STRAY_KINDS | _EDGES_WITH_LANDING
+_WITHOUT_PLACE = {*EVENT_KINDS, edges.FORGETS, edges.RECOVERY_EVENT_LOST}
+_LONGEST_FIRST = sorted(KINDS | edges.KINDS, key=len, reverse=True)
 
 
 class UnknownFault(ValueError):
@@ -181,14 +191,20 @@ class Fault:
         """The fault that reads so. Raises UnknownFault."""
         kind = next((kind for kind in _LONGEST_FIRST if text == kind or text.startswith(f"{kind} ")), None)
         if kind is None:
-            raise UnknownFault(f"{text!r} begins with none of: {', '.join(KINDS)}")
-        at, _, landing = text[len(kind) + 1 :].partition(" ")
+            raise UnknownFault(f"{text!r} begins with none of: {', '.join([*KINDS, *edges.KINDS])}")
+        rest = text[len(kind) + 1 :]
+        at, _, landing = ("", "", rest) if kind in _WITHOUT_PLACE else rest.partition(" ")
         fault = cls(kind, at, landing)
-        if bool(landing) != (kind in _WITH_LANDING) or bool(at) == (kind in EVENT_KINDS):
+        if bool(landing) != (kind in _WITH_LANDING) or bool(at) == (kind in _WITHOUT_PLACE):
             raise UnknownFault(f"{text!r} does not say where {kind!r} strikes, or where it lands")
         return fault
 
     @property
     def step(self) -> str:
-        """The state or function that it strikes, without counters: a row of the table."""
+        """The state or function that it strikes, without counters: a column of the table."""
         return self.at.partition("#")[0] or "status event"
+
+    @property
+    def is_edge(self) -> bool:
+        """Whether it is one of `edges`."""
+        return self.kind in edges.KINDS

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import requests
 
-from local.gateway.ledger import standing
+from local.gateway.ledger import SUCCEEDED, Ledger, standing
 from local.gateway.messages import Answer, Request
 from local.gateway.server import route
 from local.gateway.stand_in import StandIn
@@ -18,16 +18,33 @@ CALLS = {f"gateway.{kind}" for kind in ("charge", "lookup", "cancel")}
 # What the client waits for an answer, and for a connection.
 _READ_SECONDS, _CONNECT_SECONDS = 5, 2
 _GARBAGE = b"<html>Bad Gateway</html>"
+# Longer than a request can be on its way.
+_RETENTION_SECONDS = 24 * 3600.0
 
 
 @dataclass
 class Gateway:
-    """A stand-in, emptied before each run."""
+    """A stand-in, emptied before each run.
 
-    stand_in: StandIn = field(default_factory=StandIn)
+    asking: the order whose function sends the next request. asked: by key, the order that asked first.
+    """
+
+    asking: str = ""
+    asked: dict[str, str] = field(default_factory=dict)
+    _seconds: float = 0.0
 
     def __post_init__(self) -> None:
+        self.stand_in = StandIn(lambda: Ledger(_RETENTION_SECONDS, lambda: self._seconds))
         self.stand_in.access.rotate(SECRET)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.stand_in.reset()
+        self.asked.clear()
+
+    def forget_keys(self) -> None:
+        """Let the time pass for which a key is remembered."""
+        self._seconds += _RETENTION_SECONDS + 1
 
     def understood(self, request: requests.PreparedRequest) -> Request:
         """The request as the processor reads it. Raises ValueError if there is no such path."""
@@ -41,12 +58,26 @@ class Gateway:
 
     def answer(self, request: Request) -> requests.Response:
         """What the processor does and answers."""
+        self.asked.setdefault(request.key, self.asking)
         given = self.stand_in.handle(request)
         return response(given.status, given.body)
 
-    def standing(self) -> list[int]:
-        """The amounts of all charges that stand."""
-        return [amount for amounts in standing(self.stand_in.ledger.snapshot()[1]).values() for amount in amounts]
+    def standing(self, order_id: str) -> list[int]:
+        """The amounts of the order's charges that stand."""
+        by_key = standing(self.stand_in.ledger.snapshot()[1])
+        return [amount for key, amounts in by_key.items() if self.asked[key] == order_id for amount in amounts]
+
+    def charge_id(self, order_id: str) -> str | None:
+        """The gateway's id of a charge of the order that stands, if there is one."""
+        charges, _ = self.stand_in.ledger.snapshot()
+        return next(
+            (one.charge_id for one in charges if self.asked[one.key] == order_id and one.status == SUCCEEDED), None
+        )
+
+    def state(self) -> tuple[object, object]:
+        """All that a request can change: what is known of each key, and the money that moved."""
+        charges, movements = self.stand_in.ledger.snapshot()
+        return charges, movements
 
 
 def response(status: int, body: bytes = b"{}") -> requests.Response:

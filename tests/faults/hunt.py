@@ -1,11 +1,12 @@
 """How each mutant is looked for."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.faults import gateway_mutants, mutants  # noqa: F401 - each mutant registers itself
-from tests.faults.mutant import MUTANTS
+from tests.faults import edge_mutants, gateway_mutants, mutants  # noqa: F401 - each mutant registers itself
+from tests.faults.mutant import MUTANTS, Mutant
 from tests.faults.scenario import Scenario
-from tests.faults.workers import Result, engine, played
+from tests.faults.workers import Result, Wanted, engine, played
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +19,33 @@ class Finding:
 
 
 def hunt(name: str) -> Finding:
-    """Put the mutant on in this process and try its orders without a fault, then with single faults, until it fails."""
+    """Put the mutant on in this process and try its scenarios until one fails."""
     tried = 0
     with MUTANTS[name].patch(engine()):
-        clean: list[Result] = []
-        for scenario in map(Scenario, MUTANTS[name].orders):
-            clean.append(played(scenario, candidates=True))
+        for result in _runs(MUTANTS[name]):
             tried += 1
-            if clean[-1].violations:
-                return Finding(name, clean[-1], tried)
-        for result in clean:
-            for fault in (fault for fault in result.candidates if fault.at.startswith(MUTANTS[name].at)):
-                struck = played(Scenario(result.scenario.order, (fault,)))
-                tried += 1
-                if struck.violations:
-                    return Finding(name, struck, tried)
+            if result.violations:
+                return Finding(name, result, tried)
     return Finding(name, None, tried)
+
+
+def _runs(mutant: Mutant) -> Iterator[Result]:
+    """Each order without a fault, then with each single fault; from `inside` it is known where a second one strikes."""
+    wanted = Wanted(None, None) if mutant.edges else Wanted()
+    clean: list[Result] = []
+    for order in mutant.orders:
+        clean.append(played(Scenario(order), wanted))
+        yield clean[-1]
+    for result in clean:
+        edges = [fault for fault in result.edges if fault.kind in mutant.edges]
+        for fault in edges if mutant.edges else result.candidates:
+            if fault.at.startswith(mutant.at):
+                single = played(Scenario(result.scenario.order, (fault,)), wanted if mutant.inside else None)
+                yield single
+                yield from _pairs(mutant, single)
+
+
+def _pairs(mutant: Mutant, single: Result) -> Iterator[Result]:
+    for other in (*single.candidates, *single.edges) if mutant.inside else ():
+        if other.at.startswith(mutant.inside) and other not in single.scenario.faults:
+            yield played(Scenario(single.scenario.order, (*single.scenario.faults, other)))

@@ -28,7 +28,9 @@ class Died(BaseException):
 class Invocation:
     """One run of a handler.
 
-    calls: how many it has made. bare: no fault strikes it (a twin). dead: its process is gone.
+    calls: how many it has made. operation: the last of them. bare: no fault strikes it (a twin). dead: its process is
+    gone. error: what it raised. wrote: the bodies of writes that took effect. charged, moved: whether a request of it
+    changed what the gateway knows of a key, and whether it moved money.
     """
 
     id: str
@@ -37,10 +39,20 @@ class Invocation:
     bare: bool = False
     dead: bool = False
     calls: int = 0
+    operation: str = ""
+    error: Exception | None = None
+    wrote: list[bytes] = field(default_factory=list)
+    charged: bool = False
+    moved: bool = False
     # Call before which it stops, and what then lets it go on.
     holds_at: int = 0
     held: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def order_id(self) -> str:
+        """The order that a function of the saga is called with."""
+        return str(json.loads(self.event)["order_id"])
 
     @property
     def timeout(self) -> int:
@@ -59,6 +71,7 @@ def handled(handler: Handler, invocation: Invocation) -> Document:
     except Died:
         return failure("Runtime.ExitError")
     except Exception as error:
+        invocation.error = error
         return failure(type(error).__name__, str(error))
 
 
@@ -82,7 +95,7 @@ def failure(kind: str, message: str = "") -> Document:
 
 
 def as_delivered(event: Document) -> Document:
-    """The event as EventBridge hands it to a function."""
+    """The event as EventBridge has it."""
     return {
         "version": "0",
         "id": "event-1",

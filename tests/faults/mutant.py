@@ -18,12 +18,18 @@ type Patch = Callable[[Engine], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """laws: the law that breaks first is one of these. orders: those in which it is looked for. at: the place."""
+    """laws: the law that breaks first is one of these. orders: those in which it is looked for. at: the place.
+
+    edges: kinds of faults at the edges with which it is looked for, instead of the others. inside: if set, each of them
+    is tried with each fault at a place that begins so.
+    """
 
     patch: Patch
     laws: frozenset[str]
     orders: Sequence[str]
     at: str
+    edges: frozenset[str]
+    inside: str
 
 
 MUTANTS: dict[str, Mutant] = {}
@@ -33,9 +39,16 @@ BY_GATEWAY = tuple(name for name, kind in ORDERS.items() if kind.gateway)
 WITHOUT_GATEWAY = tuple(name for name, kind in ORDERS.items() if not kind.gateway)
 
 
-def mutant(name: str, *broken: str, orders: Sequence[str] = WITHOUT_GATEWAY, at: str = "") -> Callable[[Patch], Patch]:
+def mutant(
+    name: str,
+    *broken: str,
+    orders: Sequence[str] = WITHOUT_GATEWAY,
+    at: str = "",
+    edges: Sequence[str] = (),
+    inside: str = "",
+) -> Callable[[Patch], Patch]:
     def register(patch: Patch) -> Patch:
-        MUTANTS[name] = Mutant(patch, frozenset(broken), orders, at)
+        MUTANTS[name] = Mutant(patch, frozenset(broken), orders, at, frozenset(edges), inside)
         return patch
 
     return register

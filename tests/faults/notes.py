@@ -4,21 +4,30 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tests.faults import edges as e
 from tests.faults import faults as f
 from tests.faults.faults import Fault
 from tests.faults.scenario import ORDERS, Scenario
 from tests.faults.seams import Document
+
+# A record that is back from a backup may say that nothing happened, or that nothing was undone.
+_MEDDLING = f.MEDDLING_KINDS.keys() | {e.RESTORED}
+_WITH_OTHER_PAYLOAD = {e.FOREIGN, e.FOREIGN_TWICE, e.FOREIGN_EXECUTION, e.REUSED}
 
 type Late = tuple[Fault, str, Callable[[], object]]
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A place of the run where a fault can strike. id as in `faults`. what: invocation, call, publish or state."""
+    """A place of the run where a fault can strike. id as in `faults`. what: invocation, call, publish, state or rest.
+
+    records: at a place of rest, the status of each record that is there, and whether it expires.
+    """
 
     id: str
     what: str
     operation: str = ""
+    records: tuple[tuple[str, str, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,9 @@ class Notes:
     events: of status changes. unlanded, landed: work that is under way behind the machine's back, and that was.
     struck: the faults that did. undelivered: events that nobody could handle. lifted: an operator has made repairs.
     by_place: the scenario's faults, by where they strike.
+    queue: status events of other executions, to be delivered at once. broken: laws that a call broke while it ran.
+    tampered: steps whose records were deleted or restored. confirmed: orders that were seen Confirmed.
+    stopped: SettleOrder and SweepOrders fail. watching: records are noted at each place, for backups and candidates.
     """
 
     scenario: Scenario
@@ -49,13 +61,23 @@ class Notes:
     landed: list[Fault] = field(default_factory=list)
     struck: set[Fault] = field(default_factory=set)
     undelivered: int = 0
+    queue: list[Document] = field(default_factory=list)
+    broken: list[tuple[str, str]] = field(default_factory=list)
+    tampered: set[str] = field(default_factory=set)
+    confirmed: set[str] = field(default_factory=set)
     in_saga: bool = True
     lifted: bool = False
+    stopped: bool = False
+    watching: bool = False
 
     def __post_init__(self) -> None:
         kind = ORDERS[self.scenario.order]
+        self.neighbor_id = f"{self.order_id}-n"
         self.document = kind.document(self.order_id)
+        self.other = kind.other(self.order_id)
+        self.neighbor = kind.neighbor(self.neighbor_id, self.order_id)
         self.stock = kind.stock(self.order_id)
+        self.watching |= any(fault.kind == e.RESTORED for fault in self.scenario.faults)
         self.by_place: dict[str, list[Fault]] = {}
         for fault in self.scenario.faults:
             self.by_place.setdefault(fault.at, []).append(fault)
@@ -68,6 +90,10 @@ class Notes:
         if found and fault not in self.struck:
             self.strike(fault)
         return found
+
+    def first(self, kind: str) -> Fault | None:
+        """The scenario's first fault of a kind, wherever it strikes."""
+        return next((fault for fault in self.scenario.faults if fault.kind == kind), None)
 
     def strike(self, fault: Fault) -> None:
         """Note that a fault strikes now."""
@@ -85,7 +111,20 @@ class Notes:
     @property
     def meddled(self) -> bool:
         """Whether somebody else has touched the order: then it may be undone although its saga succeeded."""
-        return any(fault.kind in f.STRAY_KINDS for fault in self.landed)
+        return any(fault.kind in _MEDDLING for fault in self.landed)
+
+    @property
+    def order_ids(self) -> list[str]:
+        """The orders of the run."""
+        has_neighbor = any(fault.kind == e.NEIGHBOR for fault in self.landed)
+        return [self.order_id, self.neighbor_id] if has_neighbor else [self.order_id]
+
+    def payloads(self, order_id: str) -> list[Document]:
+        """What was ever sent under an order's id."""
+        if order_id == self.neighbor_id:
+            return [self.neighbor]
+        has_other = any(fault.kind in _WITH_OTHER_PAYLOAD for fault in self.struck)
+        return [self.document, self.other] if has_other else [self.document]
 
     def reached(self, place: str) -> None:
         """Let the work land that lands here."""
@@ -94,6 +133,13 @@ class Notes:
         due = [work for work in self.unlanded if work[0].landing == place]
         for work in due:
             self._land(work)
+
+    def land_in_flight(self) -> None:
+        """Let everything land that days cannot hold up: requests on their way, and invocations that hang."""
+        for work in list(self.unlanded):
+            fault = work[0]
+            if fault.kind in f.REQUEST_LANDING_KINDS or ".call" in fault.at:
+                self._land(work)
 
     def land_all(self) -> bool:
         """Let everything land that has not; returns whether there was anything."""

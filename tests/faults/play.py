@@ -3,20 +3,27 @@
 import itertools
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from idempotency import IdempotencyError
+from local.errors import CommandError
+from tests.faults import edges as e
 from tests.faults import faults as f
-from tests.faults import laws, rows
+from tests.faults import laws, row_laws, rows
 from tests.faults.engine import Engine
+from tests.faults.faults import Fault
 from tests.faults.laws import Violation
 from tests.faults.notes import Point
 from tests.faults.run import Run
 from tests.faults.scenario import Scenario
+from tests.faults.seams import Document
 
 _numbers = itertools.count(1)
 # A recovery that is cut off, or whose calls are refused for a fault on our side, gives up: an alarm says so.
 _NEEDS_A_PERSON_IN_RECOVERY = {*f.STATE_KINDS, f.REFUSED}
 _NOT_ON_TIME = {f.EVENT_LOST, f.EVENT_LATE}
+# Of two payloads under one id only a person can say which is the order; and a backup brings back what is not so.
+_NEEDS_A_PERSON_AFTERWARDS = {e.FOREIGN, e.FOREIGN_TWICE, e.FOREIGN_EXECUTION, e.RESTORED, e.REUSED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,90 +37,155 @@ class Outcome:
     struck: int
 
 
-def play(engine: Engine, scenario: Scenario) -> Outcome:
-    """Run the scenario with an order and SKUs of its own."""
-    run = Run(scenario, f"o-{os.getpid()}-{next(_numbers)}", engine=engine)
+def play(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Outcome:
+    """Run the scenario with an order and SKUs of its own. watching: note the order's records at each place of rest."""
+    run = Run(scenario, f"o-{os.getpid()}-{next(_numbers)}", engine=engine, watching=watching)
     engine.use_gateway(run.by_gateway)
-    engine.gateway.stand_in.reset()
+    engine.gateway.reset()
     engine.clock.reset()
     engine.director = run
+    life = _Life(engine, run)
     try:
         _seed(engine, run)
-        violations = _live(engine, run)
-        return Outcome(scenario, tuple(violations), tuple(run.points), tuple(run.trace), len(run.struck))
+        life.live()
+        return Outcome(scenario, tuple(life.violations), tuple(run.points), tuple(run.trace), len(run.struck))
     finally:
         engine.director = None
         _clear(engine, run)
 
 
-def _live(engine: Engine, run: Run) -> list[Violation]:
+@dataclass
+class _Life:
     """The life of an order, from the saga's start until nothing more can happen."""
-    violations: list[Violation] = []
-    run.run_saga()
-    _judge(violations, engine, run, "at the saga's end", strong=False)
 
-    on_time = not any(run.has(kind) for kind in _NOT_ON_TIME)
-    if on_time:
-        for _ in range(3 if run.has(f.EVENT_THRICE) else 1):
+    engine: Engine
+    run: Run
+    violations: list[Violation] = field(default_factory=list)
+
+    def live(self) -> None:
+        run = self.run
+        self._live_once(run.document)
+        for fault in self._to_come:
+            run.strike(fault)
+            run.edges.start_over(e.records(fault.at))
+            self._live_once(run.document if fault.kind == e.PLACED_AGAIN else run.other)
+
+    @property
+    def _to_come(self) -> list[Fault]:
+        """The uses of the order's id that are still to come."""
+        faults = self.run.scenario.faults
+        return [one for one in faults if one.kind in {e.PLACED_AGAIN, e.REUSED} and one not in self.run.struck]
+
+    def _live_once(self, document: Document) -> None:
+        run = self.run
+        run.run_saga(document)
+        self._judge("at the saga's end")
+        self._settle()
+        run.settled = True
+        if any(fault.landing == f.AFTER_SETTLEMENT for fault in run.scenario.faults):
+            self._judge("once settled")
+        run.reached(f.AFTER_SETTLEMENT)
+        self._judge("after settlement", settled=True, strong=not self._needs_a_person and not run.landed)
+        if self._anything_later():
+            self._judge("when all has landed", settled=True, strong=not self._needs_a_person)
+        if self._needs_a_person:
+            self._repair()
+            self._judge("after an operator's repairs", settled=True, strong=True)
+
+    def _settle(self) -> None:
+        run = self.run
+        run.stopped = (broken := run.first(e.BROKEN)) is not None and broken not in run.struck
+        on_time = not any(run.has(kind) for kind in _NOT_ON_TIME)
+        if on_time:
+            for _ in range(3 if run.has(f.EVENT_THRICE) else 1):
+                run.deliver()
+        if broken and run.stopped:
+            run.strike(broken)
+            run.sweep()
+            self._judge("while finalization is broken")
+            run.edges.lose(e.records(broken.at))
+            run.stopped = False
+        if run.undelivered or not on_time:
+            run.sweep()
+
+    def _anything_later(self) -> bool:
+        """Let whatever is still under way arrive; returns whether there was anything."""
+        run = self.run
+        late = run.has(f.EVENT_LATE)
+        if late:
             run.deliver()
-    if run.undelivered or not on_time:
-        run.sweep()
-    run.reached(f.AFTER_SETTLEMENT)
-    for_good = _for_good(run)
-    _judge(violations, engine, run, "after settlement", strong=not for_good and not run.landed)
-    if _anything_later(run):
-        _judge(violations, engine, run, "when all has landed", strong=not for_good)
-    if for_good:
+        run.reached(f.AT_LAST)
+        expired = run.first(e.EXPIRED_EVENT)
+        if expired and expired not in run.struck:
+            run.strike(expired)
+            run.edges.expired_event(expired.at)
+        # What has not landed yet may do so when the id is used again.
+        if not self._to_come:
+            run.land_all()
+        if run.landed or expired:
+            run.sweep()
+        return late or bool(run.landed or expired)
+
+    @property
+    def _for_good(self) -> bool:
+        """Whether an operator is needed: a fault lasts, or the recovery itself has failed (an alarm says so)."""
+        return any(
+            fault.kind in f.FOR_GOOD or (fault.kind in _NEEDS_A_PERSON_IN_RECOVERY and "recovery." in fault.at)
+            for fault in self.run.struck
+        )
+
+    @property
+    def _needs_a_person(self) -> bool:
+        return self._for_good or any(map(_may_need_a_person, self.run.struck))
+
+    def _repair(self) -> None:
+        """An operator mends what was broken for good, and recovers what `attention` lists until it lists nothing."""
+        run, operators = self.run, self.engine.operators
         run.lifted = True
-        run.say("an operator repairs what was broken for good")
+        run.say("an operator mends what was broken for good")
         run.sweep()
-        if run.saga["status"] != "SUCCEEDED" or (run.meddled and not _is_confirmed(engine, run)):
-            run.recover(f"{run.order_id}.again")
-        _judge(violations, engine, run, "after the fault was lifted", strong=True)
-    return violations
-
-
-def _is_confirmed(engine: Engine, run: Run) -> bool:
-    order = rows.read(engine, run).order
-    return order is not None and order["status"] == "Confirmed"
-
-
-def _anything_later(run: Run) -> bool:
-    """Let whatever is still under way arrive; returns whether there was anything."""
-    late = run.has(f.EVENT_LATE)
-    if late:
-        run.deliver()
-    run.reached(f.AT_LAST)
-    if run.land_all() or run.landed:
+        for document in (None, run.document, run.other):
+            for order_id in operators.listed():
+                try:
+                    operators.recover(order_id, document)
+                    run.say(f"recover {order_id}: done")
+                except (CommandError, IdempotencyError) as refusal:
+                    run.say(f"recover {order_id}: {type(refusal).__name__}")
+                run.settle_down()
         run.sweep()
-    return late or bool(run.landed)
+
+    def _judge(self, when: str, *, settled: bool = False, strong: bool = False) -> None:
+        engine, run = self.engine, self.run
+        settled, strong = settled and not run.alone, strong and not run.alone
+        found = rows.read(engine, run)
+        if settled and row_laws.left(found):
+            run.sweep()
+            found = rows.read(engine, run)
+        histories = laws.histories(engine, run)
+        (saga,) = (history for history in histories if history.execution is run.saga)
+        broken = [*row_laws.at_rest(run, found)]
+        for history in histories:
+            broken += laws.of_execution(run, history)
+            broken += laws.unforced(run, history, histories) if not self._needs_a_person else ()
+        if when == "at the saga's end":
+            broken += laws.of_saga(run, saga, found[run.order_id])
+        if strong:
+            broken += row_laws.settled(run, histories, found)
+        if settled:
+            broken += row_laws.listed(run, found)
+        known = {(violation.law, violation.detail) for violation in self.violations}
+        new = [Violation(law, detail, when) for law, detail in broken if (law, detail) not in known]
+        for violation in new:
+            run.say(f"VIOLATION {violation}")
+        self.violations += new
 
 
-def _for_good(run: Run) -> bool:
-    """Whether an operator is needed: a fault lasts, or the recovery itself has failed (an alarm says so)."""
-    return any(
-        fault.kind in f.FOR_GOOD or (fault.kind in _NEEDS_A_PERSON_IN_RECOVERY and fault.at.startswith("recovery."))
-        for fault in run.struck
-    )
-
-
-def _judge(violations: list[Violation], engine: Engine, run: Run, when: str, *, strong: bool) -> None:
-    found = rows.read(engine, run)
-    histories = laws.histories(engine, run)
-    (saga,) = (history for history in histories if history.execution is run.saga)
-    broken = [*laws.at_rest(run, found)]
-    for history in histories:
-        broken += laws.of_execution(run, history)
-        broken += laws.unforced(run, history) if not _for_good(run) else ()
-    if when == "at the saga's end":
-        broken += laws.of_saga(run, saga, found)
-    if strong:
-        broken += laws.settled(run, saga, found)
-    known = {(violation.law, violation.detail) for violation in violations}
-    new = [Violation(law, detail, when) for law, detail in broken if (law, detail) not in known]
-    for violation in new:
-        run.say(f"VIOLATION {violation}")
-    violations += new
+def _may_need_a_person(fault: Fault) -> bool:
+    if fault.kind == e.DELETED:
+        # A record that goes while the recovery runs is restored at the recovery's end, which starts no other one.
+        return "recovery." in fault.landing
+    # A compensation with another payload undoes nothing, and what it bars is barred for every payload.
+    return fault.kind in _NEEDS_A_PERSON_AFTERWARDS and fault.at not in laws.COMPENSATIONS
 
 
 def _seed(engine: Engine, run: Run) -> None:
@@ -125,7 +197,7 @@ def _clear(engine: Engine, run: Run) -> None:
     """Take the run's rows away: the next sweep must not see them, and a scan must not grow with each run."""
     keys = rows.keys(engine, run).items()
     _write(engine, {table: [{"DeleteRequest": {"Key": key}} for key in of_table] for table, of_table in keys})
-    engine.forget(run.order_id)
+    engine.forget()
 
 
 def _write(engine: Engine, requests: Mapping[str, object]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table
 
+from tests.faults.edges import KINDS as EDGES
 from tests.faults.faults import KINDS, Fault
 from tests.faults.workers import Result
 
@@ -23,6 +24,8 @@ _COLUMNS = (
     "SweepOrders",
     "status event",
     "OrderSaga",
+    "second",
+    "stray",
 )
 
 
@@ -30,7 +33,8 @@ _COLUMNS = (
 class Report:
     """replay: the command that plays a scenario again, without it.
 
-    counts: scenarios by kind and step of a fault in them; one of two faults counts in two places.
+    counts: scenarios by kind and step of a fault in them; one of two faults counts in two places. Of the faults at the
+    edges, those that do not strike a step are in the sums only.
     """
 
     replay: str
@@ -73,7 +77,7 @@ class Report:
         table = Table("fault", *(_narrow(column) for column in _COLUMNS), "scenarios", "violations", "seconds")
         for column in table.columns[1:]:
             column.justify = "right"
-        for kind in KINDS:
+        for kind in (*KINDS, *EDGES):
             cells = [self.counts[kind, column] for column in _COLUMNS]
             placed = [f"{count:,}" if count else "" for count in [*cells, self.scenarios[kind]]]
             table.add_row(kind, *placed, str(self.violations[kind]), f"{self.seconds[kind]:,.1f}")
@@ -86,6 +90,7 @@ def _narrow(name: str) -> str:
 
 
 def _column(fault: Fault) -> str:
-    if fault.step.startswith("recovery."):
-        return "recovery"
-    return "notices" if fault.step.startswith("sns:") else fault.step
+    prefix, _, step = fault.step.rpartition(".")
+    if prefix:
+        return {"recovery": "recovery", "second": "second", "stray": "stray"}.get(prefix, "")
+    return "notices" if step.startswith("sns:") else step

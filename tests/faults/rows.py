@@ -3,12 +3,16 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from boto3.dynamodb.types import TypeDeserializer
 
+from tests import invariants
 from tests.faults.engine import Engine
-from tests.faults.run import Run
 from tests.faults.seams import Document
+
+if TYPE_CHECKING:
+    from tests.faults.run import Run
 
 CHARGE = "ChargeCard"
 
@@ -29,6 +33,7 @@ PLACES = {
     "ReserveInventory": Place("InventoryTable", "pk", "RESERVATION#", ("Reserved",)),
 }
 STEPS = tuple(PLACES)
+RECORDS = (*STEPS, CHARGE)
 
 _deserialize = TypeDeserializer().deserialize
 
@@ -68,25 +73,39 @@ class Rows:
         return row is not None and row["status"] in PLACES[step].standing
 
     @property
+    def status(self) -> str | None:
+        """The status of the order."""
+        return self.order["status"] if self.order else None
+
+    @property
+    def all_standing(self) -> list[str]:
+        """The steps whose effect is there."""
+        return [step for step in STEPS if self.stands(step)]
+
+    @property
+    def anything_stands(self) -> bool:
+        """Whether money or stock is taken, by the rows or at the gateway."""
+        return bool(self.standing) or invariants.stands(self.payment, self.reservation)
+
+    @property
     def reserved(self) -> dict[str, int]:
         """Pieces by SKU that the order holds."""
-        if self.reservation is None or self.reservation["status"] != "Reserved":
-            return {}
-        return {line["sku"]: int(line["quantity"]) for line in self.reservation["items"]}
+        return invariants.reserved(self.reservation)
 
 
-def keys(engine: Engine, run: Run) -> dict[str, list[Document]]:
+def keys(engine: Engine, run: "Run") -> dict[str, list[Document]]:
     """The primary keys of all rows that a run may have written, by table."""
     wanted = defaultdict[str, list[Document]](list)
-    for place in PLACES.values():
-        wanted[place.table].append({place.key: {"S": f"{place.prefix}{run.order_id}"}})
+    for order_id in run.order_ids:
+        for place in PLACES.values():
+            wanted[place.table].append({place.key: {"S": f"{place.prefix}{order_id}"}})
+        wanted["IdempotencyTable"].extend({"pk": {"S": f"{order_id}#{name}"}} for name in RECORDS)
     wanted["InventoryTable"].extend({"pk": {"S": f"STOCK#{sku}"}} for sku in run.stock)
-    wanted["IdempotencyTable"].extend({"pk": {"S": f"{run.order_id}#{step}"}} for step in (*STEPS, CHARGE))
     return {engine.stack.name(table): rows for table, rows in wanted.items()}
 
 
-def read(engine: Engine, run: Run) -> Rows:
-    """Read all rows of the run's order in one call."""
+def read(engine: Engine, run: "Run") -> dict[str, Rows]:
+    """Read all rows of each order of the run, in one call."""
     wanted = {table: {"Keys": rows, "ConsistentRead": True} for table, rows in keys(engine, run).items()}
     answer = engine.plain("BatchGetItem", {"RequestItems": wanted})["Responses"]
 
@@ -96,13 +115,18 @@ def read(engine: Engine, run: Run) -> Rows:
         ]
         return {row.get("pk") or row["order_id"]: row for row in found}
 
-    inventory = rows("InventoryTable")
-    records = {key.partition("#")[2]: row for key, row in rows("IdempotencyTable").items()}
-    charge = records.pop(CHARGE, None)
-    return Rows(
-        {step: rows(place.table).get(f"{place.prefix}{run.order_id}") for step, place in PLACES.items()},
-        on_hand={sku: int(inventory[f"STOCK#{sku}"]["on_hand"]) for sku in run.stock},
-        records=records,
-        charge=charge["status"] if charge else None,
-        standing=engine.gateway.standing(),
-    )
+    by_table = {table: rows(table) for table in {*(place.table for place in PLACES.values()), "IdempotencyTable"}}
+    on_hand = {sku: int(by_table["InventoryTable"][f"STOCK#{sku}"]["on_hand"]) for sku in run.stock}
+
+    def of(order_id: str) -> Rows:
+        records = {name: by_table["IdempotencyTable"].get(f"{order_id}#{name}") for name in RECORDS}
+        charge = records.pop(CHARGE)
+        return Rows(
+            {step: by_table[place.table].get(f"{place.prefix}{order_id}") for step, place in PLACES.items()},
+            on_hand=on_hand,
+            records={name: record for name, record in records.items() if record},
+            charge=charge["status"] if charge else None,
+            standing=engine.gateway.standing(order_id),
+        )
+
+    return {order_id: of(order_id) for order_id in run.order_ids}

@@ -10,6 +10,7 @@ import socket
 import time
 import types
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Protocol
 
 import boto3
@@ -21,8 +22,10 @@ from botocore.retries.quota import RetryQuota
 from botocore.session import get_session
 from botocore.signers import RequestSigner
 from botocore.useragent import UserAgentString
+from botocore.validate import ParamValidationDecorator
 from ministack.services import dynamodb, eventbridge, lambda_svc, secretsmanager, sns, stepfunctions
 
+from local.gateway import charges
 from runtime import clients
 from tests.engines.in_process import Answer, answered, at_once
 
@@ -47,7 +50,7 @@ class Seam(Protocol):
 
     def call(self, operation: str) -> None: ...
 
-    def request(self, service: str, send: Send) -> Any: ...
+    def request(self, service: str, send: Send, body: bytes) -> Any: ...
 
     def charge_card(self, request: requests.PreparedRequest) -> requests.Response: ...
 
@@ -64,13 +67,27 @@ def _skip_waits() -> None:
     sleepless = types.SimpleNamespace(**{**vars(time), "sleep": lambda _: None})
     replace(stepfunctions, "time", sleepless)
     replace(botocore.endpoint, "time", sleepless)
+    replace(charges, "time", sleepless)
     replace(dynamodb, "copy", types.SimpleNamespace(deepcopy=_copied))
+    _skip_repetition()
     # A thousand injected faults must not use up the SDK's right to retry the next one.
     replace(RetryQuota, "acquire", lambda *_: True)
     # Nobody reads a signature or a user agent in this process, and they are a good part of a request's time.
     if DYNAMODB_ENDPOINT not in os.environ:
         replace(RequestSigner, "sign", lambda *_, **__: None)
         replace(UserAgentString, "to_string", lambda _: "explorer")
+
+
+def _skip_repetition() -> None:
+    """The same few requests come again and again: understand each expression once, and take their shape as given."""
+    tokens = cache(dynamodb._tokenize)
+    replace(dynamodb, "_tokenize", lambda expression: [*tokens(expression)])
+    replace(dynamodb, "_condition_syntax_error", cache(dynamodb._condition_syntax_error))
+
+    def unchecked(self: Any, parameters: Any, operation: Any) -> Any:
+        return self._serializer.serialize_to_request(parameters, operation)
+
+    replace(ParamValidationDecorator, "serialize_to_request", unchecked)
 
 
 def _hold_engine(seam: Seam) -> None:
@@ -115,7 +132,7 @@ def _hold_clients(seam: Seam) -> None:
 
     def before_send(event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
         service = event_name.split(".")[1]
-        return seam.request(service, lambda: _answer(session, service, request))
+        return seam.request(service, lambda: _answer(session, service, request), request.body)
 
     # The explorer's own client makes tables, which those of the functions cannot.
     whole = get_session()

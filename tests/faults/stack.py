@@ -5,6 +5,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from tests.contract.machine import MACHINES
@@ -18,6 +20,7 @@ _PSEUDO = {
     "AWS::Region": REGION,
     "AWS::AccountId": ACCOUNT,
     "AWS::StackName": "stepwise",
+    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/stepwise/5f3c1e9a-0000-4000-8000-000000000000",
     "AWS::NoValue": None,
 }
 _ARNS = {
@@ -33,18 +36,33 @@ _ARNS = {
 }
 # `!Ref` of these is the ARN; of the others it is the name.
 _REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
-_NOT_FOR_CREATION = {"TimeToLiveSpecification", "SSESpecification", "PointInTimeRecoverySpecification", "Tags"}
+_NOT_FOR_CREATION = {
+    *("TimeToLiveSpecification", "SSESpecification", "PointInTimeRecoverySpecification", "Tags"),
+    "DeletionProtectionEnabled",
+}
 
 type Handler = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An EventBridge rule of the template. function: whom it invokes, and how often again after a failure."""
+    """An EventBridge rule of the template. function: whom it invokes, and how often again after a failure.
+
+    paths, template: of its input transformer; no template if the function gets the whole event.
+    """
 
     function: str
     pattern: str
     retries: int
+    paths: Mapping[str, str]
+    template: str
+
+    def delivered(self, event: dict[str, Any]) -> Any:
+        """What the function gets of an event."""
+        text = self.template or json.dumps(event)
+        for name, path in self.paths.items():
+            text = text.replace(f"<{name}>", json.dumps(reduce(getitem, path.split(".")[1:], event)))
+        return json.loads(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +91,14 @@ class Stack:
         match value:
             case {"Ref": str(name)}:
                 return self._ref(name)
-            case {"Fn::GetAtt": [str(name), "Arn"]}:
-                return self.arn(name)
-            case {"Fn::GetAtt": [str(name), "Id"]} if self._kind(name) == "AWS::SecretsManager::Secret":
-                return self.arn(name)
-            case {"Fn::GetAtt": [str(name), _]}:
-                return self.name(name)
+            case {"Fn::GetAtt": [str(name), str(attribute)]}:
+                return self._attribute(name, attribute)
             case {"Fn::If": [str(condition), yes, no]}:
                 return self.resolve(yes if self._holds(TEMPLATE["Conditions"][condition]) else no)
+            case {"Fn::Join": [str(delimiter), parts]}:
+                return delimiter.join(self.resolve(parts))
+            case {"Fn::Split": [str(delimiter), text]}:
+                return self.resolve(text).split(delimiter)
             case {"Fn::Sub": str(text)}:
                 return re.sub(r"\$\{([^}]+)\}", lambda match: str(self._named(match[1])), text)
             case dict():
@@ -122,7 +140,9 @@ class Stack:
             for event in function.properties.get("Events", {}).values():
                 if event["Type"] in {"EventBridgeRule", "CloudWatchEvent"}:
                     pattern = json.dumps(self.resolve(event["Properties"]["Pattern"]))
-                    yield Rule(name, pattern, retries)
+                    transformer = event["Properties"].get("InputTransformer", {})
+                    paths, template = transformer.get("InputPathsMap", {}), transformer.get("InputTemplate", "")
+                    yield Rule(name, pattern, retries, paths, template)
 
     def handlers(self, functions: Iterable[str]) -> dict[str, Handler]:
         """The handlers of these functions, by logical id, imported as Lambda imports them."""
@@ -131,10 +151,18 @@ class Stack:
     def _kind(self, logical_id: str) -> str:
         return str(RESOURCES[logical_id]["Type"])
 
+    def _attribute(self, name: str, attribute: str) -> str:
+        is_arn = attribute == "Arn" or (self._kind(name), attribute) == ("AWS::SecretsManager::Secret", "Id")
+        return self.arn(name) if is_arn else self.name(name)
+
     def _holds(self, condition: Any) -> bool:
         match condition:
             case {"Fn::Not": [inner]}:
                 return not self._holds(inner)
+            case {"Fn::Or": parts}:
+                return any(map(self._holds, parts))
+            case {"Condition": str(name)}:
+                return self._holds(TEMPLATE["Conditions"][name])
             case {"Fn::Equals": [left, right]}:
                 return bool(self.resolve(left) == self.resolve(right))
         raise ValueError(f"not known: {condition}")

@@ -58,17 +58,85 @@ SEEN = [
     ),
     (
         "ok by gateway: stray call of ProcessRefund after the settlement",
-        ["stray ProcessRefund lands now", "stray ProcessRefund: StateConflict"],
+        ["stray call of ProcessRefund after the settlement lands now", "stray.ProcessRefund#1: StateConflict"],
     ),
     (
         "ok by gateway: second execution of OrderSaga before ReserveInventory",
-        ["ProcessPayment#2: answered", "order-saga SUCCEEDED"],
+        ["second.ProcessPayment#1: answered", "SettleOrder#1: answered", "order-saga SUCCEEDED"],
     ),
     (
         "out of stock: denied for good: ProcessRefund",
         ["recovery.sns:NotifyRecoveryFail#1: published to AlertsTopic", "recovery.ProcessRefund#22: answered"],
     ),
 ]
+
+
+EDGES_SEEN = [
+    (
+        "ok by gateway: stray calls of ProcessRefund at last",
+        ["stray.ProcessRefund#1: StateConflict", "stray.ProcessRefund#2: StateConflict"],
+    ),
+    (
+        "out of stock by gateway: stray call of ProcessRefund before ReserveInventory;"
+        " dies after stray.ProcessRefund#1.call2",
+        ["stray.ProcessRefund#1: Runtime.ExitError", "ReserveInventory#1: OutOfStock", "ProcessRefund#1: answered"],
+    ),
+    ("ok: foreign call of ReserveInventory before sns:NotifySuccess", ["stray.ReserveInventory#1: PayloadMismatch"]),
+    (
+        "ok: foreign execution of OrderSaga before ProcessOrder",
+        ["second.ProcessOrder#1: answered", "SettleOrder#1: answered", "ProcessOrder#1: PayloadMismatch"],
+    ),
+    (
+        "ok: second execution of OrderSaga before ProcessOrder; dies after second.ProcessPayment#1.call1",
+        ["second.ProcessPayment#1: Runtime.ExitError", "second.ProcessPayment#2: answered", "order-saga SUCCEEDED"],
+    ),
+    (
+        "ok: neighbor execution of OrderSaga before ReserveInventory",
+        ["neighbor.ReserveInventory#1: answered", "ReserveInventory#1: OutOfStock"],
+    ),
+    (
+        "declined by gateway: records expire: ChargeCard before UpdateOrderStatus",
+        ["records: ProcessOrder COMMITTED, ProcessPayment COMPENSATED, ChargeCard FAILED expired"],
+    ),
+    (
+        "out of stock: records deleted: ProcessPayment before ReleaseInventory",
+        [
+            "records: ProcessOrder COMMITTED expired",
+            "ProcessRefund#1: StateConflict",
+            "recovery.ProcessRefund#1: answered",
+        ],
+    ),
+    (
+        "out of stock: records restored: ProcessPayment@ReserveInventory after the saga",
+        ["records: ProcessOrder COMPENSATED, ProcessPayment COMMITTED, ReserveInventory COMPENSATED"],
+    ),
+    ("ok: operator runs recover after the saga", ["recover: NothingToRecover", "SettleOrder#1: answered"]),
+    (
+        "out of stock: denied for good: ProcessRefund; operator runs recover--file after the settlement",
+        ["recover--file: done", "recovery.ProcessRefund#22: ClientError"],
+    ),
+    (
+        "out of stock: denied for good: ProcessRefund; operator runs recover--other-file after the settlement",
+        ["recover--other-file: NotTheOrder"],
+    ),
+    ("ok by gateway: operator runs release at last", ["release: done"]),
+    ("declined by gateway: operator runs resolve before ProcessRefund", ["resolve: done"]),
+    (
+        "ok by gateway: event after expiry of OrderSaga",
+        ["SettleOrder#1: answered", "FAULT event after expiry of OrderSaga", "SettleOrder#2: answered"],
+    ),
+    (
+        "ok: aborted before ReserveInventory; recovery event lost",
+        ["recovery.sns:NotifyRecovered#1: published to RoutineTopic", "SweepOrders#1: answered"],
+    ),
+    (
+        "ok: finalization broken for 31 days, deleted: ProcessOrder",
+        ["SettleOrder#1: broken", "SweepOrders#1: broken", "SweepOrders#4: answered"],
+    ),
+    ("ok by gateway: placed again, left: ChargeCard", ["order-saga SUCCEEDED", "ProcessOrder#2: StateConflict"]),
+    ("not an order: id reused, left: nothing", ["ProcessOrder#1: InvalidOrder", "ProcessOrder#2: answered"]),
+]
+SEEN += EDGES_SEEN
 
 
 @pytest.mark.parametrize(("text", "seen"), SEEN, ids=[text for text, _ in SEEN])

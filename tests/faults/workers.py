@@ -2,19 +2,21 @@
 
 import multiprocessing
 import os
+import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 
 from tests.engines import dynamodb_local
-from tests.faults.candidates import faults_of
+from tests.faults.candidates import edges_of, faults_of
 from tests.faults.engine import Engine
 from tests.faults.faults import Fault
 from tests.faults.laws import Violation
-from tests.faults.play import Outcome, play
+from tests.faults.play import play
 from tests.faults.scenario import Scenario
 from tests.faults.seams import DYNAMODB_ENDPOINT
 from tests.faults.stack import Stack
@@ -24,13 +26,32 @@ CHUNK = 100
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """struck: how many of its faults did. candidates: those that could strike this run too, if they were asked for."""
+    """struck: how many of its faults did. candidates, edges: those that could strike this run too, if asked for."""
 
     scenario: Scenario
     violations: tuple[Violation, ...]
     struck: int
     seconds: float
     candidates: tuple[Fault, ...] = ()
+    edges: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How many candidates a result is to have at most: of `faults`, and of `edges`. None: all. Drawn by `seed`."""
+
+    candidates: int | None = None
+    edges: int | None = 0
+    seed: int = 0
+
+    def drawn(self, scenario: Scenario, faults: Callable[[], list[Fault]], number: int | None) -> tuple[Fault, ...]:
+        """The same draw at every run, with each kind of fault as likely as the others."""
+        if number == 0:
+            return ()
+        if number is None:
+            return tuple(faults())
+        chance = random.Random(f"{self.seed} {scenario}")  # noqa: S311
+        return tuple(spread(faults(), number, lambda fault: fault.kind, chance))
 
 
 @cache
@@ -41,12 +62,37 @@ def engine() -> Engine:
     return Engine(Stack(prefix)).start()
 
 
-def played(scenario: Scenario, *, candidates: bool = False) -> Result:
+def played(scenario: Scenario, wanted: Wanted | None = None) -> Result:
     """Play one scenario in this process."""
+    wanted = wanted or Wanted(0)
     began = time.perf_counter()
-    outcome = play(engine(), scenario)
+    outcome = play(engine(), scenario, watching=wanted.edges != 0)
     seconds = time.perf_counter() - began
-    return Result(scenario, outcome.violations, outcome.struck, seconds, _candidates(outcome) if candidates else ())
+    return Result(
+        scenario,
+        outcome.violations,
+        outcome.struck,
+        seconds,
+        wanted.drawn(scenario, lambda: faults_of(outcome.points), wanted.candidates),
+        wanted.drawn(scenario, lambda: edges_of(outcome.points), wanted.edges),
+    )
+
+
+def spread[T](everything: Iterable[T], number: int, kind: Callable[[T], str], chance: random.Random) -> list[T]:
+    """Draw so many at most: a kind, then one of it that is not drawn yet."""
+    by_kind = defaultdict[str, list[T]](list)
+    for one in everything:
+        by_kind[kind(one)].append(one)
+    for of_kind in by_kind.values():
+        chance.shuffle(of_kind)
+    kinds = list(by_kind)
+    drawn: list[T] = []
+    while kinds and len(drawn) < number:
+        chosen = chance.choice(kinds)
+        drawn.append(by_kind[chosen].pop())
+        if not by_kind[chosen]:
+            kinds.remove(chosen)
+    return drawn
 
 
 def traced(scenario: Scenario) -> tuple[str, ...]:
@@ -54,12 +100,8 @@ def traced(scenario: Scenario) -> tuple[str, ...]:
     return play(engine(), scenario).trace
 
 
-def _candidates(outcome: Outcome) -> tuple[Fault, ...]:
-    return tuple(faults_of(outcome.points))
-
-
-def _play_all(scenarios: Sequence[Scenario], candidates: bool) -> list[Result]:
-    return [played(scenario, candidates=candidates) for scenario in scenarios]
+def _play_all(scenarios: Sequence[Scenario], wanted: Wanted | None) -> list[Result]:
+    return [played(scenario, wanted) for scenario in scenarios]
 
 
 class Workers:
@@ -83,12 +125,12 @@ class Workers:
         self.pool.shutdown(cancel_futures=True)
         self._stack.close()
 
-    def play(self, scenarios: Iterable[Scenario], *, candidates: bool = False) -> Iterator[Result]:
+    def play(self, scenarios: Iterable[Scenario], wanted: Wanted | None = None) -> Iterator[Result]:
         """Play all, in any order of processes; results come in the order of the scenarios."""
         todo = list(scenarios)
         size = max(1, min(CHUNK, -(-len(todo) // (2 * self.count))))
         chunks = [todo[start : start + size] for start in range(0, len(todo), size)]
-        futures: list[Future[list[Result]]] = [self.pool.submit(_play_all, chunk, candidates) for chunk in chunks]
+        futures: list[Future[list[Result]]] = [self.pool.submit(_play_all, chunk, wanted) for chunk in chunks]
         for future in futures:
             yield from future.result()
 

@@ -20,6 +20,7 @@ from local.connect.remote_control import RemoteControl
 from local.deployment import deploy
 from local.stack import Row, Stack
 from saga.definition import STEP_NAMES
+from tests.contract.template import of_type
 from tests.integration.belongings import CURRENCY, RUN, Belongings
 from tests.integration.deployed import INSTANCE, REMOVED, STACK
 from tests.integration.faults import Resources
@@ -38,7 +39,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def running() -> Iterator[emulator.Emulator]:
     with emulator.attached(QUICKLY) as started:
-        deploy(started.endpoint, started.log)
+        deploy(started.endpoint, started.log, AllowReset="true")
         yield started
 
 
@@ -201,8 +202,17 @@ def on_hand(stack: Stack, sku: str) -> Callable[[], int]:
 
 @pytest.fixture
 def alerts(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
-    """What the alerts topic said of an order since the test began."""
-    with _messages(stack, "AlertsTopicArn") as read:
+    """What the mail said of an order, an import or an alarm since the test began: with the mail's own subscription."""
+    about = {"TopicArn", "Protocol", "Endpoint"}
+    mail = of_type("AWS::SNS::Subscription")["AlertEmailSubscription"]
+    with _messages(stack, "AlertsTopicArn", {name: json.dumps(mail[name]) for name in mail.keys() - about}) as read:
+        yield read
+
+
+@pytest.fixture
+def routine(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
+    """What the routine topic said of an order since the test began."""
+    with _messages(stack, "RoutineTopicArn") as read:
         yield read
 
 
@@ -214,17 +224,22 @@ def events(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
 
 
 @contextmanager
-def _messages(stack: Stack, topic_output: str) -> Iterator[Callable[[str], list[Any]]]:
+def _messages(
+    stack: Stack, topic_output: str, attributes: dict[str, str] | None = None
+) -> Iterator[Callable[[str], list[Any]]]:
     sns, sqs = stack.client("sns"), stack.client("sqs")
     queue = sqs.create_queue(QueueName=f"listener-{uuid.uuid4().hex}")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     _let_topics_send(sqs, queue, arn)
-    subscription = sns.subscribe(TopicArn=stack.outputs[topic_output], Protocol="sqs", Endpoint=arn)["SubscriptionArn"]
+    topic = stack.outputs[topic_output]
+    subscription = sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes=attributes or {})[
+        "SubscriptionArn"
+    ]
 
-    def read(order_id: str) -> list[Any]:
+    def read(name: str) -> list[Any]:
         received = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=1).get("Messages", [])
         bodies = [json.loads(json.loads(message["Body"])["Message"]) for message in received]
-        return [body for body in bodies if body.get("order_id", body.get("import_id")) == order_id]
+        return [body for body in bodies if name in {body.get("order_id"), body.get("import_id"), body.get("AlarmName")}]
 
     try:
         yield read

@@ -25,6 +25,7 @@ LOCAL_FIXTURES = {
     "resources": "inject faults, by changing what is deployed",
     "stand_in": "order faults from Amazon Connect's stand-in, or count its requests",
     "alerts": "subscribe to the stack's topics",
+    "routine": "subscribe to the stack's topics",
     "events": "subscribe to the stack's topics",
 }
 _READY = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE"}

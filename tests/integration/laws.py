@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from local.stack import Row, Stack
+from tests import invariants
 from tests.history import recount, report
 
 
@@ -42,30 +43,12 @@ def _rows(stack: Stack, table: str, name: str, keys: Sequence[str]) -> dict[str,
 
 
 def _of_order(order_id: str, order: Row | None, payment: Row | None, reservation: Row | None) -> list[str]:
-    captured = payment["amount"] if payment and payment["status"] == "Captured" else 0
-    reserved = reservation is not None and reservation["status"] == "Reserved"
-    confirmed = order is not None and order["status"] == "Confirmed"
-    total = order["total"] if order else 0
-    broken = []
-    if captured != (total if reserved else 0):
-        broken.append(f"{order_id}: {captured} stand captured, {total if reserved else 0} are reserved")
-    if confirmed and not (payment and payment["status"] == "Captured" and reserved):
-        broken.append(f"{order_id}: confirmed without capture and reservation")
-    if not confirmed and ((payment and payment["status"] == "Captured") or reserved):
-        broken.append(f"{order_id}: {order['status'] if order else 'no order'}, but capture or reservation stands")
-    if order is not None and order["status"] == "New":
-        broken.append(f"{order_id}: not settled")
-    return broken
+    return [f"{order_id}: {law}: {what}" for law, what in invariants.of_settled_order(order, payment, reservation)]
 
 
 def _of_stock(inventory: Mapping[str, Row], initial: Mapping[str, int]) -> list[str]:
-    reserved: Counter[str] = Counter()
-    for row in inventory.values():
-        if row.get("status") == "Reserved":
-            reserved.update({item["sku"]: int(item["quantity"]) for item in row["items"]})
+    held: Counter[str] = Counter()
+    for key, row in inventory.items():
+        held.update(invariants.reserved(row) if key.startswith("RESERVATION#") else {})
     on_hand = {sku: int(inventory[f"STOCK#{sku}"]["on_hand"]) for sku in initial}
-    return [
-        f"{sku}: {count} at first, {on_hand[sku]} on hand, {reserved[sku]} reserved"
-        for sku, count in initial.items()
-        if on_hand[sku] < 0 or on_hand[sku] + reserved[sku] != count
-    ]
+    return [f"{law}: {what}" for law, what in invariants.of_stock(initial, on_hand, held)]

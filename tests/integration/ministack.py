@@ -143,6 +143,12 @@ class Account:
             iam.put_role_policy(RoleName=name, PolicyName="May", PolicyDocument=_policy(may, Resource="*"))
         return arn
 
+    def assumed(self, role: str, service: str) -> Any:
+        """A client of a role's session."""
+        granted = self.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
+        keys = (granted["AccessKeyId"], granted["SecretAccessKey"], granted["SessionToken"])
+        return boto3.Session(*keys, region_name=emulator.REGION).client(service, endpoint_url=self.endpoint)  # type: ignore[call-overload]
+
 
 def _policy(action: str, **whom: Any) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": action, **whom}]})

@@ -120,3 +120,30 @@ def test_a_range_of_a_version_is_that_range(ours: Account, wanted: str, found: b
 def test_a_range_behind_the_end_of_a_version_is_refused(ours: Account) -> None:
     with pytest.raises(ClientError, match="InvalidRange"):
         part(ours, "bytes=10-12")
+
+
+def seen(account: Account, *, exempt: bool) -> str:
+    """What a role reads, or the error's code, where a bucket policy exempts one role. exempt: that one."""
+    s3, name = account.client("s3"), bucket(account)
+    roles = {which: account.role(f"{name}-{which}", may="s3:GetObject") for which in (True, False)}
+    deny = {"Effect": "Deny", "Principal": "*", "Action": "s3:GetObject", "NotResource": f"arn:aws:s3:::{name}/b"}
+    condition = {"ArnNotEquals": {"aws:PrincipalArn": [roles[True]]}}
+    s3.put_bucket_policy(
+        Bucket=name, Policy=json.dumps({"Version": "2012-10-17", "Statement": [deny | {"Condition": condition}]})
+    )
+    s3.put_object(Bucket=name, Key="a", Body=b"secret")
+    try:
+        return str(account.assumed(roles[exempt], "s3").get_object(Bucket=name, Key="a")["Body"].read().decode())
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+
+
+def test_ministack_still_calls_a_roles_session_by_its_own_name_in_conditions(upstream: Account) -> None:
+    assert seen(upstream, exempt=True) == "AccessDenied", still_there(
+        "bucket_gaps", "aws:PrincipalArn of a role's session"
+    )
+
+
+@pytest.mark.parametrize(("exempt", "found"), [(True, "secret"), (False, "AccessDenied")])
+def test_a_bucket_policy_exempts_a_role_by_its_arn(ours: Account, exempt: bool, found: str) -> None:
+    assert seen(ours, exempt=exempt) == found

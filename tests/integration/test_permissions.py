@@ -1,5 +1,6 @@
 """Each function may do what it does, on its own tables, and nothing else."""
 
+import uuid
 from collections.abc import Callable
 
 import boto3
@@ -9,6 +10,7 @@ from botocore.exceptions import ClientError
 from local.stack import Stack
 from tests.integration.conftest import Document, Invocation
 from tests.integration.faults import Resources, denied
+from tests.integration.ministack import Account
 
 FUNCTIONS = {
     "ProcessOrder": "OrdersTable",
@@ -44,6 +46,22 @@ def test_a_function_cannot_read_or_delete_rows_or_write_another_table(
         if table not in (FUNCTIONS[function], "IdempotencyTable"):
             is_refused(role.put_item, TableName=name, Item=row)
             is_refused(role.update_item, TableName=name, Key=row)
+
+
+def test_only_the_import_reads_a_file_of_users_and_anyone_permitted_uploads_one_and_reads_results(
+    stack: Stack, resources: Resources
+) -> None:
+    account, bucket, folder = Account(str(stack.endpoint)), stack.outputs["UsersBucket"], f"manual/{uuid.uuid4().hex}"
+    operator = account.assumed(account.role(f"operator-{uuid.uuid4().hex[:8]}", may="s3:*"), "s3")
+    reader = account.assumed(f"arn:aws:iam::000000000000:role/{resources['UserCreateRole']}", "s3")
+    users, result = f"{folder}/TestFile_20260101.csv", f"{folder}/UserCreateResult_20260101.csv"
+    version = operator.put_object(Bucket=bucket, Key=users, Body=b"secret")["VersionId"]
+    operator.put_object(Bucket=bucket, Key=result, Body=b"result")
+
+    is_refused(operator.get_object, Bucket=bucket, Key=users)
+    is_refused(operator.get_object, Bucket=bucket, Key=users, VersionId=version)
+    assert operator.get_object(Bucket=bucket, Key=result)["Body"].read() == b"result"
+    assert reader.get_object(Bucket=bucket, Key=users, VersionId=version)["Body"].read() == b"secret"
 
 
 def as_role(stack: Stack, role: str):

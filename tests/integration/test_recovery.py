@@ -89,14 +89,14 @@ def test_an_order_that_failed_in_good_order_needs_no_recovery(run: Run, stack: S
 
 @pytest.mark.parametrize("function", ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"])
 def test_a_compensation_that_gave_up_is_recovered_once_it_works_again(
-    run: Run, stack: Stack, resources: Resources, order: Document, alerts: Messages, function: str
+    run: Run, stack: Stack, resources: Resources, order: Document, routine: Messages, function: str
 ) -> None:
     with denied(stack, resources, function):
         run(_too_many(order))
         eventually(lambda: recovery(stack, order["order_id"]) is not None)
     assert _recovered(stack, order) == "SUCCEEDED"
     assert _laws(stack, order) == []
-    assert [alert["state"] for alert in alerts(order["order_id"])][-1] == "sns:NotifyRecovered"
+    assert [notice["state"] for notice in routine(order["order_id"])] == ["sns:NotifyRecovered"]
 
 
 def test_a_recovery_that_gives_up_names_order_step_and_cause(
@@ -305,6 +305,7 @@ def test_an_event_that_cannot_be_handled_is_kept(stack: Stack, resources: Resour
     with denied(stack, resources, "SettleOrder"):
         _start(stack, order)
         eventually(lambda: order["order_id"] in _received(stack, resources["SettlementFailuresQueue"]), seconds=40)
+    assert "tok_visa" not in _received(stack, resources["SettlementFailuresQueue"])
 
 
 def _received(stack: Stack, queue: str) -> str:

@@ -152,10 +152,11 @@ def test_update_order_status_fails(
 
 
 def test_an_order_that_failed_in_good_order_is_published_without_an_error(
-    run: Run, order: Document, alerts: Callable[[str], list[Any]]
+    run: Run, order: Document, alerts: Callable[[str], list[Any]], routine: Callable[[str], list[Any]]
 ) -> None:
     run(_declined(order))
-    (notice,) = alerts(order["order_id"])
+    assert alerts(order["order_id"]) == []
+    (notice,) = routine(order["order_id"])
     assert notice["state"] == "sns:NotifyUpdateOrderFail"
     assert notice["outcome"] == {"result": {"undone": True}}
 

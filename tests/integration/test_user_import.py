@@ -33,7 +33,7 @@ DAMAGE = [
     ("1,ok{n},Passw0rd,Taro,Yamada,,,,", ""),
     ('2,ok{n},"Pass,w0rd",Taro,"Yamada, Jr.",,,,', ""),
     ('3,ok{n},Passw0rd,"Ta\nro",Yamada,,,,', ""),
-    ('4,ok{n},Passw0rd,"Ta ""T"" ro",Yamada,t@example.com,+81312345678,Admin,Basic Routing Profile', ""),
+    ('4,ok{n},Passw0rd,"Ta ""T"" ro",Yamada,t@example.com,+81312345678,Agent,Basic Routing Profile', ""),
     (",ok{n},Passw0rd,太郎,山田,,,,", ""),
     ("x,ok{n},Passw0rd,=1+1,@SUM(A1),,,,", ""),
     ("7,ok{n},Passw0rd,Taro,Yamada", "WrongColumnCount"),
@@ -69,7 +69,7 @@ DAMAGE = [
     ("37,ok{n},Passw0rd,Taro,Yamada,taro@example,,,", "EmailInvalid"),
     ("38,ok{n},Passw0rd,Taro,Yamada,,0312345678,,", "PhoneInvalid"),
     ("39,ok{n},Passw0rd,Taro,Yamada,,+81-3-1234,,", "PhoneInvalid"),
-    ("40,ok{n},Passw0rd,Taro,Yamada,,,Admn,", "SecurityProfileUnknown"),
+    ("40,ok{n},Passw0rd,Taro,Yamada,,,Admin,", "SecurityProfileNotAllowed"),
     ("41,ok{n},Passw0rd,Taro,Yamada,,,,Sales", "RoutingProfileUnknown"),
     ("42,ok{n},Passw0rd,Taro\x00,Yamada,,,,", ""),
 ]

@@ -63,6 +63,7 @@ def moto() -> Iterator[Engine]:
         _execute_for_real(patch)
         _skip_waits(patch)
         _parse_once(patch)
+        _list_matches(patch)
         _mock_tasks(patch)
         yield engine
 
@@ -95,6 +96,17 @@ def _parse_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AmazonStateLanguageParser, "parse", lambda text: (Preprocessor().visit(tree(text)), tree(text)))
     for module in (json_path, result_path):
         patch.setattr(module, "parse", cache(module.parse))
+
+
+def _list_matches(patch: pytest.MonkeyPatch) -> None:
+    """moto unwraps the only match of a wildcard. AWS's JsonPath (Jayway) lists whatever a wildcard matches."""
+    from moto.stepfunctions.parser.asl.component.intrinsic.argument import argument
+
+    def extract_json(path: str, data: Any, extract: Callable[..., Any] = argument.extract_json) -> Any:
+        found = extract(path, data)
+        return [found] if path.endswith("[*]") and not isinstance(found, list) else found
+
+    patch.setattr(argument, "extract_json", extract_json)
 
 
 def _mock_tasks(patch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,19 @@ def test_every_parameter_finds_what_it_asks_for(engine: Engine, task: State) -> 
         assert json.loads(found)["Payload"] == INPUTS[task.machine]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "topic"), [({"result": {"undone": True}}, "RoutineTopic"), (CAUGHT, "AlertsTopic")]
+)
+def test_an_order_that_failed_is_routine_unless_it_was_not_undone(
+    engine: Engine, outcome: dict[str, Any], topic: str
+) -> None:
+    notice, given = STATES["OrderSaga.sns:NotifyUpdateOrderFail"], BEFORE | {"update_order_status": outcome}
+    found = check(engine, notice, given=given, result=NOTICE, level="DEBUG")["inspectionData"]["afterParameters"]
+
+    assert json.loads(found)["TopicArn"].endswith(f":{topic}")
+    assert json.loads(found)["Message"]["outcome"] == outcome
+
+
 def _selector(task: State) -> dict[str, str]:
     return dict(task.definition["ResultSelector"])
 

@@ -26,7 +26,7 @@ from users.csv_file import RowPointer
 from users.encoding import UTF_8
 from users.files import Files
 from users.imports import Imports
-from users.instances import Instances
+from users.instances import AllowedInstances, Instances
 from users.outcomes import Outcome
 from users.patience import Patience
 from users.profiles import ProfileIds, ProfileNames
@@ -119,9 +119,8 @@ class World:
 
     @property
     def _imports(self) -> Imports:
-        return Imports(
-            Files(self.bucket, "TestFile_", self.most_rows), Instances(self._connect, "stack", "alias"), DEFAULTS
-        )
+        instances = Instances(self._connect, "stack", "alias", AllowedInstances((self.instance_id,)))
+        return Imports(Files(self.bucket, "TestFile_", self.most_rows), instances, DEFAULTS)
 
     def _outcome(self, import_id: str, plan: Plan, columns: list[str], profiles: ProfileIds, row: str) -> str:
         """As the Map has it: the error's name, where there is one."""

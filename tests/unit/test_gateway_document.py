@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from idempotency import LeaseStore, StepCompensated
+from idempotency import Happened, LeaseStore, StepCompensated
 from local.gateway.client import GatewayClient
 from payments.bearer import BearerSession
 from payments.charge import Charge, PaymentDeclined
@@ -79,7 +79,7 @@ def test_a_look_up_is_understood_by_the_documents_answer(status: str) -> None:
     expected = OUTCOMES[status]
     with speaking(200, looked_up(status)) as gateway:
         if expected is None:
-            assert gateway._find(CHARGE) == "ch_1"
+            assert gateway._find(CHARGE) == Happened("ch_1")
         else:
             with pytest.raises(expected):
                 gateway._find(CHARGE)

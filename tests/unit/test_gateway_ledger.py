@@ -206,3 +206,77 @@ def test_after_charges_and_cancels_at_once_nothing_stands(seed: int) -> None:
     counts = {key: [kind for kind, of, _ in moved(ledger) if of == key] for key in keys}
     assert stands(ledger) == {}
     assert all(kinds in ([], ["capture", "refund"]) for kinds in counts.values())
+
+
+DAY = 24 * 3600.0
+
+
+@pytest.fixture
+def clock() -> list[float]:
+    return [0.0]
+
+
+@pytest.fixture
+def forgetful(clock: list[float]) -> Ledger:
+    """A ledger that remembers a key for one day."""
+    return Ledger(retention=DAY, clock=lambda: clock[0])
+
+
+def test_a_key_is_remembered_for_as_long_as_the_retention_says(forgetful: Ledger, clock: list[float]) -> None:
+    first, _ = forgetful.charge("o-1", TEA)
+    clock[0] = DAY
+
+    assert forgetful.charge("o-1", TEA) == (first, True)
+
+
+def test_a_forgotten_key_is_charged_again(forgetful: Ledger, clock: list[float]) -> None:
+    first, _ = forgetful.charge("o-1", TEA)
+    clock[0] = DAY + 1
+    second, replayed = forgetful.charge("o-1", TEA)
+
+    assert (replayed, second.charge_id == first.charge_id) == (False, False)
+    assert stands(forgetful) == {"o-1": [3000, 3000]}
+
+
+def test_a_forgotten_charge_is_found_and_given_back_by_its_key(forgetful: Ledger, clock: list[float]) -> None:
+    first, _ = forgetful.charge("o-1", TEA)
+    clock[0] = DAY + 1
+
+    assert forgetful.lookup("o-1") == first
+    assert (forgetful.cancel("o-1").refunded, forgetful.cancel("o-1").refunded) == (3000, 3000)
+    assert stands(forgetful) == {}
+
+
+def test_a_cancel_gives_back_every_charge_under_the_key(forgetful: Ledger, clock: list[float]) -> None:
+    forgetful.charge("o-1", TEA)
+    clock[0] = DAY + 1
+    forgetful.charge("o-1", TEA)
+
+    assert forgetful.cancel("o-1").refunded == 6000
+    assert stands(forgetful) == {}
+    with pytest.raises(KeyCanceled):
+        forgetful.charge("o-1", TEA)
+
+
+def test_a_charge_that_stands_is_found_although_a_later_one_was_declined(forgetful: Ledger, clock: list[float]) -> None:
+    first, _ = forgetful.charge("o-1", TEA)
+    clock[0] = DAY + 1
+    forgetful.charge("o-1", DECLINED)
+
+    assert forgetful.lookup("o-1") == first
+
+
+def test_a_forgotten_cancel_bars_nothing(forgetful: Ledger, clock: list[float]) -> None:
+    forgetful.cancel("o-1")
+    clock[0] = DAY + 1
+
+    assert forgetful.charge("o-1", TEA)[0].status == "succeeded"
+
+
+def test_a_charge_that_is_being_worked_on_is_not_forgotten(forgetful: Ledger, clock: list[float]) -> None:
+    forgetful.accept("o-1", TEA)
+    clock[0] = DAY + 1
+
+    with pytest.raises(KeyInUse):
+        forgetful.charge("o-1", TEA)
+    assert forgetful.land("o-1").status == "succeeded"

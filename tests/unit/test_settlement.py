@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from idempotency import LeaseStore, Status, Step, StepCompensated, StepStore
+from idempotency import NEVER_HAPPENED, LeaseStore, Status, Step, StepCompensated, StepStore
 from inventory.table import InventoryTable
+from orders import settlement_handlers
 from orders.sagas import SagaExecution, Sagas
 from orders.settlement import Settled, Settlement, Sweep, SweepIncomplete
 from orders.state import OrderReader, OrderState
@@ -137,6 +138,19 @@ def after() -> Callable[[str], Desk]:
 
 
 @pytest.fixture
+def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the function settle by an event as the rule hands it over: without the input."""
+
+    def deliver(desk: Desk, status: str, name: str = ORDER_ID) -> None:
+        monkeypatch.setattr(settlement_handlers, "settlement", lambda: desk.settlement)
+        detail = {"stateMachineArn": "saga", "executionArn": f"saga:{name}", "name": name, "status": status}
+        context: Any = None
+        settlement_handlers.settle_order({"detail": detail}, context)
+
+    return deliver
+
+
+@pytest.fixture
 def confirmed(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     """The orders that the log says are confirmed."""
     caplog.set_level(logging.INFO, "orders")
@@ -149,6 +163,38 @@ def test_a_confirmed_order_has_a_line_at_every_event(after: Callable[[str], Desk
     assert [desk.settle(), desk.settle()] == [Settled.YES] * 2
     assert confirmed() == [ORDER_ID] * 2
     assert desk.listed is None
+
+
+def test_a_success_confirms_the_order_without_a_look_at_the_execution(
+    after: Callable[[str], Desk], by_event: Callable[..., None], confirmed: Any
+) -> None:
+    desk = after("")
+    by_event(desk, "SUCCEEDED")
+
+    assert (desk.state.confirmed, confirmed()) == (True, [ORDER_ID])
+
+
+@pytest.mark.parametrize("name", ["another", ORDER_ID], ids=["another name", "delivered again"])
+def test_a_success_whose_name_confirms_nothing_goes_by_the_input(
+    after: Callable[[str], Desk], by_event: Callable[..., None], confirmed: Any, name: str
+) -> None:
+    desk = after("SUCCEEDED")
+    if name == ORDER_ID:
+        desk.settle()
+    by_event(desk, "SUCCEEDED", name)
+
+    assert desk.state.confirmed
+    assert confirmed()[-1] == ORDER_ID
+
+
+@pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
+def test_a_failure_reads_the_input_from_the_execution(
+    after: Callable[[str], Desk], by_event: Callable[..., None], status: str
+) -> None:
+    desk = after(status)
+    by_event(desk, status)
+
+    assert desk.executions.started == [ORDER_ID]
 
 
 def test_an_order_that_failed_is_recovered_and_has_no_line(after: Callable[[str], Desk], confirmed: Any) -> None:
@@ -212,7 +258,12 @@ def test_a_charge_that_has_not_begun_is_barred_too() -> None:
     assert desk.state.charge["status"] == {"S": Status.FAILED}
     with pytest.raises(StepCompensated):
         desk.leases.run(
-            CHARGE, ORDER_ID, {}, lambda _: pytest.fail("charged"), deadline=NOW + timedelta(1), resolve=lambda: None
+            CHARGE,
+            ORDER_ID,
+            {},
+            lambda _: pytest.fail("charged"),
+            deadline=NOW + timedelta(1),
+            resolve=lambda: NEVER_HAPPENED,
         )
 
 
@@ -256,6 +307,24 @@ def test_what_stands_of_an_order_that_was_never_saved_is_listed() -> None:
     assert desk.settle() is Settled.YES
     assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
     assert desk.statuses() == ["COMPENSATED", "COMMITTED", "COMPENSATED"]
+
+
+def test_what_stands_under_an_input_that_is_no_order_is_listed() -> None:
+    desk = Desk(Executions("FAILED")).commit("ProcessPayment")
+
+    desk.settlement.settle(SagaExecution(ORDER_ID, "FAILED", {"order_id": ORDER_ID}), NOW)
+    assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
+
+
+def test_a_payment_that_its_row_says_is_refunded_does_not_stand_whatever_its_records_say() -> None:
+    desk = Desk(Executions("FAILED"), gateway=True).commit("ProcessOrder", "ProcessPayment").compensate_order()
+    with desk.leases.lease(CHARGE, ORDER_ID, DOCUMENT, deadline=NOW) as lease:
+        lease.complete("ch_1")
+    refund = PaymentsTable(desk.tables["PaymentsTable"]).refund(ORDER_ID, NOW)
+    desk.client.transact_write_items(TransactItems=[refund])
+
+    desk.settle()
+    assert (desk.executions.started, desk.listed) == ([], None)
 
 
 @pytest.mark.parametrize("recovery", ["FAILED", "TIMED_OUT", "ABORTED", "SUCCEEDED"])

@@ -25,6 +25,7 @@ ACTIONS: dict[str, Action] = {
     "Orders.set_pending": ORDERS.set_pending("o-1001", AT),
     "Orders.confirm": ORDERS.confirm("o-1001", AT),
     "Orders.save_failed": ORDERS.save_failed(ORDER, AT, ["ProcessPayment"]),
+    "Orders.save_unknown": ORDERS.save_unknown("o-1001", AT, ["ProcessPayment"]),
     "Orders.list_standing": ORDERS.list_standing("o-1001", "Pending", AT, ["ProcessPayment"]),
     "Payments.capture": PAYMENTS.capture(ORDER, at=AT),
     "Payments.refund": PAYMENTS.refund("o-1001", AT),

@@ -103,6 +103,7 @@ def test_every_rule_has_a_case() -> None:
     found_elsewhere = {
         "WrongColumnCount",
         "UsernameRepeated",
+        "SecurityProfileNotAllowed",
         "SecurityProfileUnknown",
         "RoutingProfileUnknown",
     }

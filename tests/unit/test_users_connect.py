@@ -1,5 +1,7 @@
 """What is said to Amazon Connect, against its stand-in: paging, patience, and every error by its code."""
 
+import dataclasses
+import hashlib
 from dataclasses import dataclass, field
 
 import pytest
@@ -24,7 +26,7 @@ from users.errors import (
     UserExists,
     UserQuotaExceeded,
 )
-from users.instances import STACK_TAG, Instances
+from users.instances import STACK_TAG, AllowedInstances, Instances, default_alias
 from users.patience import Patience
 from users.profiles import ProfileIds, ProfileNames, used
 from users.user import User
@@ -346,10 +348,12 @@ def test_default_profiles_that_never_come_end_the_waiting(instances: Instances, 
 
 
 def test_an_instance_of_the_input_must_be_there(instances: Instances, connect: StandIn) -> None:
-    instances.require(connect.instance())
+    there = connect.instance()
+    instances = dataclasses.replace(instances, allowed=AllowedInstances(("*",)))
 
-    with pytest.raises(InvalidImport, match=r"^instance_id: "):
-        instances.require("no-such-instance")
+    assert instances.chosen(there) == there
+    with pytest.raises(InvalidImport, match=r"^instance_id: .*no such instance"):
+        instances.chosen("no-such-instance")
 
 
 def test_only_profiles_that_rows_name_travel_along() -> None:
@@ -365,3 +369,14 @@ def test_too_many_profiles_are_told() -> None:
 
     with pytest.raises(TooManyProfiles):
         used(there, frozenset(ProfileNames(name, "x") for name in names))
+
+
+@pytest.mark.parametrize("stack", ["stepwise", "s" * 128])
+def test_the_default_alias_is_a_hash_of_the_stacks_id_and_shows_no_account(ours: Connect, stack: str) -> None:
+    stack_id = f"arn:aws:cloudformation:us-east-1:123456789012:stack/{stack}/5f3c1e9a-0000-4000-8000-000000000000"
+    alias = default_alias(stack, stack_id)
+
+    assert alias == f"{stack[:32]}-{hashlib.sha256(stack_id.encode()).hexdigest()[:12]}"
+    assert "123456789012" not in alias
+    assert alias != default_alias(stack, f"{stack_id}1")
+    assert Instances(ours, stack, alias).ensure("import-1")

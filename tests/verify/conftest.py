@@ -1,4 +1,4 @@
-"""What is passed over where it cannot be done, unless it is asked for: `make verify REQUIRE='docker advisories'`."""
+"""What is passed over where it cannot be done, unless `make verify REQUIRE='docker advisories node'` asks for it."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ def bridge(pass_over: PassOver) -> None:
 @pytest.fixture(scope="session")
 def running(bridge: None) -> Iterator[emulator.Emulator]:
     with emulator.attached({"SFN_WAIT_SCALE": "0.005"}) as started:
-        deploy(started.endpoint, started.log)
+        deploy(started.endpoint, started.log, AllowReset="true")
         yield started
 
 

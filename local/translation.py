@@ -1,0 +1,44 @@
+"""The template as SAM translates it for a Region: what CloudFormation gets."""
+
+import copy
+import logging
+from collections.abc import Mapping
+
+import boto3
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+from samtranslator.utils.py27hash_fix import to_py27_compatible_template, undo_mark_unicode_str_in_template
+
+from .templates import FUNCTION, Template, of_type
+
+# Where the translator expects what `sam deploy` has uploaded.
+_UPLOADED = {
+    FUNCTION: "CodeUri",
+    "AWS::Serverless::LayerVersion": "ContentUri",
+    "AWS::Serverless::StateMachine": "DefinitionUri",
+}
+_PLACE = "s3://packages-of-this-stack/"
+
+logging.getLogger("samtranslator").setLevel(logging.CRITICAL)  # what is wrong with a template is raised as well
+
+
+def uploaded(template: Template, place: str = _PLACE) -> Template:
+    """The template as if its packages lay in S3. A package's address follows from its path alone."""
+    template = copy.deepcopy(template)
+    for kind, field in _UPLOADED.items():
+        for name, properties in of_type(template, kind).items():
+            if not str(properties.get(field)).startswith("s3://"):
+                properties[field] = f"{place}{name}"
+    return template
+
+
+def translated(template: Template, region: str, parameters: Mapping[str, str] | None = None) -> Template:
+    """What CloudFormation makes of it in a Region: plain resources. Raises samtranslator's InvalidDocumentException.
+
+    As samtranslator's own `transform`, which takes the Region from the environment.
+    """
+    given, values = uploaded(template), dict(parameters or {})
+    to_py27_compatible_template(given, values)
+    translator = Translator({}, Parser(), boto_session=boto3.Session(region_name=region))
+    result: Template = undo_mark_unicode_str_in_template(translator.translate(given, parameter_values=values))
+    return result

@@ -1,0 +1,229 @@
+"""Gradual deployment: what SAM makes of the template behind aliases, release by release."""
+
+import re
+import shutil
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local import gradual
+from local.gradual import ALARMS, AT_ONCE, CANARY, release_of
+from local.stages import Deployed, Stage, pairs, stages
+from local.templates import Template, dump, load
+from local.translation import translated
+from tests.contract.project import ROOT
+from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
+
+REGION = "us-east-1"
+GUIDE = (ROOT / "docs" / "deploy.md").read_text()
+ALIASES = {f"{name}Alias{gradual.ALIAS}" for name in FUNCTIONS}
+SOURCES = ("template.yaml", "functions", "layers")
+
+
+@cache
+def made(release: str, shift: str = CANARY, *, leave: bool = False) -> dict[str, Any]:
+    """The resources that CloudFormation gets."""
+    resources: dict[str, Any] = translated(gradual.gradual(TEMPLATE, release, shift, leave=leave), REGION)["Resources"]
+    return resources
+
+
+def of_kind(resources: Mapping[str, Any], kind: str) -> set[str]:
+    return {name for name, body in resources.items() if body["Type"] == kind}
+
+
+def versions(resources: Mapping[str, Any]) -> set[str]:
+    """A version that is published is a resource with a name that was not there before."""
+    return of_kind(resources, "AWS::Lambda::Version")
+
+
+def named(value: Any) -> set[str]:
+    """What a part of the template refers to."""
+    match value:
+        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
+            return {name}
+        case {"Fn::Sub": str(text) | [str(text), *_]}:
+            return set(re.findall(r"\$\{(\w+)", text))
+        case dict():
+            return set().union(*map(named, value.values()), *([value["DependsOn"]] if "DependsOn" in value else []))
+        case list():
+            return set().union(*map(named, value))
+    return set()
+
+
+def circle(resources: Mapping[str, Any]) -> set[str]:
+    """The resources that wait for each other: what is left when all that can be made is made."""
+    waiting = {name: named(body) & set(resources) for name, body in resources.items()}
+    while ready := {name for name, others in waiting.items() if not others & set(waiting)}:
+        waiting = {name: others for name, others in waiting.items() if name not in ready}
+    return set(waiting)
+
+
+@pytest.fixture(scope="module")
+def release() -> str:
+    return release_of(TEMPLATE, {})
+
+
+@pytest.fixture(scope="module")
+def first(release: str) -> dict[str, Any]:
+    return made(release)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of what a release is made of."""
+    shutil.copy(ROOT / SOURCES[0], tmp_path)
+    for folder in SOURCES[1:]:
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    return tmp_path
+
+
+def test_by_default_nothing_is_behind_an_alias() -> None:
+    kinds = {body["Type"] for body in translated(TEMPLATE, REGION)["Resources"].values()}
+
+    assert kinds.isdisjoint({"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CodeDeploy::DeploymentGroup"})
+
+
+def test_a_changed_parameter_publishes_every_function(first: dict[str, Any]) -> None:
+    second = made(release_of(TEMPLATE, {"RecordLifetimeDays": "100"}))
+
+    assert len(versions(second) - versions(first)) == len(FUNCTIONS)
+
+
+@pytest.mark.parametrize("file", ["layers/idempotency/idempotency/errors.py", "layers/dependencies/requirements.txt"])
+def test_a_changed_layer_publishes_every_function(checkout: Path, file: str, first: dict[str, Any]) -> None:
+    (checkout / file).write_text((checkout / file).read_text() + "\n# changed\n")
+
+    second = made(release_of(TEMPLATE, {}, root=checkout))
+
+    assert len(versions(second) - versions(first)) == len(FUNCTIONS)
+
+
+def test_the_same_release_publishes_nothing(checkout: Path, first: dict[str, Any]) -> None:
+    """Neither a parameter that is set to its value nor bytecode changes a function."""
+    cache = checkout / "functions" / "__pycache__"
+    cache.mkdir(exist_ok=True)
+    (cache / "new.pyc").write_bytes(b"")
+    defaults = {name: str(body["Default"]) for name, body in TEMPLATE["Parameters"].items()}
+
+    assert versions(made(release_of(TEMPLATE, defaults, root=checkout))) == versions(first)
+
+
+def test_without_the_release_sam_freezes_layers_and_parameters() -> None:
+    """Why there is a release. If this fails, SAM has learnt to publish by itself."""
+
+    def frozen(place: str) -> set[str]:
+        template = gradual.gradual(TEMPLATE, "")
+        for body in template["Resources"].values():
+            body["Properties"].pop("AutoPublishCodeSha256", None)
+            if body["Type"] == "AWS::Serverless::LayerVersion":
+                body["Properties"]["ContentUri"] = place
+        return versions(translated(template, REGION, {"RecordLifetimeDays": place[-3:]})["Resources"])
+
+    assert len(frozen("s3://bucket/layer-100")) == len(FUNCTIONS)
+    assert frozen("s3://bucket/layer-100") == frozen("s3://bucket/layer-200")
+
+
+def test_a_release_that_was_turned_back_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lambda publishes nothing that equals the last version, and the failed attempt's versions stay."""
+    stack = Deployed({"LogRetentionDays": "7"}, "UPDATE_ROLLBACK_COMPLETE", "2026-11-22T00:00:00+00:00", {})
+    monkeypatch.setattr(gradual, "deployed", lambda *_: stack)
+
+    parameters, attempt = gradual._standing(Stage("prod", "stepwise", REGION))
+
+    assert (parameters, attempt) == (stack.parameters, stack.updated)
+    assert release_of(TEMPLATE, parameters, attempt) != release_of(TEMPLATE, parameters)
+
+
+@pytest.mark.parametrize("leave", [False, True])
+def test_nothing_waits_for_itself(release: str, leave: bool) -> None:
+    """An alias waits for its deployment group. If that waited for an alarm, it would wait for the machine's aliases."""
+    assert circle(made(release, leave=leave)) == set()
+
+
+def test_state_machines_call_aliases_and_may_call_what_running_executions_call(first: dict[str, Any]) -> None:
+    for machine, properties in of_type("AWS::Serverless::StateMachine").items():
+        before = [value for key, value in properties["DefinitionSubstitutions"].items() if key.endswith("FunctionArn")]
+        called = [first[machine]["Properties"]["DefinitionSubstitutions"][key] for key in keys(properties)]
+        allowed = invocable(first[properties["Role"]["Fn::GetAtt"][0]])
+
+        assert {one["Ref"] for one in called} <= ALIASES
+        assert len(called) == len(before)
+        assert all(one in allowed for one in [*before, *called])
+
+
+def test_leaving_keeps_the_aliases_for_what_runs(release: str) -> None:
+    left = made(release, leave=True)
+
+    assert set(left) >= ALIASES
+    for machine, properties in of_type("AWS::Serverless::StateMachine").items():
+        allowed = invocable(left[properties["Role"]["Fn::GetAtt"][0]])
+        for key in keys(properties):
+            own = properties["DefinitionSubstitutions"][key]
+            assert left[machine]["Properties"]["DefinitionSubstitutions"][key] == own
+            assert {"Ref": f"{own['Fn::GetAtt'][0]}Alias{gradual.ALIAS}"} in allowed
+
+
+def keys(properties: Mapping[str, Any]) -> list[str]:
+    return [key for key in properties["DefinitionSubstitutions"] if key.endswith("FunctionArn")]
+
+
+def invocable(role: Mapping[str, Any]) -> list[Any]:
+    found = [one for policy in role["Properties"]["Policies"] for one in policy["PolicyDocument"]["Statement"]]
+    return [arn for one in found if one.get("Action") == "lambda:InvokeFunction" for arn in one["Resource"]]
+
+
+def test_events_go_to_the_alias(first: dict[str, Any]) -> None:
+    rules = [first[name]["Properties"]["Targets"][0]["Arn"] for name in of_kind(first, "AWS::Events::Rule")]
+    streams = of_kind(first, "AWS::Lambda::EventSourceMapping")
+    called = [*rules, *(first[name]["Properties"]["FunctionName"] for name in streams)]
+
+    assert called
+    assert {one["Ref"] for one in called} <= ALIASES
+
+
+def test_codedeploy_watches_alarms_that_are_there(first: dict[str, Any]) -> None:
+    groups = of_kind(first, "AWS::CodeDeploy::DeploymentGroup")
+    watched = [one["Name"] for one in first[min(groups)]["Properties"]["AlarmConfiguration"]["Alarms"]]
+
+    assert len(groups) == len(FUNCTIONS)
+    assert all(RESOURCES[alarm]["Type"] == "AWS::CloudWatch::Alarm" for alarm in ALARMS)
+    assert watched == [first[alarm]["Properties"]["AlarmName"] for alarm in ALARMS]
+    assert all(f"`{alarm}`" in GUIDE for alarm in ALARMS)
+
+
+def test_at_once_does_without_codedeploy(release: str) -> None:
+    resources = made(release, AT_ONCE)
+
+    assert set(resources) >= ALIASES
+    assert not [name for name, body in resources.items() if "CodeDeploy" in body["Type"] or "UpdatePolicy" in body]
+
+
+def test_a_description_has_room_for_the_release(first: dict[str, Any]) -> None:
+    described = [first[name]["Properties"]["Description"] for name in of_kind(first, "AWS::Lambda::Function")]
+
+    assert max(map(len, described)) <= 256
+
+
+def test_an_arn_in_a_text_is_refused() -> None:
+    resources = {**RESOURCES, "Topic": {"Type": "X", "Properties": {"Arn": {"Fn::Sub": "${RunJobFunction.Arn}:x"}}}}
+
+    with pytest.raises(ValueError, match=r"write !GetAtt RunJobFunction\.Arn"):
+        gradual.gradual({**TEMPLATE, "Resources": resources}, "1")
+
+
+def test_a_template_is_written_as_it_is_read(tmp_path: Path, release: str) -> None:
+    template: Template = gradual.gradual(TEMPLATE, release)
+    (tmp_path / "template.yaml").write_text(dump(template))
+
+    assert load(tmp_path / "template.yaml") == template
+
+
+def test_a_stage_has_the_parameters_that_sam_reads() -> None:
+    assert stages()["prod"].parameters == {"LogRetentionDays": "90"}
+    assert stages()["local"].built == ".stepwise/build"
+    assert pairs('A="1" B="2 3"') == {"A": "1", "B": "2 3"}
+    with pytest.raises(ValueError, match="B: write NAME=VALUE"):
+        pairs(["A=1", "B"])

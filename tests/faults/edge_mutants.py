@@ -1,0 +1,217 @@
+"""The mutants at the edges of an order's life: each is a defect that the code had before those edges were explored."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from tests.faults import edges as e
+from tests.faults import faults as f
+from tests.faults import laws
+from tests.faults.engine import Engine
+from tests.faults.mutant import mutant, replaced
+
+
+@mutant(
+    "a compensation that cancels before it asks the rows",
+    laws.REFUSED,
+    laws.FINAL,
+    orders=["out of stock by gateway"],
+    edges=[e.DELETED],
+    at="ProcessPayment",
+)
+def _bar_without_rows(_: Engine) -> AbstractContextManager[None]:
+    """Where the record is gone, it gives money back and then answers StateConflict."""
+    from idempotency.steps import COMPENSATING, StepStore
+
+    write_by_record = StepStore._write_by_record
+
+    def unchecked(self: Any, step: Any, if_happened: Sequence[Any], if_never: Sequence[Any]) -> Any:
+        values = if_happened[0]["Update"]["ExpressionAttributeValues"]
+        bars = values.get(":status") == {"S": COMPENSATING}
+        return write_by_record(self, step, if_happened[:1] if bars else if_happened, if_never[:1] if bars else if_never)
+
+    return replaced(StepStore, "_write_by_record", unchecked)
+
+
+@mutant(
+    "a charge before the rows are asked",
+    laws.REFUSED,
+    laws.CHARGE,
+    orders=["ok by gateway"],
+    edges=[e.PLACED_AGAIN],
+    at=e.NOTHING,
+    inside="ProcessPayment",
+)
+def _charge_without_rows(_: Engine) -> AbstractContextManager[None]:
+    """Where record and lease are gone and the gateway has forgotten the key, a stray call charges a second time."""
+    from idempotency.steps import StepStore
+
+    return replaced(StepStore, "find", lambda *_, **__: None)
+
+
+@mutant(
+    "a compensation that broke off bars all other payloads",
+    laws.NEEDLESS,
+    laws.CHARGED,
+    laws.MONEY,
+    laws.LISTED,
+    orders=["out of stock by gateway"],
+    edges=[e.FOREIGN],
+    at="ProcessRefund",
+    inside="stray.ProcessRefund#1.call",
+)
+def _foreign_bar(_: Engine) -> AbstractContextManager[None]:
+    """Nobody can finish barring what never happened but who began it."""
+    from idempotency import steps
+    from idempotency.steps import StepStore
+
+    by_the_same = steps._NEVER_HAPPENED + " AND #payload_hash = :payload_hash"
+    tombstone = StepStore._tombstone
+
+    def of_one_payload(self: Any, step: Any, result: Any) -> Any:
+        action: Any = tombstone(self, step, result)
+        put = action["Put"]
+        put["ExpressionAttributeNames"] = {**put["ExpressionAttributeNames"], "#payload_hash": "payload_hash"}
+        put["ExpressionAttributeValues"] = {
+            **put["ExpressionAttributeValues"],
+            ":payload_hash": {"S": steps.payload_hash(step.payload)},
+        }
+        return action
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        with replaced(steps, "_NEVER_HAPPENED", by_the_same), replaced(StepStore, "_tombstone", of_one_payload):
+            yield
+
+    return both()
+
+
+@mutant(
+    "a recovery by command that ignores its file",
+    laws.MONEY,
+    laws.CONFIRMED,
+    laws.CHARGED,
+    laws.SETTLED,
+    orders=["not an order", "ok"],
+    edges=[e.FOREIGN],
+)
+def _ignored_file(_: Engine) -> AbstractContextManager[None]:
+    """The right document is at hand, and the saga's own input is taken."""
+    import local.recovery
+    from local.orders import view
+    from tests.faults import operators
+
+    recover = local.recovery.recover
+
+    def by_execution(stack: Any, order_id: str, document: Any = None) -> str:
+        return recover(stack, order_id, None if view(stack, order_id).execution else document)
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        with (
+            replaced(operators, "recover", by_execution),
+            replaced(local.recovery, "_require_the_order", lambda *_: None),
+        ):
+            yield
+
+    return both()
+
+
+@mutant(
+    "a finalization that bars only what was called",
+    laws.MONEY,
+    laws.CONFIRMED,
+    laws.LISTED,
+    orders=["declined"],
+    edges=[f.STRAY],
+    at="ReserveInventory",
+)
+def _unbarred(_: Engine) -> AbstractContextManager[None]:
+    """A late call of a step that the saga never reached lands under a failed order."""
+    from idempotency.steps import StepStore
+    from inventory import service
+    from orders.state import OrderState
+
+    @contextmanager
+    def all_three() -> Iterator[None]:
+        # The order's row and its first step would refuse the late call by themselves.
+        with (
+            replaced(OrderState, "unbarred", ()),
+            replaced(service, "still_open", _no_check),
+            replaced(StepStore, "_not_compensated", lambda *_: []),
+        ):
+            yield
+
+    return all_three()
+
+
+def _no_check(table: str, order_id: str) -> Any:
+    from runtime.dynamodb import attributes
+
+    key = attributes({"order_id": f"{order_id}-nobody"})
+    return {"ConditionCheck": {"TableName": table, "Key": key, "ConditionExpression": "attribute_not_exists(order_id)"}}
+
+
+@mutant(
+    "an order that leaves the index while something stands",
+    laws.LISTED,
+    orders=["out of stock"],
+    at="ProcessRefund",
+)
+def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
+    """Its status is Pending although the refund gave up, and nothing else lists it."""
+    from orders.settlement import Settlement
+    from orders.table import NEW, PENDING, OrdersTable
+
+    def set_pending(self: Any, order_id: str, at: Any) -> Any:
+        expression = "SET #status = :status, updated_at = :at REMOVE unsettled"
+        return self._update(order_id, expression, NEW, at, {":status": PENDING})
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        with replaced(OrdersTable, "set_pending", set_pending), replaced(Settlement, "_note", lambda *_: []):
+            yield
+
+    return both()
+
+
+@mutant(
+    "a sweep that counts nothing",
+    laws.LISTED,
+    orders=["out of stock"],
+    at="ProcessRefund",
+)
+def _silent_sweep(_: Engine) -> AbstractContextManager[None]:
+    """What stands is on the row, and no alarm tells."""
+    from orders.settlement import Settled, Settlement
+
+    settle = Settlement.settle
+
+    def never_standing(self: Any, saga: Any, at: Any) -> Any:
+        found = settle(self, saga, at)
+        return Settled.YES if found is Settled.STANDING else found
+
+    return replaced(Settlement, "settle", never_standing)
+
+
+@mutant(
+    "a success that is not final",
+    laws.FINAL,
+    orders=["ok"],
+    edges=[f.STRAY],
+    at="ProcessRefund",
+)
+def _not_final(_: Engine) -> AbstractContextManager[None]:
+    """Neither a seal on the records nor the order's row keeps a stray call from undoing a confirmed order."""
+    from idempotency.steps import COMMITTED, StepStore
+    from payments import service
+
+    def unsealed(self: Any, saga_id: str, name: str, _: Any) -> Any:
+        return self._check(f"{saga_id}#{name}", "#status = :committed", committed=COMMITTED)
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        with replaced(service, "not_confirmed", _no_check), replaced(StepStore, "_sealed", unsealed):
+            yield
+
+    return both()

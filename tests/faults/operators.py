@@ -1,0 +1,51 @@
+"""The operators' own commands, given to the stack in this process: `recover`, `attention` and `work`."""
+
+from functools import cached_property
+
+import boto3
+
+from local import work
+from local.recovery import needing_attention, recover
+from local.stack import Stack
+from payments.charge import PaymentDeclined
+from payments.gateway import CHARGE
+from tests.contract.template import TEMPLATE
+from tests.faults import stack
+from tests.faults.seams import Document
+
+_OUTPUTS = ("OrderSagaArn", "OrderRecoveryArn", "OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable")
+_WHO = {"by": "an operator", "reason": "the explorer says so"}
+
+
+class Operators:
+    """Gives commands, and reads what they list. Their refusals are CommandError or IdempotencyError."""
+
+    def __init__(self, deployed: stack.Stack) -> None:
+        self._deployed = deployed
+
+    @cached_property
+    def stack(self) -> Stack:
+        outputs = {name: self._deployed.resolve(TEMPLATE["Outputs"][name]["Value"]) for name in _OUTPUTS}
+        # The session whose requests are answered in this process.
+        return Stack(boto3._get_default_session(), None, outputs)
+
+    def listed(self) -> list[str]:
+        """The orders that `attention` lists."""
+        return [attention.order_id for attention in needing_attention(self.stack)]
+
+    def recover(self, order_id: str, document: Document | None = None) -> None:
+        """`recover`, with a document as from `--file`, or without."""
+        recover(self.stack, order_id, document)
+
+    def release(self, order_id: str) -> None:
+        """`work release`: the next call does the work."""
+        record = work.record(self.stack, order_id, CHARGE.name)
+        work.operations(self.stack).release(record, **_WHO)
+
+    def resolve(self, order_id: str, charge_id: str | None) -> None:
+        """`work resolve`, by what the gateway says. charge_id: of the charge that stands, if there is one."""
+        record, operations = work.record(self.stack, order_id, CHARGE.name), work.operations(self.stack)
+        if charge_id:
+            operations.complete(record, charge_id, **_WHO)
+        else:
+            operations.fail(record, PaymentDeclined.__name__, "nothing stands at the gateway", **_WHO)

@@ -1,0 +1,75 @@
+"""An order's records, as time, TTL and a backup change them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.faults.engine import Engine
+from tests.faults.rows import RECORDS
+from tests.faults.seams import Document
+
+DAY = 24 * 3600
+
+
+@dataclass
+class Records:
+    """Records by name; None for one that is not there. backups: by the place of the run at which they were taken."""
+
+    engine: Engine
+    order_id: str
+    backups: dict[str, dict[str, Document | None]] = field(default_factory=dict)
+
+    def read(self) -> dict[str, Document | None]:
+        """All records of the order, in DynamoDB's own JSON."""
+        keys = [self._key(name) for name in RECORDS]
+        wanted = {self._table: {"Keys": keys, "ConsistentRead": True}}
+        found = self.engine.plain("BatchGetItem", {"RequestItems": wanted})["Responses"][self._table]
+        by_name = {item["pk"]["S"].partition("#")[2]: item for item in found}
+        return {name: by_name.get(name) for name in RECORDS}
+
+    def back_up(self, place: str) -> tuple[tuple[str, str, bool], ...]:
+        """Keep the records as they are at a place. Returns name, status, and whether it expires, of each."""
+        found = self.backups[place] = self.read()
+        return tuple((name, item["status"]["S"], "expires_at" in item) for name, item in found.items() if item)
+
+    def expire(self, names: Iterable[str]) -> None:
+        """Have these expire by now, and the others not: they count as written later."""
+        now = self.engine.clock.now().timestamp()
+        for name, item in self.read().items():
+            if item and "expires_at" in item:
+                at = now - DAY if name in names else now + DAY
+                self._put({**item, "expires_at": {"N": str(int(at))}})
+
+    def delete(self, names: Iterable[str]) -> None:
+        """As TTL does: of these, those that have expired."""
+        for name, item in self.read().items():
+            if name in names and item and "expires_at" in item:
+                self.engine.plain("DeleteItem", {"TableName": self._table, "Key": self._key(name)})
+
+    def restore(self, names: Iterable[str], place: str) -> None:
+        """Bring these back to what they were at a place; there, a record may not have been written yet."""
+        for name in names:
+            item = self.backups.get(place, {}).get(name)
+            if item:
+                self._put(item)
+            else:
+                self.engine.plain("DeleteItem", {"TableName": self._table, "Key": self._key(name)})
+
+    def described(self) -> str:
+        """What is there now, in words."""
+        now = self.engine.clock.now().timestamp()
+
+        def one(name: str, item: Document) -> str:
+            expired = "expires_at" in item and int(item["expires_at"]["N"]) < now
+            return f"{name} {item['status']['S']}{' expired' if expired else ''}"
+
+        return f"records: {', '.join(one(name, item) for name, item in self.read().items() if item)}"
+
+    def _put(self, item: Document) -> None:
+        self.engine.plain("PutItem", {"TableName": self._table, "Item": item})
+
+    def _key(self, name: str) -> Document:
+        return {"pk": {"S": f"{self.order_id}#{name}"}}
+
+    @property
+    def _table(self) -> str:
+        return self.engine.stack.name("IdempotencyTable")

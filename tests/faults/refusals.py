@@ -1,0 +1,89 @@
+"""What a call must not do: change something and end in a business error, or give back what a confirmed order paid."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from idempotency import BusinessError, InvalidKey, PayloadMismatch, StateConflict, StepCompensated
+from payments.charge import PaymentDeclined
+from tests.faults.invocation import Invocation
+from tests.faults.seams import Document, Send
+from tests.invariants import FINAL, REFUSED
+
+if TYPE_CHECKING:
+    from tests.faults.running import Running
+
+_WRITES = {"dynamodb.TransactWriteItems", "dynamodb.UpdateItem", "dynamodb.PutItem", "dynamodb.DeleteItem"}
+# After these the step's own record is as it was. A lease's record may tell of a decline.
+_OF_THE_LAYER = (InvalidKey, PayloadMismatch, StateConflict, StepCompensated)
+
+
+class Refusals:
+    """Watches the requests of each invocation; what breaks a law is noted in `broken` of the run."""
+
+    def __init__(self, run: "Running") -> None:
+        self._run = run
+
+    @contextmanager
+    def judged(self, invocation: Invocation) -> Iterator[None]:
+        """Judge the invocation that runs in the block, unless something else ran meanwhile."""
+        begun = self._run.begin()
+        yield
+        if isinstance(invocation.error, BusinessError) and self._run.begun == begun:
+            for change in self._changes(invocation, invocation.error):
+                name = type(invocation.error).__name__
+                self._run.broken.append((REFUSED, f"{invocation.id} ended in {name}, and {change}"))
+
+    def watched(self, invocation: Invocation, service: str, send: Send, body: bytes) -> Send:
+        """The same request, with what it changed noted on the invocation."""
+        operation = invocation.operation
+        if service == "gateway":
+            return lambda: self._asked(invocation, operation, send)
+        if operation not in _WRITES:
+            return send
+
+        def sent() -> Any:
+            answer = send()
+            if answer.status_code == 200:
+                invocation.wrote.append(body)
+            return answer
+
+        return sent
+
+    def _asked(self, invocation: Invocation, operation: str, send: Send) -> Any:
+        gateway = self._run.engine.gateway
+        gateway.asking = order_id = invocation.order_id
+        if operation == "gateway.cancel" and self._run.status_of(order_id) == "Confirmed":
+            self._run.broken.append((FINAL, f"{invocation.id} cancels the charge of a confirmed order"))
+        before = gateway.state()
+        answer = send()
+        after = gateway.state()
+        invocation.charged |= before[0] != after[0]
+        invocation.moved |= before[1] != after[1]
+        return answer
+
+    def _changes(self, invocation: Invocation, error: BusinessError) -> Iterator[str]:
+        if invocation.moved:
+            yield "money moved at the gateway"
+        elif invocation.charged and not isinstance(error, PaymentDeclined):
+            yield "the gateway knows another state of the charge"
+        for action in (action for body in invocation.wrote for action in _actions(json.loads(body))):
+            if self._is_row(action) or (isinstance(error, _OF_THE_LAYER) and _is_step(action)):
+                yield f"wrote {action['TableName']}"
+
+    def _is_row(self, action: Document) -> bool:
+        return action["TableName"] != self._run.engine.stack.name("IdempotencyTable")
+
+
+def _actions(request: Document) -> Iterator[Document]:
+    """What a request writes: the one item, or those of a transaction."""
+    if "TransactItems" not in request:
+        yield request
+    for action in request.get("TransactItems", []):
+        yield from (parameters for kind, parameters in action.items() if kind != "ConditionCheck")
+
+
+def _is_step(action: Document) -> bool:
+    key = (action.get("Key") or action["Item"])["pk"]["S"]
+    return not str(key).endswith("#ChargeCard")

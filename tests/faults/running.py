@@ -1,0 +1,73 @@
+"""Runs handlers, each as one invocation, and has their refusals judged."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.faults.engine import Engine
+from tests.faults.invocation import Invocation, handled, outcome
+from tests.faults.notes import Notes
+from tests.faults.refusals import Refusals
+from tests.faults.seams import Document
+
+
+@dataclass
+class Running(Notes):
+    """refusals: judges those that ended in a business error. begun: pieces of work; what runs alone sees none begin."""
+
+    engine: Engine = field(kw_only=True)
+    begun: int = 0
+    _attempts: Counter[str] = field(default_factory=Counter)
+    _local: threading.local = field(default_factory=threading.local)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.refusals = Refusals(self)
+
+    def begin(self) -> int:
+        """Note that something begins to run, or goes on; returns its number."""
+        self.begun += 1
+        return self.begun
+
+    def status_of(self, order_id: str) -> str | None:
+        """The status in the order's row."""
+        table = self.engine.stack.name("OrdersTable")
+        key = {"TableName": table, "Key": {"order_id": {"S": order_id}}, "ConsistentRead": True}
+        item = self.outside(lambda: self.engine.plain("GetItem", key)).get("Item")
+        return item["status"]["S"] if item else None
+
+    def _twin(self, invocation: Invocation) -> None:
+        self.run_bare(Invocation(f"{invocation.id}'", invocation.function, invocation.event, bare=True))
+
+    def run_bare(self, invocation: Invocation) -> None:
+        """Run what no fault strikes."""
+        answer = self._run(invocation)
+        self.say(f"{invocation.id}: {outcome(answer)}")
+
+    @property
+    def _current(self) -> Invocation | None:
+        current: Invocation | None = getattr(self._local, "invocation", None)
+        return current
+
+    @contextmanager
+    def _inside(self, invocation: Invocation) -> Iterator[None]:
+        before = self._current
+        self._local.invocation = invocation
+        try:
+            yield
+        finally:
+            self._local.invocation = before
+
+    def outside[T](self, work: Callable[[], T]) -> T:
+        """Do what is no part of the invocation that is on: an operator's command in between its calls."""
+        before, self._local.invocation = self._current, None
+        try:
+            return work()
+        finally:
+            self._local.invocation = before
+
+    def _run(self, invocation: Invocation) -> Document:
+        with self._inside(invocation), self.refusals.judged(invocation):
+            return handled(self.engine.handlers[invocation.function], invocation)

@@ -1,0 +1,46 @@
+"""A part of the faults at the edges of an order's life, alone and in pairs; `make faults` tries many more."""
+
+import pytest
+
+from tests.faults.edges import KINDS
+from tests.faults.explore_edges import EdgeSingles, edge_singles
+from tests.faults.scenario import Scenario
+from tests.faults.workers import Workers
+
+PART = 700
+PAIRS = 600
+# Only an order that is recovered has these.
+RARE = {"recovery event lost"}
+
+
+@pytest.fixture(scope="module")
+def edges(workers: Workers) -> EdgeSingles:
+    return edge_singles(workers, [], part=PART)
+
+
+def test_no_fault_at_the_edges_breaks_a_law(edges: EdgeSingles) -> None:
+    broken = [f"{result.scenario}: {violation}" for result in edges.results for violation in result.violations]
+    assert broken == []
+
+
+def test_every_fault_at_the_edges_struck(edges: EdgeSingles) -> None:
+    missed = [str(result.scenario) for result in edges.results if result.struck < len(result.scenario.faults)]
+    assert missed == []
+
+
+def test_every_kind_of_fault_at_the_edges_was_tried(edges: EdgeSingles) -> None:
+    tried = {fault.kind for result in edges.results for fault in result.scenario.faults}
+    assert KINDS.keys() - tried == RARE
+
+
+def test_a_scenario_at_the_edges_reads_as_it_is_written(edges: EdgeSingles) -> None:
+    scenarios = [result.scenario for result in edges.results]
+    assert [Scenario.parse(str(scenario)) for scenario in scenarios] == scenarios
+
+
+def test_no_pair_with_a_fault_at_the_edges_breaks_a_law(workers: Workers, edges: EdgeSingles) -> None:
+    pairs = edges.pairs(PAIRS, seed=1)
+    broken = [f"{result.scenario}: {violation}" for result in workers.play(pairs) for violation in result.violations]
+    assert broken == []
+    inside = {fault.step.partition(".")[0] for pair in pairs for fault in pair.faults if "." in fault.step}
+    assert {"second", "stray"} <= inside

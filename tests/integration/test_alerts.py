@@ -1,0 +1,81 @@
+"""Who hears of what: alarms as CloudWatch publishes them, and every notice as its definition builds it."""
+
+import json
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.config import Config
+
+from local.stack import Stack
+from tests.contract.machine import MACHINES
+from tests.integration.faults import Resources
+
+type Messages = Callable[[str], list[Any]]
+
+UNDONE: dict[str, Any] = {"result": {"undone": True}}
+GAVE_UP: dict[str, Any] = {"Error": "States.Timeout", "Cause": ""}
+RECOVERED = {"release_inventory": UNDONE, "process_refund": UNDONE, "update_order_status": UNDONE}
+# (machine, state, the data it gets, who hears of it)
+NOTICES: list[tuple[str, str, dict[str, Any], str]] = [
+    ("OrderSaga", "sns:NotifySuccess", {}, "events"),
+    ("OrderSaga", "sns:NotifyReleaseInventoryFail", {"release_inventory": GAVE_UP}, "alerts"),
+    ("OrderSaga", "sns:NotifyProcessRefundFail", {"process_refund": GAVE_UP}, "alerts"),
+    ("OrderSaga", "sns:NotifyUpdateOrderFail", {"update_order_status": GAVE_UP}, "alerts"),
+    ("OrderSaga", "sns:NotifyUpdateOrderFail", {"update_order_status": UNDONE}, "routine"),
+    ("OrderRecovery", "sns:NotifyRecovered", RECOVERED, "routine"),
+    ("OrderRecovery", "sns:NotifyRecoveryFail", RECOVERED | {"process_refund": GAVE_UP}, "alerts"),
+    ("UserImport", "sns:NotifyImportResult", {"register_result": {"result": {"failed": 0}}}, "alerts"),
+    ("UserImport", "sns:NotifyImportFail", {"error": GAVE_UP}, "alerts"),
+]
+
+
+@pytest.fixture
+def heard(alerts: Messages, routine: Messages, events: Messages) -> Callable[[str], dict[str, list[Any]]]:
+    """The messages about a name, by who got them."""
+    listeners = {"alerts": alerts, "routine": routine, "events": events}
+    return lambda name: {who: found for who, read in listeners.items() if (found := read(name))}
+
+
+def publish(stack: Stack, machine: str, state: str, data: dict[str, Any]) -> str:
+    """Run one state of a deployed machine, its task too. Returns the name of the order or import that it is about."""
+    name = f"notice-{uuid.uuid4().hex}"
+    client = stack.session.client("stepfunctions", endpoint_url=stack.endpoint, config=Config(inject_host_prefix=False))
+    deployed = client.describe_state_machine(stateMachineArn=stack.outputs[f"{machine}Arn"])
+    ended = client.test_state(
+        definition=deployed["definition"],
+        roleArn=deployed["roleArn"],
+        stateName=state,
+        input=json.dumps(data),
+        context=json.dumps({"Execution": {"Name": name, "Input": {"order_id": name}}}),
+    )
+    assert ended["status"] == "SUCCEEDED", ended
+    return name
+
+
+@pytest.mark.parametrize(("machine", "state", "data", "who"), NOTICES)
+def test_a_notice_reaches_those_whom_it_concerns(
+    stack: Stack, heard: Callable[[str], Any], machine: str, state: str, data: dict[str, Any], who: str
+) -> None:
+    name = publish(stack, machine, state, data)
+    ((listener, messages),) = heard(name).items()
+
+    assert listener == who
+    assert [message["state"] for message in messages] == [state]
+
+
+def test_an_alarm_reaches_the_mail(stack: Stack, resources: Resources, heard: Callable[[str], Any]) -> None:
+    alarm = resources["RecoveryFailedAlarm"]
+    cloudwatch = stack.client("cloudwatch")
+    cloudwatch.set_alarm_state(AlarmName=alarm, StateValue="ALARM", StateReason="a test")
+    messages = heard(alarm)
+    cloudwatch.set_alarm_state(AlarmName=alarm, StateValue="OK", StateReason="a test")
+
+    assert {who: [one["NewStateValue"] for one in found] for who, found in messages.items()} == {"alerts": ["ALARM"]}
+
+
+def test_every_notice_is_tried() -> None:
+    notices = {state for machine in MACHINES.values() for state, _ in machine.tasks() if state.startswith("sns:")}
+
+    assert {state for _, state, *_ in NOTICES} == notices

@@ -1,0 +1,33 @@
+"""What a first deployment leaves behind that fails: nothing that has to be deleted by hand before the next."""
+
+import json
+
+import pytest
+
+from tests.contract.template import RESOURCES
+from tests.faults.stack import Stack
+from tests.integration.faults import eventually
+from tests.integration.ministack import Account
+
+pytestmark = pytest.mark.local_only("are about a stack of their own, which fails")
+
+# SQS refuses so short a time.
+FAILING = {"Type": "AWS::SQS::Queue", "Properties": {"MessageRetentionPeriod": 1}}
+
+
+def test_a_first_deployment_that_fails_leaves_nothing_behind(ours: Account) -> None:
+    """CloudFormation on AWS leaves protected tables, until their protection is off: docs/operations.md."""
+    cloudformation = ours.client("cloudformation")
+    kept = {name: body for name, body in RESOURCES.items() if "DeletionPolicy" in body}
+    resources = {name: {**body, "Properties": Stack().resolve(body["Properties"])} for name, body in kept.items()}
+    template = {"Resources": {**resources, "Failing": {**FAILING, "DependsOn": list(kept)}}}
+    cloudformation.create_stack(StackName="first", TemplateBody=json.dumps(template))
+
+    def status() -> str:
+        return str(cloudformation.describe_stacks(StackName="first")["Stacks"][0]["StackStatus"])
+
+    eventually(lambda: not status().endswith("IN_PROGRESS"))
+    assert status() == "ROLLBACK_COMPLETE"
+    tables = ours.client("dynamodb").list_tables()["TableNames"]
+    buckets = [bucket["Name"] for bucket in ours.client("s3").list_buckets()["Buckets"]]
+    assert [name for name in (*tables, *buckets) if name.startswith("first-")] == []

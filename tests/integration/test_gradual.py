@@ -1,0 +1,72 @@
+"""Behind aliases: a release with another parameter reaches the functions, and orders succeed through each."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local import emulator, orders, stock
+from local.deployment import architecture, build, sam_environment
+from local.gradual import ALIAS, AT_ONCE, gradual, release_of
+from local.stack import Stack
+from local.templates import dump, load
+from tests.contract.project import ROOT, read_json
+
+type Release = Callable[..., Stack]
+
+
+@pytest.fixture(scope="module")
+def release() -> Iterator[Release]:
+    """Deploys the built template behind aliases, with parameters, to an emulator of its own: it has no CodeDeploy."""
+    with emulator.attached({"SFN_WAIT_SCALE": "0.005"}) as running:
+        built = build(running.endpoint, running.log)
+        template = load(built / "template.yaml")
+
+        def deploy(**given: str) -> Stack:
+            parameters = {"Architecture": architecture(), **given}
+            file = built / "gradual.yaml"
+            file.write_text(dump(gradual(template, release_of(template, parameters), AT_ONCE)))
+            overrides = [f"{name}={value}" for name, value in parameters.items()]
+            _sam(running.endpoint, file, "--parameter-overrides", *overrides)
+            return Stack.local(running.endpoint)
+
+        yield deploy
+
+
+def _sam(endpoint: str, file: Path, *arguments: str) -> None:
+    configuration = ["--config-file", str(ROOT / "samconfig.toml"), "--config-env", "local"]
+    command = ["sam", "deploy", *configuration, "--template-file", str(file), *arguments]
+    ran = subprocess.run(command, env=sam_environment(endpoint), capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def called(stack: Stack) -> Any:
+    """The configuration of the version that the saga's first state calls."""
+    saga = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.outputs["OrderSagaArn"])
+    arn = json.loads(saga["definition"])["States"]["ProcessOrder"]["Parameters"]["FunctionName"]
+    function, alias = arn.rsplit(":", 1)
+    assert alias == ALIAS
+    version = stack.client("lambda").get_alias(FunctionName=function, Name=alias)["FunctionVersion"]
+    assert version != "$LATEST"
+    return stack.client("lambda").get_function_configuration(FunctionName=function, Qualifier=version)
+
+
+def status_of(stack: Stack, order_id: str) -> str:
+    """What becomes of a sample order."""
+    stock.seed(stack, read_json(ROOT / "local" / "seed_stock.json"))
+    orders.place(stack, {**read_json(ROOT / "events" / "process_order.json"), "order_id": order_id})
+    return orders.ended(stack, order_id).status
+
+
+def test_a_changed_parameter_reaches_the_alias(release: Release) -> None:
+    first = called(stack := release())
+    assert first["Environment"]["Variables"]["RECORD_LIFETIME_DAYS"] == "90"
+    assert status_of(stack, "o-1") == "SUCCEEDED"
+
+    second = called(stack := release(RecordLifetimeDays="100"))
+    assert second["Environment"]["Variables"]["RECORD_LIFETIME_DAYS"] == "100"
+    assert second["Version"] != first["Version"]
+    assert status_of(stack, "o-2") == "SUCCEEDED"

