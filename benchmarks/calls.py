@@ -170,12 +170,6 @@ def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
         bare(key)
         return {"order_id": key}
 
-    def lease_with_write(key: str) -> Any:
-        def book(lease: Lease) -> None:
-            lease.complete({"order_id": key}, writes=[{"Put": _row(key) | _NEW}])
-
-        return leases.run(_INSIDE, key, {"order_id": key}, book, deadline=soon())
-
     def failing_step(key: str) -> None:
         with suppress(StateConflict):
             step(key)
@@ -195,7 +189,7 @@ def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
         "bare transaction": partial(_transaction, client),
         "step": step,
         "lease": lease,
-        "lease, one transaction": lease_with_write,
+        "lease, one transaction": partial(_lease_with_write, leases),
         "Powertools": powertools,
     }
     failing = {"lease": failing_lease, "Powertools": failing_powertools}
@@ -207,6 +201,13 @@ def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
         **{("failing", name): (nothing, call) for name, call in failing.items()},
         **{("failing, again", name): (call, call) for name, call in failing.items()},
     }
+
+
+def _lease_with_write(leases: LeaseStore, key: str) -> Any:
+    def book(lease: Lease) -> None:
+        lease.complete({"order_id": key}, writes=[{"Put": _row(key) | _NEW}])
+
+    return leases.run(_INSIDE, key, {"order_id": key}, book, deadline=soon())
 
 
 def _row(key: str) -> dict[str, Any]:
