@@ -19,7 +19,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from idempotency import BusinessError, LeaseStore, StateConflict, Step, StepStore, Unknown, Work
+from idempotency import BusinessError, Lease, LeaseStore, StateConflict, Step, StepStore, Unknown, Work
 from local import emulator, views
 from tests.engines import dynamodb_local
 
@@ -30,6 +30,7 @@ ROUNDS, WARM_UP = 300, 200
 _RECORDS, _ROWS = "records", "rows"
 _NEW: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
 _WORK = Work("Send", unknown=Unknown.RUN_AGAIN)
+_INSIDE = Work("Book", unknown=Unknown.NEVER)
 
 type Call = Callable[[str], Any]
 
@@ -188,6 +189,7 @@ def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
         "bare transaction": partial(_transaction, client),
         "step": step,
         "lease": lease,
+        "lease, one transaction": partial(_lease_with_write, leases),
         "Powertools": powertools,
     }
     failing = {"lease": failing_lease, "Powertools": failing_powertools}
@@ -199,6 +201,13 @@ def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
         **{("failing", name): (nothing, call) for name, call in failing.items()},
         **{("failing, again", name): (call, call) for name, call in failing.items()},
     }
+
+
+def _lease_with_write(leases: LeaseStore, key: str) -> Any:
+    def book(lease: Lease) -> None:
+        lease.complete({"order_id": key}, writes=[{"Put": _row(key) | _NEW}])
+
+    return leases.run(_INSIDE, key, {"order_id": key}, book, deadline=soon())
 
 
 def _row(key: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ OPERATIONS = {
         "ListSecurityProfiles",
         "SearchUsers",
     ),
-    "dynamodb": ("BatchGetItem", "Scan", "TransactWriteItems", "UpdateItem"),
+    "dynamodb": ("BatchGetItem", "PutItem", "Scan", "TransactWriteItems"),
     "s3": ("GetObject", "HeadObject", "ListObjectsV2", "PutObject"),
     "secretsmanager": ("GetSecretValue",),
     "stepfunctions": ("DescribeExecution", "StartExecution"),

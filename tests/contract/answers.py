@@ -24,7 +24,7 @@ class Unanswered(BaseException):
 
 
 def answers(operation: str, parameters: Parameters) -> list[Answer]:
-    """All answers to try. operation: such as "dynamodb:UpdateItem". Raises Unanswered."""
+    """All answers to try. operation: such as "dynamodb:PutItem". Raises Unanswered."""
     if operation not in _ANSWERS:
         raise Unanswered(f"say in tests/contract/answers.py what {operation} may answer")
     return list(_ANSWERS[operation](parameters))
@@ -47,11 +47,10 @@ def _cancelled(found: list[Any]) -> Refusal:
     return Refusal("TransactionCanceledException", {"CancellationReasons": reasons})
 
 
-def _update(parameters: Parameters) -> Iterable[Answer]:
+def _put(parameters: Parameters) -> Iterable[Answer]:
     yield {}
-    yield {"Attributes": _record("UNKNOWN", {"Update": parameters})}
-    yield Refusal("ConditionalCheckFailedException", {"Item": _record("COMPLETED", {"Update": parameters})})
-    yield Refusal("ConditionalCheckFailedException", {"Item": _record("UNKNOWN", {"Update": parameters})})
+    yield Refusal("ConditionalCheckFailedException", {"Item": _record("COMPLETED", {"Put": parameters})})
+    yield Refusal("ConditionalCheckFailedException", {"Item": _record("UNKNOWN", {"Put": parameters})})
 
 
 def _record(status: str, action: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +150,7 @@ def _cancel(parameters: Parameters) -> Iterable[Answer]:
 _ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     **import_answers.ANSWERS,
     "dynamodb:TransactWriteItems": _transaction,
-    "dynamodb:UpdateItem": _update,
+    "dynamodb:PutItem": _put,
     "dynamodb:BatchGetItem": _batch,
     "dynamodb:Scan": _scan,
     "sfn:StartExecution": _start_execution,

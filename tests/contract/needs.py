@@ -119,7 +119,7 @@ def _table(name: str) -> str:
 
 
 _NEEDS: dict[str, Needs] = {
-    **{f"dynamodb:{action}": _item(action) for action in ("Scan", "UpdateItem")},
+    **{f"dynamodb:{action}": _item(action) for action in ("PutItem", "Scan")},
     "dynamodb:BatchGetItem": _batch,
     "dynamodb:TransactWriteItems": _transaction,
     "s3:GetObject": _get_object,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from idempotency.lease import _MARGIN
+from idempotency.claim import _MARGIN
 from payments import bearer, gateway
 from payments.gateway import CHARGE
 from runtime import clients
@@ -95,7 +95,6 @@ def test_a_charge_and_a_refund_are_granted_what_they_need_only_with_a_gateway() 
     secrets = granted("secretsmanager:GetSecretValue", arns, "HasPaymentGatewaySecret")
     assert conditional("ProcessPaymentRole") == [
         granted("dynamodb:ConditionCheckItem", {"Fn::GetAtt": ["PaymentsTable", "Arn"]}),
-        granted("dynamodb:UpdateItem", {"Fn::GetAtt": ["IdempotencyTable", "Arn"]}),
         secrets,
     ]
     assert conditional("ProcessRefundRole") == [secrets]
@@ -197,7 +196,7 @@ def test_the_parameter_takes_the_arn_of_one_secret_and_no_secret(arn: str, accep
 
 
 def test_a_charge_ends_before_its_function_does() -> None:
-    """It waits for a lease, asks and charges; of DynamoDB's five calls one may be as slow as it can be.
+    """It waits for a lease, asks and charges; of DynamoDB's six calls one may be as slow as it can be.
 
     An attempt that has read two secrets too slowly, or a new one after a refusal, ends there.
     """

@@ -145,7 +145,7 @@ def _within(node: ast.AST, site: str) -> Iterator[tuple[str, ast.AST]]:
 
 
 def calls_in_code() -> set[str]:
-    """Where a client's method is named, as "file:Class.method update_item"."""
+    """Where a client's method is named, as "file:Class.method put_item"."""
     found = set()
     for site, node in nodes():
         match node:

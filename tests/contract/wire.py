@@ -38,7 +38,7 @@ _SDK = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SEC
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to AWS. operation: such as "dynamodb:UpdateItem". sites: our functions that were on the stack."""
+    """A request to AWS. operation: such as "dynamodb:PutItem". sites: our functions that were on the stack."""
 
     operation: str
     parameters: Mapping[str, Any]

@@ -120,7 +120,7 @@ def _line_by_line(_: Engine) -> AbstractContextManager[None]:
         def commit(self, step: Any, writes: Sequence[Any], result: Any, *, after: Sequence[str] = ()) -> Any:
             *lines, reservation, still_open = writes
             for line in lines[:-1]:
-                dynamodb().update_item(**line["Update"])
+                dynamodb().transact_write_items(TransactItems=[line])
             return super().commit(step, [lines[-1], reservation, still_open], result, after=after)
 
     def one_by_one(self: Any, task: Any) -> Any:
@@ -152,7 +152,7 @@ def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
     def refund(self: Any, task: Any) -> Any:
         action = without_condition(self.table.refund(task.order.order_id, task.step.at))
         del action["Update"]["ExpressionAttributeValues"][":captured"]
-        self.steps._client.update_item(**action["Update"])
+        self.steps._client.transact_write_items(TransactItems=[action])
         return {"undone": True}
 
     return replaced(Payments, "refund", refund)

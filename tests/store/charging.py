@@ -1,14 +1,14 @@
 """A kind of work with effects outside DynamoDB, and those who do it."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from idempotency import BusinessError, Lease, LeaseOperations, LeaseStore, Unknown, Work
+from idempotency import Action, BusinessError, Lease, LeaseOperations, LeaseStore, Unknown, Work
 from tests.store.database import Database, Row
 from tests.store.wire import Wire
 
@@ -48,7 +48,8 @@ class AnswerLost(Exception):
 RUN_AGAIN = Work("Charge", Unknown.RUN_AGAIN, final=(Declined,), harmless=(Unreachable,))
 RESOLVE = replace(RUN_AGAIN, unknown=Unknown.RESOLVE)
 HOLD = replace(RUN_AGAIN, unknown=Unknown.HOLD)
-POLICIES = (RUN_AGAIN, RESOLVE, HOLD)
+NEVER = replace(RUN_AGAIN, unknown=Unknown.NEVER)
+POLICIES = (RUN_AGAIN, RESOLVE, HOLD, NEVER)
 every_policy = pytest.mark.parametrize("work", POLICIES, ids=lambda work: work.unknown.name)
 
 
@@ -146,6 +147,33 @@ class Charge:
         (found,) = self.operators.find(self.id, [self.work.name])
         return found
 
+    @property
+    def writes(self) -> list[Action]:
+        """Business writes: a booking that must be new, and an unconditional count, which shows a second landing."""
+        table = self.database.bookings
+        new = {"Item": self._row("BOOKING"), "ConditionExpression": "attribute_not_exists(pk)"}
+        count = {"UpdateExpression": "ADD landed :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}
+        return [
+            {"Put": {"TableName": table, **new}},
+            {"Update": {"TableName": table, "Key": self._row("TALLY"), **count}},
+        ]
+
+    @property
+    def landed(self) -> int:
+        """How often the business writes landed."""
+        tally = self.database.row(self.client, self.database.bookings, f"TALLY#{self.id}") or {}
+        return int(str(tally.get("landed", 0)))
+
+    def book(self) -> None:
+        """Somebody else makes the booking."""
+        self.client.put_item(TableName=self.database.bookings, Item=self._row("BOOKING"))
+
+    def cancel_booking(self) -> None:
+        self.client.delete_item(TableName=self.database.bookings, Key=self._row("BOOKING"))
+
+    def _row(self, kind: str) -> Any:
+        return {"pk": {"S": f"{kind}#{self.id}"}}
+
     def delete(self) -> None:
         """What DynamoDB does with an expired record, sooner or later."""
         self.client.delete_item(TableName=self.database.records, Key={"pk": {"S": self.key}})
@@ -160,10 +188,10 @@ class Charge:
         self.runs_out()
         return lease
 
-    def completes(self, result: Any = CHARGED) -> Lease:
+    def completes(self, result: Any = CHARGED, writes: Sequence[Action] = ()) -> Lease:
         """An invocation does the work."""
         with self.lease() as lease:
-            lease.complete(result)
+            lease.complete(result, writes)
         return lease
 
     def raises(self, error: BaseException) -> Lease:
@@ -189,3 +217,21 @@ class Charge:
             case "IN_PROGRESS":
                 return self.lease()
         raise ValueError(status)
+
+
+# What others may have made of a record whose owner is late: each takes the work away from him.
+OVERTAKEN: dict[str, Callable[[Charge], Any]] = {
+    "another is at work": lambda charge: charge.lease(),
+    "another has completed": lambda charge: charge.completes(),
+    "another has failed": lambda charge: charge.raises(StolenCard("reported")),
+    "another has broken off": lambda charge: charge.raises(AnswerLost()),
+    "a person has released": lambda charge: charge.operators.release(charge.record, by="kim", reason="none"),
+    "a person has completed": lambda charge: charge.operators.complete(charge.record, CHARGED, by="kim", reason="seen"),
+    "a person has failed": lambda charge: charge.operators.fail(
+        charge.record, "Declined", "by phone", by="kim", reason="seen"
+    ),
+    "the record has expired": lambda charge: charge.delete(),
+    # Attempts count from 1 again then: only the owner's token tells the two apart.
+    "another began anew": lambda charge: (charge.delete(), charge.lease()),
+}
+overtaken = pytest.mark.parametrize("overtake", OVERTAKEN.values(), ids=OVERTAKEN)

@@ -81,16 +81,18 @@ class LeaseHistories(RuleBasedStateMachine):
         self.read: tuple[LeaseRecord, Row] | None = None
         self.row: Row = None
         self.number = 0
-        self.begins("none", 0, at_once)
+        self.landed = 0
+        self.taken = False
+        self.begins("none", 1, 0, at_once)
 
     # --- an invocation ---
 
-    @rule(fault=_FAULTS, after=st.sampled_from([0, 1, 62, 62]), at_once=st.booleans())
-    def begins(self, fault: Fault, after: int, at_once: bool) -> None:
-        """at_once: he takes effect right away, if he gets the lease."""
+    @rule(fault=_FAULTS, call=st.sampled_from([1, 2]), after=st.sampled_from([0, 1, 62, 62]), at_once=st.booleans())
+    def begins(self, fault: Fault, call: int, after: int, at_once: bool) -> None:
+        """call: the one that the fault strikes. at_once: he takes effect right away, if he gets the lease."""
         self.clock.go(timedelta(seconds=after))
         live = len(self.live)
-        self._begins(fault, ORDER)
+        self._begins(fault, ORDER, call)
         if at_once and len(self.live) > live:
             self.takes_effect(live)
 
@@ -98,17 +100,19 @@ class LeaseHistories(RuleBasedStateMachine):
     def begins_with_another_order(self) -> None:
         self._begins("none", OTHER_ORDER)
 
-    def _begins(self, fault: Fault, payload: Any) -> None:
-        self._takes_the_place(fault != "late" and self._expired())
-        attempt = Attempt(self._end(self.charge.deadline), self.charge.deadline, retried=fault == "twice")
+    def _begins(self, fault: Fault, payload: Any, call: int = 1) -> None:
+        attempt = Attempt(self._end(self.charge.deadline), self.charge.deadline)
         before = self.row
 
         def landed(of_an_expired_one: bool) -> None:
+            if (self.row or {})["status"] == "HELD":
+                self.model.held()
+                return
             self._takes_the_place(of_an_expired_one)
             self._granted(attempt, payload)
 
         try:
-            lease = self._over(fault, lambda: self.charge.lease(payload))
+            lease = self._over(fault, lambda: self.charge.lease(payload), call)
         except AlreadyInProgress as error:
             self.model.barred(error.until, self.clock.now)
         except PayloadMismatch:
@@ -116,7 +120,7 @@ class LeaseHistories(RuleBasedStateMachine):
         except OutcomeHeld:
             self.model.held()
             return
-        except Declined as error:
+        except (Declined, StateConflict) as error:
             self.model.replayed(("error", str(error)), payload)
         except StoreUnavailable:
             attempt.over = True
@@ -126,7 +130,7 @@ class LeaseHistories(RuleBasedStateMachine):
             if not lease.completed:
                 attempt.lease = lease
                 self.live.append(attempt)
-                self._granted(attempt, payload)
+                landed(_expired(before, self.clock.now))
                 return
             self.model.replayed(("result", lease.result), payload)
         assert self.row == before
@@ -138,6 +142,9 @@ class LeaseHistories(RuleBasedStateMachine):
         known = self.model.now.effects if attempt in self.model.now.attempts else []
         if attempt.result:
             return
+        if self.work.unknown is Unknown.NEVER:
+            attempt.result = self._new("result")
+            return
         if self.work.unknown is Unknown.RESOLVE and known:
             attempt.result = known[0]
             return
@@ -145,25 +152,40 @@ class LeaseHistories(RuleBasedStateMachine):
         self.model.took_effect(attempt, attempt.result)
 
     @precondition(lambda self: any(attempt.result for attempt in self.live))
-    @rule(pick=_PICK, fault=_FAULTS, dies=st.booleans())
-    def completes(self, pick: int, fault: Fault, dies: bool) -> None:
+    @rule(pick=_PICK, fault=_FAULTS, dies=st.booleans(), writes=st.booleans())
+    def completes(self, pick: int, fault: Fault, dies: bool, writes: bool) -> None:
+        """writes: together with business writes, which are refused while there is a booking."""
         done = [attempt for attempt in self.live if attempt.result]
         attempt = done[pick % len(done)]
         before, result, lease = self.row, {"effect": attempt.result}, attempt.lease
         assert lease
         self._leaves(attempt)
+
+        def completed(_: bool = False) -> None:
+            self._decided(attempt, ("result", result))
+            if writes:
+                assert not self.taken, "a write landed against its condition"
+                self.landed, self.taken = self.landed + 1, True
+
         try:
-            self._over(fault, lambda: lease.complete(result))
+            self._over(fault, lambda: lease.complete(result, self.charge.writes if writes else ()))
+        except StateConflict as error:
+            refused = [refusal.index for refusal in error.refusals]
+            assert (self.taken, refused) == (True, [0]), "a write was refused that nothing stood in the way of"
+            assert self.row == before
+            assert attempt is self.model.now.owner, "a former owner was told more than that he is none"
+            if not dies:
+                self._ends(attempt, error, "none")
         except LeaseLost:
             self.model.lost(attempt)
             self._over("none", lambda: lease.__exit__(LeaseLost, LeaseLost(), None))
             assert self.row == before
         except StoreUnavailable as error:
-            self._if_it_lands(before, lambda _: self._decided(attempt, ("result", result)))
+            self._if_it_lands(before, completed)
             if not dies:
                 self._ends(attempt, error, "none")
         else:
-            self._decided(attempt, ("result", result))
+            completed()
 
     @precondition(lambda self: self.live)
     @rule(pick=_PICK, kind=st.sampled_from([Declined, Unreachable, AnswerLost]), fault=_FAULTS)
@@ -218,6 +240,11 @@ class LeaseHistories(RuleBasedStateMachine):
         if self.row != before:
             late.landed(_expired(before, late.sent_at))
 
+    @rule()
+    def the_booking_comes_or_goes(self) -> None:
+        self.charge.cancel_booking() if self.taken else self.charge.book()
+        self.taken = not self.taken
+
     @precondition(lambda self: self._expired())
     @rule()
     def is_deleted(self) -> None:
@@ -271,19 +298,24 @@ class LeaseHistories(RuleBasedStateMachine):
     @invariant()
     def what_stands_there_is_whole(self) -> None:
         row = self.row or {"status": "COMPLETED", "result": ""}
-        assert ("listed" in row) == (row["status"] not in ("COMPLETED", "RELEASED"))
+        unlisted = ("COMPLETED", "RELEASED", *["IN_PROGRESS"] * (self.work.unknown is Unknown.NEVER))
+        assert ("listed" in row) == (row["status"] not in unlisted)
         assert ("result" in row) == (row["status"] == "COMPLETED")
         assert ("error" in row) == (row["status"] == "FAILED")
         if row["status"] in ("HELD", "IN_PROGRESS") and self.work.unknown is Unknown.HOLD:
             assert "expires_at" not in row
 
+    @invariant()
+    def business_writes_land_with_the_completion_that_they_belong_to(self) -> None:
+        assert self.charge.landed == self.landed
+
     # --- how it is done ---
 
-    def _over(self, fault: Fault, call: Callable[[], Any]) -> Any:
-        """Call with a fault on the first request, look at the record afterwards, and see that it lives long enough."""
+    def _over(self, fault: Fault, call: Callable[[], Any], number: int = 1) -> Any:
+        """Call with a fault on one request, look at the record afterwards, and see that it lives long enough."""
         before = self.row
         self.wire.delayed.clear()
-        self._strike(fault)
+        self._strike(fault, number)
         try:
             return call()
         finally:
@@ -292,18 +324,19 @@ class LeaseHistories(RuleBasedStateMachine):
             if self.row and self.row != before and "expires_at" in self.row:
                 assert self.row["expires_at"] >= int((self.clock.now + LIFETIME).timestamp())
 
-    def _strike(self, fault: Fault) -> None:
-        """Begin the wire's count anew, with a fault at its first request."""
+    def _strike(self, fault: Fault, number: int = 1) -> None:
+        """Start the wire's count again, with a fault at one request."""
         self.wire.sent = 0
-        self.wire.lose, self.wire.twice, self.wire.delay = (int(fault == one) for one in ("lost", "twice", "late"))
+        self.wire.lose, self.wire.twice, self.wire.delay = (
+            number * (fault == one) for one in ("lost", "twice", "late")
+        )
 
     def _if_it_lands(self, before: Row, landed: Callable[[bool], None]) -> None:
         """The answer was lost: the request has changed the record, or may still do so."""
         if self.wire.delayed:
             self.on_their_way.append(OnItsWay(self.wire.delayed.pop(), self.clock.now, landed))
         elif self.row != before:
-            # Whoever asked saw to what had expired.
-            landed(False)
+            landed(_expired(before, self.clock.now))
 
     def _takes_the_place(self, of_an_expired_one: bool) -> None:
         """Whoever asks for the lease does, but not before his request arrives."""
@@ -327,7 +360,8 @@ class LeaseHistories(RuleBasedStateMachine):
             assert attempt is self.model.now.owner, "a late request of a former owner changed the record"
             attempt.until = min(attempt.until, self.clock.now)
             attempt.clean = (self.row or {})["status"] == "RELEASED"
-            if isinstance(error, Declined):
+            if (self.row or {})["status"] == "FAILED":
+                assert isinstance(error, Declined) or self.work.unknown is Unknown.NEVER
                 self.model.decided(attempt, ("error", str(error)))
 
         self._over(fault, lambda: lease.__exit__(type(error), error, None))

@@ -15,7 +15,7 @@ class Attempt:
     """One owner, as he sees himself.
 
     until: when his lease ends, as he was told, or when his end was recorded. lease: None if he never heard of it.
-    over: he does nothing any more. clean: the record says that he did nothing. retried: the SDK took his lease twice.
+    over: he does nothing any more. clean: the record says that he did nothing.
     effect: what he did outside. result: what he will say, be it his own effect or one that he found.
     """
 
@@ -24,7 +24,6 @@ class Attempt:
     lease: Lease | None = None
     over: bool = False
     clean: bool = False
-    retried: bool = False
     effect: str | None = None
     result: str | None = None
 
@@ -84,8 +83,11 @@ class Model:
 
     def _unsure_for_a_reason(self, attempt: Attempt, possible: bool) -> None:
         assert attempt.lease is not None
+        if self.work.unknown is Unknown.NEVER:
+            assert not attempt.lease.unsure, "an owner was told to be unsure of what had no effect"
+            return
         assert attempt.lease.unsure or not possible, "nobody was told that an earlier attempt may have taken effect"
-        reason = attempt.retried or any(not earlier.clean for earlier in self.now.attempts)
+        reason = any(not earlier.clean for earlier in self.now.attempts)
         assert reason or not attempt.lease.unsure, "an owner was told to be unsure for no reason"
 
     def took_effect(self, attempt: Attempt, effect: str) -> None:

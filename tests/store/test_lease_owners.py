@@ -30,10 +30,10 @@ from tests.store.charging import (
     AnswerLost,
     Charge,
     Declined,
-    StolenCard,
     Unreachable,
     every_policy,
     must_not_run,
+    overtaken,
 )
 from tests.store.wire import Wire, refuse_connections
 
@@ -61,24 +61,6 @@ ENDS = [
     pytest.param(_end_in(Declined("late")), id="final"),
     pytest.param(_end_in(Unreachable()), id="harmless"),
 ]
-
-# What others may have made of a record whose owner is late: each takes the work away from him.
-OVERTAKEN: dict[str, Callable[[Charge], Any]] = {
-    "another is at work": lambda charge: charge.lease(),
-    "another has completed": lambda charge: charge.completes(),
-    "another has failed": lambda charge: charge.raises(StolenCard("reported")),
-    "another has broken off": lambda charge: charge.raises(AnswerLost()),
-    "a person has released": lambda charge: charge.operators.release(charge.record, by="kim", reason="none"),
-    "a person has completed": lambda charge: charge.operators.complete(charge.record, CHARGED, by="kim", reason="seen"),
-    "a person has failed": lambda charge: charge.operators.fail(
-        charge.record, "Declined", "by phone", by="kim", reason="seen"
-    ),
-    "the record has expired": lambda charge: charge.delete(),
-    # Attempts count from 1 again then: only the owner's token tells the two apart.
-    "another began anew": lambda charge: (charge.delete(), charge.lease()),
-}
-overtaken = pytest.mark.parametrize("overtake", OVERTAKEN.values(), ids=OVERTAKEN)
-
 
 # --- the end of a block ---
 
@@ -242,7 +224,8 @@ def test_an_owner_who_was_overtaken_fails_without_a_trace(
 def test_the_same_owner_of_an_earlier_attempt_is_told(charge: Charge, write: Write) -> None:
     """Owner tokens never repeat; the attempt fences a writer even if one did."""
     first, second = charge.breaks_off(), charge.breaks_off()
-    first.owner = second.owner
+    assert first._record
+    first._record = replace(first._record, owner=second.owner)
     with pytest.raises(LeaseLost):
         write(first)
 

@@ -43,6 +43,14 @@ def test_a_duplicate_is_one_call(charge: Charge, status: str) -> None:
     assert wire.sent == 1
 
 
+@pytest.mark.parametrize("status", ["RELEASED", "UNKNOWN"])
+def test_taking_over_is_a_second_call(charge: Charge, status: str) -> None:
+    charge.becomes(status)
+    wire = Wire()
+    assert charge.over(wire).lease().attempt == 2
+    assert wire.sent == 2
+
+
 def test_what_is_held_is_one_call(held: Charge) -> None:
     held.becomes("HELD")
     wire = Wire()
@@ -70,17 +78,13 @@ def test_a_lease_that_the_sdk_took_twice_is_one_lease(charge: Charge, work: Any)
     assert charge.lease(work=work).result == CHARGED
 
 
-def test_a_lease_that_the_sdk_took_over_twice_is_unsure(charge: Charge) -> None:
-    charge.breaks_off()
-    lease = charge.over(Wire(twice=1)).lease()
-    assert (lease.attempt, lease.unsure) == (2, True)
+@pytest.mark.parametrize("call", [1, 2])
+@pytest.mark.parametrize("status", ["UNKNOWN", "RELEASED"])
+def test_a_lease_that_the_sdk_took_over_twice_is_unsure_for_a_reason(charge: Charge, status: str, call: int) -> None:
+    charge.becomes(status)
+    lease = charge.over(Wire(twice=call)).lease()
+    assert (lease.attempt, lease.unsure) == (2, status == "UNKNOWN")
     lease.complete(CHARGED)
-
-
-def test_a_lease_that_the_sdk_took_twice_after_an_earlier_attempt_is_unsure_out_of_caution(charge: Charge) -> None:
-    """What stood there before is lost with the first answer, so any earlier attempt makes it unsure."""
-    charge.raises(Unreachable())
-    assert charge.over(Wire(twice=1)).lease().unsure
 
 
 def test_the_sdk_itself_tries_again_and_finds_its_own_lease(charge: Charge) -> None:
@@ -162,6 +166,20 @@ def test_a_result_that_was_never_sent_holds_the_key_if_it_is_to_be(held: Charge)
 
 
 # --- others come in between two calls ---
+
+
+def test_a_key_that_another_takes_over_first_is_in_progress(charge: Charge) -> None:
+    charge.becomes("UNKNOWN")
+    wire = Wire(meanwhile={2: charge.lease})
+    with pytest.raises(AlreadyInProgress):
+        charge.over(wire).lease()
+    assert (charge.row or {})["attempt"] == 2
+
+
+def test_a_record_that_is_deleted_while_it_is_taken_over_begins_again(charge: Charge) -> None:
+    charge.becomes("UNKNOWN")
+    lease = charge.over(Wire(meanwhile={2: charge.delete})).lease()
+    assert (lease.attempt, lease.unsure) == (1, False)
 
 
 def test_a_result_that_comes_while_it_is_being_held_is_what_the_caller_gets(held: Charge) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from idempotency import AlreadyInProgress, OutcomeHeld, StateConflict, Status, Step, StepStore, StoredFailure
+from idempotency import AlreadyInProgress, OutcomeHeld, StateConflict, Status, Step, StepStore, StoredFailure, transact
 from tests.store.charging import AT, CHARGED, HOLD, ORDER, RUN_AGAIN, Charge, Declined, StolenCard
 from tests.store.wire import Wire
 
@@ -160,6 +160,15 @@ def test_the_audit_trail_grows_and_outlives_the_next_owners(charge: Charge) -> N
     assert [entry["at"][14:16] for entry in charge.record.audit] == ["30", "31"]
 
 
+def test_a_barred_key_that_is_released_is_free(charge: Charge) -> None:
+    bar = charge.store.bar(RUN_AGAIN.name, charge.id, Declined("barred"))
+    assert transact(charge.client, [bar]) is None
+    with pytest.raises(Declined, match="barred"):
+        charge.lease(work=HOLD)
+    _release(charge)
+    assert charge.lease(work=HOLD).attempt == 2
+
+
 # --- what is refused ---
 
 
@@ -208,7 +217,7 @@ def test_a_record_that_looks_the_same_may_be_of_another_attempt(charge: Charge) 
 def test_a_lease_that_was_extended_since_it_was_read_is_not_decided(charge: Charge) -> None:
     lease = charge.breaks_off()
     seen = charge.record
-    lease._deadline += timedelta(minutes=5)
+    lease._claim = replace(lease._claim, deadline=lease._claim.deadline + timedelta(minutes=5))
     lease.extend()
     with pytest.raises(StateConflict):
         _release(_Seen.of(charge, seen))

@@ -9,7 +9,7 @@ from boto3.dynamodb.types import TypeSerializer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idempotency.dynamodb import conditional_update
+from idempotency.expressions import conditional_update
 from runtime.dynamodb import attributes
 
 # DynamoDB's numbers have 38 digits.

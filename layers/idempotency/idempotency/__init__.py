@@ -1,4 +1,4 @@
-"""Idempotent saga steps and leases on DynamoDB, no third-party package. docs/idempotency.md says what is guaranteed."""
+"""Idempotent saga steps and leases on DynamoDB, no third-party package: docs/idempotency.md."""
 
 from .decorators import InProgress, idempotent_function, idempotent_handler
 from .dynamodb import Action, Cancellation, LeaseClient, StepClient, TransactionClient, transact

@@ -52,7 +52,7 @@ def idempotent_handler(
     key, payload: a path in the event, or a function of it; the payload is the whole event unless given.
     in_progress, wait: what to do, and how long to wait before it, when another invocation is at work.
     resolve: see `LeaseStore.run`; called with event and context.
-    A handler with a parameter `lease` gets the `Lease` there, to extend it.
+    A handler with a parameter `lease` gets the `Lease` there, to extend or complete it.
 
     The handler raises what `LeaseStore.run` raises; InvalidKey names the path.
     """

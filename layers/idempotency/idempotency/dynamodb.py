@@ -1,11 +1,11 @@
-"""One `TransactWriteItems` or one `UpdateItem`, and what became of it."""
+"""One `TransactWriteItems` or one `PutItem`, and what became of it."""
 
-import re
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .errors import Contention, Refusal, StoreUnavailable
+from .errors import Contention, Refusal, StateConflict, StoreUnavailable
 
 type Action = Mapping[str, Mapping[str, Any]]
 """One element of `TransactItems`: {"Put" | "Update" | "Delete" | "ConditionCheck": {...}} in DynamoDB's own JSON."""
@@ -27,22 +27,22 @@ _UNAVAILABLE = frozenset(
 _TRANSPORT_ERRORS = frozenset({"ConnectionError", "HTTPClientError"})
 
 
-class LeaseClient(Protocol):
-    """The part of `boto3.client("dynamodb")` that leases call."""
-
-    @property
-    def update_item(self) -> Callable[..., Any]: ...
-
-    def batch_get_item(self, *, RequestItems: Any) -> Any: ...
-
-
 class TransactionClient(Protocol):
     """The part of `boto3.client("dynamodb")` that `transact` calls."""
 
     def transact_write_items(self, *, TransactItems: Any) -> Any: ...
 
 
-class StepClient(LeaseClient, TransactionClient, Protocol):
+class LeaseClient(TransactionClient, Protocol):
+    """The part of `boto3.client("dynamodb")` that leases call."""
+
+    @property
+    def put_item(self) -> Callable[..., Any]: ...
+
+    def batch_get_item(self, *, RequestItems: Any) -> Any: ...
+
+
+class StepClient(LeaseClient, Protocol):
     """The part of `boto3.client("dynamodb")` that steps call."""
 
 
@@ -55,10 +55,10 @@ class Cancellation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an update: whether it was applied, and the item as it was before (None: there was none)."""
+    """What became of a put. old: the item whose condition failed; None if there is none, or the put was applied."""
 
     applied: bool
-    old: Mapping[str, Any] | None
+    old: Mapping[str, Any] | None = None
 
 
 def transact(client: TransactionClient, actions: Sequence[Action]) -> Cancellation | None:
@@ -78,21 +78,37 @@ def transact(client: TransactionClient, actions: Sequence[Action]) -> Cancellati
     return None
 
 
-def update(client: LeaseClient, parameters: Mapping[str, Any]) -> Outcome:
-    """Update one item on its condition, in one call.
+def put(client: LeaseClient, parameters: Mapping[str, Any]) -> Outcome:
+    """Put one item on its condition, in one call.
 
-    Raises Contention (a transaction was writing the item), StoreUnavailable, or anything else as it came. An update
+    Raises Contention (a transaction was writing the item), StoreUnavailable, or anything else as it came. A put
     carries no client token: a retry of the SDK's own, after a lost answer, finds what the first try wrote.
     """
     try:
-        answer = client.update_item(**parameters, ReturnValues="ALL_OLD", ReturnValuesOnConditionCheckFailure="ALL_OLD")
+        client.put_item(**parameters, ReturnValuesOnConditionCheckFailure="ALL_OLD")
     except Exception as error:
         response = _response(error)
         if response.get("Error", {}).get("Code") == _CONDITION_FAILED + "Exception":
             return Outcome(False, response.get("Item"))
         _raise_if_transient(error)
         raise
-    return Outcome(True, answer.get("Attributes") or None)
+    return Outcome(True)
+
+
+def state_conflict(key: str, writes: Sequence[Action], cancelled: Cancellation) -> StateConflict:
+    """The error for failed conditions of business writes that stood behind one record in a transaction.
+
+    key: of that record. writes: those that the caller gave; the refusals count through them.
+    """
+    refusals = tuple(Refusal(index - 1, refusal.item) for index, refusal in sorted(cancelled.refusals.items()))
+    rows = ", ".join(row(writes[refusal.index]) for refusal in refusals)
+    return StateConflict(f"{key}: not in the expected state: {rows}", refusals)
+
+
+def row(action: Action) -> str:
+    """The row of an action, for a message."""
+    ((_, parameters),) = action.items()
+    return f"{parameters['TableName']} {json.dumps(parameters.get('Key', '(new row)'))}"
 
 
 def read(client: LeaseClient, table: str, keys: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -109,71 +125,6 @@ def read(client: LeaseClient, table: str, keys: Sequence[str]) -> list[Mapping[s
     if answer.get("UnprocessedKeys"):
         raise StoreUnavailable("DynamoDB did not answer for all records")
     return list(answer["Responses"].get(table, []))
-
-
-def conditional_update(
-    table: str,
-    key: str,
-    *,
-    condition: str,
-    assign: Mapping[str, Any],
-    computed: Mapping[str, str] | None = None,
-    remove: Sequence[str] = (),
-    values: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The parameters of an UpdateItem on the record `key`.
-
-    assign: attribute to value. computed: attribute to expression. remove: attributes.
-    condition, computed: in DynamoDB's language; `#name` is an attribute, `:name` a value of `assign` or `values`.
-    """
-    sets = [
-        *(f"#{name} = :{name}" for name in assign),
-        *(f"#{name} = {text}" for name, text in (computed or {}).items()),
-    ]
-    expression = f"SET {', '.join(sets)}"
-    if remove:
-        expression += f" REMOVE {', '.join(f'#{name}' for name in remove)}"
-    check = condition_check(table, key, condition, {**assign, **(values or {})}, also=expression)
-    return {**check, "UpdateExpression": expression}
-
-
-def condition_check(
-    table: str, key: str, condition: str, values: Mapping[str, Any], *, also: str = ""
-) -> dict[str, Any]:
-    """The parameters of a ConditionCheck on the record `key`.
-
-    values: may hold more than are used. also: another expression that uses the same names and values.
-    """
-    text = f"{also} {condition}"
-    names = sorted(set(re.findall(r"#(\w+)", text)))
-    used = sorted(set(re.findall(r":(\w+)", text)))
-    return {
-        "TableName": table,
-        "Key": {"pk": {"S": key}},
-        "ConditionExpression": condition,
-        **({"ExpressionAttributeNames": {f"#{name}": name for name in names}} if names else {}),
-        **({"ExpressionAttributeValues": {f":{name}": _value(values[name]) for name in used}} if used else {}),
-    }
-
-
-def attribute_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping of strings, booleans, integers, lists and mappings of these, in DynamoDB's own JSON."""
-    return {name: _value(value) for name, value in values.items()}
-
-
-def _value(value: Any) -> dict[str, Any]:
-    match value:
-        case str():
-            return {"S": str(value)}
-        case bool():
-            return {"BOOL": value}
-        case int():
-            return {"N": str(value)}
-        case list():
-            return {"L": [_value(element) for element in value]}
-        case Mapping():
-            return {"M": attribute_values(value)}
-    raise TypeError(f"not the type of an attribute: {type(value).__name__}")
 
 
 def _returning_old_item(action: Action) -> dict[str, dict[str, Any]]:

@@ -61,8 +61,11 @@ class Refusal:
 class StateConflict(BusinessError):
     """A business row is not in the state that the step expects to find; nothing was written.
 
-    refusals: the writes that were refused, in the order of the caller's `writes`.
+    refusals: the writes that were refused, in the order of the caller's `writes`. A stored one that is raised again
+        has none.
     """
+
+    refusals: tuple[Refusal, ...] = ()
 
     def __init__(self, message: str, refusals: tuple[Refusal, ...] = ()) -> None:
         super().__init__(message)

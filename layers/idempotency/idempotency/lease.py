@@ -1,17 +1,16 @@
-"""One owner's hold on one piece of work. docs/idempotency.md and `leases` say what may be found, and what it means."""
+"""One owner's hold on one piece of work. docs/leases.md and `leases` say what may be found, and what it means."""
 
 import json
 import logging
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from .dynamodb import LeaseClient, update
-from .errors import AlreadyInProgress, LeaseLost, OutcomeHeld, PayloadMismatch, ResultUnavailable, StoredFailure
-from .lease_table import LeaseTable
+from .claim import Backend, Claim
+from .dynamodb import Action, Outcome, put, state_conflict, transact
+from .errors import LeaseLost, OutcomeHeld, ResultUnavailable, StateConflict
 from .payloads import canonical_json, payload_hash
 from .records import LeaseRecord, Status
 from .work import Unknown, Work
@@ -19,20 +18,11 @@ from .work import Unknown, Work
 RESULT_LIMIT = 256 * 1024
 """Bytes of a result's JSON that are stored: what Step Functions can carry, well below DynamoDB's 400 KB."""
 
-# Clocks of two machines differ by less.
-_MARGIN = timedelta(seconds=1)
 _MESSAGE_LIMIT = 2000
+# A transaction takes 100 actions; one is the lease's own.
+_MAX_WRITES = 99
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """Where lease records are kept, and what time it is."""
-
-    client: LeaseClient
-    table: LeaseTable
-    clock: Callable[[], datetime]
 
 
 class Lease:
@@ -51,13 +41,13 @@ class Lease:
         self.completed = False
         self.unsure = False
         self.result: Any = None
-        self._backend = backend
         self._work = work
-        self._hold = work.unknown is Unknown.HOLD
-        self._digest = payload_hash(payload)
-        self._deadline = deadline
+        self._backend = backend
+        self._claim = Claim(backend, work, self.key, self.owner, payload_hash(payload), deadline)
+        self._record: LeaseRecord | None = None
         self._extended_at: datetime | None = None
-        self._work_is_done = False
+        self._completing: Sequence[Action] | None = None
+        self._refused: StateConflict | None = None
         self._lost = False
 
     def __enter__(self) -> Self:
@@ -70,25 +60,38 @@ class Lease:
         if self.completed or self._lost:
             return
         try:
-            self._write(*self._meaning(error), routine=isinstance(error, self._work.routine))
+            self._write(**self._meaning(error))
         except Exception as second:
             # The first error matters more, and when the lease runs out the outcome is unknown by itself.
             _logger.error("a failure could not be recorded", extra=self._log(error=type(second).__name__))
         if error is None:
             raise RuntimeError(f"{self.key}: the block ended without lease.complete(result)")
 
-    def complete(self, result: Any) -> None:
-        """Store the result (anything that JSON can hold) for all duplicates.
+    def complete(self, result: Any, writes: Sequence[Action] = ()) -> None:
+        """Store the result (anything that JSON can hold) for all duplicates, together with all `writes` or none.
 
-        Raises LeaseLost, Contention or StoreUnavailable: the work is done, and whether that was recorded is unknown.
+        writes: up to 99 actions of `TransactWriteItems`, none on the same item. With them it is one transaction, which
+            is cancelled if the lease was lost. Repeat a call only with the same result and writes.
+
+        Raises StateConflict (the condition of a write failed: nothing was written, the lease goes on, and `complete`
+        may be called with other writes), ValueError (too many writes, or others than before: nothing was sent).
+        Further LeaseLost (nothing was written), Contention, StoreUnavailable: whether it is complete is unknown.
         A result that is not JSON, or longer than RESULT_LIMIT, is logged as an error: the work counts as done, the
         caller has its result, and duplicates get ResultUnavailable.
         """
-        self._work_is_done = True
+        if len(writes) > _MAX_WRITES:
+            raise ValueError(f"writes: {len(writes)} do not fit one transaction; give up to {_MAX_WRITES}")
+        if self._completing not in (None, writes):
+            raise ValueError("writes: this lease may be complete with others; repeat the call with the same writes")
+        self._completing = writes
         text = _storable(result)
         if text is None:
             _logger.error("the result is not JSON, or too large to be stored", extra=self._log())
-        self._write(Status.COMPLETED, {} if text is None else {"result": text})
+        try:
+            self._write(Status.COMPLETED, writes, result=text)
+        except StateConflict as error:
+            self._completing, self._refused = None, error
+            raise
         self.completed, self.result = True, result
 
     def extend(self) -> None:
@@ -97,7 +100,7 @@ class Lease:
         Raises LeaseLost, Contention, StoreUnavailable.
         """
         now = self._backend.clock()
-        self._write(Status.IN_PROGRESS, {}, until=self._end(now))
+        self._write(Status.IN_PROGRESS, until=self._claim.end(now))
         self._extended_at = now
 
     def heartbeat(self) -> None:
@@ -108,45 +111,12 @@ class Lease:
 
     def acquire(self) -> None:
         """Become the owner, or find the result. `LeaseStore.lease` calls it, and says what is raised."""
-        now = self._backend.clock()
-        outcome = update(
-            self._backend.client,
-            self._backend.table.acquire(
-                self.key,
-                owner=self.owner,
-                payload_hash=self._digest,
-                until=self._end(now),
-                now=now,
-                hold=self._hold,
-            ),
-        )
-        self._extended_at = now
-        old = LeaseRecord.from_item(outcome.old) if outcome.old else None
-        if outcome.applied:
-            self.attempt = old.attempt + 1 if old else 1
-            self.unsure = old is not None and not old.status.decided and not old.expired(now)
-        elif old is None:
-            raise RuntimeError(f"{self.key}: the lease was refused, though there is no record")
-        elif old.owner == self.owner and old.status is Status.IN_PROGRESS:
-            # The SDK tried twice, as the first answer was lost; what stood there before is lost with it.
-            self.attempt, self.unsure = old.attempt, old.attempt > 1
+        grant = self._claim.acquire()
+        if grant.record.status is Status.COMPLETED:
+            self._replay(grant.record)
         else:
-            self._answer(old, now)
-
-    def _answer(self, record: LeaseRecord, now: datetime) -> None:
-        # What was barred before it began belongs to no payload.
-        if record.payload_hash and record.payload_hash != self._digest:
-            raise PayloadMismatch(f"{self.key} is recorded with another payload; use a new key for another request")
-        if record.in_progress(now):
-            raise AlreadyInProgress(self.key, record.lease_until)
-        if record.error:
-            raise self._work.error(*record.error) or StoredFailure(*record.error)
-        if record.status is Status.COMPLETED:
-            self._replay(record)
-        elif record.status is Status.HELD or self._mark_held(record, now):
-            raise OutcomeHeld(f"{self.key}: nobody knows whether it took effect; find out, then release or resolve it")
-        else:
-            self.acquire()
+            self._record, self.attempt, self.unsure = grant.record, grant.record.attempt, grant.unsure
+            self._extended_at = grant.at
 
     def _replay(self, record: LeaseRecord) -> None:
         if record.result is None:
@@ -154,48 +124,43 @@ class Lease:
         _logger.warning("duplicate call: the stored result is returned", extra=self._log(first_owner=record.owner))
         self.completed, self.result = True, json.loads(record.result)
 
-    def _mark_held(self, record: LeaseRecord, now: datetime) -> bool:
-        """Mark the record HELD. False if somebody has decided meanwhile."""
-        return update(self._backend.client, self._backend.table.decide(record, Status.HELD, {}, now)).applied
-
-    def _meaning(self, error: BaseException | None) -> tuple[Status, Mapping[str, Any]]:
-        undecided = Status.HELD if self._hold else Status.UNKNOWN
+    def _meaning(self, error: BaseException | None) -> dict[str, Any]:
+        """What the end of a block says of the work: arguments of `_write`."""
+        never = self._work.unknown is Unknown.NEVER
         # What the layer itself raises after the work is done, and what inner work has held, decides nothing here.
-        if error is None or self._work_is_done or isinstance(error, OutcomeHeld):
-            return undecided, {}
-        if isinstance(error, self._work.final):
-            return Status.FAILED, {"error": {"name": type(error).__name__, "message": str(error)[:_MESSAGE_LIMIT]}}
+        decides = error is not None and self._completing is None and not isinstance(error, OutcomeHeld)
+        if error is self._refused and not never:
+            decides = False
+        if decides and isinstance(error, self._work.final):
+            stored = (type(error).__name__, str(error)[:_MESSAGE_LIMIT])
+            return {"status": Status.FAILED, "error": stored, "unlisted": isinstance(error, self._work.routine)}
         # That this attempt did nothing says nothing of the one before.
-        return (Status.RELEASED if isinstance(error, self._work.harmless) and not self.unsure else undecided), {}
+        if (never or (decides and isinstance(error, self._work.harmless))) and not self.unsure:
+            return {"status": Status.RELEASED}
+        return {"status": Status.HELD if self._work.unknown is Unknown.HOLD else Status.UNKNOWN}
 
-    def _write(
-        self, status: Status, more: Mapping[str, Any], until: datetime | None = None, routine: bool = False
-    ) -> None:
-        outcome = update(
-            self._backend.client,
-            self._backend.table.write(
-                self.key,
-                owner=self.owner,
-                attempt=self.attempt,
-                status=status,
-                more=more,
-                now=self._backend.clock(),
-                hold=self._hold,
-                until=until,
-                routine=routine,
-            ),
-        )
-        if outcome.applied:
-            return
+    def _write(self, status: Status, writes: Sequence[Action] = (), **more: Any) -> None:
+        if self._record is None:
+            raise LeaseLost(f"{self.key}: a duplicate call has no lease")
+        record = self._claim.became(self._record, status, self._backend.clock(), unsure=self.unsure, **more)
+        outcome = self._sent(record, writes)
         old = LeaseRecord.from_item(outcome.old) if outcome.old else None
         # Our own write, if the SDK retried after a lost answer.
-        if not old or not old.is_written(self.owner, self.attempt, status, more):
+        if not outcome.applied and not (old and old.says(record)):
             self._lost = True
             raise LeaseLost(f"{self.key}: the lease ran out, and somebody else has decided since")
+        self._record = record
 
-    def _end(self, now: datetime) -> datetime:
-        duration = self._work.duration
-        return (min(self._deadline, now + duration) if duration else self._deadline) + _MARGIN
+    def _sent(self, record: LeaseRecord, writes: Sequence[Action]) -> Outcome:
+        parameters = self._backend.table.owned(record)
+        if not writes:
+            return put(self._backend.client, parameters)
+        cancelled = transact(self._backend.client, [{"Put": parameters}, *writes])
+        if cancelled is None:
+            return Outcome(True)
+        if 0 not in cancelled.refusals:
+            raise state_conflict(self.key, writes, cancelled)
+        return Outcome(False, cancelled.refusals[0].item)
 
     def _log(self, **more: str) -> dict[str, str]:
         return {"work": self.key, "owner": self.owner, **more}

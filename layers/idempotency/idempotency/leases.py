@@ -1,4 +1,4 @@
-"""Leases: the right of one invocation to do work that has effects outside DynamoDB.
+"""Leases: the right of one invocation to do a piece of work, with effects outside DynamoDB or in one transaction.
 
 | record found                           | what a call gets                                                      |
 | -------------------------------------- | --------------------------------------------------------------------- |
@@ -7,6 +7,7 @@
 | FAILED                                 | the stored error                                                      |
 | IN_PROGRESS, lease running             | AlreadyInProgress, at once or after waiting for the result            |
 | IN_PROGRESS, lease run out; or UNKNOWN | the lease, told that it is `unsure`; or OutcomeHeld, if it is to hold |
+| the same, if it had no effect (NEVER)  | the lease                                                             |
 | HELD                                   | OutcomeHeld, until a person has released or resolved it               |
 | any of these, with another payload     | PayloadMismatch                                                       |
 
@@ -19,9 +20,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from .claim import Backend
 from .dynamodb import Action, LeaseClient
 from .errors import AlreadyInProgress, BusinessError, InvalidKey
-from .lease import Backend, Lease
+from .lease import Lease
 from .lease_table import LeaseTable
 from .resolution import NEVER_HAPPENED, Happened, Resolution
 from .work import Unknown, Work
@@ -84,6 +86,7 @@ class LeaseStore:
     ) -> R:
         """Call `function` under the lease and store what it returns; or return the stored result.
 
+        function: gets the lease. It may complete it by itself, together with its writes; then that result counts.
         resolve: for `Unknown.RESOLVE`: asks the outside system what became of the attempt before. It returns
             `Happened(result)`, or `NEVER_HAPPENED`; it raises the final error that the attempt ended in, or what keeps
             it from finding out.
@@ -94,8 +97,7 @@ class LeaseStore:
             raise TypeError(f"{work.name}: Unknown.RESOLVE and a resolver belong together")
         with self.lease(work, key, payload, deadline=deadline, wait=wait) as lease:
             if not lease.completed:
-                resolution = _resolved(work, resolve()) if resolve and lease.unsure else NEVER_HAPPENED
-                lease.complete(resolution.result if isinstance(resolution, Happened) else function(lease))
+                _do(work, lease, function, resolve)
         result: R = lease.result
         return result
 
@@ -116,6 +118,18 @@ class LeaseStore:
                     raise
             self._sleep(pause.total_seconds())
             pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+def _do[R](
+    work: Work, lease: Lease, function: Callable[[Lease], R], resolve: Callable[[], Resolution[R]] | None
+) -> None:
+    resolution = _resolved(work, resolve()) if resolve and lease.unsure else NEVER_HAPPENED
+    if isinstance(resolution, Happened):
+        return lease.complete(resolution.result, resolution.writes)
+    result = function(lease)
+    if not lease.completed:
+        lease.complete(result)
+    return None
 
 
 def _resolved[R](work: Work, resolution: Resolution[R]) -> Resolution[R]:

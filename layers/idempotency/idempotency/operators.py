@@ -1,10 +1,11 @@
 """What operators do with leases: look them up, and decide what nobody else can. Each decision is kept on the record."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from .dynamodb import LeaseClient, read, update
+from .dynamodb import LeaseClient, put, read
 from .errors import AlreadyInProgress, StateConflict
 from .lease_table import LISTED, LeaseTable
 from .payloads import canonical_json
@@ -60,21 +61,21 @@ class LeaseOperations:
         Raises AlreadyInProgress (its owner may still be at work), StateConflict (it has changed since it was read),
         Contention, StoreUnavailable.
         """
-        self._decide(record, Status.RELEASED, {}, by, reason)
+        self._decide(record, Status.RELEASED, by, reason)
 
     def complete(self, record: LeaseRecord, result: Any, *, by: str, reason: str) -> None:
         """Say that the work is done; duplicates get this result (anything that JSON can hold). Raises as `release`."""
-        self._decide(record, Status.COMPLETED, {"result": canonical_json(result)}, by, reason)
+        self._decide(record, Status.COMPLETED, by, reason, result=canonical_json(result))
 
     def fail(self, record: LeaseRecord, name: str, message: str, *, by: str, reason: str) -> None:
         """Say that the work has ended in the final error of this class name; duplicates get it. Raises as `release`."""
-        self._decide(record, Status.FAILED, {"error": {"name": name, "message": message}}, by, reason)
+        self._decide(record, Status.FAILED, by, reason, error=(name, message))
 
     def _records(self, keys: Sequence[str]) -> list[LeaseRecord]:
         items = read(self._client, self._table.name, keys)
         return sorted((LeaseRecord.from_item(item) for item in items if is_lease(item)), key=lambda record: record.key)
 
-    def _decide(self, record: LeaseRecord, status: Status, more: Mapping[str, Any], by: str, reason: str) -> None:
+    def _decide(self, record: LeaseRecord, status: Status, by: str, reason: str, **more: Any) -> None:
         now = self._clock()
         if record.in_progress(now):
             raise AlreadyInProgress(record.key, record.lease_until)
@@ -87,7 +88,8 @@ class LeaseOperations:
             "to": status,
             "reason": reason,
         }
-        outcome = update(self._client, self._table.decide(record, status, more, now, audit=entry))
+        decided = self._table.became(replace(record, audit=(*record.audit, entry)), status, now, **more)
+        outcome = put(self._client, self._table.replacement(decided, record))
         if not outcome.applied and not _is_last(entry, outcome.old):
             raise StateConflict(f"{record.key} has changed since it was read; look again")
 

@@ -35,9 +35,9 @@ class LeaseRecord:
     key: `<key>#<work>`. attempt: counts owners, from 1. lease_until: aware UTC. Other times: ISO 8601.
     result: as JSON text; None if there is none, or if it could not be stored.
     error: class name and message of the final error. audit: what operators did, oldest first.
-    expires_at: epoch seconds; None while the record must not go.
-    A record that is taken anew after it has expired, and before DynamoDB has deleted it, keeps attempt, created_at and
-    audit of its former life: one write cannot tell whether to drop them.
+    listed: whether operators find it in the index. expires_at: epoch seconds; None while the record must not go.
+    A record that is taken over after it has expired, and before DynamoDB has deleted it, keeps created_at and audit,
+    and goes on counting attempts.
     """
 
     key: str
@@ -48,10 +48,11 @@ class LeaseRecord:
     lease_until: datetime
     created_at: str
     updated_at: str
-    result: str | None
-    error: tuple[str, str] | None
-    audit: tuple[Mapping[str, str], ...]
-    expires_at: int | None
+    result: str | None = None
+    error: tuple[str, str] | None = None
+    audit: tuple[Mapping[str, str], ...] = ()
+    listed: bool = False
+    expires_at: int | None = None
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> "LeaseRecord":
@@ -68,18 +69,47 @@ class LeaseRecord:
             result=item["result"]["S"] if "result" in item else None,
             error=_error(item["error"]["M"]) if "error" in item else None,
             audit=tuple(_strings(entry["M"]) for entry in item["audit"]["L"]) if "audit" in item else (),
+            listed="listed" in item,
             expires_at=int(item["expires_at"]["N"]) if "expires_at" in item else None,
         )
+
+    def values(self) -> dict[str, Any]:
+        """What DynamoDB keeps of it: attribute to value."""
+        optional = {
+            "result": self.result,
+            "error": dict(zip(("name", "message"), self.error, strict=True)) if self.error else None,
+            "audit": list(self.audit) or None,
+            "listed": self.key if self.listed else None,
+            "expires_at": self.expires_at,
+        }
+        return {
+            "pk": self.key,
+            "status": self.status,
+            "owner": self.owner,
+            "attempt": self.attempt,
+            "payload_hash": self.payload_hash,
+            "lease_until": epoch_milliseconds(self.lease_until),
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+            **{name: value for name, value in optional.items() if value is not None},
+        }
+
+    @property
+    def may_have_happened(self) -> bool:
+        """Whether the attempt may have taken effect. Work that can do so before it is completed is listed."""
+        return not self.status.decided and (self.status is not Status.IN_PROGRESS or self.listed)
 
     def in_progress(self, now: datetime) -> bool:
         """Whether the owner may still be at work."""
         return self.status is Status.IN_PROGRESS and now < self.lease_until
 
-    def is_written(self, owner: str, attempt: int, status: Status, more: Mapping[str, Any]) -> bool:
-        """Whether it says what this owner would write: not only that the work is done, but with what result."""
-        error = more.get("error", {})
-        meant = (owner, attempt, status, more.get("result"), (error["name"], error["message"]) if error else None)
-        return (self.owner, self.attempt, self.status, self.result, self.error) == meant
+    def says(self, other: "LeaseRecord") -> bool:
+        """Whether it says what another one does: not only that the same owner has ended, but how.
+
+        A person's decision keeps owner and attempt, and may come to the same result; its audit tells it apart.
+        """
+        names = ("owner", "attempt", "status", "result", "error", "audit")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def expired(self, now: datetime) -> bool:
         """Whether the record is to be ignored, although DynamoDB has not deleted it yet."""
@@ -89,6 +119,11 @@ class LeaseRecord:
 def is_lease(item: Mapping[str, Any]) -> bool:
     """Tell a lease's record from a step's in the same table."""
     return "attempt" in item
+
+
+def epoch_milliseconds(at: datetime) -> int:
+    """A time as it stands in `lease_until`."""
+    return round(at.timestamp() * 1000)
 
 
 def _error(error: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,15 +1,23 @@
 """What a resolver finds out about an attempt whose outcome is unknown."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal
 
+from .dynamodb import Action
+
 
 @dataclass(frozen=True, slots=True)
 class Happened[R]:
-    """The attempt took effect. result: what the work returns; None is a result like any other."""
+    """The attempt took effect.
+
+    result: what the work returns; None is a result like any other.
+    writes: what the attempt would have written with `Lease.complete(result, writes=...)`.
+    """
 
     result: R
+    writes: Sequence[Action] = ()
 
 
 class _Never(Enum):

@@ -33,8 +33,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from .dynamodb import Action, Cancellation, StepClient, condition_check, conditional_update, transact
-from .errors import Contention, InvalidKey, PayloadMismatch, Refusal, StateConflict, StepCompensated
+from .dynamodb import Action, Cancellation, StepClient, row, state_conflict, transact
+from .errors import Contention, InvalidKey, PayloadMismatch, StateConflict, StepCompensated
+from .expressions import condition_check, conditional_update
 from .payloads import canonical_json, payload_hash
 
 COMMITTED = "COMMITTED"
@@ -187,7 +188,7 @@ class StepStore:
             if cancelled is None:
                 return True
             if 0 not in cancelled.refusals:
-                raise _state_conflict(step, if_happened[1:], cancelled)
+                raise state_conflict(step.key, if_happened[1:], cancelled)
             record = _old_record(cancelled)
             if record is not None and not _bars_what_never_happened(record):
                 return record
@@ -195,7 +196,7 @@ class StepStore:
             if cancelled is None:
                 return False
             if 0 not in cancelled.refusals:
-                raise _state_conflict(step, if_never[1:], cancelled)
+                raise state_conflict(step.key, if_never[1:], cancelled)
         raise Contention(f"{step.key} is being written by other calls")
 
     def seal(
@@ -217,7 +218,7 @@ class StepStore:
         cancelled = transact(self._client, actions)
         if cancelled is not None:
             refusals = tuple(cancelled.refusals[index] for index in sorted(cancelled.refusals))
-            rows = ", ".join(_row(actions[refusal.index]) for refusal in refusals)
+            rows = ", ".join(row(actions[refusal.index]) for refusal in refusals)
             raise StateConflict(f"not in the expected state: {rows}", refusals)
 
     def _answer(self, step: Step, writes: Sequence[Action], cancelled: Cancellation) -> Mapping[str, Any]:
@@ -226,7 +227,7 @@ class StepStore:
         if record is None:
             if max(cancelled.refusals) > len(writes):
                 raise StepCompensated(f"an earlier step of {step.saga_id} was compensated; place a new order")
-            raise _state_conflict(step, writes, cancelled)
+            raise state_conflict(step.key, writes, cancelled)
         if record["status"]["S"] != COMMITTED:
             raise StepCompensated(f"{step.key} was compensated; place a new order under a new order_id")
         _require_same_payload(step, record)
@@ -369,14 +370,3 @@ def _result(record: Mapping[str, Any]) -> Mapping[str, Any]:
 def _require_same_payload(step: Step, record: Mapping[str, Any]) -> None:
     if record["payload_hash"]["S"] != payload_hash(step.payload):
         raise PayloadMismatch(f"{step.key} is recorded with another payload; use a new order_id for another order")
-
-
-def _state_conflict(step: Step, writes: Sequence[Action], cancelled: Cancellation) -> StateConflict:
-    refusals = tuple(Refusal(index - 1, refusal.item) for index, refusal in sorted(cancelled.refusals.items()))
-    rows = ", ".join(_row(writes[refusal.index]) for refusal in refusals)
-    return StateConflict(f"{step.key}: not in the expected state: {rows}", refusals)
-
-
-def _row(action: Action) -> str:
-    ((_, parameters),) = action.items()
-    return f"{parameters['TableName']} {json.dumps(parameters.get('Key', '(new row)'))}"

@@ -16,6 +16,8 @@ class Unknown(Enum):
     """Ask the outside system first."""
     HOLD = "hold"
     """Stop, until a person has found out: `OutcomeHeld`."""
+    NEVER = "never"
+    """It is always known: all effects are the `writes` of `Lease.complete`, so an attempt that broke off had none."""
 
 
 @dataclass(frozen=True, slots=True)
