@@ -38,21 +38,21 @@ test: setup ## Everything that the README promises, on a local stack of its own
 	@python -m pytest -q --numprocesses 2 --dist loadfile --ignore tests/verify tests
 
 test-aws: setup ## Integration tests on a deployed stack, beside what it holds: STACK=stepwise; CONNECT_INSTANCE=ID: imports too
-	@python -m pytest -q -o timeout_func_only=true -p tests.integration.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
+	@python -m pytest -q -o timeout_func_only=true -p tests.kit.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
 		$(or $(TESTS),tests/integration)
 
 verify: setup ## Linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories node': pass over nothing
 	@local/setup.sh verify
 	@.venv-verify/bin/cfn-lint -- template.yaml
 	@.venv-verify/bin/checkov
-	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers local
+	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers operations cli deployment local
 	@REQUIRE='$(REQUIRE)' python -m pytest -q tests/verify
 
 preflight: setup ## What the account says of the template, nothing deployed: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
-	@python -m local.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
+	@python -m deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
 
 deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; LEAVE=1; PARAMETERS='A=1 B=2'
-	@python -m local.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(LEAVE),--leave) $(PARAMETERS)
+	@python -m deployment.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(LEAVE),--leave) $(PARAMETERS)
 
 faults: setup ## Try every fault on the state machines; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
@@ -82,7 +82,7 @@ models: setup ## Cut the descriptions of services down anew, to what the functio
 
 actions: setup ## Cut AWS's reference of IAM actions down to what the roles are granted
 	@local/setup.sh verify
-	@python -m tests.contract.service_authorization .venv-verify
+	@python -m tests.kit.service_authorization .venv-verify
 
 pictures: setup ## Draw the state machines anew in the documents
 	@python -m local.pictures
@@ -97,6 +97,6 @@ requirements: setup ## Pin the environments anew
 		npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --no-audit --no-fund
 
 clean: ## Remove everything that the targets made
-	@[ ! -x .venv/bin/python ] || .venv/bin/python -m local stop --everywhere
+	@[ ! -x .venv/bin/python ] || .venv/bin/python -m cli stop --everywhere
 	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-verify .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -19,9 +19,10 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from cli import views
 from idempotency import BusinessError, Lease, LeaseStore, StateConflict, Step, StepStore, Unknown, Work
-from local import emulator, views
-from tests.engines import dynamodb_local
+from local.emulator import emulator
+from tests.kit.engines import dynamodb_local
 
 from . import packages
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from rich.table import Table
 
-from local import views
+from cli import views
 from local.deployment import build
-from local.emulator import REGION, ROOT, STATE
+from local.emulator.emulator import REGION, ROOT, STATE
 
 from . import packages
 from .deployed import Deployed, handlers
@@ -26,8 +26,8 @@ BARE, POWERTOOLS = 'boto3.client("dynamodb")', "process_order on Powertools"
 IMPORT_ON_POWERTOOLS = "user_create on Powertools"
 _SOURCES = ", no bytecode"
 _HANDLERS = ROOT / "benchmarks" / "handlers"
-_ORDER = ROOT / "events" / "process_order.json"
-_ROW = ROOT / "events" / "user_create.json"
+_ORDER = ROOT / "events/ordering" / "process_order.json"
+_ROW = ROOT / "events/user_import" / "user_create.json"
 # The discard port: nothing is called in this benchmark, and nothing would answer.
 _NOWHERE = "http://127.0.0.1:9"
 
@@ -120,7 +120,7 @@ def _on_powertools(name: str, folders: Sequence[Path]) -> Variant:
 
 
 def _ours(deployed: Deployed, folders: Sequence[Path], note: str = "") -> Variant:
-    beside = IMPORT_ON_POWERTOOLS if deployed.target.startswith("users.handlers.") else POWERTOOLS
+    beside = IMPORT_ON_POWERTOOLS if deployed.target.startswith("user_import.handlers.") else POWERTOOLS
     return Variant(f"{deployed.handler}{note}", deployed.target, deployed.event, folders, deployed.variables, beside)
 
 

@@ -14,10 +14,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from local import emulator, imports, stock, views
+from cli import views
 from local.deployment import deploy
-from local.orders import ended, execution_arn, place, settled
-from local.stack import Stack
+from local.emulator import emulator
+from operations import imports, stock
+from operations.orders import ended, execution_arn, place, settled
+from operations.stack import Stack
 
 from .metering import Proxy, proxy
 from .pricing import Use, costs, express_cost
@@ -62,7 +64,7 @@ def _stack() -> Iterator[tuple[Stack, Proxy]]:
         with emulator.attached(settings) as running:
             metered.target = running.endpoint
             deploy(running.endpoint, running.log)
-            yield Stack.local(running.endpoint), metered
+            yield Stack.local(running.endpoint, services=running.stand_ins), metered
 
 
 def _orders(stack: Stack, metered: Proxy) -> Iterator[tuple[str, Use]]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from local.emulator import ROOT
-from local.stack import STACK_NAME
+from local.emulator.emulator import ROOT
+from operations.stack import STACK_NAME
 
 
 class _Loader(yaml.SafeLoader):
@@ -45,7 +45,7 @@ class Deployed:
     @property
     def event(self) -> Path:
         """The sample event that it is called with, the plain one."""
-        return min((ROOT / "events").glob(f"{self.handler}*.json"), key=lambda path: len(path.name))
+        return min((ROOT / "events").rglob(f"{self.handler}*.json"), key=lambda path: len(path.name))
 
 
 def handlers() -> list[Deployed]:

@@ -11,12 +11,13 @@ from typing import Any
 
 import psutil
 
-from local import emulator, views
+from cli import views
 from local.deployment import deploy
-from local.stack import Stack
-from reports.change import Record, read_change
-from reports.service import Reports
-from reports.table import ReportsTable
+from local.emulator import emulator
+from operations.stack import Stack
+from reporting.change import Record, read_change
+from reporting.service import Reports
+from reporting.table import ReportsTable
 from runtime.dynamodb import attributes
 
 RECORDS, SIZES = 5_000, (10_000, 100_000)
@@ -43,13 +44,13 @@ def main() -> None:
     figures: list[list[str]] = []
     with emulator.attached() as running:
         deploy(running.endpoint, running.log)
-        stack = Stack.local(running.endpoint)
+        stack = Stack.local(running.endpoint, services=running.stand_ins)
         figures += _applied(stack)
         figures += _through_the_stream(stack)
     for size in SIZES:
         with emulator.attached() as running:
             deploy(running.endpoint, running.log)
-            figures += _replayed(Stack.local(running.endpoint), running.port, size)
+            figures += _replayed(Stack.local(running.endpoint, services=running.stand_ins), running.port, size)
     views.console().print(views.table("The reports, on the local stack", ["figure", "value"], figures))
 
 
@@ -93,9 +94,7 @@ def _replayed(stack: Stack, port: int, size: int) -> list[list[str]]:
 
 def _peak(*arguments: str) -> int:
     """Run a command to its end. Returns the most memory that it was seen to have resident, in bytes."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "local", *arguments], stdout=subprocess.DEVNULL, cwd=emulator.ROOT
-    )
+    process = subprocess.Popen([sys.executable, "-m", "cli", *arguments], stdout=subprocess.DEVNULL, cwd=emulator.ROOT)
     # Not getrusage: its maximum has this process in it, of which the other one is a fork.
     watched, peak = psutil.Process(process.pid), 0
     while process.poll() is None:

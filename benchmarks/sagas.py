@@ -4,10 +4,12 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from local import emulator, stock, views
+from cli import views
 from local.deployment import deploy
-from local.orders import ended, place
-from local.stack import Stack
+from local.emulator import emulator
+from operations import stock
+from operations.orders import ended, place
+from operations.stack import Stack
 
 ORDERS, CONCURRENCY, WARM_UP = 200, 8, 40
 
@@ -15,7 +17,7 @@ ORDERS, CONCURRENCY, WARM_UP = 200, 8, 40
 def main() -> None:
     with emulator.attached() as running:
         deploy(running.endpoint, running.log)
-        stack = Stack.local(running.endpoint)
+        stack = Stack.local(running.endpoint, services=running.stand_ins)
         stock.seed(stack, {"tea-01": 10_000})
         _run(stack, "warm", WARM_UP)
         began = time.perf_counter()

@@ -13,17 +13,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+from cli import views
 from idempotency import LeaseStore
-from local import emulator, imports, views
-from local.connect.remote_control import RemoteControl
 from local.deployment import deploy
-from local.stack import Stack
-from users.bucket import Bucket, Source
-from users.connect import Connect
-from users.creation import Creation, RowTask
-from users.errors import TooManyRows
-from users.files import Files
-from users.profiles import ProfileNames
+from local.emulator import emulator
+from local.simulators.connect.remote_control import RemoteControl
+from operations import imports
+from operations.stack import Stack
+from user_import.bucket import Bucket, Source
+from user_import.connect import Connect
+from user_import.creation import Creation, RowTask
+from user_import.errors import TooManyRows
+from user_import.files import Files
+from user_import.profiles import ProfileNames
 
 SIZES = (100, 1_000, 3_000)
 ROWS_AT_CONNECTS_RATE, RATE, BURST = 200, 2, 5
@@ -53,7 +55,7 @@ class Traffic:
 def main() -> None:
     with emulator.attached({"CONNECT_STAND_IN_ACTIVATION_SECONDS": "1"}) as running:
         deploy(running.endpoint, running.log)
-        stack = Stack.local(running.endpoint)
+        stack = Stack.local(running.endpoint, services=running.stand_ins)
         out = views.console()
         out.print(_reading(stack))
         out.print(_pace(stack, RemoteControl(running.stand_ins["connect"])))

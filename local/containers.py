@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
+import boto3
 import psutil
 import yaml
 
 from .deployment import architecture, build, sam_environment
-from .emulator import Emulator, LocalStackError, environment
+from .emulator.emulator import REGION, Emulator, LocalStackError, environment
 from .relay import relay
-from .stack import STACK_NAME, Stack
 
 _BRIDGE = "docker0"
 _SECONDS = 300
@@ -82,7 +82,7 @@ class Containers:
 def containers(emulator: Emulator) -> Iterator[Containers]:
     """Build what has changed, and let containers reach the stack. Raises ContainersUnavailable."""
     address = host_address()
-    functions = _functions(Stack.local(emulator.endpoint))
+    functions = _functions(emulator.endpoint)
     built = build(emulator.endpoint, emulator.log)
     with ExitStack() as stack:
         endpoints = {
@@ -119,20 +119,23 @@ def _docker(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=30, check=False)
 
 
-def _functions(stack: Stack) -> dict[str, dict[str, Any]]:
+def _functions(endpoint: str) -> dict[str, dict[str, Any]]:
     """Handler and Variables of each deployed function, by its logical id."""
-    pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=STACK_NAME)
-    resources = [one for page in pages for one in page["StackResourceSummaries"]]
+    session = boto3.Session("test", "test", region_name=REGION)
+    pages = session.client("cloudformation", endpoint_url=endpoint).get_paginator("list_stack_resources")
+    functions = session.client("lambda", endpoint_url=endpoint)
+    listed = pages.paginate(StackName="stepwise")
+    resources = [one for page in listed for one in page["StackResourceSummaries"]]
     names = {
         one["LogicalResourceId"]: one["PhysicalResourceId"]
         for one in resources
         if one["ResourceType"] == "AWS::Lambda::Function"
     }
-    return {logical: _configuration(stack, physical) for logical, physical in names.items()}
+    return {logical: _configuration(functions, physical) for logical, physical in names.items()}
 
 
-def _configuration(stack: Stack, name: str) -> dict[str, Any]:
-    found = stack.client("lambda").get_function_configuration(FunctionName=name)
+def _configuration(functions: Any, name: str) -> dict[str, Any]:
+    found = functions.get_function_configuration(FunctionName=name)
     return {"Handler": found["Handler"], "Variables": found.get("Environment", {}).get("Variables", {})}
 
 

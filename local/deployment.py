@@ -9,8 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from .emulator import ROOT, STATE, LocalStackError, environment
-from .stack import STACK_NAME
+from .emulator.emulator import ROOT, STATE, LocalStackError, environment
 
 _BUILD = STATE / "build"
 _SOURCES = ("template.yaml", "samconfig.toml", "functions", "layers", "statemachine")
@@ -19,7 +18,7 @@ _ANY_INSTANCE = "arn:aws:connect:us-east-1:000000000000:instance/*"
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 
 
-def deploy(endpoint: str, log: Path, *, name: str = STACK_NAME, **parameters: str) -> None:
+def deploy(endpoint: str, log: Path, *, name: str = "stepwise", **parameters: str) -> None:
     """Build what has changed and deploy the template. What sam prints goes to `log`.
 
     name: of the stack. parameters: the template's, where they are not to be the defaults.

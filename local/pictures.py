@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .emulator import ROOT
+from .emulator.emulator import ROOT
 
 _PICTURE = re.compile(r"(<!-- picture of ([\w-]+), (\w\w) -->\n).*?(<!-- end of picture -->)", re.DOTALL)
 _SHAPES = {"Choice": '{"%s"}', "Succeed": '(["%s"])', "Fail": '(["%s"])', "Pass": '("%s")', "Wait": '("%s")'}

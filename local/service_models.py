@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.loaders import Loader
 
-from .emulator import ROOT
+from .emulator.emulator import ROOT
 
 OPERATIONS = {
     "connect": (

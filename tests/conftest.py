@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.connect_stand_in import UNTHROTTLED, Connect, serving
-from tests.engines import marks
+from tests.kit.connect_simulator import UNTHROTTLED, Connect, serving
+from tests.kit.engines import marks
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.contract.template import of_type
+from tests.kit.template import of_type
 
 ALARMS = of_type("AWS::CloudWatch::Alarm")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.contract.template import of_type
+from tests.kit.template import of_type
 
 _DIMENSIONS_AT = 2
 

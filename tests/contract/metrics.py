@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.contract.template import of_type
+from tests.kit.template import of_type
 
 # From each service's page of metrics: namespace -> metric -> its dimensions.
 _EXECUTIONS = ("StateMachineArn",)

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.contract.project import ROOT
+from tests.kit.project import ROOT
 
 TEXT = (ROOT / "docs" / "comparison.md").read_text()
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in TEXT.splitlines() if line.startswith("| ")]

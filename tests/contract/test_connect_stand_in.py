@@ -11,11 +11,11 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.stub import Stubber
 
-from local.connect.faults import Fault
-from local.connect.operations import OPERATIONS
-from local.connect.settings import Settings
-from tests.connect_stand_in import Connect, Document, client, new_instance
-from tests.contract.project import ROOT
+from local.simulators.connect.faults import Fault
+from local.simulators.connect.operations import OPERATIONS
+from local.simulators.connect.settings import Settings
+from tests.kit.connect_simulator import Connect, Document, client, new_instance
+from tests.kit.project import ROOT
 
 DOCUMENT = (ROOT / "docs" / "connect.md").read_text()
 MODEL = ServiceModel(Loader().load_service_model("connect", "service-2"))

@@ -4,7 +4,7 @@ import re
 
 import yaml
 
-from tests.contract.project import ROOT
+from tests.kit.project import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 WORKFLOW = (ROOT / ".github" / "workflows" / "check.yml").read_text()

@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.pricing import Use, costs, express_cost
 from tests.contract.alarms import ALARMS
-from tests.contract.project import ROOT
-from tests.contract.template import of_type
+from tests.kit.project import ROOT
+from tests.kit.template import of_type
 
 TEXT = (ROOT / "docs" / "costs.md").read_text()
 PRICES: dict[str, float] = json.loads((ROOT / "benchmarks" / "prices.json").read_text())["prices"]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from botocore.session import get_session
 
-from tests.contract.project import ROOT
-from tests.contract.template import RESOURCES, TEMPLATE
+from tests.kit.project import ROOT
+from tests.kit.template import RESOURCES, TEMPLATE
 
 GUIDE = (ROOT / "docs" / "deploy.md").read_text()
 STAGES: dict[str, Any] = tomllib.loads((ROOT / "samconfig.toml").read_text())

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.machine import MACHINES
-from tests.contract.project import DOCUMENTS, ROOT, exceptions
-from tests.contract.template import FUNCTIONS, TEMPLATE
+from tests.kit.machine import MACHINES
+from tests.kit.project import DOCUMENTS, ROOT, exceptions
+from tests.kit.template import FUNCTIONS, TEMPLATE
 
 README = (ROOT / "README.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()

@@ -4,14 +4,13 @@ import re
 
 import pytest
 
-from payments.authorization import PaymentDeclined, authorize
-from saga.order import InvalidOrder, parse_order
-from tests.contract.machine import SAGA
-from tests.contract.project import ROOT, read_json
-from tests.contract.template import FUNCTIONS, arn_of
-from tests.verify.expectations import EXPECTED
+from ordering.order import InvalidOrder, parse_order
+from ordering.payments.authorization import PaymentDeclined, authorize
+from tests.kit.machine import SAGA
+from tests.kit.project import EVENTS, ROOT, read_json
+from tests.kit.sample_events.expectations import EXPECTED
+from tests.kit.template import FUNCTIONS, arn_of
 
-EVENTS = {path.stem: path for path in sorted((ROOT / "events").glob("*.json"))}
 HANDLERS = {function.handler for function in FUNCTIONS.values()}
 SAGA_HANDLERS = {FUNCTIONS[name].handler for name in map(arn_of, SAGA.substitutions.values()) if name in FUNCTIONS}
 
@@ -38,7 +37,7 @@ def test_every_event_belongs_to_a_function(event: str) -> None:
 
 
 def test_what_every_event_is_answered_is_said() -> None:
-    """In tests/verify/expectations.py, for `make verify`."""
+    """In tests/kit/sample_events/expectations.py, for `make verify`."""
     assert set(EXPECTED) == set(EVENTS)
 
 
@@ -73,7 +72,7 @@ def test_the_declined_payment_is_declined() -> None:
 
 @pytest.mark.parametrize("event", VALID)
 def test_only_the_event_that_says_so_orders_more_than_is_seeded(event: str) -> None:
-    seeded = read_json(ROOT / "local" / "seed_stock.json")
+    seeded = read_json(ROOT / "cli" / "seed_stock.json")
     items = parse_order(read_json(EVENTS[event])).items
     short = any(item.quantity > seeded[item.sku] for item in items)
 

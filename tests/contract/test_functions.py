@@ -7,17 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.service_authorization import reference
-from tests.contract.template import (
-    FUNCTIONS,
-    RESOURCES,
-    TEMPLATE,
-    Function,
-    Statement,
-    arn_of,
-    of_type,
-    statements,
-)
+from tests.kit.service_authorization import reference
+from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, Function, Statement, arn_of, of_type, statements
 
 ROLES = of_type("AWS::IAM::Role")
 STATEMENTS = [statement for role in ROLES for statement in statements(role)]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from local import gradual
-from local.gradual import ALARMS, AT_ONCE, CANARY, release_of
-from local.stages import Deployed, Stage, pairs, stages
-from local.templates import Template, dump, load
-from local.translation import translated
-from tests.contract.project import ROOT
-from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
+from deployment import gradual
+from deployment.gradual import ALARMS, AT_ONCE, CANARY, release_of
+from deployment.stages import Deployed, Stage, pairs, stages
+from deployment.templates import Template, dump, load
+from deployment.translation import translated
+from tests.kit.project import ROOT
+from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
 
 REGION = "us-east-1"
 GUIDE = (ROOT / "docs" / "deploy.md").read_text()

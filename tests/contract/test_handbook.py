@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import typer
 
-from local.cli import app
+from cli.app import app
 from tests.contract.alarms import ALARMS
-from tests.contract.machine import MACHINES, SAGA
-from tests.contract.project import DEPLOYED, DOCUMENTS, ROOT, sources
-from tests.contract.template import FUNCTIONS, TEMPLATE
+from tests.kit.machine import MACHINES, SAGA
+from tests.kit.project import DEPLOYED, DOCUMENTS, ROOT, sources
+from tests.kit.template import FUNCTIONS, TEMPLATE
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 DEPLOYMENT = (ROOT / "docs" / "deploy.md").read_text()

@@ -6,16 +6,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.project import DEPLOYED, FUNCTIONS, IDEMPOTENCY, ROOT, SERVICES, imported_packages, modules, sources
+from tests.kit.project import (
+    CONTEXTS,
+    DEPLOYED,
+    FUNCTIONS,
+    IDEMPOTENCY,
+    ROOT,
+    imported_modules,
+    imported_packages,
+    modules,
+    sources,
+)
 
-# Each service may import itself and these; the others are named one by one.
+# A context may import itself and what lies below all of them, never another context.
 ARROWS = {
-    **{service: {service, "saga", "runtime", "idempotency"} for service in SERVICES},
-    "saga": {"saga", "runtime", "idempotency"},
+    **{context: {context, "runtime", "idempotency"} for context in CONTEXTS},
     "runtime": {"runtime", "idempotency"},
     "idempotency": {"idempotency"},
 }
-PROJECT = {*DEPLOYED, "local", "tests", "benchmarks"}
+PROJECT = {*DEPLOYED, "operations", "cli", "deployment", "local", "tests", "benchmarks"}
+# What is not deployed, from the top down.
+TOOLS = {
+    "cli": {"cli", "deployment", "local", "operations", *DEPLOYED},
+    "operations": {"operations", *DEPLOYED},
+    "deployment": {"deployment", "local"},
+    "local": {"local", "runtime"},
+}
+SUITES = sorted(path.parent for path in (ROOT / "tests").glob("*/__init__.py"))
 THIRD_PARTY = {
     "boto3",
     "botocore",
@@ -71,6 +88,20 @@ def test_imports_run_one_way(package: str) -> None:
     assert imports(package) & PROJECT <= ARROWS[package]
 
 
+@pytest.mark.parametrize("folder", TOOLS)
+def test_tools_import_one_way(folder: str) -> None:
+    found = set().union(*map(imported_packages, (ROOT / folder).rglob("*.py")))
+
+    assert found & PROJECT <= TOOLS[folder]
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_no_suite_imports_another(suite: Path) -> None:
+    named = {name for path in suite.rglob("*.py") for name in imported_modules(path) if name.startswith("tests.")}
+
+    assert {name.split(".")[1] for name in named} <= {suite.name, "kit"}
+
+
 @every_package
 def test_nothing_is_imported_that_is_not_deployed(package: str) -> None:
     known = PROJECT | THIRD_PARTY | sys.stdlib_module_names
@@ -100,6 +131,8 @@ def test_a_client_is_made_without_what_makes_a_cold_start_long() -> None:
     ready = (
         "from runtime.dynamodb import dynamodb\nimport os\nos.environ['AWS_DEFAULT_REGION'] = 'us-east-1'\ndynamodb()"
     )
-    run = import_in_lambda(["saga.task"], after=f"{ready}\nprint([name for name in {HEAVY} if name in sys.modules])")
+    run = import_in_lambda(
+        ["ordering.task"], after=f"{ready}\nprint([name for name in {HEAVY} if name in sys.modules])"
+    )
 
     assert (run.returncode, run.stdout, run.stderr) == (0, "[]\nimported\n", "")

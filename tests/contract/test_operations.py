@@ -4,11 +4,11 @@ import pytest
 
 from tests.contract import dashboard
 from tests.contract.alarms import ALARMS, watched
-from tests.contract.machine import MACHINES
 from tests.contract.metrics import exists, own
-from tests.contract.project import ROOT, read_json
-from tests.contract.template import FUNCTIONS, RESOURCES, arn_of, of_type
-from tests.faults.stack import Stack
+from tests.kit.deployed_stack import Stack
+from tests.kit.machine import MACHINES
+from tests.kit.project import ROOT, read_json
+from tests.kit.template import FUNCTIONS, RESOURCES, arn_of, of_type
 
 PSEUDO_PARAMETERS = {"AWS::Region", "AWS::StackName"}
 LARGEST_DASHBOARD = 30_000
@@ -151,7 +151,7 @@ def test_an_event_that_is_not_delivered_is_kept_or_heard_of(rule: str) -> None:
 def test_no_event_of_an_order_is_kept_with_its_payment_token() -> None:
     """The queue of failures has what the function was given. A dead-letter queue would have the whole event."""
     (rule,) = (rule for rule in Stack().rules() if rule.function == "SettleOrderFunction")
-    event = read_json(ROOT / "events" / "settle_order.json")
+    event = read_json(ROOT / "events/ordering" / "settle_order.json")
 
     assert "SettleOrderFunctionSagaEnded" not in RULES
     assert "tok_visa" in event["detail"]["input"]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.machine import SAGA, State, is_lambda, retry_block
-from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE
+from tests.kit.machine import SAGA, State, is_lambda, retry_block
+from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE
 
 # state: (type, next, next on failure)
 TABLE: dict[str, tuple[str, str | None, str | None]] = {

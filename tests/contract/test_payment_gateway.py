@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from idempotency.claim import _MARGIN
-from payments import bearer, gateway
-from payments.gateway import CHARGE
+from ordering.payments import bearer, gateway
+from ordering.payments.gateway import CHARGE
 from runtime import clients
-from tests.contract.machine import MACHINES, SAGA
-from tests.contract.project import FUNCTIONS as SOURCES
-from tests.contract.project import IDEMPOTENCY, ROOT
-from tests.contract.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type, statements
+from tests.kit.machine import MACHINES, SAGA
+from tests.kit.project import FUNCTIONS as SOURCES
+from tests.kit.project import IDEMPOTENCY, ROOT
+from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type, statements
 
 CONDITION = "HasPaymentGateway"
 ENVIRONMENT = {
@@ -36,7 +36,7 @@ DYNAMODB += clients._CONFIG.retries["total_max_attempts"] - 1
 SECRET = DYNAMODB
 MADE = """
 import sys
-from payments.handlers import payments
+from ordering.payments.handlers import payments
 payments()
 print("requests" in sys.modules)
 """

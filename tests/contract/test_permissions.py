@@ -18,16 +18,16 @@ from botocore.session import get_session
 from botocore.utils import hyphenize_service_id
 
 from local import service_models
-from tests.contract.iam import granted, needed_by_encryption, needed_by_lambda, needed_by_machine
-from tests.contract.machine import MACHINES
-from tests.contract.needs import Permission, needed_by_call
-from tests.contract.project import DEPLOYED, IDEMPOTENCY, read_json, sources
-from tests.contract.project import FUNCTIONS as HOME
-from tests.contract.service_authorization import reference
-from tests.contract.template import FUNCTIONS, TEMPLATE, arn_of, listed, of_type
 from tests.contract.test_events import EVENTS, handler_of
-from tests.contract.wire import Run, Wire
-from tests.faults.stack import Stack
+from tests.kit.deployed_stack import Stack
+from tests.kit.iam import granted, needed_by_encryption, needed_by_lambda, needed_by_machine
+from tests.kit.machine import MACHINES
+from tests.kit.needs import Permission, needed_by_call
+from tests.kit.project import DEPLOYED, IDEMPOTENCY, read_json, sources
+from tests.kit.project import FUNCTIONS as HOME
+from tests.kit.service_authorization import reference
+from tests.kit.template import FUNCTIONS, TEMPLATE, arn_of, listed, of_type
+from tests.kit.wire import Run, Wire
 
 # Values of the parameters that turn something on.
 OPTIONS = {

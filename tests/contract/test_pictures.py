@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from local.pictures import documents, drawn_in, with_pictures
-from tests.contract.machine import MACHINES, Machine, successors
-from tests.contract.project import ROOT
+from tests.kit.machine import MACHINES, Machine, successors
+from tests.kit.project import ROOT
 
 every_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 

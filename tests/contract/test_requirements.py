@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.project import ROOT, read_json
+from tests.kit.project import LAYER, PINS, ROOT, read_json, relative_name
 
-LAYER = ROOT / "layers" / "dependencies" / "requirements.txt"
-PINS = [LAYER, *sorted((ROOT / "requirements").glob("*.txt"))]
 FILES = [*PINS, *sorted((ROOT / "requirements").glob("*.in"))]
 
 
@@ -18,16 +16,12 @@ def lines(path: Path) -> list[str]:
     return [line for line in bare if line]
 
 
-def name(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-@pytest.mark.parametrize("path", PINS, ids=name)
+@pytest.mark.parametrize("path", PINS, ids=relative_name)
 def test_every_version_is_pinned(path: Path) -> None:
     assert [line for line in lines(path) if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=name)
+@pytest.mark.parametrize("path", FILES, ids=relative_name)
 def test_nothing_comes_from_a_url(path: Path) -> None:
     assert [line for line in lines(path) if "://" in line or "@" in line or "index" in line] == []
 

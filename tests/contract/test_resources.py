@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.contract.alarms import ALARMS
-from tests.contract.template import RESOURCES, TEMPLATE, arn_of, of_type
-from tests.faults.stack import Stack
+from tests.kit.deployed_stack import Stack
+from tests.kit.template import RESOURCES, TEMPLATE, arn_of, of_type
 
 TABLES = of_type("AWS::DynamoDB::Table")
 TOPICS = of_type("AWS::SNS::Topic")

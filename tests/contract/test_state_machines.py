@@ -7,19 +7,9 @@ from pathlib import Path
 import pytest
 
 from idempotency import BusinessError, TransientError
-from tests.contract.machine import (
-    MACHINES,
-    SAGA,
-    THROTTLED,
-    Machine,
-    State,
-    is_lambda,
-    longest_seconds,
-    pauses,
-    retries,
-)
-from tests.contract.project import ROOT, exceptions, leaves
-from tests.contract.template import FUNCTIONS, arn_of, of_type
+from tests.kit.machine import MACHINES, SAGA, THROTTLED, Machine, State, is_lambda, longest_seconds, pauses, retries
+from tests.kit.project import ROOT, exceptions, leaves
+from tests.kit.template import FUNCTIONS, arn_of, of_type
 
 # https://docs.aws.amazon.com/step-functions/latest/dg/sfn-best-practices.html asks for the first three.
 TRANSIENT_LAMBDA_ERRORS = {
@@ -57,7 +47,7 @@ TASKS = {f"{machine.name}.{name}": (name, state) for machine in MACHINES.values(
 LAMBDA_TASKS = {key: (name, state) for key, (name, state) in TASKS.items() if is_lambda(state)}
 SAGA_FUNCTIONS = set(SAGA.substitutions)
 # What a saga's function can raise: its own errors, and those of what it may import.
-SAGA_PACKAGES = {"idempotency", "runtime", "saga"} | {
+SAGA_PACKAGES = {"idempotency", "runtime"} | {
     FUNCTIONS[name].module.partition(".")[0] for name in map(arn_of, SAGA.substitutions.values()) if name in FUNCTIONS
 }
 SAGA_TASKS = {

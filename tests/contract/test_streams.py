@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.contract.alarms import watched
-from tests.contract.project import ROOT
-from tests.contract.template import FUNCTIONS, allowed, arn_of, of_type
+from tests.kit.project import ROOT
+from tests.kit.template import FUNCTIONS, allowed, arn_of, of_type
 
 DAY = 24 * 3600
 MAPPINGS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -11,21 +11,21 @@ import pytest
 
 from idempotency import BusinessError, TransientError
 from runtime.clients import single_try_client
-from tests.contract.iam import granted
-from tests.contract.machine import MACHINES, is_lambda, retries, retry_block
-from tests.contract.project import ROOT, leaves, read_json
-from tests.contract.template import FUNCTIONS, TEMPLATE, allowed, of_type
 from tests.contract.test_functions import snake_case
-from tests.faults.stack import Stack
-from users import handlers
-from users.creation import ROW_TAG
-from users.csv_file import LONGEST_ROW, RowPointer
-from users.errors import ConnectError, ImportRefused, InvalidRow, UnexpectedFailure
-from users.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome
-from users.results import ResultKey
-from users.retry import Kept
-from users.tasks import patient_until
-from users.user import User
+from tests.kit.deployed_stack import Stack
+from tests.kit.iam import granted
+from tests.kit.machine import MACHINES, is_lambda, retries, retry_block
+from tests.kit.project import ROOT, leaves, read_json
+from tests.kit.template import FUNCTIONS, TEMPLATE, allowed, of_type
+from user_import import handlers
+from user_import.creation import ROW_TAG
+from user_import.csv_file import LONGEST_ROW, RowPointer
+from user_import.errors import ConnectError, ImportRefused, InvalidRow, UnexpectedFailure
+from user_import.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome
+from user_import.results import ResultKey
+from user_import.retry import Kept
+from user_import.tasks import patient_until
+from user_import.user import User
 
 IMPORT = MACHINES["UserImport"]
 MAP = IMPORT.states["CreateUsers"]
@@ -122,13 +122,13 @@ def test_every_line_of_a_function_says_whose_import_it_works_for(
     name: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handler = snake_case(name)
-    event = read_json(ROOT / "events" / f"{handler}.json")
+    event = read_json(ROOT / "events/user_import" / f"{handler}.json")
     monkeypatch.setattr(handlers, "environment", lambda: None)
     caplog.set_level(logging.INFO)
     with pytest.raises(UnexpectedFailure):
         getattr(handlers, handler)(event, Context(30))
 
-    ours = [record for record in caplog.records if record.name == "users.tasks"]
+    ours = [record for record in caplog.records if record.name == "user_import.tasks"]
     assert [record.getMessage() for record in ours] == ["started", "unexpected"]
     assert {vars(record)["import_id"] for record in ours} == {event["import_id"]}
 

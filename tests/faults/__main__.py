@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 
-from tests.engines import dynamodb_local
 from tests.faults.explore import Singles, pools, random_runs, singles
 from tests.faults.explore_edges import edge_singles, wanted_of_others
 from tests.faults.faults import Fault
@@ -16,6 +15,7 @@ from tests.faults.report import Report
 from tests.faults.scenario import Scenario
 from tests.faults.seams import DYNAMODB_ENDPOINT
 from tests.faults.workers import Result, Workers, engine
+from tests.kit.engines import dynamodb_local
 
 # Over HTTP a scenario takes several times as long: there, pairs are left out.
 _SEQUENCES = 4000

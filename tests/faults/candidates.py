@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from tests.contract.machine import MACHINES
 from tests.faults import edge_candidates
 from tests.faults import faults as f
 from tests.faults.engine import RECOVERY, SAGA
@@ -11,6 +10,7 @@ from tests.faults.gateway import CALLS
 from tests.faults.laws import COMPENSATIONS
 from tests.faults.notes import Point
 from tests.faults.run import NEIGHBOR_PREFIX, OUTSIDE_A_MACHINE, RECOVERY_PREFIX, SECOND_PREFIX, STRAY_PREFIX
+from tests.kit.machine import MACHINES
 
 _NO_MATTER_OF_DYNAMODB = (
     f.DIES_BEFORE,

@@ -8,10 +8,10 @@ from ministack.services import stepfunctions
 
 import idempotency.leases
 import idempotency.operators
-import local.recovery
-import orders.settlement_handlers
-import orders.sweep_handlers
-import saga.task
+import operations.recovery
+import ordering.orders.settlement_handlers
+import ordering.orders.sweep_handlers
+import ordering.task
 from tests.faults.seams import replace
 
 
@@ -36,10 +36,10 @@ class Clock:
         modules = (
             idempotency.leases,
             idempotency.operators,
-            local.recovery,
-            orders.settlement_handlers,
-            orders.sweep_handlers,
-            saga.task,
+            operations.recovery,
+            ordering.orders.settlement_handlers,
+            ordering.orders.sweep_handlers,
+            ordering.task,
         )
         for module in modules:
             replace(module, "datetime", present)

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
-from tests.contract.machine import MACHINES
-from tests.contract.template import FUNCTIONS, arn_of
 from tests.faults import edges as e
 from tests.faults import faults as f
 from tests.faults.engine import RECOVERY, SAGA
@@ -12,6 +10,8 @@ from tests.faults.faults import Fault
 from tests.faults.gateway import CALLS
 from tests.faults.notes import Point
 from tests.faults.rows import RECORDS
+from tests.kit.machine import MACHINES
+from tests.kit.template import FUNCTIONS, arn_of
 
 _SAGA_FUNCTIONS = sorted(
     name.removesuffix("Function")

@@ -97,11 +97,11 @@ def _foreign_bar(_: Engine) -> AbstractContextManager[None]:
 )
 def _ignored_file(_: Engine) -> AbstractContextManager[None]:
     """The right document is at hand, and the saga's own input is taken."""
-    import local.recovery
-    from local.orders import view
+    import operations.recovery
+    from operations.orders import view
     from tests.faults import operators
 
-    recover = local.recovery.recover
+    recover = operations.recovery.recover
 
     def by_execution(stack: Any, order_id: str, document: Any = None) -> str:
         return recover(stack, order_id, None if view(stack, order_id).execution else document)
@@ -110,7 +110,7 @@ def _ignored_file(_: Engine) -> AbstractContextManager[None]:
     def both() -> Iterator[None]:
         with (
             replaced(operators, "recover", by_execution),
-            replaced(local.recovery, "_require_the_order", lambda *_: None),
+            replaced(operations.recovery, "_require_the_order", lambda *_: None),
         ):
             yield
 
@@ -129,8 +129,8 @@ def _ignored_file(_: Engine) -> AbstractContextManager[None]:
 def _unbarred(_: Engine) -> AbstractContextManager[None]:
     """A late call of a step that the saga never reached lands under a failed order."""
     from idempotency.steps import StepStore
-    from inventory import service
-    from orders.state import OrderState
+    from ordering.inventory import service
+    from ordering.orders.state import OrderState
 
     @contextmanager
     def all_three() -> Iterator[None]:
@@ -160,8 +160,8 @@ def _no_check(table: str, order_id: str) -> Any:
 )
 def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
     """Its status is Pending although the refund gave up, and nothing else lists it."""
-    from orders.settlement import Settlement
-    from orders.table import NEW, PENDING, OrdersTable
+    from ordering.orders.settlement import Settlement
+    from ordering.orders.table import NEW, PENDING, OrdersTable
 
     def set_pending(self: Any, order_id: str, at: Any) -> Any:
         expression = "SET #status = :status, updated_at = :at REMOVE unsettled"
@@ -183,7 +183,7 @@ def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
 )
 def _silent_sweep(_: Engine) -> AbstractContextManager[None]:
     """What stands is on the row, and no alarm tells."""
-    from orders.settlement import Settled, Settlement
+    from ordering.orders.settlement import Settled, Settlement
 
     settle = Settlement.settle
 
@@ -204,7 +204,7 @@ def _silent_sweep(_: Engine) -> AbstractContextManager[None]:
 def _not_final(_: Engine) -> AbstractContextManager[None]:
     """Neither a seal on the records nor the order's row keeps a stray call from undoing a confirmed order."""
     from idempotency.steps import COMMITTED, StepStore
-    from payments import service
+    from ordering.payments import service
 
     def unsealed(self: Any, saga_id: str, name: str, _: Any) -> Any:
         return self._check(f"{saga_id}#{name}", "#status = :committed", committed=COMMITTED)

@@ -24,16 +24,16 @@ import requests
 from botocore import xform_name
 from ministack.services import eventbridge, lambda_svc, secretsmanager, stepfunctions
 
-from orders.settlement_handlers import settlement
-from orders.sweep_handlers import sweep
-from payments.handlers import payments
-from tests.contract.machine import MACHINES
-from tests.contract.template import FUNCTIONS, arn_of
+from ordering.orders.settlement_handlers import settlement
+from ordering.orders.sweep_handlers import sweep
+from ordering.payments.handlers import payments
 from tests.faults.clock import Clock
 from tests.faults.gateway import ADDRESS, SECRET, Gateway
 from tests.faults.operators import Operators
 from tests.faults.seams import DYNAMODB_ENDPOINT, Document, Send, forget, in_process, take_hold
-from tests.faults.stack import ACCOUNT, REGION, Handler, Rule, Stack
+from tests.kit.deployed_stack import ACCOUNT, REGION, Handler, Rule, Stack
+from tests.kit.machine import MACHINES
+from tests.kit.template import FUNCTIONS, arn_of
 
 SAGA = "OrderSaga"
 RECOVERY = "OrderRecovery"

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import requests
 
-from local.gateway.ledger import SUCCEEDED, Ledger, standing
-from local.gateway.messages import Answer, Request
-from local.gateway.server import route
-from local.gateway.stand_in import StandIn
+from local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger, standing
+from local.simulators.payment_gateway.messages import Answer, Request
+from local.simulators.payment_gateway.server import route
+from local.simulators.payment_gateway.simulator import StandIn
 from tests.faults import faults as f
 from tests.faults.invocation import Died
 

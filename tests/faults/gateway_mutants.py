@@ -5,10 +5,10 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
-from tests import invariants
 from tests.faults import laws
 from tests.faults.engine import Engine
 from tests.faults.mutant import BY_GATEWAY, mutant, replaced
+from tests.kit import invariants
 
 
 def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None]:
@@ -81,8 +81,8 @@ def _charge_last(_: Engine) -> AbstractContextManager[None]:
     """What dies in between leaves a payment that nobody has made."""
     from dataclasses import replace
 
-    from payments import service
-    from payments.service import Payments
+    from ordering.payments import service
+    from ordering.payments.service import Payments
 
     process = Payments.process
 
@@ -100,8 +100,8 @@ def _charge_last(_: Engine) -> AbstractContextManager[None]:
 @mutant("a charge that is repeated and not asked for, where keys mean nothing", laws.CHARGE, orders=BY_GATEWAY)
 def _no_question(_: Engine) -> AbstractContextManager[None]:
     """A lost answer charges the customer twice."""
-    from local.gateway.ledger import SUCCEEDED, Ledger
-    from payments.gateway import HttpGateway
+    from local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger
+    from ordering.payments.gateway import HttpGateway
 
     accept = Ledger.accept
 
@@ -122,7 +122,7 @@ def _no_question(_: Engine) -> AbstractContextManager[None]:
 @mutant("a cancel that is not remembered for a key that is not known", laws.PAID, orders=BY_GATEWAY)
 def _forgetful_gateway(_: Engine) -> AbstractContextManager[None]:
     """As most processors have it: a charge that was held on its way lands after the order was undone."""
-    from local.gateway.ledger import CANCELED, Charge, Ledger
+    from local.simulators.payment_gateway.ledger import CANCELED, Charge, Ledger
 
     cancel = Ledger.cancel
 

@@ -4,9 +4,9 @@ import json
 import threading
 from dataclasses import dataclass, field
 
-from tests.contract.template import FUNCTIONS
 from tests.faults.seams import Document
-from tests.faults.stack import Handler
+from tests.kit.deployed_stack import Handler
+from tests.kit.template import FUNCTIONS
 
 _VERSION = "com.amazonaws.dynamodb.v20120810"
 THROTTLED = json.dumps({"__type": f"{_VERSION}#ThrottlingException", "message": "slow down"})

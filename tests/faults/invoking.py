@@ -9,7 +9,6 @@ from typing import Any
 import requests
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
-from tests.engines.engine import response
 from tests.faults import faults as f
 from tests.faults import gateway
 from tests.faults.faults import Fault
@@ -17,6 +16,7 @@ from tests.faults.invocation import CONFLICT, DENIED, THROTTLED, Died, Invocatio
 from tests.faults.notes import Point
 from tests.faults.running import Running
 from tests.faults.seams import Document, Send
+from tests.kit.engines.engine import response
 
 
 @dataclass

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.contract.machine import MACHINES, successors
-from tests.contract.template import of_type
 from tests.faults import faults as f
 from tests.faults.engine import RECOVERY, SAGA, Engine
 from tests.faults.faults import Fault
@@ -14,15 +12,17 @@ from tests.faults.rows import STEPS, Rows
 from tests.faults.run import SECOND_PREFIX, Run
 from tests.faults.scenario import is_order
 from tests.faults.seams import Document
-from tests.invariants import CONFIRMED as CONFIRMED
-from tests.invariants import FINAL as FINAL
-from tests.invariants import LISTED as LISTED
-from tests.invariants import MONEY as MONEY
-from tests.invariants import NEGATIVE as NEGATIVE
-from tests.invariants import REFUSED as REFUSED
-from tests.invariants import SETTLED as SETTLED
-from tests.invariants import STOCK as STOCK
-from tests.invariants import Broken
+from tests.kit.invariants import CONFIRMED as CONFIRMED
+from tests.kit.invariants import FINAL as FINAL
+from tests.kit.invariants import LISTED as LISTED
+from tests.kit.invariants import MONEY as MONEY
+from tests.kit.invariants import NEGATIVE as NEGATIVE
+from tests.kit.invariants import REFUSED as REFUSED
+from tests.kit.invariants import SETTLED as SETTLED
+from tests.kit.invariants import STOCK as STOCK
+from tests.kit.invariants import Broken
+from tests.kit.machine import MACHINES, successors
+from tests.kit.template import of_type
 
 COMPENSATIONS = ("ReleaseInventory", "ProcessRefund", "UpdateOrderStatus")
 

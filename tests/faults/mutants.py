@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from tests import invariants
 from tests.faults import laws
 from tests.faults.engine import Engine
 from tests.faults.mutant import edited, mutant, replaced, without_condition
 from tests.faults.seams import Document
+from tests.kit import invariants
 
 
 @mutant("a Catch that names one custom error", laws.ENDS)
@@ -87,7 +87,7 @@ def _another_key(_: Engine) -> AbstractContextManager[None]:
 @mutant("an order that is written unconditionally", laws.AGREE, laws.OUTCOME, laws.SETTLED)
 def _unconditional_order(_: Engine) -> AbstractContextManager[None]:
     """A re-run resets the status."""
-    from orders.service import Orders
+    from ordering.orders.service import Orders
 
     def process(self: Any, task: Any) -> Any:
         record = self.steps._committed(task.step, {"status": "New"})
@@ -101,7 +101,7 @@ def _unconditional_order(_: Engine) -> AbstractContextManager[None]:
 @mutant("stock that is taken without a condition", laws.NEGATIVE)
 def _unconditional_stock(_: Engine) -> AbstractContextManager[None]:
     """Stock goes negative."""
-    from inventory.table import InventoryTable
+    from ordering.inventory.table import InventoryTable
 
     take = InventoryTable.take
     return replaced(InventoryTable, "take", lambda self, item: without_condition(take(self, item)))
@@ -111,7 +111,7 @@ def _unconditional_stock(_: Engine) -> AbstractContextManager[None]:
 def _line_by_line(_: Engine) -> AbstractContextManager[None]:
     """A multi-line reservation leaks its first lines."""
     from idempotency import StepStore
-    from inventory.service import Inventory
+    from ordering.inventory.service import Inventory
     from runtime.dynamodb import dynamodb
 
     reserve = Inventory.reserve
@@ -133,7 +133,7 @@ def _line_by_line(_: Engine) -> AbstractContextManager[None]:
 @mutant("a refund that deletes the payment", laws.TRAIL)
 def _deleting_refund(_: Engine) -> AbstractContextManager[None]:
     """The audit trail is gone with it."""
-    from payments.table import PaymentsTable
+    from ordering.payments.table import PaymentsTable
     from runtime.dynamodb import attributes
 
     def refund(self: Any, order_id: str, at: Any) -> Any:
@@ -147,7 +147,7 @@ def _deleting_refund(_: Engine) -> AbstractContextManager[None]:
 @mutant("a refund without a condition", laws.PAYMENT, laws.AGREE)
 def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
     """A refund of what was never captured, because neither record nor row is asked."""
-    from payments.service import Payments
+    from ordering.payments.service import Payments
 
     def refund(self: Any, task: Any) -> Any:
         action = without_condition(self.table.refund(task.order.order_id, task.step.at))
@@ -171,7 +171,7 @@ def _bare_notice(engine: Engine) -> AbstractContextManager[None]:
 @mutant("a success that is never recorded on the order", invariants.LISTED, laws.CONFIRMED, laws.SETTLED)
 def _never_confirmed(_: Engine) -> AbstractContextManager[None]:
     """The order of a customer who has paid stays as it began."""
-    from orders.settlement import Settlement
+    from ordering.orders.settlement import Settlement
 
     return replaced(Settlement, "_confirm", lambda *_: None)
 
@@ -227,7 +227,7 @@ def _silent_surrender(engine: Engine) -> AbstractContextManager[None]:
 @mutant("a settlement that trusts every stop", laws.SETTLED, laws.MONEY)
 def _trusting_settlement(_: Engine) -> AbstractContextManager[None]:
     """An execution that is stopped or times out is seen by no Catch."""
-    from orders.settlement import Settled, Settlement
+    from ordering.orders.settlement import Settled, Settlement
 
     settle = Settlement.settle
 
@@ -240,6 +240,6 @@ def _trusting_settlement(_: Engine) -> AbstractContextManager[None]:
 @mutant("no sweep", invariants.LISTED, laws.SETTLED, laws.CONFIRMED)
 def _no_sweep(_: Engine) -> AbstractContextManager[None]:
     """Events are delivered at best effort."""
-    from orders.settlement import Sweep
+    from ordering.orders.settlement import Sweep
 
     return replaced(Sweep, "run", lambda *_: {"settled": 0, "standing": 0})

@@ -4,14 +4,14 @@ from functools import cached_property
 
 import boto3
 
-from local import work
-from local.recovery import needing_attention, recover
-from local.stack import Stack
-from payments.charge import PaymentDeclined
-from payments.gateway import CHARGE
-from tests.contract.template import TEMPLATE
-from tests.faults import stack
+from operations import work
+from operations.recovery import needing_attention, recover
+from operations.stack import Stack
+from ordering.payments.charge import PaymentDeclined
+from ordering.payments.gateway import CHARGE
 from tests.faults.seams import Document
+from tests.kit import deployed_stack
+from tests.kit.template import TEMPLATE
 
 _OUTPUTS = ("OrderSagaArn", "OrderRecoveryArn", "OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable")
 _WHO = {"by": "an operator", "reason": "the explorer says so"}
@@ -20,7 +20,7 @@ _WHO = {"by": "an operator", "reason": "the explorer says so"}
 class Operators:
     """Gives commands, and reads what they list. Their refusals are CommandError or IdempotencyError."""
 
-    def __init__(self, deployed: stack.Stack) -> None:
+    def __init__(self, deployed: deployed_stack.Stack) -> None:
         self._deployed = deployed
 
     @cached_property

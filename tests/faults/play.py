@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from idempotency import IdempotencyError
-from local.errors import CommandError
+from operations.errors import CommandError
 from tests.faults import edges as e
 from tests.faults import faults as f
 from tests.faults import laws, row_laws, rows

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from idempotency import BusinessError, InvalidKey, PayloadMismatch, StateConflict, StepCompensated
-from payments.charge import PaymentDeclined
+from ordering.payments.charge import PaymentDeclined
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document, Send
-from tests.invariants import FINAL, REFUSED
+from tests.kit.invariants import FINAL, REFUSED
 
 if TYPE_CHECKING:
     from tests.faults.running import Running

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tests import invariants
 from tests.faults.laws import (
     AGREE,
     CHARGE,
@@ -19,7 +18,8 @@ from tests.faults.laws import (
 from tests.faults.rows import STEPS, Rows
 from tests.faults.run import Run
 from tests.faults.seams import Document
-from tests.invariants import FINAL, LISTED, Broken
+from tests.kit import invariants
+from tests.kit.invariants import FINAL, LISTED, Broken
 
 _MAY_STAND = {"IN_PROGRESS", "UNKNOWN", "COMPLETED"}
 

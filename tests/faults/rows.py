@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.types import TypeDeserializer
 
-from tests import invariants
 from tests.faults.engine import Engine
 from tests.faults.seams import Document
+from tests.kit import invariants
 
 if TYPE_CHECKING:
     from tests.faults.run import Run

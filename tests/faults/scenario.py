@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.faults.faults import Fault
-from tests.orders import GOOD_PAYMENT, good_order
+from tests.kit.orders import GOOD_PAYMENT, good_order
 
 type Document = dict[str, Any]
 

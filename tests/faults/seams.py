@@ -25,9 +25,9 @@ from botocore.useragent import UserAgentString
 from botocore.validate import ParamValidationDecorator
 from ministack.services import dynamodb, eventbridge, lambda_svc, secretsmanager, sns, stepfunctions
 
-from local.gateway import charges
+from local.simulators.payment_gateway import charges
 from runtime import clients
-from tests.engines.in_process import Answer, answered, at_once
+from tests.kit.engines.in_process import Answer, answered, at_once
 
 DYNAMODB_ENDPOINT = "AWS_ENDPOINT_URL_DYNAMODB"
 

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 
-from tests.engines import dynamodb_local
 from tests.faults.candidates import edges_of, faults_of
 from tests.faults.engine import Engine
 from tests.faults.faults import Fault
@@ -19,7 +18,8 @@ from tests.faults.laws import Violation
 from tests.faults.play import play
 from tests.faults.scenario import Scenario
 from tests.faults.seams import DYNAMODB_ENDPOINT
-from tests.faults.stack import Stack
+from tests.kit.deployed_stack import Stack
+from tests.kit.engines import dynamodb_local
 
 CHUNK = 100
 

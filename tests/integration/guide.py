@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.contract.project import ROOT
+from tests.kit.project import ROOT
 
 _CODE = r"(?P<{0}_>`+)(?P<{0}>.+?)(?P={0}_)"
 _EDIT = re.compile(

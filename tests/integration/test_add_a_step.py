@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.project import ROOT
 from tests.integration import guide
+from tests.kit.project import ROOT
 
 pytestmark = pytest.mark.local_only("are about a copy of the repository")
 
@@ -48,12 +48,14 @@ def test_every_block_of_the_guide_is_followed() -> None:
 
 def test_the_new_step_passes_the_contract_tests(followed: Path) -> None:
     # Cases of tests/mocks that go through the new state need a response of it; the guide leaves them to the reader.
-    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--ignore", "tests/contract/test_mocks.py"]
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--ignore", "tests/machines/test_mocks.py"]
     assert " passed" in run(followed, *command, "tests/contract")
 
 
 def test_the_code_of_the_guide_is_formatted_and_typed(followed: Path) -> None:
-    run(followed, "-m", "ruff", "format", "--check", "--no-cache", "functions/shipping", "tests/faults/rows.py")
+    run(
+        followed, "-m", "ruff", "format", "--check", "--no-cache", "functions/ordering/shipping", "tests/faults/rows.py"
+    )
     run(followed, "-m", "ruff", "check", "--no-cache", "functions", "tests/faults", "tests/contract")
     run(followed, "-m", "mypy", "--cache-dir", os.devnull, "functions")
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from botocore.config import Config
 
-from local.stack import Stack
-from tests.contract.machine import MACHINES
-from tests.integration.faults import Resources
+from operations.stack import Stack
+from tests.kit.injection import Resources
+from tests.kit.machine import MACHINES
 
 type Messages = Callable[[str], list[Any]]
 

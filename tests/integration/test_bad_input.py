@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from local.stack import Stack
-from tests.bad_orders import BAD_ORDERS, BadOrder
-from tests.integration.conftest import Document, Invocation, Saga, rows_of
-from tests.orders import good_order
+from operations.stack import Stack
+from tests.kit.bad_orders import BAD_ORDERS, BadOrder
+from tests.kit.local_stack import Document, Invocation, Saga, rows_of
+from tests.kit.orders import good_order
 
 TABLES = ["OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable"]
 # Every sixth, for what takes long: what refuses one refuses them all, as the unit tests show.

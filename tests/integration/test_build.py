@@ -3,8 +3,8 @@
 import importlib.util
 from pathlib import Path
 
-from local import emulator
 from local.deployment import build
+from local.emulator import emulator
 
 # The second word of a .pyc: bytecode that is known by its source's hash and not checked against it (PEP 552).
 UNCHECKED = (1).to_bytes(4, "little")

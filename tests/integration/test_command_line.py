@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from local import emulator
-from local.stack import Stack
-from tests.integration.belongings import CURRENCY, RUN
-from tests.integration.conftest import Document, Saga
-from tests.integration.faults import Resources, denied, status_events_lost
+from local.emulator import emulator
+from operations.stack import Stack
+from tests.kit.belongings import CURRENCY, RUN
+from tests.kit.injection import Resources, denied, status_events_lost
+from tests.kit.local_stack import Document, Saga
 
 OWN = ("--customer", RUN, "--currency", CURRENCY)
 

@@ -11,21 +11,22 @@ from typing import Any
 
 import pytest
 
-from local import emulator, orders, stock
-from local.connect.remote_control import RemoteControl
 from local.deployment import deploy
-from local.stack import Row, Stack
-from tests.contract.project import ROOT
-from tests.contract.template import TEMPLATE
-from tests.integration import removal
-from tests.integration.belongings import CURRENCY, Belongings
-from tests.integration.conftest import QUICKLY
-from tests.integration.deployed import unfit
-from tests.integration.faults import eventually
-from tests.integration.laws import reports_are_exact
-from tests.integration.runner import credentials
-from tests.integration.users import QUICK, new_instance, people
-from tests.orders import good_order
+from local.emulator import emulator
+from local.simulators.connect.remote_control import RemoteControl
+from operations import orders, stock
+from operations.stack import Row, Stack
+from tests.kit import removal
+from tests.kit.belongings import CURRENCY, Belongings
+from tests.kit.consistency import reports_are_exact
+from tests.kit.deployed import unfit
+from tests.kit.injection import eventually
+from tests.kit.local_stack import QUICKLY
+from tests.kit.orders import good_order
+from tests.kit.project import ROOT
+from tests.kit.runner import credentials
+from tests.kit.template import TEMPLATE
+from tests.kit.user_imports import QUICK, new_instance, people
 
 pytestmark = [pytest.mark.local_only("start such a run themselves"), pytest.mark.timeout(600)]
 
@@ -44,13 +45,13 @@ def started() -> Iterator[emulator.Emulator]:
 @pytest.fixture(scope="module")
 def instance(started: emulator.Emulator) -> str:
     """Of Amazon Connect."""
-    return new_instance(Stack.local(started.endpoint))
+    return new_instance(Stack.local(started.endpoint, services=started.stand_ins))
 
 
 @pytest.fixture(scope="module")
 def used(started: emulator.Emulator, instance: str) -> Stack:
     """A stack with orders, stock, objects and users of somebody else, some of them tests' too."""
-    stack = Stack.local(started.endpoint)
+    stack = Stack.local(started.endpoint, services=started.stand_ins)
     stock.seed(stack, {"tea-01": 100})
     too_many = [{"sku": "tea-01", "quantity": 1000, "unit_price": 1}]
     for order in (good_order("o-1"), good_order("t0000000-1", currency=CURRENCY), good_order("o-2", items=too_many)):
@@ -129,7 +130,7 @@ def test_a_run_that_is_ended_half_way_leaves_nothing(used: Stack, instance: str)
         "-m",
         "pytest",
         "-p",
-        "tests.integration.deployed",
+        "tests.kit.deployed",
         "--stack",
         "stepwise",
         "tests/integration/test_errors.py",
@@ -180,7 +181,7 @@ def test_what_cannot_be_removed_is_named_and_the_rest_is_removed(
     ids=["no name", "not there", "another template"],
 )
 def test_it_says_what_is_wrong_with_the_stack(started: emulator.Emulator, arguments: list[str], message: str) -> None:
-    _deploy_another_template(Stack.local(started.endpoint))
+    _deploy_another_template(Stack.local(started.endpoint, services=started.stand_ins))
     ended = make(started.endpoint, *arguments)
 
     assert ended.returncode != 0

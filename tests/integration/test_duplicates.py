@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from local.orders import OrderReused, ended, place
-from local.stack import Stack
-from tests.integration.conftest import Document, Invocation, Saga, rows_of
-from tests.integration.faults import DynamoDBProxy, Resources, through_proxy
+from operations.orders import OrderReused, ended, place
+from operations.stack import Stack
+from tests.kit.injection import DynamoDBProxy, Resources, through_proxy
+from tests.kit.local_stack import Document, Invocation, Saga, rows_of
 
 type Run = Callable[..., Saga]
 type Invoke = Callable[[str, object], Invocation]

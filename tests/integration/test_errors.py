@@ -4,17 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from local.stack import Stack
-from tests.integration.conftest import Document, Invocation, Saga
-from tests.integration.faults import (
-    BROKEN,
-    CONFLICT,
-    THROTTLED,
-    Answer,
-    Resources,
-    no_concurrency,
-    through_proxy,
-)
+from operations.stack import Stack
+from tests.kit.injection import BROKEN, CONFLICT, THROTTLED, Answer, Resources, no_concurrency, through_proxy
+from tests.kit.local_stack import Document, Invocation, Saga
 
 type Run = Callable[..., Saga]
 type Invoke = Callable[[str, object], Invocation]

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tests.contract.template import RESOURCES
-from tests.faults.stack import Stack
-from tests.integration.faults import eventually
-from tests.integration.ministack import Account
+from tests.kit.deployed_stack import Stack
+from tests.kit.injection import eventually
+from tests.kit.ministack import Account
+from tests.kit.template import RESOURCES
 
 pytestmark = pytest.mark.local_only("are about a stack of their own, which fails")
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from local import emulator, orders, stock
+from deployment.gradual import ALIAS, AT_ONCE, gradual, release_of
+from deployment.templates import dump, load
 from local.deployment import architecture, build, sam_environment
-from local.gradual import ALIAS, AT_ONCE, gradual, release_of
-from local.stack import Stack
-from local.templates import dump, load
-from tests.contract.project import ROOT, read_json
+from local.emulator import emulator
+from operations import orders, stock
+from operations.stack import Stack
+from tests.kit.project import ROOT, read_json
 
 type Release = Callable[..., Stack]
 
@@ -31,7 +32,7 @@ def release() -> Iterator[Release]:
             file.write_text(dump(gradual(template, release_of(template, parameters), AT_ONCE)))
             overrides = [f"{name}={value}" for name, value in parameters.items()]
             _sam(running.endpoint, file, "--parameter-overrides", *overrides)
-            return Stack.local(running.endpoint)
+            return Stack.local(running.endpoint, services=running.stand_ins)
 
         yield deploy
 
@@ -56,8 +57,8 @@ def called(stack: Stack) -> Any:
 
 def status_of(stack: Stack, order_id: str) -> str:
     """What becomes of a sample order."""
-    stock.seed(stack, read_json(ROOT / "local" / "seed_stock.json"))
-    orders.place(stack, {**read_json(ROOT / "events" / "process_order.json"), "order_id": order_id})
+    stock.seed(stack, read_json(ROOT / "cli" / "seed_stock.json"))
+    orders.place(stack, {**read_json(ROOT / "events/ordering" / "process_order.json"), "order_id": order_id})
     return orders.ended(stack, order_id).status
 
 

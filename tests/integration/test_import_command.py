@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from local import emulator
-from local.connect.remote_control import RemoteControl
-from local.stack import Stack
-from tests.integration.faults import Resources, eventually, no_concurrency
-from tests.integration.users import HEADER, Imports, Person, all_usernames, created, csv_file, people
+from local.emulator import emulator
+from local.simulators.connect.remote_control import RemoteControl
+from operations.stack import Stack
+from tests.kit.injection import Resources, eventually, no_concurrency
+from tests.kit.user_imports import HEADER, Imports, Person, all_usernames, created, csv_file, people
 
 type Import = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -13,10 +13,10 @@ import pytest
 from idempotency import LeaseStore
 from jobs.handlers import RUN_JOB
 from jobs.job import parse_job
-from local.stack import Row, Stack
-from tests.integration.belongings import OBJECTS, RUN, Belongings
-from tests.integration.conftest import Invocation
-from tests.integration.faults import Resources, environment, eventually
+from operations.stack import Row, Stack
+from tests.kit.belongings import OBJECTS, RUN, Belongings
+from tests.kit.injection import Resources, environment, eventually
+from tests.kit.local_stack import Invocation
 
 WARNING = "lambdaが多重起動したため処理を終了しました。"
 CONTENT = b"one\ntwo\nthree"

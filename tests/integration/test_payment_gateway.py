@@ -11,22 +11,30 @@ from typing import Any
 import pytest
 
 from idempotency import LeaseRecord
-from local import emulator, orders, work
 from local.deployment import deploy
-from local.emulator import LocalStackError
-from local.gateway import secret
-from local.gateway.client import GatewayClient
-from local.gateway.faults import AnswerLost, AnyFault, DeliveredAgain, FailsAfter, FailsBefore, SlowWorking
-from local.gateway.plan import Strike
-from local.gateway.server import GatewayServer, serving
-from local.recovery import needing_attention, recovery
-from local.stack import Stack
-from payments.gateway import CHARGE, charge_key
-from tests.contract.project import ROOT
-from tests.integration.belongings import Belongings
-from tests.integration.conftest import Document, Invocation, Saga
-from tests.integration.faults import Resources, environment, eventually
-from tests.integration.laws import broken_laws
+from local.emulator import emulator
+from local.emulator.emulator import LocalStackError
+from local.simulators.payment_gateway import secret
+from local.simulators.payment_gateway.client import GatewayClient
+from local.simulators.payment_gateway.faults import (
+    AnswerLost,
+    AnyFault,
+    DeliveredAgain,
+    FailsAfter,
+    FailsBefore,
+    SlowWorking,
+)
+from local.simulators.payment_gateway.plan import Strike
+from local.simulators.payment_gateway.server import GatewayServer, serving
+from operations import orders, work
+from operations.recovery import needing_attention, recovery
+from operations.stack import Stack
+from ordering.payments.gateway import CHARGE, charge_key
+from tests.kit.belongings import Belongings
+from tests.kit.consistency import broken_laws
+from tests.kit.injection import Resources, environment, eventually
+from tests.kit.local_stack import Document, Invocation, Saga
+from tests.kit.project import ROOT
 
 type Run = Callable[..., Saga]
 type Invoke = Callable[[str, object], Invocation]
@@ -50,7 +58,7 @@ def gateway(server: GatewayServer) -> GatewayClient:
 @pytest.fixture(scope="module")
 def stack(running: emulator.Emulator, server: GatewayServer) -> Stack:
     deploy(running.endpoint, running.log, name=NAME, **secret.parameters(running.endpoint, server.address))
-    return Stack.local(running.endpoint, NAME)
+    return Stack.local(running.endpoint, NAME, running.stand_ins)
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from local.stack import Stack
-from tests.integration.conftest import Document, Invocation
-from tests.integration.faults import Resources, denied
-from tests.integration.ministack import Account
+from operations.stack import Stack
+from tests.kit.injection import Resources, denied
+from tests.kit.local_stack import Document, Invocation
+from tests.kit.ministack import Account
 
 FUNCTIONS = {
     "ProcessOrder": "OrdersTable",

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from local import emulator
-from local.emulator import environment
-from local.preflight import change_set
-from local.preflight.part import examined
-from local.preflight.target import Target
-from local.stack import Stack
-from tests.contract.project import ROOT
+from deployment.preflight import change_set
+from deployment.preflight.part import examined
+from deployment.preflight.target import Target
+from local.emulator import emulator
+from local.emulator.emulator import environment
+from operations.stack import Stack
+from tests.kit.project import ROOT
 
 NOT_THERE = ("Roles, by Access Analyzer", "Quotas, for 10 orders a second")
 

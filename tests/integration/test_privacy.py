@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from local.stack import Stack
-from tests.integration.conftest import Document, Invocation, Saga
-from tests.integration.faults import Resources
-from tests.integration.logs import all_logs
+from operations.stack import Stack
+from tests.kit.injection import Resources
+from tests.kit.local_stack import Document, Invocation, Saga
+from tests.kit.logs import all_logs
 
 
 def test_logs_hold_no_token_and_no_customer(

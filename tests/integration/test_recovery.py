@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from local import orders
-from local.recovery import NothingToRecover, needing_attention, recover, recovery
-from local.stack import Stack
-from tests.integration.conftest import Document, Invocation, Saga
-from tests.integration.faults import Resources, denied, eventually, status_events_lost, through_proxy
-from tests.integration.laws import broken_laws
+from operations import orders
+from operations.recovery import NothingToRecover, needing_attention, recover, recovery
+from operations.stack import Stack
+from tests.kit.consistency import broken_laws
+from tests.kit.injection import Resources, denied, eventually, status_events_lost, through_proxy
+from tests.kit.local_stack import Document, Invocation, Saga
 
 type Run = Callable[..., Saga]
 type Invoke = Callable[[str, object], Invocation]

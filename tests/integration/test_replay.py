@@ -13,20 +13,20 @@ import pytest
 from botocore.config import Config
 from typer.testing import CliRunner
 
-from local import emulator
-from local.cli import app
-from local.replay.budget import Budget
-from local.replay.checkpoint import Checkpoint, CheckpointMismatch
-from local.replay.command import deliverer
-from local.replay.failed import KEPT, REPLAYED, FailedRecords
-from local.replay.fire import Outcome, Trigger
-from local.replay.orders import Orders, Seen
-from local.replay.run import Replay
-from local.stack import Stack
+from cli.app import app
+from cli.replay_command import deliverer
+from local.emulator import emulator
+from operations.replay.budget import Budget
+from operations.replay.checkpoint import Checkpoint, CheckpointMismatch
+from operations.replay.failed import KEPT, REPLAYED, FailedRecords
+from operations.replay.fire import Outcome, Trigger
+from operations.replay.orders import Orders, Seen
+from operations.replay.run import Replay
+from operations.stack import Stack
 from runtime.dynamodb import attributes
-from tests.integration.conftest import Document
-from tests.integration.day import Day, day, kept, mapping
-from tests.integration.faults import THROTTLED, DynamoDBProxy, Resources, denied, eventually
+from tests.kit.day import Day, day, kept, mapping
+from tests.kit.injection import THROTTLED, DynamoDBProxy, Resources, denied, eventually
+from tests.kit.local_stack import Document
 
 __all__ = ["day"]
 

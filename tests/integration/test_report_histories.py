@@ -11,12 +11,12 @@ from botocore.config import Config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local import emulator
-from local.stack import plain
-from reports.change import RevisionNotRaised, read_change
-from reports.service import Reports
-from reports.table import ReportsTable
-from tests.history import History, Record, Report, report
+from local.emulator import emulator
+from operations.stack import plain
+from reporting.change import RevisionNotRaised, read_change
+from reporting.service import Reports
+from reporting.table import ReportsTable
+from tests.kit.history import History, Record, Report, report
 
 pytestmark = pytest.mark.local_only("make tables of their own")
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from local import emulator
-from local.stack import Stack
+from local.emulator import emulator
+from operations.stack import Stack
 from runtime.dynamodb import attributes
-from tests.history import History, Record
-from tests.integration.belongings import Belongings
-from tests.integration.conftest import Document, Invocation, Saga
-from tests.integration.day import Day, day, kept, mapping
-from tests.integration.faults import Resources, denied, eventually, kill_worker, through_proxy
 from tests.integration.test_permissions import TABLES, as_role, is_refused
+from tests.kit.belongings import Belongings
+from tests.kit.day import Day, day, kept, mapping
+from tests.kit.history import History, Record
+from tests.kit.injection import Resources, denied, eventually, kill_worker, through_proxy
+from tests.kit.local_stack import Document, Invocation, Saga
 
 __all__ = ["day"]
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from local.stack import Stack
-from saga.definition import STEP_NAMES
-from tests.integration.belongings import CURRENCY, RUN
-from tests.integration.conftest import Document, Saga
-from tests.integration.faults import Resources, denied, eventually, status_events_lost, topic_gone
+from operations.stack import Stack
+from ordering.definition import STEP_NAMES
+from tests.kit.belongings import CURRENCY, RUN
+from tests.kit.injection import Resources, denied, eventually, status_events_lost, topic_gone
+from tests.kit.local_stack import Document, Saga
 
 type Run = Callable[..., Saga]
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from local import emulator
-from local.stack import Stack
-from tests.integration.conftest import Document
+from local.emulator import emulator
+from operations.stack import Stack
+from tests.kit.local_stack import Document
 
 TRACE, SEGMENT = "1-65000000-0123456789abcdef01234567", "0123456789abcdef"
 CALL = f"""
 import json, sys
 sys.path[:] = {sys.path!r}
 from types import SimpleNamespace
-from orders.handlers import process_order
+from ordering.orders.handlers import process_order
 context = SimpleNamespace(aws_request_id="r-1", get_remaining_time_in_millis=lambda: 15_000)
 process_order(json.loads(sys.argv[1]), context)
 """

@@ -9,22 +9,13 @@ from typing import Any
 
 import pytest
 
-from local.connect.remote_control import RemoteControl
-from local.stack import Stack
-from tests.integration.conftest import Invocation
-from tests.integration.faults import Resources, environment, eventually, no_concurrency
-from tests.integration.logs import all_logs
-from tests.integration.users import (
-    HEADER,
-    Imports,
-    Person,
-    all_usernames,
-    created,
-    csv_file,
-    new_instance,
-    people,
-)
-from users.instances import STACK_TAG
+from local.simulators.connect.remote_control import RemoteControl
+from operations.stack import Stack
+from tests.kit.injection import Resources, environment, eventually, no_concurrency
+from tests.kit.local_stack import Invocation
+from tests.kit.logs import all_logs
+from tests.kit.user_imports import HEADER, Imports, Person, all_usernames, created, csv_file, new_instance, people
+from user_import.instances import STACK_TAG
 
 FULL_HEADER = f"{HEADER},email,phone,security_profile,routing_profile"
 NFD = unicodedata.normalize("NFD", "É")

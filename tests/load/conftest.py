@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from local import emulator
 from local.deployment import deploy
-from tests.integration.conftest import belongings, invoke, order, resources, sku, stack
+from local.emulator import emulator
+from tests.kit.local_stack import belongings, invoke, order, resources, sku, stack
 
 __all__ = ["belongings", "invoke", "order", "resources", "running", "sku", "stack"]
 

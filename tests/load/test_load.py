@@ -9,12 +9,13 @@ from contextlib import contextmanager
 
 import psutil
 
-from local import emulator, orders, stock
-from local.stack import Stack
-from tests.integration.conftest import Document, Invocation
-from tests.integration.faults import Resources, environment, eventually, stand_in_processes
-from tests.integration.laws import broken_laws, reports_are_exact
-from tests.orders import good_order
+from local.emulator import emulator
+from operations import orders, stock
+from operations.stack import Stack
+from tests.kit.consistency import broken_laws, reports_are_exact
+from tests.kit.injection import Resources, environment, eventually, stand_in_processes
+from tests.kit.local_stack import Document, Invocation
+from tests.kit.orders import good_order
 
 
 def _order(order_id: str, lines: dict[str, int]) -> Document:

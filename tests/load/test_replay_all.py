@@ -9,14 +9,15 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from local import emulator, orders, stock
-from local.cli import app
-from local.stack import Stack
+from cli.app import app
+from local.emulator import emulator
+from operations import orders, stock
+from operations.stack import Stack
 from runtime.dynamodb import attributes
-from tests.integration.conftest import Document
-from tests.integration.faults import eventually
-from tests.integration.laws import reports_are_exact
-from tests.orders import good_order
+from tests.kit.consistency import reports_are_exact
+from tests.kit.injection import eventually
+from tests.kit.local_stack import Document
+from tests.kit.orders import good_order
 
 # `make replay-test` takes 10,000.
 ORDERS = int(os.environ.get("ORDERS", "1000"))

@@ -11,8 +11,8 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from local import emulator
-from tests.engines import in_process
+from local.emulator import emulator
+from tests.kit.engines import in_process
 from tests.machines.mocks import CASES, FILE, Script
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from tests.contract.machine import MACHINES
+from tests.kit.machine import MACHINES
 from tests.machines.engines import Engine
 from tests.machines.mocks import INPUTS, Case, definition
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.contract.machine import MACHINES, State
-from tests.contract.project import ROOT, read_json
+from tests.kit.machine import MACHINES, State
+from tests.kit.project import ROOT, read_json
 
 FILE = ROOT / "tests" / "mocks" / "MockConfigFile.json"
 CONFIG = read_json(FILE)
 _EXPECTED = read_json(FILE.with_name("expected.json"))
-_EVENTS = ROOT / "events"
+_EVENTS = ROOT / "events/ordering"
 # What each machine is started with.
 INPUTS: dict[str, Any] = {
     "OrderSaga": read_json(_EVENTS / "process_order.json"),

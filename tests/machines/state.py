@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.contract.machine import MACHINES
+from tests.kit.machine import MACHINES
 from tests.machines.engines import Engine
 from tests.machines.mocks import INPUTS, every_state, responses
 

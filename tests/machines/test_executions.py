@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.machine import MACHINES
+from tests.kit.machine import MACHINES
 from tests.machines.engines import Engine
 from tests.machines.execution import Running, create
 from tests.machines.mocks import CASES, Case

@@ -11,9 +11,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from idempotency import BusinessError
-from tests.contract.machine import MACHINES, is_lambda, retries
-from tests.contract.project import leaves
-from tests.contract.template import FUNCTIONS, arn_of
+from tests.kit.machine import MACHINES, is_lambda, retries
+from tests.kit.project import leaves
+from tests.kit.template import FUNCTIONS, arn_of
 from tests.machines.conftest import STATE_ENGINES
 from tests.machines.engines import Engine
 from tests.machines.mocks import INPUTS
@@ -48,7 +48,7 @@ def packages(machine: str) -> set[str]:
         for value in MACHINES[machine].substitutions.values()
         if (name := str(arn_of(value))) in FUNCTIONS
     )
-    return {"idempotency", "runtime", "saga"} | {function.module.partition(".")[0] for function in functions}
+    return {"idempotency", "runtime"} | {function.module.partition(".")[0] for function in functions}
 
 
 @every_task

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tests.contract.machine import State, retries
+from tests.kit.machine import State, retries
 from tests.machines.mocks import Case, Script, every_state
 
 # (state, what leads on): Next, Catch[n], Choices[n], Default, or End

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from local import emulator
-from tests.engines import in_process
-from tests.engines.dynamodb_local import ProgramMissing, serving
-from tests.engines.engine import Engine
-from tests.engines.marks import engine_of
+from local.emulator import emulator
+from tests.kit.engines import in_process
+from tests.kit.engines.dynamodb_local import ProgramMissing, serving
+from tests.kit.engines.engine import Engine
+from tests.kit.engines.marks import engine_of
 from tests.store.booking import Saga
 from tests.store.charging import HOLD, Charge
 from tests.store.database import Database, create

@@ -4,9 +4,9 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from local.stack import plain
-from tests.engines.engine import Engine
-from tests.faults.stack import Stack
+from operations.stack import plain
+from tests.kit.deployed_stack import Stack
+from tests.kit.engines.engine import Engine
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from idempotency import InvalidKey, PayloadMismatch, Refusal, StateConflict, Step, StepCompensated
-from local.stack import plain
+from operations.stack import plain
 from tests.store.booking import AT, BOOKED, LATER, LIFETIME, A, B, Document, Saga, booked
 from tests.store.database import Database
 

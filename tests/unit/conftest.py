@@ -2,9 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.gateway.client import GatewayClient
-from local.gateway.server import GatewayServer, serving
-from tests.unit.gateway import SECRET
+from local.simulators.payment_gateway.client import GatewayClient
+from local.simulators.payment_gateway.server import GatewayServer, serving
+from tests.unit.ordering.gateway import SECRET
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tests.engines import in_process
+from tests.kit.engines import in_process
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from local import emulator, orders, stock
-from local.connect.remote_control import RemoteControl
 from local.containers import Containers, ContainersUnavailable, containers, host_address
 from local.deployment import deploy
-from local.stack import Stack
-from tests.contract.project import ROOT, read_json
-from tests.integration.users import QUICK
-from tests.verify.expectations import ORDER_ID
+from local.emulator import emulator
+from local.simulators.connect.remote_control import RemoteControl
+from operations import orders, stock
+from operations.stack import Stack
+from tests.kit.project import ROOT, read_json
+from tests.kit.sample_events.expectations import ORDER_ID
+from tests.kit.user_imports import QUICK
 
 REQUIRED = os.environ.get("REQUIRE", "").split()
 
@@ -49,12 +50,12 @@ def running(bridge: None) -> Iterator[emulator.Emulator]:
 @pytest.fixture(scope="session")
 def stack(running: emulator.Emulator) -> Stack:
     """A stack on which one saga has succeeded, and where nothing starts by itself."""
-    stack = Stack.local(running.endpoint)
+    stack = Stack.local(running.endpoint, services=running.stand_ins)
     for rule in stack.client("events").list_rules()["Rules"]:
         stack.client("events").disable_rule(Name=rule["Name"])
     RemoteControl(running.stand_ins["connect"]).change(**QUICK)
-    stock.seed(stack, read_json(ROOT / "local" / "seed_stock.json"))
-    orders.place(stack, read_json(ROOT / "events" / "process_order.json"))
+    stock.seed(stack, read_json(ROOT / "cli" / "seed_stock.json"))
+    orders.place(stack, read_json(ROOT / "events/ordering" / "process_order.json"))
     assert orders.ended(stack, ORDER_ID).status == "SUCCEEDED"
     return stack
 

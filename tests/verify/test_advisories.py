@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.project import ROOT
-from tests.contract.test_requirements import PINS, name
+from tests.kit.project import PINS, ROOT, relative_name
 
 AUDIT = ROOT / ".venv-verify" / "bin" / "pip-audit"
 # What requests raises when the database cannot be reached.
 OFFLINE = ("ConnectionError", "ConnectTimeout", "ProxyError", "SSLError")
 
-every_file = pytest.mark.parametrize("pins", PINS, ids=name)
+every_file = pytest.mark.parametrize("pins", PINS, ids=relative_name)
 
 
 def uv() -> str:
@@ -30,7 +29,7 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 def test_no_vulnerability_is_known(pins: Path, pass_over: Callable[[str, str], None]) -> None:
     audit = run(AUDIT, "--strict", "--no-deps", "--disable-pip", "--vulnerability-service", "osv", "-r", pins)
     if audit.returncode and any(error in audit.stderr for error in OFFLINE):
-        pass_over("advisories", f"pip-audit cannot reach its database, so {name(pins)} was not looked up")
+        pass_over("advisories", f"pip-audit cannot reach its database, so {relative_name(pins)} was not looked up")
 
     assert audit.returncode == 0, audit.stdout + audit.stderr
 

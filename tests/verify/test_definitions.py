@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from local.preflight.resolve import Resolver
-from local.preflight.target import definitions
-from local.translation import translated
-from tests.contract.project import ROOT
-from tests.contract.template import TEMPLATE
+from deployment.preflight.resolve import Resolver
+from deployment.preflight.target import definitions
+from deployment.translation import translated
+from tests.kit.project import ROOT
+from tests.kit.template import TEMPLATE
 
 PINS = ROOT / "requirements" / "asl-validator"
 HOME = ROOT / ".venv-verify" / "asl-validator"

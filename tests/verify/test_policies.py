@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from local.preflight import policies
-from local.preflight.resolve import Resolver
-from local.translation import translated
-from tests.contract.project import ROOT
-from tests.contract.template import TEMPLATE
+from deployment.preflight import policies
+from deployment.preflight.resolve import Resolver
+from deployment.translation import translated
+from tests.kit.project import ROOT
+from tests.kit.template import TEMPLATE
 
 PARLIAMENT = ROOT / ".venv-verify" / "bin" / "parliament"
 OPTIONS: dict[str, dict[str, str]] = {

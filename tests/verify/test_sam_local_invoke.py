@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from local import stock
 from local.containers import Answer, Containers
-from local.stack import Stack
-from tests.contract.project import ROOT, read_json
-from tests.contract.test_events import EVENTS
-from tests.verify.expectations import EXPECTED
-from tests.verify.expected import Expected
+from operations import stock
+from operations.stack import Stack
+from tests.kit.project import EVENTS, ROOT, read_json
+from tests.kit.sample_events.expectations import EXPECTED
+from tests.kit.sample_events.expected import Expected
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +22,7 @@ def clean(docker: Containers, stack: Stack) -> None:
         for page in stack.dynamodb.get_paginator("scan").paginate(TableName=table):
             for item in page["Items"]:
                 stack.dynamodb.delete_item(TableName=table, Key={key: item[key] for key in keys})
-    stock.seed(stack, read_json(ROOT / "local" / "seed_stock.json"))
+    stock.seed(stack, read_json(ROOT / "cli" / "seed_stock.json"))
 
 
 def left(stack: Stack, expected: Expected) -> dict[str, Any]:

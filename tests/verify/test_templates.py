@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from local.gradual import gradual
-from local.translation import translated
-from tests.contract.project import ROOT
-from tests.contract.template import TEMPLATE
+from deployment.gradual import gradual
+from deployment.translation import translated
+from tests.kit.project import ROOT
+from tests.kit.template import TEMPLATE
 
 LINT = ROOT / ".venv-verify" / "bin" / "cfn-lint"
 # The template is translated for the first Region of each.

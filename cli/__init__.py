@@ -1,0 +1,1 @@
+"""The `stepwise` command: arguments and views."""

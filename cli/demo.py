@@ -1,0 +1,118 @@
+"""The demonstration: real orders and users through a real deployment, on a stack that is gone afterwards."""
+
+import json
+import time
+from typing import Any
+
+from rich.console import Console
+
+from local.deployment import deploy
+from local.emulator import emulator
+from local.simulators.payment_gateway import secret
+from local.simulators.payment_gateway.client import GatewayClient
+from local.simulators.payment_gateway.faults import AnswerLost
+from local.simulators.payment_gateway.plan import Strike
+from operations import stock
+from operations.orders import OrderView, ended, place, settled, view
+from operations.stack import Stack
+
+from . import import_demo, views
+
+_STOCK = {"tea-01": 10, "pot-01": 1}
+_NOTES = {
+    "a duplicate": "placed before; nothing was done twice",
+    "a lost answer": "the gateway was asked, and charged once",
+}
+
+
+def run_demo() -> None:
+    """Start, deploy, place five orders and import 22 users, show what became of them, stop."""
+    out = views.console()
+    began = time.monotonic()
+    with out.status("starting the emulator") as status, emulator.attached(import_demo.QUICK) as running:
+        status.update("sam build, sam deploy (the first time takes longest)")
+        gateway = GatewayClient(running.stand_ins["gateway"])
+        deploy(running.endpoint, running.log, **secret.parameters(running.endpoint, gateway.address))
+        stack = Stack.local(running.endpoint, services=running.stand_ins)
+        stock.seed(stack, _STOCK)
+        out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")
+        status.update("placing orders, importing users")
+        importing = import_demo.start(stack)
+        _show(out, stack, gateway)
+        status.stop()
+        import_demo.show(out, stack, importing)
+    out.print(f"Done in {time.monotonic() - began:.1f} s; everything that was started is stopped.")
+
+
+def _show(out: Console, stack: Stack, gateway: GatewayClient) -> None:
+    before = stock.on_hand(stack)
+    success = _order("o-1001", "tea-01", 2, 1500)
+    orders = {
+        "a success": success,
+        "a decline": _order("o-1002", "tea-01", 1, 1500, token="tok_declined"),
+        "out of stock": _order("o-1003", "pot-01", 2, 9000),
+        "a lost answer": _order("o-1004", "tea-01", 1, 1500),
+    }
+    gateway.order(Strike(AnswerLost(), on="charge", order_id="o-1004"))
+    for order in orders.values():
+        place(stack, order)
+    for order in orders.values():
+        ended(stack, order["order_id"])
+    views_by_title = {title: settled(stack, order["order_id"]) for title, order in orders.items()}
+    views_by_title["a duplicate"] = _placed_again(stack, success)
+    out.print(views.summary(views_by_title, _NOTES))
+    out.print(_charges(gateway, orders))
+    out.print(views.order(views_by_title["out of stock"]))
+    out.print(_stock_moves(before, stock.on_hand(stack)))
+    out.print(_delivered_twice(stack, success))
+
+
+def _order(order_id: str, sku: str, quantity: int, unit_price: int, *, token: str = "tok_visa") -> dict[str, Any]:
+    return {
+        "order_id": order_id,
+        "customer_id": "c-7",
+        "currency": "JPY",
+        "items": [{"sku": sku, "quantity": quantity, "unit_price": unit_price}],
+        "payment": {"method": "card", "token": token},
+    }
+
+
+def _placed_again(stack: Stack, order: dict[str, Any]) -> OrderView:
+    if not place(stack, order).again:
+        raise AssertionError("the stack took the same order twice")
+    return view(stack, order["order_id"])
+
+
+def _charges(gateway: GatewayClient, orders: dict[str, dict[str, Any]]) -> Any:
+    """What the gateway was asked for each order, and the money that it moved."""
+    ledger = gateway.ledger()
+    charges = {charge["order_id"]: charge for charge in ledger["charges"]}
+    found = {title: charges.get(order["order_id"], {}) for title, order in orders.items()}
+    rows = [
+        [title, *_at_gateway(ledger["requests"].get(charge.get("key"), {}), charge)] for title, charge in found.items()
+    ]
+    columns = ["what", "charge requests", "look-ups", "cancels", "status", "amount", "refunded"]
+    return views.table("The payment gateway's own ledger", columns, rows)
+
+
+def _at_gateway(asked: dict[str, int], charge: dict[str, Any]) -> list[str]:
+    counted = [str(asked.get(kind, 0)) for kind in ("charge", "lookup", "cancel")]
+    return counted + [str(charge.get(field, "-")) for field in ("status", "amount", "refunded")]
+
+
+def _delivered_twice(stack: Stack, order: dict[str, Any]) -> Any:
+    """Invoke each step's function once more with the same event, as Lambda may do by itself."""
+    rows = [[step, _invoke_again(stack, step, order)] for step in view(stack, order["order_id"]).steps]
+    title = "The success, each function delivered once more: the stored result, and not one more row"
+    return views.table(title, ["function", "answer"], rows)
+
+
+def _invoke_again(stack: Stack, step: str, order: dict[str, Any]) -> str:
+    function = stack.outputs[f"{step}FunctionArn"]
+    answer = stack.client("lambda").invoke(FunctionName=function, Payload=json.dumps(order))
+    return str(answer["Payload"].read().decode())
+
+
+def _stock_moves(before: dict[str, int], after: dict[str, int]) -> Any:
+    rows = [[sku, str(count), str(after[sku])] for sku, count in before.items()]
+    return views.table("Stock", ["SKU", "before", "after"], rows)

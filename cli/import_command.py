@@ -1,0 +1,99 @@
+"""`stepwise import`: users from a CSV file, followed row by row to the result."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+
+from operations import imports
+from operations.imports import Summary
+from operations.stack import STACK_NAME, Stack
+from user_import.encoding import CP932, UTF_8
+
+from . import views
+from .options import OnAws, Port, StackName, chosen_stack
+
+File = Annotated[Path, typer.Argument(help="CSV; its first line names the columns.", exists=True, dir_okay=False)]
+
+
+class Encoding(StrEnum):
+    utf_8 = UTF_8
+    cp932 = CP932
+
+
+def import_users(
+    file: File,
+    validate_only: Annotated[bool, typer.Option("--validate-only", help="Check every row, create nothing.")] = False,
+    retry_of: Annotated[str, typer.Option(help="Key of a result file: run its failed rows alone.")] = "",
+    encoding: Annotated[
+        Encoding | None, typer.Option(help="Of the file: cp932 is what Excel in Japanese saves.")
+    ] = None,
+    instance_id: Annotated[str, typer.Option(help="Connect instance to use, instead of the stack's own.")] = "",
+    result: Annotated[Path | None, typer.Option(help="Where to save the result file.")] = None,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Create Amazon Connect users from a CSV file, and follow it row by row. Ends with 1 unless every row succeeds."""
+    stack, out = chosen_stack(port, aws, name), views.console()
+    options = {
+        "validate_only": validate_only,
+        "retry_of": retry_of,
+        "encoding": encoding,
+        "instance_id": instance_id,
+    }
+    started = imports.start(stack, file, **{field: value for field, value in options.items() if value})
+    out.print(f"Started import {started}.")
+    follow(stack, started, out)
+    ended = imports.summary(stack, started)
+    out.print(summary_table(ended))
+    out.print(_what_next(stack, file, ended, encoding), soft_wrap=True)
+    if result:
+        result.write_bytes(imports.result_file(stack, ended))
+        out.print(f"Saved as {result}.")
+    raise typer.Exit(1 if ended.failed else 0)
+
+
+def follow(stack: Stack, name: str, out: Console) -> None:
+    """Show rows done, created, failed, rate and time left, until the import has ended."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[counts]}"),
+        TextColumn("{task.fields[pace]}"),
+    )
+    with Progress(*columns, console=out, transient=True) as bar:
+        task = bar.add_task("starting", total=None, counts="", pace="")
+        for seen in imports.follow(stack, name):
+            _show(bar, task, seen)
+
+
+def _show(bar: Progress, task: TaskID, seen: imports.Progress) -> None:
+    created = max(seen.done - seen.failed, 0)
+    counts = f"{seen.done}/{seen.total} rows, {created} created, {seen.failed} failed" if seen.total else ""
+    bar.update(task, description=seen.state, total=seen.total, completed=seen.done, counts=counts)
+    shown = bar.tasks[0]
+    left = f", {shown.time_remaining:.0f} s left" if shown.time_remaining is not None else ""
+    bar.update(task, pace=f"{shown.speed:.1f} rows/s{left}" if shown.speed else "")
+
+
+def summary_table(ended: Summary) -> Table:
+    """What an import came to."""
+    succeeded = "valid" if ended.validate_only else "succeeded"
+    columns = ["import", "rows", "run now", succeeded, "failed", "result file"]
+    numbers = [str(number) for number in (ended.rows, ended.run, ended.succeeded, ended.failed)]
+    return views.table("Import", columns, [[ended.import_id, *numbers, ended.result_key]])
+
+
+def _what_next(stack: Stack, file: Path, ended: Summary, encoding: Encoding | None) -> str:
+    where = f"The result is s3://{stack.outputs['UsersBucket']}/{ended.result_key}"
+    if not ended.failed or ended.validate_only:
+        return f"{where}."
+    return (
+        f"{where}; correct the rows that it calls False, and run them again with\n"
+        f"./stepwise import {file} --retry-of {ended.result_key}{f' --encoding {encoding}' if encoding else ''}"
+    )

@@ -1,0 +1,50 @@
+"""The demonstration of an import: a file as people send them, and what becomes of each row."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from operations import imports
+from operations.stack import Stack
+from user_import.results import FAILURE, SUCCESS, Result
+
+from . import views
+from .import_command import follow, summary_table
+
+# Amazon Connect allows two calls a second, and takes a minute to make an instance. A demonstration need not.
+QUICK = {
+    "SFN_WAIT_SCALE": "0.1",
+    "CONNECT_STAND_IN_REQUESTS_PER_SECOND": "50",
+    "CONNECT_STAND_IN_BURST": "50",
+    "CONNECT_STAND_IN_ACTIVATION_SECONDS": "1",
+    "CONNECT_STAND_IN_PROFILES_SECONDS": "1",
+}
+_FILE = Path(__file__).with_name("demo_users.csv")
+
+
+def start(stack: Stack) -> str:
+    """Start the import of the file. Returns its name."""
+    return imports.start(stack, _FILE)
+
+
+def show(out: Console, stack: Stack, name: str) -> None:
+    """Follow the import to its end, and show the result of every row."""
+    follow(stack, name, out)
+    ended = imports.summary(stack, name)
+    out.print(results_table(imports.results(stack, ended)))
+    out.print(summary_table(ended))
+
+
+def results_table(results: Iterable[Result]) -> Table:
+    """One line for every row of the file."""
+    rows: list[list[RenderableType]] = [
+        [str(result.csv_row), _word(result), result.user_id or "-", result.error_message] for result in results
+    ]
+    return views.table("Users imported from a CSV file", ["CSVRowNumber", "result", "UserId", "errorMessage"], rows)
+
+
+def _word(result: Result) -> Text:
+    return Text(SUCCESS, style="green") if result.succeeded else Text(FAILURE, style="red")

@@ -1,0 +1,128 @@
+"""`stepwise replay`."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from botocore.config import Config
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from cli import views
+from cli.options import OnAws, Port, StackName, chosen_stack
+from operations.replay.budget import Budget
+from operations.replay.checkpoint import Checkpoint
+from operations.replay.failed import Deliver, FailedRecords
+from operations.replay.fire import Outcome, Trigger
+from operations.replay.orders import Orders
+from operations.replay.run import Pages, Replay
+from operations.stack import STACK_NAME, Stack
+
+DEFAULT_RATE = 500.0
+
+
+def replay(
+    order_id: Annotated[str, typer.Option(help="Fire this one order.")] = "",
+    day: Annotated[str, typer.Option("--date", help="Fire the orders that were created on this day, YYYY-MM-DD.")] = "",
+    every: Annotated[bool, typer.Option("--all", help="Fire every order.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Fire what is kept in the bucket of failed records.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be fired, and fire nothing.")] = False,
+    checkpoint: Annotated[Path | None, typer.Option(help="File to go on from after Ctrl-C or a crash.")] = None,
+    rate: Annotated[
+        float, typer.Option(min=0, help="Capacity units a second, reads and writes together; 0: no limit.")
+    ] = DEFAULT_RATE,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Let the stream of Orders show orders again, by raising their revision. Ends with 1 if something is stuck."""
+    if [bool(order_id), bool(day), every, failed].count(True) != 1:
+        raise typer.BadParameter("give one of --order-id, --date, --all and --failed", param_hint="replay")
+    if failed and checkpoint:
+        raise typer.BadParameter("--failed needs none: what is done leaves the bucket", param_hint="--checkpoint")
+    stack, budget = chosen_stack(port, aws, name), Budget(rate)
+    orders = Orders(stack.dynamodb, stack.outputs["OrdersTable"], budget)
+    with _progress(orders.count() if every else None) as progress, _broken_off(checkpoint, failed=failed):
+        if failed:
+            counts = _failed(stack, budget, progress).run(dry=dry_run)
+        else:
+            selection = {"order_id": order_id} if order_id else {"date": _day(day)} if day else {"all": "orders"}
+            kept = Checkpoint(checkpoint, {**selection, "table": orders.table})
+            run = Replay(_pages(orders, selection), _trigger(stack, budget), kept, progress)
+            counts = run.count() if dry_run else run.run()
+    views.console().print(_summary(counts, budget, dry=dry_run))
+    raise typer.Exit(1 if counts[Outcome.STUCK] else 0)
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not YYYY-MM-DD", param_hint="--date") from None
+
+
+def _pages(orders: Orders, selection: dict[str, str]) -> Pages:
+    match selection:
+        case {"order_id": order_id}:
+            return lambda _: orders.one(order_id)
+        case {"date": day}:
+            return lambda after: orders.of_day(day, after)
+    return orders.all
+
+
+def _trigger(stack: Stack, budget: Budget) -> Trigger:
+    once = Config(retries={"total_max_attempts": 1}, max_pool_connections=32)
+    client = stack.session.client("dynamodb", endpoint_url=stack.endpoint, config=once)
+    return Trigger(client, stack.outputs["OrdersTable"], budget)
+
+
+def _failed(stack: Stack, budget: Budget, progress: Any) -> FailedRecords:
+    bucket = stack.outputs["FailedRecordsBucket"]
+    return FailedRecords(
+        stack.dynamodb, stack.client("s3"), bucket, _trigger(stack, budget), deliverer(stack), progress
+    )
+
+
+def deliverer(stack: Stack) -> Deliver:
+    """Hands a record to the function of this ARN alone, as its event source mapping does."""
+
+    def deliver(function: str, record: Any) -> bool:
+        answer = stack.client("lambda").invoke(FunctionName=function, Payload=json.dumps({"Records": [record]}))
+        body = json.loads(answer["Payload"].read())
+        return "FunctionError" not in answer and not body["batchItemFailures"]
+
+    return deliver
+
+
+@contextmanager
+def _broken_off(checkpoint: Path | None, *, failed: bool) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        goes_on = "goes on from here" if checkpoint or failed else "begins anew; with --checkpoint it would go on"
+        views.console(stderr=True).print(f"Broken off. The same command {goes_on}.")
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _progress(total: int | None) -> Iterator[Any]:
+    columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=views.console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=total)
+        yield lambda more: shown.advance(task, more)
+
+
+def _summary(counts: Counter[Outcome], budget: Budget, *, dry: bool) -> Any:
+    rows = [[outcome.value, str(counts[outcome])] for outcome in Outcome if counts[outcome]]
+    title = "Replay, counted only" if dry else "Replay"
+    return views.table(
+        title,
+        ["what", "number"],
+        [*rows, ["all", str(counts.total())], ["capacity units", f"{budget.consumed:.0f}"]],
+    )

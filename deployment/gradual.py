@@ -1,0 +1,146 @@
+"""Gradual deployment: what `sam build` left, with an alias for each function and CodeDeploy between two versions.
+
+`make deploy-gradual` builds, applies this, and deploys. docs/deploy.md has when, and the way back.
+"""
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+from samtranslator.model.preferences.deployment_preference_collection import CODEDEPLOY_PREDEFINED_CONFIGURATIONS_LIST
+
+from local.deployment import digest
+from local.emulator.emulator import ROOT
+
+from .stages import Stage, deployed, pairs, stages
+from .templates import FUNCTION, Template, dump, load, of_type
+
+ALIAS = "live"
+CANARY = "Canary10Percent10Minutes"
+AT_ONCE = "AtOnce"
+# CodeDeploy turns back when one of these rings, and does not begin while one does. All fall silent by themselves.
+ALARMS = ("SagaFailedAlarm", "SagaTimedOutAlarm", "RecoveryFailedAlarm", "FunctionsThrottledAlarm")
+# The state machines' definitions are not among them: they are no part of a function's version.
+_SOURCES = ("template.yaml", "functions", "layers")
+
+
+def gradual(template: Template, release: str, shift: str = CANARY, *, leave: bool = False) -> Template:
+    """The template with an alias for each function, to which a new `release` is shifted.
+
+    SAM publishes a version when the code's address changes, which neither a layer nor a parameter does: `release` does.
+    shift: how CodeDeploy shifts, or AT_ONCE for none. leave: state machines call functions without the alias again.
+    Raises ValueError if a function's ARN is in a text, where it cannot be led to the alias.
+    """
+    functions = frozenset(of_type(template, FUNCTION))
+    resources = {name: _led(body, functions, leave=leave) for name, body in template["Resources"].items()}
+    changed = {**template, "Resources": resources, "Outputs": _aliased(template["Outputs"], functions, leave=leave)}
+    for properties in of_type(changed, FUNCTION).values():
+        properties |= {"AutoPublishAlias": ALIAS, "AutoPublishCodeSha256": release}
+        properties |= {} if shift == AT_ONCE else {"DeploymentPreference": {"Type": shift, "Alarms": _names()}}
+    # Named: a reference would close a circle, from an alias by its deployment group, alarm and state machine to itself.
+    for alarm, name in zip(ALARMS, _names(), strict=True):
+        resources[alarm]["Properties"]["AlarmName"] = name
+    return changed
+
+
+def release_of(template: Template, parameters: Mapping[str, str], attempt: str = "", root: Path = ROOT) -> str:
+    """What tells one release from another: its sources, all its parameters, the attempt before it if that failed."""
+    defaults = {name: str(body.get("Default", "")) for name, body in template["Parameters"].items()}
+    effective = json.dumps({**defaults, **parameters}, sort_keys=True)
+    return hashlib.sha256("\0".join([digest(_SOURCES, root=root), effective, attempt]).encode()).hexdigest()[:16]
+
+
+def _names() -> list[dict[str, str]]:
+    return [{"Fn::Sub": f"${{AWS::StackName}}-{alarm}"} for alarm in ALARMS]
+
+
+def _led(body: Mapping[str, Any], functions: frozenset[str], *, leave: bool) -> dict[str, Any]:
+    """A resource that calls the alias, or a role that allows both: executions that run call what they began with."""
+    if body["Type"] == "AWS::IAM::Role":
+        return dict(_allowed(body, functions))
+    return dict(_aliased(body, functions, leave=leave))
+
+
+def _aliased(value: Any, functions: frozenset[str], *, leave: bool) -> Any:
+    match value:
+        case {"Fn::GetAtt": [str(name), "Arn"]} if name in functions and not leave:
+            return {"Ref": f"{name}.Alias"}
+        case {"Fn::Sub": text} if wrong := [name for name in functions if f"${{{name}.Arn}}" in json.dumps(text)]:
+            raise ValueError(f"write !GetAtt {wrong[0]}.Arn instead of !Sub, so that it can be led to the alias")
+        case dict():
+            return {key: _aliased(inner, functions, leave=leave) for key, inner in value.items()}
+        case list():
+            return [_aliased(inner, functions, leave=leave) for inner in value]
+    return value
+
+
+def _allowed(value: Any, functions: frozenset[str]) -> Any:
+    match value:
+        case {"Resource": resource}:
+            listed = resource if isinstance(resource, list) else [resource]
+            aliases = [_aliased(one, functions, leave=False) for one in listed]
+            added = [alias for one, alias in zip(listed, aliases, strict=True) if alias != one]
+            return {**value, "Resource": [*listed, *added] if added else resource}
+        case dict():
+            return {key: _allowed(inner, functions) for key, inner in value.items()}
+        case list():
+            return [_allowed(inner, functions) for inner in value]
+    return value
+
+
+def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -> int:
+    """Build, and deploy with these parameters. Returns the exit status of `sam`."""
+    said = {**stage.parameters, **given}
+    standing, attempt = _standing(stage)
+    if status := _sam("build", stage):
+        return status
+    built = ROOT / stage.built / "template.yaml"
+    template = load(built)
+    release = release_of(template, {**standing, **said}, attempt)
+    file = built.with_name("gradual.yaml")
+    file.write_text(dump(gradual(template, release, shift, leave=leave)))
+    overrides = [f"{name}={value}" for name, value in said.items()]
+    chosen = ["--parameter-overrides", *overrides] if overrides else []
+    return _sam("deploy", stage, "--template-file", str(file), *chosen)
+
+
+def _standing(stage: Stage) -> tuple[Mapping[str, str], str]:
+    """The stack's parameters, and the time of its last deployment if that was turned back.
+
+    The versions of a failed attempt stay, and Lambda publishes nothing that equals the last version: a release that is
+    tried again must differ.
+    """
+    stack = deployed(boto3.client("cloudformation", region_name=stage.region), stage.stack_name)
+    if stack is None:
+        return {}, ""
+    return stack.parameters, stack.updated if stack.status.endswith("ROLLBACK_COMPLETE") else ""
+
+
+def _sam(command: str, stage: Stage, *arguments: str) -> int:
+    # sam looks for its configuration beside the template otherwise.
+    configuration = ["--config-file", str(ROOT / "samconfig.toml"), "--config-env", stage.name]
+    return subprocess.run(["sam", command, *configuration, *arguments], cwd=ROOT, check=False).returncode
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="make deploy-gradual", description=__doc__)
+    parser.add_argument("stage", choices=stages())
+    parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
+    parser.add_argument("--shift", choices=[*CODEDEPLOY_PREDEFINED_CONFIGURATIONS_LIST, AT_ONCE], default=CANARY)
+    parser.add_argument("--leave", action="store_true", help="the first step back to a deployment without aliases")
+    chosen = parser.parse_intermixed_args(arguments)
+    try:
+        return deploy(stages()[chosen.stage], chosen.shift, pairs(chosen.parameters), leave=chosen.leave)
+    except (BotoCoreError, ClientError, ValueError) as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""The command: each part, a table, and whether one of them failed."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from deployment.stages import pairs
+
+from . import change_set, machines, policies, quotas, template
+from .part import Part, Verdict, examined
+from .target import Target
+
+_COLORS = {Verdict.OK: "green", Verdict.LOOK: "yellow", Verdict.FAILED: "red"}
+
+
+def preflight(target: Target, bucket: str, orders: float) -> list[Part]:
+    """Every part, whatever becomes of the others."""
+    return [
+        examined("Template", lambda: template.examine(target)),
+        examined("Change set, not executed", lambda: change_set.examine(target, bucket)),
+        examined("State machines, by Step Functions", lambda: machines.examine(target)),
+        examined("Roles, by Access Analyzer", lambda: policies.examine(target)),
+        examined(f"Quotas, for {orders:g} orders a second", lambda: quotas.examine(target, orders)),
+    ]
+
+
+def shown(part: Part) -> Table:
+    table = Table("verdict", "what", "detail", title=part.title, title_justify="left")
+    for finding in part.findings:
+        table.add_row(f"[{_COLORS[finding.verdict]}]{finding.verdict}[/]", finding.subject, finding.detail)
+    if part.not_reached:
+        table.add_row("[yellow]not reached[/]", "the rest" if part.findings else "all", part.not_reached)
+    return table
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0 if no part that was reached failed, 1 otherwise."""
+    parser = argparse.ArgumentParser(prog="make preflight", description=__doc__)
+    parser.add_argument("stack", help="name of the stack, there or to be")
+    parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
+    parser.add_argument("--bucket", default="", help="for the template; without it, that of sam deploy")
+    parser.add_argument("--orders", type=float, default=10, help="in a second, at the busiest")
+    chosen = parser.parse_intermixed_args(arguments)
+    target = Target(chosen.stack, pairs(chosen.parameters))
+    console, parts = Console(), preflight(target, chosen.bucket, chosen.orders)
+    for part in parts:
+        console.print(shown(part))
+    missed = [part.title for part in parts if part.not_reached]
+    if missed:
+        console.print(f"Not reached, so nothing is known of it: {'; '.join(missed)}.")
+    return int(any(part.failed for part in parts))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,92 @@
+"""Where the template is to go: an account's Region, a stack, its parameters."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from deployment.stages import Deployed, Stage, deployed, stage_of
+from deployment.templates import Template, load, of_type
+from deployment.translation import translated
+from local.emulator.emulator import ROOT
+
+from .resolve import Resolver
+
+_MACHINE = "AWS::Serverless::StateMachine"
+# In ARNs, where nobody says which account it is.
+_ANY_ACCOUNT = "123456789012"
+
+
+@dataclass(frozen=True)
+class Target:
+    """given: parameters that the command names; they come before the stage's, and those before the stack's."""
+
+    stack_name: str
+    given: Mapping[str, str] = field(default_factory=dict)
+    path: Path = ROOT / "template.yaml"
+
+    @cached_property
+    def stage(self) -> Stage:
+        return stage_of(self.stack_name)
+
+    @cached_property
+    def session(self) -> boto3.Session:
+        """Of the caller's own settings. A stage's Region is the default."""
+        own = boto3.Session()
+        return own if own.region_name else boto3.Session(region_name=self.stage.region or "us-east-1")
+
+    @cached_property
+    def region(self) -> str:
+        return str(self.session.region_name)
+
+    def client(self, service: str) -> Any:
+        """A client that gives up soon. Any, as boto3 has no type for a service whose name is a variable."""
+        make: Any = self.session.client
+        return make(service, config=Config(connect_timeout=5, retries={"mode": "standard", "total_max_attempts": 3}))
+
+    @cached_property
+    def deployed(self) -> Deployed | None:
+        """The stack, if it is there. Raises botocore's errors."""
+        return deployed(self.client("cloudformation"), self.stack_name)
+
+    @cached_property
+    def template(self) -> Template:
+        return load(self.path)
+
+    @cached_property
+    def translated(self) -> Template:
+        return translated(self.template, self.region)
+
+    @cached_property
+    def said(self) -> dict[str, str]:
+        """The parameters that a deployment would name."""
+        return {**self.stage.parameters, **self.given}
+
+    @cached_property
+    def resolver(self) -> Resolver:
+        """The translated template with every parameter's value. An account that does not answer is taken for empty."""
+        try:
+            standing = self.deployed.parameters if self.deployed else {}
+            account = self.client("sts").get_caller_identity()["Account"]
+        except (BotoCoreError, ClientError):
+            standing, account = {}, _ANY_ACCOUNT
+        return Resolver.to(self.translated, self.region, account, self.stack_name, {**standing, **self.said})
+
+    def definitions(self) -> Iterator[tuple[str, str]]:
+        return definitions(self.template, self.resolver, self.path.parent)
+
+
+def definitions(template: Template, resolver: Resolver, folder: Path) -> Iterator[tuple[str, str]]:
+    """Every state machine's definition with its placeholders filled in, by logical id. folder: of the template."""
+    resolved = resolver.resources("AWS::StepFunctions::StateMachine")
+    for name, properties in of_type(template, _MACHINE).items():
+        text = (folder / properties["DefinitionUri"]).read_text()
+        for key, value in resolved[name].get("DefinitionSubstitutions", {}).items():
+            text = text.replace(f"${{{key}}}", str(value))
+        yield name, json.dumps(json.loads(text))

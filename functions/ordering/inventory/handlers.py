@@ -1,0 +1,36 @@
+"""Lambda handlers of the inventory service."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from ordering.task import Result, Task, saga_task
+from runtime.environment import read_environment
+from runtime.stores import StoreEnvironment, step_store
+
+from .service import Inventory
+from .table import InventoryTable
+
+
+@dataclass(frozen=True, slots=True)
+class Environment(StoreEnvironment):
+    inventory_table: str
+    orders_table: str
+
+
+@cache
+def inventory() -> Inventory:
+    environment = read_environment(Environment)
+    table = InventoryTable(environment.inventory_table)
+    return Inventory(step_store(environment), table, environment.orders_table)
+
+
+@saga_task(step="ReserveInventory")
+def reserve_inventory(task: Task) -> Result:
+    """Reserve every line of the order and take its stock."""
+    return inventory().reserve(task)
+
+
+@saga_task(step="ReserveInventory")
+def release_inventory(task: Task) -> Result:
+    """Undo reserve_inventory: cancel the reservation and give the stock back."""
+    return inventory().release(task)

@@ -1,0 +1,34 @@
+"""Lambda handlers of the orders service."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from ordering.task import Result, Task, saga_task
+from runtime.environment import read_environment
+from runtime.stores import StoreEnvironment, step_store
+
+from .service import Orders
+from .table import OrdersTable
+
+
+@dataclass(frozen=True, slots=True)
+class Environment(StoreEnvironment):
+    orders_table: str
+
+
+@cache
+def orders() -> Orders:
+    environment = read_environment(Environment)
+    return Orders(step_store(environment), OrdersTable(environment.orders_table))
+
+
+@saga_task(step="ProcessOrder")
+def process_order(task: Task) -> Result:
+    """Save the order with status New."""
+    return orders().process(task)
+
+
+@saga_task(step="ProcessOrder")
+def update_order_status(task: Task) -> Result:
+    """Undo process_order: set the order's status to Pending."""
+    return orders().update_status(task)

@@ -1,0 +1,58 @@
+"""Lambda handlers of the payments service."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from ordering.task import Result, Task, saga_task
+from runtime.environment import read_environment
+from runtime.stores import StoreEnvironment, lease_store, step_store
+
+from .charge import PaymentGateway
+from .service import Payments
+from .table import PaymentsTable
+
+
+@dataclass(frozen=True, slots=True)
+class Environment(StoreEnvironment):
+    """payment_gateway_url: empty if there is no outside gateway; then there are no ARNs of secrets either."""
+
+    payments_table: str
+    orders_table: str
+    payment_gateway_url: str = ""
+    payment_gateway_secret_arn: str = ""
+    payment_key_arn: str = ""
+
+
+@cache
+def payments() -> Payments:
+    environment = read_environment(Environment)
+    table = PaymentsTable(environment.payments_table)
+    return Payments(step_store(environment), table, environment.orders_table, _gateway(environment))
+
+
+def _gateway(environment: Environment) -> PaymentGateway | None:
+    if not environment.payment_gateway_url:
+        return None
+    from runtime.secrets import Secret
+
+    from .bearer import BearerSession
+    from .gateway import HttpGateway
+
+    return HttpGateway(
+        environment.payment_gateway_url.rstrip("/"),
+        lease_store(environment),
+        BearerSession(Secret(environment.payment_gateway_secret_arn)),
+        Secret(environment.payment_key_arn),
+    )
+
+
+@saga_task(step="ProcessPayment")
+def process_payment(task: Task) -> Result:
+    """Capture the order's total."""
+    return payments().process(task)
+
+
+@saga_task(step="ProcessPayment")
+def process_refund(task: Task) -> Result:
+    """Undo process_payment: refund what was captured."""
+    return payments().refund(task)

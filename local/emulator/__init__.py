@@ -1,0 +1,1 @@
+"""The emulator: its process, and the patches that close its gaps to AWS."""

@@ -1,0 +1,291 @@
+"""Starts and stops the emulator process. Nothing of it outlives `stop`: no process, no temporary file."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+from filelock import FileLock
+
+from local.simulators import simulators
+
+from .server import UNTIL_EOF
+
+ROOT = Path(__file__).resolve().parents[2]
+STATE = ROOT / ".stepwise"
+REGION = "us-east-1"
+
+# Worker processes that may run at once. Unbounded, a burst of cold starts chokes two cores.
+_CONCURRENCY = 20
+# A worker unpacks some 5 MB; there may be a few hundred in the life of an emulator.
+_ROOM = 2 * 1024**3
+_START_SECONDS = 30
+_STOP_SECONDS = 5
+
+
+_PASSED_ON = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "TZ", "NO_PROXY", "no_proxy", "LD_LIBRARY_PATH"})
+
+# What was started and not stopped yet. An attached emulator ends when its pipe is closed, so it is held here.
+_started: dict[int, subprocess.Popen[bytes]] = {}
+
+
+class LocalStackError(Exception):
+    """The local stack cannot do what was asked; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """A running emulator: its process and when that began, which together name it for ever."""
+
+    port: int
+    pid: int
+    created: float
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        return _home(self.port) / "emulator.log"
+
+    @property
+    def stand_ins(self) -> dict[str, str]:
+        """The endpoints of the servers beside it, by their names in `simulators.STAND_INS`."""
+        return stand_ins(self.port)
+
+
+def stand_ins(port: int) -> dict[str, str]:
+    """The endpoints of the servers beside the emulator at this port; none if it does not run."""
+    return simulators.recorded(_home(port))
+
+
+def environment(endpoint: str) -> dict[str, str]:
+    """Environment of a program that is to talk to the local stack, and cannot reach a real account by mistake."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SAM_"))}
+    return kept | {
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_REGION": REGION,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "SAM_CLI_TELEMETRY": "0",
+        **_variables_of_stand_ins(endpoint),
+    }
+
+
+def _variables_of_stand_ins(endpoint: str) -> dict[str, str]:
+    port = urlsplit(endpoint).port
+    return simulators.variables(simulators.recorded(_home(port))) if port else {}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def running(port: int) -> Emulator | None:
+    """The emulator that an earlier command started at this port, if it lives. What a crashed one left is removed."""
+    with _registry():
+        return _running(port)
+
+
+def running_anywhere() -> list[Emulator]:
+    """Every emulator that a command of this checkout started and that lives."""
+    with _registry():
+        found = [_running(int(home.name)) for home in (STATE / "run").glob("[0-9]*")]
+    return [emulator for emulator in found if emulator]
+
+
+def _running(port: int) -> Emulator | None:
+    emulator = _recorded(port)
+    if emulator and _process(emulator):
+        return emulator
+    _remove(port)
+    return None
+
+
+def start(port: int, *, attached: bool = False, settings: Mapping[str, str] | None = None) -> Emulator:
+    """Start an emulator and wait until it answers.
+
+    attached: it ends with the process that starts it, however that ends.
+    settings: more variables of the emulator's environment.
+    Raises LocalStackError if the port is taken or the emulator does not come up.
+    """
+    with _registry():
+        for home in (STATE / "run").glob("[0-9]*"):
+            _running(int(home.name))
+        if _taken(port) or _recorded(port):
+            raise LocalStackError(f"port {port} is taken by another program; choose another one with STEPWISE_PORT")
+        process = _spawn(port, attached=attached, settings=settings or {})
+        _started[process.pid] = process
+        try:
+            emulator = Emulator(port, process.pid, psutil.Process(process.pid).create_time())
+            _record(emulator).write_text(json.dumps({"pid": emulator.pid, "created": emulator.created}))
+        except BaseException:
+            process.kill()
+            raise
+    try:
+        _wait_until_ready(emulator, process)
+    except BaseException:
+        stop(emulator)
+        raise
+    return emulator
+
+
+def stop(emulator: Emulator) -> None:
+    """End the emulator with its workers, and remove its files."""
+    process = _process(emulator)
+    if process:
+        family = [*process.children(recursive=True), process]
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        psutil.wait_procs(family, timeout=_STOP_SECONDS)
+    _forget(emulator)
+    _remove(emulator.port)
+
+
+@contextmanager
+def attached(settings: Mapping[str, str] | None = None) -> Iterator[Emulator]:
+    """An emulator on a free port for the length of a block."""
+    emulator = start(free_port(), attached=True, settings=settings)
+    try:
+        yield emulator
+    finally:
+        stop(emulator)
+
+
+def _registry() -> FileLock:
+    """Held while what is recorded of processes is read and changed."""
+    STATE.mkdir(exist_ok=True)
+    return FileLock(STATE / "run.lock")
+
+
+def _home(port: int) -> Path:
+    return STATE / "run" / str(port)
+
+
+def _scratch(port: int) -> Path:
+    """Where each worker unpacks what it runs: hundreds of files, in memory if there is room for them."""
+    in_memory = Path("/dev/shm")  # noqa: S108 # nosec B108 # only the memory is meant; files lie in a folder of their own
+    if os.access(in_memory, os.W_OK) and shutil.disk_usage(in_memory).free > _ROOM:
+        return in_memory / f"stepwise-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}-{port}"
+    return _home(port) / "tmp"
+
+
+def _remove(port: int) -> None:
+    for folder in (_scratch(port), _home(port)):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _record(emulator: Emulator) -> Path:
+    return _home(emulator.port) / "process.json"
+
+
+def _recorded(port: int) -> Emulator | None:
+    try:
+        record = json.loads((_home(port) / "process.json").read_text())
+        return Emulator(port, record["pid"], record["created"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _process(emulator: Emulator) -> psutil.Process | None:
+    try:
+        process = psutil.Process(emulator.pid)
+        alive = process.create_time() == emulator.created and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return None
+    return process if alive else None
+
+
+def _taken(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    _remove(port)
+    home, temporary = _home(port), _scratch(port)
+    home.mkdir(parents=True)
+    temporary.mkdir()
+    # MiniStack's own settings are variables too: of the caller's, only what a program needs anywhere is passed on.
+    settled = {name: value for name, value in environment("").items() if name in _PASSED_ON or name.startswith("AWS_")}
+    variables = settled | {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        # No container is wanted, started or cleaned up.
+        "DOCKER_HOST": f"unix://{home}/no-docker",
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",
+        "AUTH": "true",
+        "IOT_MTLS_ENABLED": "0",
+        "STATE_DIR": str(home / "state"),
+        "LAMBDA_ACCOUNT_CONCURRENCY": str(_CONCURRENCY),
+        "LOG_LEVEL": "WARNING",
+        "TMPDIR": str(temporary),
+        "PYTHONPATH": str(ROOT),
+        **settings,
+    }
+    command = [sys.executable, "-m", f"{__package__}.ministack_server", *([UNTIL_EOF] if attached else [])]
+    with (home / "emulator.log").open("wb") as log:
+        return subprocess.Popen(
+            command,
+            cwd=home,
+            env=variables,
+            stdin=subprocess.PIPE if attached else subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _wait_until_ready(emulator: Emulator, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise LocalStackError(f"the emulator ended at its start:\n{_tail(emulator.log)}")
+        if _answers(emulator.endpoint):
+            return
+        time.sleep(0.05)
+    raise LocalStackError(f"the emulator did not answer within {_START_SECONDS} s:\n{_tail(emulator.log)}")
+
+
+def _forget(emulator: Emulator) -> None:
+    process = _started.pop(emulator.pid, None)
+    if process:
+        process.wait(timeout=_STOP_SECONDS)
+        if process.stdin:
+            process.stdin.close()
+
+
+def _answers(endpoint: str) -> bool:
+    without_proxy = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with without_proxy.open(f"{endpoint}/_ministack/health", timeout=1):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _tail(path: Path) -> str:
+    return "\n".join(path.read_text(errors="replace").splitlines()[-15:])

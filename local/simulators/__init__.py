@@ -1,0 +1,1 @@
+"""Servers for what no emulator has: Amazon Connect and a payment gateway."""

@@ -1,0 +1,43 @@
+"""The secret between a local stack and the simulator: kept in the stack's own Secrets Manager, as on AWS."""
+
+import secrets
+from contextlib import suppress
+from typing import Any
+
+import boto3
+
+from local.emulator.emulator import REGION
+
+from .client import GatewayClient
+
+NAME = "payment-gateway"
+NO_GATEWAY = {"PaymentGatewayUrl": "", "PaymentGatewaySecretArn": ""}
+
+
+def parameters(endpoint: str, address: str) -> dict[str, str]:
+    """The template's parameters for a stack that charges at a simulator, which accepts the stack's secret from now on.
+
+    endpoint: of the local stack. address: of the simulator.
+    """
+    arn, secret = _kept(client(endpoint))
+    GatewayClient(address).rotate(secret)
+    return {"PaymentGatewayUrl": address, "PaymentGatewaySecretArn": arn}
+
+
+def client(endpoint: str) -> Any:
+    """The Secrets Manager of a local stack."""
+    return boto3.client(
+        "secretsmanager",
+        endpoint_url=endpoint,
+        region_name=REGION,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
+
+
+def _kept(manager: Any) -> tuple[str, str]:
+    """ARN and value, made at the first use."""
+    with suppress(manager.exceptions.ResourceExistsException):
+        manager.create_secret(Name=NAME, SecretString=secrets.token_urlsafe(32))
+    found = manager.get_secret_value(SecretId=NAME)
+    return found["ARN"], found["SecretString"]

@@ -1,0 +1,122 @@
+"""The stand-in as an HTTP server on 127.0.0.1."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingTCPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from .charges import KEY_HEADER
+from .control import PREFIX, control
+from .messages import Answer, ConnectionLost, Request, problem
+from .simulator import StandIn
+
+_LARGEST_BODY = 64 * 1024
+_IDLE_SECONDS = 60
+
+
+class GatewayServer(ThreadingTCPServer):
+    """Takes connections on a free port from the moment it is made; answers while `serve_forever` runs."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self) -> None:
+        self.stand_in = StandIn()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+@contextmanager
+def serving() -> Iterator[GatewayServer]:
+    """A server that answers, in a thread of this process, for the length of a block."""
+    with GatewayServer() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: GatewayServer
+    protocol_version = "HTTP/1.1"
+    timeout = _IDLE_SECONDS
+    # Head and body are two packets; the second does not wait until the first is acknowledged.
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: a path holds a key."""
+
+    def _serve(self) -> None:
+        try:
+            self._send(self._answer())
+        except ConnectionLost:
+            self._hang_up()
+        except ConnectionError:
+            # The client has gone, as clients do that time out.
+            self.close_connection = True
+
+    def _answer(self) -> Answer:
+        path = urlsplit(self.path).path
+        body = self._body()
+        if body is None:
+            return problem(400, "invalid_request", "body: 64 KiB with a Content-Length are what is read", field="body")
+        if path.startswith(PREFIX):
+            return control(self.server.stand_in, self.command, path, body)
+        authorization = self.headers.get("Authorization", "")
+        request = route(self.command, path, self.headers.get(KEY_HEADER, ""), body, authorization)
+        return self.server.stand_in.handle(request) if isinstance(request, Request) else request
+
+    def _body(self) -> bytes | None:
+        """The body; None if it cannot be read, and then the connection cannot be used any more."""
+        length = self.headers.get("Content-Length", "0")
+        if "Transfer-Encoding" in self.headers or not length.isdecimal() or int(length) > _LARGEST_BODY:
+            self.close_connection = True
+            return None
+        return self.rfile.read(int(length))
+
+    def _send(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        for name, value in {"Content-Type": "application/json", **answer.headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(answer.body[: answer.sent_bytes])
+        if answer.sent_bytes is not None:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        self.close_connection = True
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def route(method: str, path: str, key_header: str, body: bytes, authorization: str) -> Request | Answer:
+    """The request that a method and a path name, or the answer that there is none."""
+    match method, [unquote(part) for part in path.split("/")[1:]]:
+        case "POST", ["charges"]:
+            return Request("charge", key_header, body, authorization)
+        case "GET", ["charges", key]:
+            return Request("lookup", key, authorization=authorization)
+        case "POST", ["charges", key, "cancel"]:
+            return Request("cancel", key, authorization=authorization)
+        case _, ["charges"] | ["charges", _] | ["charges", _, "cancel"]:
+            return problem(405, "no_such_method", "this path has another method")
+    return problem(404, "no_such_path", "the processor has no such path")

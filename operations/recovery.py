@@ -1,0 +1,139 @@
+"""Orders that need attention, and their recovery by command."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from idempotency import StepStore, payload_hash
+from ordering.definition import CONFIRMED, STEP_NAMES, STEPS
+from ordering.order import parse_order
+from ordering.orders.settlement import adopt_lost, order_id_of
+from ordering.orders.state import OrderReader, OrderState
+
+from .errors import CommandError
+from .orders import Execution, OrderNotFound, OrderView, execution, view
+from .stack import Stack
+
+
+class NothingToRecover(CommandError):
+    """The order is not one that a recovery may touch; the message says why."""
+
+
+class NotTheOrder(CommandError):
+    """The document is not the order whose steps stand; a recovery with it would undo nothing. Nothing was started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """An order that a person should look at. standing: the steps that are not undone."""
+
+    order_id: str
+    saga: str
+    recovery: str
+    standing: tuple[str, ...]
+
+
+def recover(stack: Stack, order_id: str, document: Any = None) -> str:
+    """Start the order's recovery, or find the one that is running. Returns the name of its execution.
+
+    document: the order as it was placed; needed if its saga ran under another name than the order_id, or if other
+        calls under this order_id had another payload. The input of the saga is taken without it.
+    Raises OrderNotFound; NothingToRecover if the saga is running or the order has succeeded; NotTheOrder.
+    """
+    seen = view(stack, order_id)
+    if seen.execution is None and document is None:
+        raise OrderNotFound(f"order {order_id} has no saga of that name; give the order as it was placed, with --file")
+    if seen.execution and seen.execution.status == "RUNNING":
+        raise NothingToRecover(f"the saga of order {order_id} is still running; stop it first if it must not go on")
+    if seen.order and seen.order["status"] == CONFIRMED:
+        raise NothingToRecover(f"order {order_id} has succeeded")
+    reader = _reader(stack)
+    state = reader.read(order_id)
+    if seen.execution and seen.execution.status == "SUCCEEDED" and state.all_standing:
+        raise NothingToRecover(f"order {order_id} has succeeded; its finalization, or the sweep, will confirm it")
+    if document is None and seen.execution:
+        document = json.loads(seen.execution.input)
+    _require_the_order(order_id, state, document)
+    steps = StepStore(stack.dynamodb, stack.outputs["IdempotencyTable"])
+    adopt_lost(steps, reader, state, parse_order(document), document, datetime.now(UTC))
+    text = json.dumps(document, sort_keys=True)
+    for name in _names(order_id):
+        last = recovery(stack, name)
+        if last is None:
+            stack.stepfunctions.start_execution(
+                stateMachineArn=stack.outputs["OrderRecoveryArn"], name=name, input=text
+            )
+        if last is None or last.status == "RUNNING":
+            return name
+    raise AssertionError("there is always a next name")
+
+
+def recovery(stack: Stack, name: str) -> Execution | None:
+    """A recovery by the name of its execution, if there is one."""
+    try:
+        return execution(stack, name, output="OrderRecoveryArn")
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ExecutionDoesNotExist":
+            raise
+        return None
+
+
+def needing_attention(stack: Stack) -> list[Attention]:
+    """Orders whose saga has ended with something left to undo, and that no running recovery is about to settle."""
+    reader = _reader(stack)
+    listed = sorted(row["order_id"] for row in stack.rows("OrdersTable", index="unsettled"))
+    found = (
+        _attention(view(stack, order_id), reader.read(order_id), _last_recovery(stack, order_id)) for order_id in listed
+    )
+    return [attention for attention in found if attention]
+
+
+def _reader(stack: Stack) -> OrderReader:
+    tables = {step.table: stack.outputs[step.table] for step in STEPS}
+    return OrderReader(stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
+
+
+def _require_the_order(order_id: str, state: OrderState, document: Any) -> None:
+    """Whether a compensation with this document undoes anything: its hash is that of a step that stands."""
+    if order_id_of(document) != order_id:
+        raise NotTheOrder(f"order_id: the document is not that of order {order_id}")
+    records = {name: state.records[name] or {} for name in state.standing}
+    hashes = {name: record["payload_hash"]["S"] for name, record in records.items() if "result" in record}
+    if hashes and payload_hash(document) not in hashes.values():
+        raise NotTheOrder(
+            f"{', '.join(sorted(hashes))} of order {order_id} stand by another document; give that, with --file"
+        )
+
+
+def _names(order_id: str) -> Iterator[str]:
+    """The first recovery has the saga's name, those by command after it have one that fits 80 characters."""
+    yield order_id
+    digest = hashlib.sha256(order_id.encode()).hexdigest()[:8]
+    number = 2
+    while True:
+        yield f"{order_id[:60]}-{digest}-{number}"
+        number += 1
+
+
+def _last_recovery(stack: Stack, order_id: str) -> Execution | None:
+    last = None
+    for name in _names(order_id):
+        found = recovery(stack, name)
+        if found is None:
+            return last
+        last = found
+    return last
+
+
+def _attention(seen: OrderView, state: OrderState, last: Execution | None) -> Attention | None:
+    saga = seen.execution.status if seen.execution else "none"
+    settling = saga == "RUNNING" or (last is not None and last.status == "RUNNING")
+    if settling or state.confirmed or not state.standing:
+        return None
+    standing = tuple(name for name in STEP_NAMES if name in state.standing)
+    return Attention(seen.order_id, saga, last.status if last else "none", standing)

@@ -1,0 +1,90 @@
+"""Where a replay is, in a file, so that one that was broken off goes on without firing anything twice.
+
+A page's orders, with the revisions that were read, are written down before the first of them is fired. After a crash
+each of them is either as it was read, and is fired now, or has moved on, and needs nothing.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from operations.errors import CommandError
+
+from .fire import Outcome
+from .orders import Position, Seen
+
+
+class CheckpointMismatch(CommandError):
+    """The file is of another replay, or is no checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """page: orders that may or may not be fired. after: where the next page begins. last: whether there is none.
+
+    counts: outcomes so far, without those of the page.
+    """
+
+    page: Sequence[Seen] = ()
+    after: Position | None = None
+    last: bool = False
+    counts: Mapping[Outcome, int] = field(default_factory=Counter)
+
+    @property
+    def done(self) -> bool:
+        return self.last and not self.page
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """path: None keeps nothing. replay: what is replayed, and where; another one is refused."""
+
+    path: Path | None
+    replay: Mapping[str, str]
+
+    def load(self) -> State:
+        """Where an earlier run left off, or the beginning. Raises CheckpointMismatch."""
+        if self.path is None or not self.path.exists():
+            return State()
+        try:
+            kept = json.loads(self.path.read_text())
+            replay, page, counts = kept["replay"], kept["page"], kept["counts"]
+            state = State(
+                [Seen(**seen) for seen in page],
+                kept["after"],
+                kept["last"],
+                Counter({Outcome(name): count for name, count in counts.items()}),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointMismatch(f"{self.path} is no checkpoint: {error}") from None
+        if replay != self.replay:
+            raise CheckpointMismatch(f"{self.path} is of another replay: {_words(replay)}, not {_words(self.replay)}")
+        return state
+
+    def save(self, state: State) -> None:
+        """Replace the file, all or nothing, and have it on the disk when this returns."""
+        if self.path is None:
+            return
+        document = {
+            "replay": self.replay,
+            "page": [asdict(seen) for seen in state.page],
+            "after": state.after,
+            "last": state.last,
+            "counts": state.counts,
+        }
+        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            with beside.open("w") as file:
+                json.dump(document, file)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self.path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def _words(replay: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in replay.items())

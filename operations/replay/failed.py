@@ -1,0 +1,126 @@
+"""Replays the records that the event source mapping gave up and keeps, whole, in S3."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reporting.change import Change, MalformedRecord, Record, RevisionNotRaised, order_id_of, read_change
+
+from .fire import Outcome, Trigger
+from .orders import Seen
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+# Where Lambda writes them, and where they go when they are done.
+KEPT, REPLAYED = "aws/lambda/", "replayed/"
+
+type Deliver = Callable[[str, Record], bool]
+type Item = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRecords:
+    """client: a `boto3.client("dynamodb")` to read with. s3: a `boto3.client("s3")`.
+
+    deliver: called with a function's ARN and a record; hands it to the function alone and says whether it took it.
+    progress: told how many records more are dealt with.
+    """
+
+    client: "DynamoDBClient"
+    s3: Any
+    bucket: str
+    trigger: Trigger
+    deliver: Deliver
+    progress: Callable[[int], None]
+
+    def run(self, *, dry: bool) -> Counter[Outcome]:
+        """Fire the orders of all records again, unless a newer change has overtaken them; move what is done away.
+
+        Objects come in the order in which they were kept, and their records in the order of the stream. Broken off
+        anywhere, it can be run again: an order that was fired has overtaken its record.
+        """
+        counts: Counter[Outcome] = Counter()
+        for key in self._keys():
+            outcomes = self._replay(key, dry=dry)
+            if not dry and not outcomes[Outcome.STUCK]:
+                self._move_away(key)
+            counts += outcomes
+        return counts
+
+    def _keys(self) -> Iterator[str]:
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=KEPT)
+        for page in pages:
+            for listed in page.get("Contents", []):
+                yield listed["Key"]
+
+    def _replay(self, key: str, *, dry: bool) -> Counter[Outcome]:
+        counts: Counter[Outcome] = Counter()
+        body = self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        for function, record in _records(body):
+            counts[self._record(function, record, dry=dry)] += 1
+            self.progress(1)
+        return counts or Counter({Outcome.STUCK: 1})
+
+    def _record(self, function: str, record: Record, *, dry: bool) -> Outcome:
+        order_id = order_id_of(record)
+        standing = self._standing(order_id)
+        change, now = _readable(record), _readable(_shown(order_id, standing)) if standing else None
+        if _overtaken(change, now):
+            return Outcome.OVERTAKEN
+        if record["eventName"] == "REMOVE":
+            # What is gone cannot be written to. Only the function that failed needs to hear of it again.
+            return Outcome.DELIVERED if dry or self.deliver(function, record) else Outcome.STUCK
+        if standing is None or (change and now and change.created_at != now.created_at):
+            # Its deletion is a record of its own.
+            return Outcome.OVERTAKEN
+        if now is None:
+            return Outcome.STUCK
+        return Outcome.FIRED if dry else self.trigger.fire(Seen(order_id, int(standing["revision"]["N"])))
+
+    def _standing(self, order_id: str) -> Item | None:
+        key = {"order_id": {"S": order_id}}
+        self.trigger.budget.wait()
+        found = self.client.get_item(
+            TableName=self.trigger.table, Key=key, ConsistentRead=True, ReturnConsumedCapacity="TOTAL"
+        )
+        self.trigger.budget.spend(found["ConsumedCapacity"].get("CapacityUnits", 1))
+        return found.get("Item")
+
+    def _move_away(self, key: str) -> None:
+        """Twice is once: what was copied and not deleted is copied again."""
+        source = {"Bucket": self.bucket, "Key": key}
+        self.s3.copy_object(Bucket=self.bucket, Key=f"{REPLAYED}{key}", CopySource=source)
+        self.s3.delete_object(**source)
+
+
+def _records(body: bytes) -> list[tuple[str, Record]]:
+    """The records of an object, each with the ARN of the function that failed; none if it is not of Lambda's making."""
+    try:
+        kept = json.loads(body)
+        function, payload = kept["requestContext"]["functionArn"], kept["payload"]
+        event = json.loads(payload) if isinstance(payload, str) else payload
+        return [(function, record) for record in event["Records"]]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def _shown(order_id: str, item: Item) -> Record:
+    """An order as a record of the stream would show it."""
+    return {"dynamodb": {"Keys": {"order_id": {"S": order_id}}, "NewImage": item}}
+
+
+def _readable(record: Record) -> Change | None:
+    try:
+        return read_change(record)
+    except (MalformedRecord, RevisionNotRaised):
+        return None
+
+
+def _overtaken(change: Change | None, now: Change | None) -> bool:
+    """Whether the order has come to a later state since this change, in the same life."""
+    if change is None or now is None:
+        return False
+    return now.created_at == change.created_at and now.version > change.version

@@ -1,0 +1,353 @@
+"""The emulator's process: it comes up alone, ends whole, and neither kills nor loses what is not its own."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from botocore.exceptions import ReadTimeoutError
+
+from local.emulator import emulator
+from local.emulator.emulator import Emulator, LocalStackError
+from local.simulators.simulators import STAND_INS
+from tests.kit.injection import eventually
+from tests.kit.ministack import Account, Function, with_sources_on_path
+
+pytestmark = pytest.mark.local_only("are about the local stack itself")
+
+SLEEP = """
+import time
+
+def handler(event, context):
+    time.sleep(event.get("seconds", 0))
+"""
+START = """
+import sys, time
+from local import emulator
+started = emulator.start(emulator.free_port(), attached="attached" in sys.argv)
+print(started.port, started.pid, started.created, flush=True)
+time.sleep(60)
+"""
+
+
+def _family(started: Emulator) -> list[psutil.Process]:
+    """The emulator's process, its stand-ins and its workers."""
+    process = psutil.Process(started.pid)
+    return [process, *process.children(recursive=True)]
+
+
+def _alive(processes: list[psutil.Process], *, within: float) -> list[psutil.Process]:
+    """Those that have not ended after some seconds."""
+    alive: list[psutil.Process] = psutil.wait_procs(processes, timeout=within)[1]
+    return [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
+
+
+def _home(port: int) -> Path:
+    return emulator.STATE / "run" / str(port)
+
+
+def _employ(started: Emulator) -> list[Function]:
+    """Two functions: the worker of one waits for its next call, that of the other is busy for as long as tests last."""
+    idle, busy = (Account(started.endpoint).function(SLEEP) for _ in range(2))
+    assert idle.call().error is None
+    hasty = busy.account.client("lambda", seconds=1)
+    with pytest.raises(ReadTimeoutError):
+        hasty.invoke(FunctionName=busy.name, Payload=json.dumps({"seconds": 50}))
+    assert len(_family(started)) == 3 + len(STAND_INS)
+    return [idle, busy]
+
+
+@contextmanager
+def _starting(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], Emulator]]:
+    """A program that starts an emulator and goes on, and the emulator."""
+    command = [sys.executable, "-c", START, *arguments]
+    program = subprocess.Popen(command, env=with_sources_on_path(), stdout=subprocess.PIPE, text=True)
+    assert program.stdout
+    port, pid, created = program.stdout.readline().split()
+    started = Emulator(int(port), int(pid), float(created))
+    try:
+        yield program, started
+    finally:
+        program.kill()
+        program.wait()
+        program.stdout.close()
+        emulator.stop(started)
+
+
+@contextmanager
+def _stranger() -> Iterator[psutil.Process]:
+    """A live process that has nothing to do with the local stack."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        try:
+            yield psutil.Process(process.pid)
+        finally:
+            process.kill()
+
+
+def _leave_behind(port: int, content: str) -> None:
+    """Leave behind what a crashed emulator leaves."""
+    _home(port).mkdir(parents=True)
+    (_home(port) / "emulator.log").touch()
+    (_home(port) / "process.json").write_text(content)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A free port. Whatever a test leaves there is ended."""
+    chosen = emulator.free_port()
+    yield chosen
+    for process in _started_here(chosen):
+        process.kill()
+        process.wait()
+    shutil.rmtree(_home(chosen), ignore_errors=True)
+
+
+def _started_here(port: int) -> list[psutil.Process]:
+    """Emulators of a port that this very process has started, recorded or not."""
+    return [process for process in psutil.Process().children() if _gateway(process) == str(port)]
+
+
+def _gateway(process: psutil.Process) -> str | None:
+    try:
+        return process.environ().get("GATEWAY_PORT")
+    except psutil.Error:
+        return None
+
+
+@contextmanager
+def _emulator(port: int, **settings: str) -> Iterator[Emulator]:
+    started = emulator.start(port, attached=True, settings=settings)
+    try:
+        yield started
+    finally:
+        emulator.stop(started)
+
+
+# --- start and stop ---
+
+
+def test_an_emulator_that_has_started_answers_and_is_found_until_it_is_stopped(port: int) -> None:
+    with _emulator(port) as started:
+        assert Account(started.endpoint).client("sts").get_caller_identity()["Arn"].endswith(":root")
+        assert emulator.running(port) == started
+    assert emulator.running(port) is None
+
+
+def test_stop_leaves_no_process_and_no_file(port: int) -> None:
+    with _emulator(port) as started:
+        functions, family = _employ(started), _family(started)
+    assert _alive(family, within=0) == []
+    assert not _home(port).exists()
+    names = [*(function.name for function in functions), f"ministack*{port}"]
+    assert [path for name in names for path in Path(tempfile.gettempdir()).glob(f"*{name}*")] == []
+
+
+def test_what_a_service_keeps_on_disk_is_in_the_emulators_own_directory(port: int) -> None:
+    with _emulator(port) as started:
+        Account(started.endpoint).client("cognito-idp").list_user_pools(MaxResults=1)
+        assert [path.name for path in _home(port).rglob("*.pem")] == ["cognito-rsa-key.pem"]
+
+
+def test_a_taken_port_is_refused_with_the_variable_that_chooses_another(port: int) -> None:
+    refusal = rf"port {port} is taken.*STEPWISE_PORT"
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(LocalStackError, match=refusal):
+        emulator.start(port)
+    assert _started_here(port) == []
+    assert not _home(port).exists()
+
+
+def test_an_emulator_that_does_not_come_up_says_why_and_leaves_nothing(port: int) -> None:
+    with pytest.raises(
+        LocalStackError, match=r"ended at its start:\n(.|\n)*ModuleNotFoundError: No module named 'local'"
+    ):
+        emulator.start(port, settings={"PYTHONPATH": os.devnull})
+    assert _started_here(port) == []
+    assert not _home(port).exists()
+
+
+def test_an_emulator_comes_up_while_other_commands_look_for_crashed_ones(port: int) -> None:
+    up = threading.Event()
+
+    def look() -> None:
+        while not up.is_set():
+            emulator.running(port)
+
+    with ThreadPoolExecutor(1) as others:
+        looking = others.submit(look)
+        try:
+            with _emulator(port) as started:
+                assert emulator.running(port) == started
+        finally:
+            up.set()
+    looking.result()
+
+
+# --- who ends with whom ---
+
+
+def test_an_attached_emulator_ends_with_a_starter_that_is_killed() -> None:
+    with _starting("attached") as (starter, started):
+        _employ(started)
+        family = _family(started)
+        starter.kill()
+        assert _alive(family, within=5) == []
+        assert emulator.running(started.port) is None
+        assert not _home(started.port).exists()
+
+
+def test_an_emulator_that_is_not_attached_outlives_its_starter_and_can_be_stopped_by_another() -> None:
+    with _starting() as (starter, started):
+        starter.kill()
+        starter.wait()
+        process = psutil.Process(started.pid)
+        assert _alive([process], within=0.5) == [process]
+        found = emulator.running(started.port)
+        assert found == started
+        emulator.stop(found)
+        assert _alive([process], within=0) == []
+
+
+def test_idle_workers_and_stand_ins_end_with_an_emulator_that_is_killed(port: int) -> None:
+    with _emulator(port) as started:
+        assert Account(started.endpoint).function(SLEEP).call().error is None
+        process, *others = _family(started)
+        assert len(others) == 1 + len(STAND_INS)
+        process.kill()
+        # Its parent, this process, has not collected it: a zombie is left, which nobody should take for it.
+        eventually(lambda: process.status() == psutil.STATUS_ZOMBIE)
+        assert emulator.running(port) is None
+        assert not _home(port).exists()
+        assert _alive(others, within=5) == []
+
+
+# --- what a crash left behind ---
+
+
+def _dead_process() -> str:
+    with subprocess.Popen(["true"]) as process:
+        created = psutil.Process(process.pid).create_time()
+    return json.dumps({"pid": process.pid, "created": created})
+
+
+@pytest.mark.parametrize(
+    "content", [_dead_process, lambda: "", lambda: '{"pid":', lambda: "{}"], ids=["dead", "empty", "cut off", "other"]
+)
+def test_what_a_crash_left_behind_is_removed_when_someone_looks(port: int, content: Callable[[], str]) -> None:
+    _leave_behind(port, content())
+    assert emulator.running(port) is None
+    assert not _home(port).exists()
+
+
+def test_a_stranger_who_was_given_a_recorded_process_id_is_neither_found_nor_killed(port: int) -> None:
+    with _stranger() as stranger:
+        recycled = Emulator(port, stranger.pid, stranger.create_time() - 1)
+        _leave_behind(port, json.dumps({"pid": recycled.pid, "created": recycled.created}))
+        assert emulator.running(port) is None
+        assert not _home(port).exists()
+        emulator.stop(recycled)
+        assert _alive([stranger], within=0.2) == [stranger]
+
+
+def test_a_start_removes_what_crashes_left_behind_and_spares_strangers(port: int) -> None:
+    crashed = emulator.free_port()
+    with _stranger() as stranger:
+        _leave_behind(crashed, _dead_process())
+        _leave_behind(port, json.dumps({"pid": stranger.pid, "created": stranger.create_time() - 1}))
+        with _emulator(port) as started:
+            assert not _home(crashed).exists()
+            assert emulator.running(port) == started
+        assert _alive([stranger], within=0.2) == [stranger]
+
+
+# --- side by side ---
+
+
+def test_two_emulators_side_by_side_do_not_disturb_each_other(port: int) -> None:
+    with _emulator(port) as one:
+        with emulator.attached() as two:
+            topics = {started: Account(started.endpoint).client("sns") for started in (one, two)}
+            arn = topics[one].create_topic(Name="of-one")["TopicArn"]
+            assert topics[two].list_topics()["Topics"] == []
+            with pytest.raises(LocalStackError, match=f"port {two.port} is taken"):
+                emulator.start(two.port)
+            assert (emulator.running(one.port), emulator.running(two.port)) == (one, two)
+        assert [topic["TopicArn"] for topic in topics[one].list_topics()["Topics"]] == [arn]
+        assert one.log.exists()
+
+
+# --- what it may reach, and who may reach it ---
+
+
+def test_an_emulator_listens_on_the_loopback_only(port: int) -> None:
+    # A port of its own for MiniStack's other listener: the usual one may be taken, which would hide it.
+    with _emulator(port, IOT_MTLS_PORT=str(emulator.free_port())) as started:
+        eventually(lambda: _ready(started))
+        connections = psutil.Process(started.pid).net_connections(kind="inet")
+        listening = {connection.laddr.ip for connection in connections if connection.status == psutil.CONN_LISTEN}
+    assert listening == {"127.0.0.1"}
+
+
+def _ready(started: Emulator) -> bool:
+    with suppress(OSError), urllib.request.urlopen(f"{started.endpoint}/_ministack/ready", timeout=1):  # noqa: S310
+        return True
+    return False
+
+
+CREDENTIALS = "[default]\naws_access_key_id = AKIAREAL\naws_secret_access_key = real\n"
+WHO_AM_I = """
+import boto3
+session = boto3.Session()
+credentials = session.get_credentials()
+meta = session.client("dynamodb").meta
+print(session.profile_name, credentials.access_key, credentials.token, meta.endpoint_url, meta.region_name)
+"""
+
+
+@pytest.fixture
+def real_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller who is signed in to AWS, by files and by variables."""
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws/credentials").write_text(CREDENTIALS + CREDENTIALS.replace("default", "production"))
+    (tmp_path / ".aws/config").write_text("[default]\nregion = eu-west-1\n[profile production]\nregion = eu-west-1\n")
+    variables = {
+        "HOME": str(tmp_path),
+        "AWS_PROFILE": "production",
+        "AWS_ACCESS_KEY_ID": "AKIAREAL",
+        "AWS_SECRET_ACCESS_KEY": "real",
+        "AWS_SESSION_TOKEN": "real",
+        "AWS_REGION": "eu-west-1",
+        "AWS_ENDPOINT_URL_DYNAMODB": "https://dynamodb.eu-west-1.amazonaws.com",
+        "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/production",
+        "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
+        "SAM_CLI_TELEMETRY": "1",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("real_account")
+def test_a_program_in_the_local_environment_does_not_see_the_callers_account() -> None:
+    variables = emulator.environment("http://127.0.0.1:4566")
+    ran = subprocess.run([sys.executable, "-c", WHO_AM_I], env=variables, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["default", "test", "None", "http://127.0.0.1:4566", "us-east-1"]
+
+
+@pytest.mark.usefixtures("real_account")
+def test_the_local_environment_drops_what_names_an_account_and_keeps_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDITOR", "ed")
+    variables = emulator.environment("http://127.0.0.1:4566")
+    assert "AWS_PROFILE" not in variables
+    assert [name for name, value in variables.items() if name.startswith("AWS_") and "real" in value.lower()] == []
+    assert variables["SAM_CLI_TELEMETRY"] == "0"
+    assert (variables["EDITOR"], variables["PATH"]) == ("ed", os.environ["PATH"])

@@ -1,0 +1,73 @@
+"""The gap of MiniStack that local/emulator/patches/mocked_tasks.py closes: still there, and closed here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.emulator import emulator
+from tests.kit.ministack import Account, as_it_comes, still_there
+
+pytestmark = pytest.mark.local_only("are about the local stack itself")
+
+DEFINITION = {
+    "StartAt": "Call",
+    "States": {
+        "Call": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::lambda:invoke",
+            "Parameters": {"FunctionName": "any", "Payload.$": "$"},
+            "TimeoutSeconds": 5,
+            "Retry": [{"ErrorEquals": ["Busy"], "MaxAttempts": 2}],
+            "End": True,
+        }
+    },
+}
+MOCKS = {
+    "StateMachines": {"Retried": {"TestCases": {"Busy": {"Call": "Busy"}, "Other": {}}}},
+    "MockedResponses": {
+        "Busy": {"0": {"Throw": {"Error": "Busy", "Cause": "busy"}}, "1-2": {"Return": {"Payload": "done"}}},
+    },
+}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, str]:
+    """Settings of an emulator with a mock file and without waits."""
+    (tmp_path / "mocks.json").write_text(json.dumps(MOCKS))
+    return {"SFN_MOCK_CONFIG": str(tmp_path / "mocks.json"), "SFN_WAIT_SCALE": "0"}
+
+
+def run(account: Account, case: str) -> tuple[Any, list[str]]:
+    """How an execution of a test case ended, and the kinds of its events."""
+    states = account.client("stepfunctions")
+    role = account.role(f"r-{case}", may="lambda:InvokeFunction")
+    arn = states.create_state_machine(name="Retried", definition=json.dumps(DEFINITION), roleArn=role)[
+        "stateMachineArn"
+    ]
+    started = states.start_execution(stateMachineArn=f"{arn}#{case}", input="{}")["executionArn"]
+    ended = account.ended(started)
+    return ended, [event["type"] for event in states.get_execution_history(executionArn=started)["events"]]
+
+
+def test_ministack_still_repeats_a_response_at_every_retry(settings: dict[str, str], tmp_path: Path) -> None:
+    with as_it_comes(tmp_path, **settings) as account:
+        ended, _ = run(account, "Busy")
+
+    assert ended["status"] == "FAILED", still_there("mocked_tasks", "a file of mocks in AWS's own format")
+
+
+def test_each_try_has_a_response_of_its_own(settings: dict[str, str]) -> None:
+    with emulator.attached(settings) as started:
+        ended, events = run(Account(started.endpoint), "Busy")
+
+    assert (ended["status"], json.loads(ended["output"])) == ("SUCCEEDED", {"Payload": "done"})
+    assert (events.count("TaskScheduled"), events.count("TaskFailed"), events.count("TaskSucceeded")) == (2, 1, 1)
+
+
+def test_a_task_that_is_not_mocked_is_carried_out(settings: dict[str, str]) -> None:
+    with emulator.attached(settings) as started:
+        ended, _ = run(Account(started.endpoint), "Other")
+
+    assert (ended["status"], ended["error"]) == ("FAILED", "Lambda.ResourceNotFoundException")

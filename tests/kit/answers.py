@@ -1,0 +1,163 @@
+"""What AWS, or a payment gateway, may answer to each request that deployed code makes, the plain success first.
+
+An answer stands for all that lead to the same further requests; several hold an item as it may have been before.
+"""
+
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from botocore.response import StreamingBody
+
+from ordering.definition import STEPS
+from tests.kit import import_answers
+from tests.kit.answer import Answer, Parameters, Refusal
+from tests.kit.project import ROOT, read_json
+
+_ORDER = json.dumps(read_json(ROOT / "events/ordering" / "process_order.json"))
+_NEVER = "4102444800000"
+
+
+class Unanswered(BaseException):
+    """Nobody has said what this operation answers. No handler's `except Exception` hides it."""
+
+
+def answers(operation: str, parameters: Parameters) -> list[Answer]:
+    """All answers to try. operation: such as "dynamodb:PutItem". Raises Unanswered."""
+    if operation not in _ANSWERS:
+        raise Unanswered(f"say in tests/kit/answers.py what {operation} may answer")
+    return list(_ANSWERS[operation](parameters))
+
+
+def _transaction(parameters: Parameters) -> Iterable[Answer]:
+    first, *others = parameters["TransactItems"]
+    yield {}
+    yield _cancelled([None, *(False for _ in others)])
+    yield _cancelled([_record("COMMITTED", first), *(False for _ in others)])
+    yield _cancelled([_record("COMPENSATING", first), *(False for _ in others)])
+    yield _cancelled([False, *(None for _ in others)])
+
+
+def _cancelled(found: list[Any]) -> Refusal:
+    """found: for each action the item that stood in its way; None for no item, False if its condition held."""
+    reasons = [{"Code": "None"} if item is False else {"Code": "ConditionalCheckFailed"} for item in found]
+    for reason, item in zip(reasons, found, strict=True):
+        reason.update({"Item": item} if item else {})
+    return Refusal("TransactionCanceledException", {"CancellationReasons": reasons})
+
+
+def _put(parameters: Parameters) -> Iterable[Answer]:
+    yield {}
+    yield Refusal("ConditionalCheckFailedException", {"Item": _record("COMPLETED", {"Put": parameters})})
+    yield Refusal("ConditionalCheckFailedException", {"Item": _record("UNKNOWN", {"Put": parameters})})
+
+
+def _record(status: str, action: Mapping[str, Any]) -> dict[str, Any]:
+    """A step record or a lease by the request that the action is of. COMPENSATING bars what never happened."""
+    ((_, parameters),) = action.items()
+    item = parameters.get("Item", {})
+    digest = parameters.get("ExpressionAttributeValues", {}).get(":payload_hash", item.get("payload_hash", {"S": "-"}))
+    texts = {"status": status, "owner": "another", "created_at": "-", "updated_at": "-"}
+    record = {
+        **parameters.get("Key", {"pk": item.get("pk", {"S": "-"})}),
+        **{name: {"S": text} for name, text in texts.items()},
+        "created_at": {"S": "2026-11-21T12:00:00+00:00"},
+        "payload_hash": digest,
+        "attempt": {"N": "1"},
+        "lease_until": {"N": "0"},
+        "expires_at": {"N": _NEVER},
+    }
+    return record if status == "COMPENSATING" else record | {"result": {"S": "{}"}}
+
+
+def _batch(parameters: Parameters) -> Iterable[Answer]:
+    """Records and rows of an order: none; a record each; a row each; a payment's record alone."""
+    yield _found(parameters, lambda _: None)
+    yield _found(parameters, lambda key: None if key in _ROWS else "COMMITTED")
+    yield _found(parameters, lambda key: "standing" if key in _ROWS else None)
+    yield _found(parameters, lambda key: "COMMITTED" if key == "o-1001#ProcessPayment" else None)
+    yield _found(parameters, lambda key: "Pending" if key == "o-1001" else None)
+
+
+# The keys of an order's rows.
+_ROWS = ("o-1001", "RESERVATION#o-1001")
+_STANDING = {step.table: step.standing[0] for step in STEPS}
+
+
+def _found(parameters: Parameters, status_of: Callable[[str], str | None]) -> Mapping[str, Any]:
+    def found(table: str, key: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        ((value,),) = (entry.values() for entry in key.values())
+        status = status_of(value)
+        if status:
+            yield _record(_STANDING[table] if status == "standing" else status, {"Get": {"Key": key}})
+
+    return {
+        "Responses": {
+            table: [item for key in wanted["Keys"] for item in found(table, key)]
+            for table, wanted in parameters["RequestItems"].items()
+        }
+    }
+
+
+def _scan(_: Parameters) -> Iterable[Answer]:
+    yield {"Items": [{"order_id": {"S": "o-1001"}}]}
+    yield {"Items": []}
+
+
+def _start_execution(_: Parameters) -> Iterable[Answer]:
+    yield {}
+    yield Refusal("ExecutionAlreadyExists")
+
+
+def _describe_execution(_: Parameters) -> Iterable[Answer]:
+    for status in ("SUCCEEDED", "FAILED", "ABORTED", "RUNNING"):
+        yield {"status": status, "input": _ORDER}
+
+
+def _get_object(parameters: Parameters) -> Iterable[Answer]:
+    if parameters["Key"].endswith(".csv"):
+        yield from import_answers.get_object(parameters)
+        return
+    content = b"one\ntwo\n"
+    yield {"Body": StreamingBody(io.BytesIO(content), len(content))}
+    yield Refusal("NoSuchKey")
+
+
+def _secret(_: Parameters) -> Iterable[Answer]:
+    yield {"SecretString": "secret"}
+    yield Refusal("AccessDeniedException")
+
+
+def _charge(parameters: Parameters) -> Iterable[Answer]:
+    charged = {**json.loads(parameters["body"]), "id": "ch_1", "key": parameters["key"], "status": "succeeded"}
+    yield {"status": 201, "body": charged}
+    yield {"status": 402, "body": {}}
+    yield {"status": 401, "body": {}}
+    yield {"status": 503, "body": {}}
+
+
+def _look_up(_: Parameters) -> Iterable[Answer]:
+    yield {"status": 404, "body": {}}
+    yield {"status": 200, "body": {"status": "declined"}}
+
+
+def _cancel(parameters: Parameters) -> Iterable[Answer]:
+    yield {"status": 200, "body": {"key": parameters["key"], "status": "canceled"}}
+    yield {"status": 503, "body": {}}
+
+
+_ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
+    **import_answers.ANSWERS,
+    "dynamodb:TransactWriteItems": _transaction,
+    "dynamodb:PutItem": _put,
+    "dynamodb:BatchGetItem": _batch,
+    "dynamodb:Scan": _scan,
+    "sfn:StartExecution": _start_execution,
+    "sfn:DescribeExecution": _describe_execution,
+    "s3:GetObject": _get_object,
+    "secrets-manager:GetSecretValue": _secret,
+    "gateway:POST /charges": _charge,
+    "gateway:GET /charges/KEY": _look_up,
+    "gateway:POST /charges/KEY/cancel": _cancel,
+}

@@ -1,0 +1,108 @@
+"""Amazon Connect's stand-in for tests: in this process, on a clock of the test's own, spoken to by boto3."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from local.emulator.emulator import REGION
+from local.simulators.connect.remote_control import RemoteControl
+from local.simulators.connect.server import ConnectServer
+from local.simulators.connect.settings import Settings
+from local.simulators.connect.simulator import Clocks
+
+UNTHROTTLED = {"requests_per_second": 1e6, "burst": 1_000_000}
+PASSWORD = "Passw0rd-of-a-test"
+
+type Document = dict[str, Any]
+
+# A session is not for several threads.
+_one_at_a_time = threading.Lock()
+
+
+@dataclass
+class Clock:
+    """Stands still until a test moves it."""
+
+    seconds: float = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def advance(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+@dataclass(frozen=True)
+class Connect:
+    """A stand-in that runs: how to speak to it, as boto3 does and by its control path."""
+
+    server: ConnectServer
+    clock: Clock
+    client: Any = field(init=False)
+    control: RemoteControl = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "client", client(self.server.endpoint))
+        object.__setattr__(self, "control", RemoteControl(self.server.endpoint))
+
+    def create_instance(self, **parameters: Any) -> str:
+        """The id of a new instance, which is not active yet."""
+        return str(self.client.create_instance(**new_instance(**parameters))["Id"])
+
+    def instance(self, **parameters: Any) -> str:
+        """The id of an instance that is active and has its profiles."""
+        instance_id = self.create_instance(**parameters)
+        settings = self.control.settings()
+        self.clock.advance(settings["activation_seconds"] + settings["profiles_seconds"])
+        return instance_id
+
+    def user(self, instance_id: str, **parameters: Any) -> Document:
+        """The parameters of CreateUser for a user of whom nothing is wrong."""
+        security = self.client.list_security_profiles(InstanceId=instance_id)["SecurityProfileSummaryList"]
+        routing = self.client.list_routing_profiles(InstanceId=instance_id)["RoutingProfileSummaryList"]
+        return {
+            "InstanceId": instance_id,
+            "Username": "taro.yamada",
+            "Password": PASSWORD,
+            "IdentityInfo": {"FirstName": "太郎", "LastName": "山田"},
+            "SecurityProfileIds": [next(profile["Id"] for profile in security if profile["Name"] == "Agent")],
+            "RoutingProfileId": routing[0]["Id"],
+            **parameters,
+        }
+
+
+def new_instance(**parameters: Any) -> Document:
+    """The parameters of CreateInstance."""
+    enabled = {"InboundCallsEnabled": True, "OutboundCallsEnabled": True}
+    return {"IdentityManagementType": "CONNECT_MANAGED", "InstanceAlias": "stepwise", **enabled, **parameters}
+
+
+def client(endpoint: str) -> Any:
+    """A client that tries each call once."""
+    config = Config(retries={"total_max_attempts": 1}, read_timeout=10, proxies={})
+    with _one_at_a_time:
+        return _session().client("connect", endpoint_url=endpoint, config=config)
+
+
+@cache
+def _session() -> boto3.Session:
+    """One for all, as each reads the service model anew."""
+    return boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=REGION)
+
+
+@contextmanager
+def serving() -> Iterator[Connect]:
+    """A stand-in that listens, on a clock that stands still."""
+    clock = Clock()
+    with ConnectServer(Settings(), Clocks(clock, clock)) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        try:
+            yield Connect(server, clock)
+        finally:
+            server.shutdown()

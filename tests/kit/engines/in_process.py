@@ -1,0 +1,57 @@
+"""Engines that answer in the test's own process: the local stack's DynamoDB, and moto's."""
+
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+
+from tests.kit.engines.engine import Engine, response
+
+type Answer = tuple[int, dict[str, Any], bytes]
+type Handler = Callable[..., Any]
+
+_one_at_a_time = threading.Lock()
+
+
+@cache
+def ministack() -> Engine:
+    """The local stack's DynamoDB without its server. As there, requests are carried out one after the other."""
+    from ministack.services import dynamodb
+
+    def answer(request: AWSPreparedRequest) -> AWSResponse:
+        with _one_at_a_time:
+            return answered(dynamodb.handle_request, request)
+
+    return Engine("ministack", "http://in-process", answer)
+
+
+def answered(handler: Handler, request: AWSPreparedRequest) -> AWSResponse:
+    """What a service of MiniStack answers to a request of a client, without a server."""
+    target: Any = request.headers["X-Amz-Target"]
+    return response(*at_once(handler, target.decode() if isinstance(target, bytes) else target, request.body))
+
+
+def at_once(handler: Handler, target: str, body: Any) -> Answer:
+    """What a service of MiniStack answers, which never waits for anything."""
+    try:
+        handler("POST", "/", {"x-amz-target": target}, body, {}).send(None)
+    except StopIteration as finished:
+        answer: Answer = finished.value
+        return answer
+    raise RuntimeError(f"{target} did not end at once")
+
+
+@cache
+def moto() -> Engine:
+    """moto's DynamoDB. It is asked directly, so that nothing of botocore is patched for others."""
+    from moto.core.models import botocore_stubber
+
+    def answer(request: AWSPreparedRequest) -> AWSResponse:
+        answered = botocore_stubber.process_request(request)
+        if answered is None:
+            raise RuntimeError("moto does not know this request")
+        return response(*answered)
+
+    return Engine("moto", "https://dynamodb.us-east-1.amazonaws.com", answer)

@@ -1,0 +1,138 @@
+"""What roles grant, and what Lambda and Step Functions need of them, with everything resolved."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tests.kit.deployed_stack import Stack
+from tests.kit.machine import MACHINES
+from tests.kit.needs import NotKnown, Permission
+from tests.kit.template import Function, listed, of_type
+from tests.kit.wire import Call
+
+type Parameters = Mapping[str, Any]
+
+# Machines whose executions have orders for their input.
+HOLDING_TOKENS = ("OrderSaga", "OrderRecovery")
+TRACING = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
+SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
+_ON_ENCRYPTED_OBJECTS = {
+    "s3:GetObject": ["kms:Decrypt"],
+    "s3:HeadObject": ["kms:Decrypt"],
+    "s3:PutObject": ["kms:GenerateDataKey"],
+}
+LOG_DELIVERY = (
+    "logs:CreateLogDelivery",
+    "logs:DeleteLogDelivery",
+    "logs:DescribeLogGroups",
+    "logs:DescribeResourcePolicies",
+    "logs:GetLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutResourcePolicy",
+    "logs:UpdateLogDelivery",
+)
+
+
+def granted(role: str, stack: Stack) -> set[Permission]:
+    """What a role allows, with these parameters of the template."""
+    policies = stack.resolve(of_type("AWS::IAM::Role")[role]["Policies"])
+    statements = [one for policy in policies for one in policy["PolicyDocument"]["Statement"] if one]
+    return {
+        Permission(action, resource)
+        for statement in statements
+        for action in listed(statement["Action"])
+        for resource in listed(statement["Resource"])
+    }
+
+
+def needed_by_lambda(function: Function, stack: Stack) -> set[Permission]:
+    """What Lambda itself does in the function's name: logs, traces, and what it was asked to do with failures."""
+    log = stack.resolve({"Fn::GetAtt": [function.log_group, "Arn"]})
+    needed = {Permission(action, log) for action in ("logs:CreateLogStream", "logs:PutLogEvents")}
+    needed |= {Permission(action, "*") for action in TRACING}
+    for settings in (function.properties.get("EventInvokeConfig", {}), *_sources(function)):
+        destination = settings.get("DestinationConfig", {}).get("OnFailure")
+        needed |= _to(destination["Type"], stack.resolve(destination["Destination"])) if destination else set()
+        needed |= _from(stack.resolve(settings["Stream"])) if "Stream" in settings else set()
+    if "ORDER_SAGA_ARN" in function.variables:
+        needed |= _with_key(stack, "kms:Decrypt")
+    return needed
+
+
+def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
+    """What a state machine needs for its tasks, its log and its traces. Raises NotKnown."""
+    machine = replace(MACHINES[name], definition=stack.definition(name))
+    needed = {Permission(action, "*") for action in LOG_DELIVERY if "Logging" in machine.properties}
+    needed |= {Permission(action, "*") for action in (*TRACING, *SAMPLING) if "Tracing" in machine.properties}
+    for state, task in machine.tasks():
+        integration = task["Resource"].removesuffix(".waitForTaskToken")
+        if integration not in _INTEGRATIONS:
+            raise NotKnown(f"say in tests/kit/iam.py what {integration} of {state} needs")
+        needed |= _INTEGRATIONS[integration](task["Parameters"], stack)
+    return needed | (_with_key(stack, "kms:Decrypt", "kms:GenerateDataKey") if name in HOLDING_TOKENS else set())
+
+
+def _with_key(stack: Stack, *actions: str) -> set[Permission]:
+    """What the machines that hold payment tokens, and their readers, need of a key of the operator's own."""
+    key = stack.parameters.get("StateMachineKeyArn")
+    return {Permission(action, key) for action in actions if key}
+
+
+def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
+    """What a call about an object needs of the key that the bucket is encrypted with."""
+    buckets = of_type("AWS::S3::Bucket")
+    named = [stack.resolve(body) for name, body in buckets.items() if stack.name(name) == call.parameters.get("Bucket")]
+    actions = _ON_ENCRYPTED_OBJECTS.get(call.operation, ())
+    return {
+        Permission(action, rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"])
+        for body in named
+        for rule in body["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+        for action in actions
+        if rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "aws:kms"
+    }
+
+
+def _sources(function: Function) -> Iterator[Parameters]:
+    """The streams that Lambda reads for the function; other events need nothing of its role."""
+    for event in function.properties.get("Events", {}).values():
+        if event["Type"] == "DynamoDB":
+            yield event["Properties"]
+        elif event["Type"] not in {"EventBridgeRule", "Schedule"}:
+            raise NotKnown(f"say in tests/kit/iam.py what an event of type {event['Type']} needs")
+
+
+def _from(stream: str) -> set[Permission]:
+    read = {Permission(f"dynamodb:{action}", stream) for action in ("DescribeStream", "GetRecords", "GetShardIterator")}
+    return read | {Permission("dynamodb:ListStreams", "*")}
+
+
+def _to(kind: str, destination: str) -> set[Permission]:
+    match kind:
+        case "SQS":
+            return {Permission("sqs:SendMessage", destination)}
+        case "S3":
+            return {
+                Permission("s3:ListBucket", destination),
+                Permission("s3:PutObject", f"{destination}/aws/lambda/*"),
+            }
+    raise NotKnown(f"say in tests/kit/iam.py what a destination of type {kind} needs")
+
+
+def _invoke(parameters: Parameters, _: Stack) -> set[Permission]:
+    return {Permission("lambda:InvokeFunction", parameters["FunctionName"])}
+
+
+def _publish(parameters: Parameters, stack: Stack) -> set[Permission]:
+    """Every topic that the task may choose. An encrypted topic needs its key as well."""
+    choice = parameters.get("TopicArn") or parameters["TopicArn.$"]
+    topics = {stack.arn(name): body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) in choice}
+    keys = {stack.arn(body["KmsMasterKeyId"]["Ref"]) for body in topics.values()}
+    return {Permission("sns:Publish", topic) for topic in topics} | {
+        Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey") for key in keys
+    }
+
+
+_INTEGRATIONS: dict[str, Callable[[Parameters, Stack], set[Permission]]] = {
+    "arn:aws:states:::lambda:invoke": _invoke,
+    "arn:aws:states:::sns:publish": _publish,
+}

@@ -1,0 +1,226 @@
+"""Faults brought in from outside: what a test may do to a deployed stack, and undoes at its end."""
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlparse
+
+import psutil
+
+from local.simulators.simulators import STAND_INS
+from operations.stack import STACK_NAME, Stack
+
+type Answer = tuple[int, dict[str, Any]]
+
+CONFLICT: Answer = (
+    400,
+    {
+        "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+        "Message": "Transaction cancelled, see the cancellation reasons [TransactionConflict, None]",
+        "CancellationReasons": [{"Code": "TransactionConflict"}, {"Code": "None"}],
+    },
+)
+THROTTLED: Answer = (400, {"__type": "com.amazonaws.dynamodb.v20120810#ThrottlingException", "message": "slow down"})
+BROKEN: Answer = (500, {"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": "broken"})
+
+
+@dataclass
+class DynamoDBProxy:
+    """Stands between a function and DynamoDB: notes the calls, and answers some of them itself.
+
+    calls: operation and status of each call, such as "TransactWriteItems 200".
+    held: while it is clear, a call waits before it is carried out.
+    answers: given instead of the real ones, one for each call, as long as they last.
+    lose: number of calls that are carried out and whose answer never arrives.
+    done: called when a call was carried out, before it is answered.
+    """
+
+    upstream: str
+    answers: list[Answer] = field(default_factory=list)
+    lose: int = 0
+    calls: list[str] = field(default_factory=list)
+    port: int = 0
+    held: threading.Event = field(default_factory=threading.Event)
+    done: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        self.held.set()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @contextmanager
+    def serving(self) -> Iterator["DynamoDBProxy"]:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        server.daemon_threads = True
+        self.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    def forward(self, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
+        target = urlparse(self.upstream)
+        connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=30)
+        connection.request("POST", "/", body=body, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def _handler(proxy: DynamoDBProxy) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if proxy.answers:
+                status, document = proxy.answers.pop(0)
+                answer = json.dumps(document).encode()
+            else:
+                proxy.held.wait(timeout=60)
+                status, answer = proxy.forward(dict(self.headers), body)
+            proxy.calls.append(f"{self.headers['X-Amz-Target'].partition('.')[2]} {status}")
+            proxy.done()
+            if proxy.lose:
+                proxy.lose -= 1
+                self.close_connection = True
+                return None
+            return self._answer(status, answer)
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/x-amz-json-1.0")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+    return Handler
+
+
+class Resources:
+    """The physical names behind the template's logical ids."""
+
+    def __init__(self, stack: Stack, name: str = STACK_NAME) -> None:
+        pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
+        self._names = {
+            resource["LogicalResourceId"]: resource["PhysicalResourceId"]
+            for page in pages
+            for resource in page["StackResourceSummaries"]
+        }
+
+    def __getitem__(self, logical_id: str) -> str:
+        return self._names[logical_id]
+
+
+@contextmanager
+def denied(stack: Stack, resources: Resources, function: str) -> Iterator[None]:
+    """Take a function's right to write to DynamoDB away."""
+    role, iam = resources[f"{function}Role"], stack.client("iam")
+    statement = {"Effect": "Deny", "Action": "dynamodb:*", "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    iam.put_role_policy(RoleName=role, PolicyName="Fault", PolicyDocument=policy)
+    try:
+        yield
+    finally:
+        iam.delete_role_policy(RoleName=role, PolicyName="Fault")
+
+
+@contextmanager
+def status_events_lost(stack: Stack, resources: Resources) -> Iterator[None]:
+    """Lose every event of a saga's end."""
+    events, rule = stack.client("events"), resources["SettleOrderFunctionSagaEnded"]
+    events.disable_rule(Name=rule)
+    try:
+        yield
+    finally:
+        events.enable_rule(Name=rule)
+
+
+@contextmanager
+def topic_gone(stack: Stack, output: str) -> Iterator[None]:
+    """Let a topic be missing, so that every publish to it fails."""
+    sns, arn = stack.client("sns"), stack.outputs[output]
+    sns.delete_topic(TopicArn=arn)
+    try:
+        yield
+    finally:
+        assert sns.create_topic(Name=arn.rpartition(":")[2])["TopicArn"] == arn
+
+
+@contextmanager
+def no_concurrency(stack: Stack, resources: Resources, function: str) -> Iterator[None]:
+    """Throttle every call of a function."""
+    client, name = stack.client("lambda"), resources[f"{function}Function"]
+    client.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
+    try:
+        yield
+    finally:
+        client.delete_function_concurrency(FunctionName=name)
+
+
+@contextmanager
+def through_proxy(stack: Stack, resources: Resources, function: str) -> Iterator[DynamoDBProxy]:
+    """Let a function reach DynamoDB through a proxy."""
+    with (
+        DynamoDBProxy(stack.endpoint or "").serving() as proxy,
+        environment(stack, resources, function, AWS_ENDPOINT_URL_DYNAMODB=proxy.endpoint),
+    ):
+        yield proxy
+
+
+def kill_worker(pid: int, port: int) -> None:
+    """Kill the workers of an emulator, given by its process id, that are talking to a port."""
+    for worker in psutil.Process(pid).children():
+        if any(connection.raddr and connection.raddr.port == port for connection in worker.net_connections("tcp")):
+            worker.kill()
+            worker.wait(timeout=5)
+
+
+@contextmanager
+def environment(stack: Stack, resources: Resources, function: str, **variables: str) -> Iterator[None]:
+    """Give a function other environment variables."""
+    client, name = stack.client("lambda"), resources[f"{function}Function"]
+    before = client.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    _set_environment(client, name, before | variables)
+    try:
+        yield
+    finally:
+        _set_environment(client, name, before)
+
+
+def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
+    client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+    eventually(lambda: client.get_function_configuration(FunctionName=name)["LastUpdateStatus"] == "Successful")
+
+
+def stand_in_processes(emulator_pid: int) -> list[psutil.Process]:
+    """The processes of an emulator's stand-ins, which are its children as its workers are."""
+    modules = {stand_in.module for stand_in in STAND_INS}
+    found = []
+    for child in psutil.Process(emulator_pid).children():
+        with suppress(psutil.Error):
+            if modules & set(child.cmdline()):
+                found.append(child)
+    return found
+
+
+def eventually(condition: Callable[[], bool], *, seconds: float = 60, every: float = 0.05) -> None:
+    """Wait for a condition. Raises TimeoutError."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the condition did not come true")
+        time.sleep(every)

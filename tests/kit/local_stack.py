@@ -1,0 +1,267 @@
+"""One stack for all tests: the real template, deployed by the real SAM CLI to an emulator of its own.
+
+Or one that is deployed already: `deployed.py`. A test takes `stack`, and knows of it what its outputs say; who takes
+`running` or `resources` knows more, and runs on the emulator alone.
+"""
+
+import itertools
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from local.deployment import deploy
+from local.emulator import emulator
+from local.simulators.connect.remote_control import RemoteControl
+from operations import orders, stock
+from operations.stack import Row, Stack
+from ordering.definition import STEP_NAMES
+from ordering.inventory.table import reservation_key, stock_key
+from tests.kit.belongings import CURRENCY, RUN, Belongings
+from tests.kit.deployed import INSTANCE, REMOVED, STACK
+from tests.kit.injection import Resources
+from tests.kit.removal import remove
+from tests.kit.template import of_type
+from tests.kit.user_imports import QUICK, Imports
+
+__all__ = [
+    *("_connect", "alerts", "belongings", "events", "imports", "invoke", "on_hand", "order", "resources", "routine"),
+    *("rows_of", "run", "running", "sku", "stack", "stack_options", "stand_in"),
+]
+
+type Document = dict[str, Any]
+
+# Waits at a fraction of their length: the history shows the same, sooner.
+QUICKLY = {"SFN_WAIT_SCALE": "0.005", "LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[emulator.Emulator]:
+    with emulator.attached(QUICKLY) as started:
+        deploy(started.endpoint, started.log, AllowReset="true")
+        yield started
+
+
+@pytest.fixture(scope="session")
+def stack(request: pytest.FixtureRequest) -> Stack:
+    given = request.config.stash.get(STACK, None)
+    if given:
+        return given
+    running = request.getfixturevalue("running")
+    return Stack.local(running.endpoint, services=running.stand_ins)
+
+
+@pytest.fixture(scope="session")
+def stack_options(request: pytest.FixtureRequest) -> list[str]:
+    """What says to `./stepwise` which stack is meant."""
+    if STACK in request.config.stash:
+        return ["--aws", "--stack", request.config.getoption("--stack")]
+    return ["--port", str(request.getfixturevalue("running").port)]
+
+
+@pytest.fixture(scope="session")
+def belongings(request: pytest.FixtureRequest, stack: Stack) -> Iterator[Belongings]:
+    """What the tests make in the stack. Where it is not theirs alone, it is deleted at the end, whatever happened."""
+    made = Belongings(stack)
+    yield made
+    if STACK in request.config.stash:
+        request.config.stash[REMOVED] = remove(made)
+
+
+@pytest.fixture(scope="session")
+def resources(stack: Stack) -> Resources:
+    return Resources(stack)
+
+
+@pytest.fixture(scope="session")
+def _connect(running: emulator.Emulator) -> RemoteControl:
+    connect = RemoteControl(running.stand_ins["connect"])
+    connect.change(**QUICK)
+    return connect
+
+
+@pytest.fixture
+def stand_in(_connect: RemoteControl) -> Iterator[RemoteControl]:
+    """Of Amazon Connect: without faults, and with no request counted yet."""
+    _connect.clear_requests()
+    yield _connect
+    _connect.clear_faults()
+
+
+@pytest.fixture
+def imports(request: pytest.FixtureRequest, stack: Stack, belongings: Belongings) -> Imports:
+    """On a deployed stack: into the instance of Amazon Connect that is given, or not at all."""
+    if STACK not in request.config.stash:
+        request.getfixturevalue("_connect")
+        return Imports(stack, belongings)
+    if not request.config.stash[INSTANCE]:
+        pytest.skip("users are created in Amazon Connect only where CONNECT_INSTANCE names an instance")
+    return Imports(stack, belongings, request.config.stash[INSTANCE])
+
+
+@pytest.fixture
+def sku(stack: Stack, belongings: Belongings) -> str:
+    """A SKU of the test's own, 10 on hand."""
+    name = f"{RUN}-sku-{uuid.uuid4().hex[:12]}"
+    belongings.sku(name)
+    stock.seed(stack, {name: 10})
+    return name
+
+
+@pytest.fixture
+def order(sku: str, belongings: Belongings) -> Document:
+    """An order of the test's own: 2 pieces of its SKU at 1,500."""
+    order_id = f"{RUN}-{next(_numbers)}-{uuid.uuid4().hex[:8]}"
+    belongings.saga(order_id)
+    return {
+        "order_id": order_id,
+        "customer_id": RUN,
+        "currency": CURRENCY,
+        "items": [{"sku": sku, "quantity": 2, "unit_price": 1500}],
+        "payment": {"method": "card", "token": "tok_visa"},
+    }
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """error: the class name of what the function raised."""
+
+    error: str | None
+    message: str
+    result: Any
+
+
+@pytest.fixture
+def invoke(stack: Stack) -> Callable[[str, Any], Invocation]:
+    """Call a function alone, as Lambda would deliver it."""
+
+    def call(function: str, event: Any) -> Invocation:
+        answer = stack.client("lambda").invoke(
+            FunctionName=stack.outputs[f"{function}FunctionArn"], Payload=json.dumps(event)
+        )
+        body = json.loads(answer["Payload"].read())
+        if "FunctionError" in answer:
+            return Invocation(body["errorType"], body["errorMessage"], None)
+        return Invocation(None, "", body)
+
+    return call
+
+
+@dataclass(frozen=True)
+class Saga:
+    """How a saga ended: its execution, and everything that its order left behind."""
+
+    execution: orders.Execution
+    view: orders.OrderView
+
+    @property
+    def states(self) -> list[str]:
+        return [visit.name for visit in self.execution.states]
+
+    def visit(self, state: str) -> orders.StateVisit:
+        return next(visit for visit in self.execution.states if visit.name == state)
+
+
+@pytest.fixture
+def run(stack: Stack) -> Callable[..., Saga]:
+    """Start the saga with any input, and wait for its end."""
+
+    def start(document: Any, *, order_id: str | None = None) -> Saga:
+        name = order_id or document["order_id"]
+        stack.stepfunctions.start_execution(
+            stateMachineArn=stack.outputs["OrderSagaArn"], name=name, input=json.dumps(document)
+        )
+        execution = orders.ended(stack, name, seconds=120)
+        if execution.status == "SUCCEEDED":
+            return Saga(execution, orders.settled(stack, name, seconds=60))
+        return Saga(execution, orders.view(stack, name))
+
+    return start
+
+
+def rows_of(stack: Stack, order: Document) -> list[Row | None]:
+    """Every row that an order writes, but for the reports', which follow by themselves."""
+    order_id, skus = order["order_id"], [item["sku"] for item in order["items"]]
+    return [
+        stack.row("OrdersTable", order_id=order_id),
+        stack.row("PaymentsTable", order_id=order_id),
+        *(stack.row("InventoryTable", pk=key) for key in (reservation_key(order_id), *map(stock_key, skus))),
+        *(stack.row("IdempotencyTable", pk=f"{order_id}#{step}") for step in STEP_NAMES),
+    ]
+
+
+@pytest.fixture
+def on_hand(stack: Stack, sku: str) -> Callable[[], int]:
+    """Pieces of the test's SKU."""
+
+    def count() -> int:
+        row = stack.row("InventoryTable", pk=stock_key(sku))
+        assert row is not None
+        return int(row["on_hand"])
+
+    return count
+
+
+@pytest.fixture
+def alerts(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
+    """What the mail said of an order, an import or an alarm since the test began: with the mail's own subscription."""
+    about = {"TopicArn", "Protocol", "Endpoint"}
+    mail = of_type("AWS::SNS::Subscription")["AlertEmailSubscription"]
+    with _messages(stack, "AlertsTopicArn", {name: json.dumps(mail[name]) for name in mail.keys() - about}) as read:
+        yield read
+
+
+@pytest.fixture
+def routine(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
+    """What the routine topic said of an order since the test began."""
+    with _messages(stack, "RoutineTopicArn") as read:
+        yield read
+
+
+@pytest.fixture
+def events(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
+    """What the order events topic said of an order since the test began."""
+    with _messages(stack, "OrderEventsTopicArn") as read:
+        yield read
+
+
+@contextmanager
+def _messages(
+    stack: Stack, topic_output: str, attributes: dict[str, str] | None = None
+) -> Iterator[Callable[[str], list[Any]]]:
+    sns, sqs = stack.client("sns"), stack.client("sqs")
+    queue = sqs.create_queue(QueueName=f"listener-{uuid.uuid4().hex}")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    _let_topics_send(sqs, queue, arn)
+    topic = stack.outputs[topic_output]
+    subscription = sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes=attributes or {})[
+        "SubscriptionArn"
+    ]
+
+    def read(name: str) -> list[Any]:
+        received = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=1).get("Messages", [])
+        bodies = [json.loads(json.loads(message["Body"])["Message"]) for message in received]
+        return [body for body in bodies if name in {body.get("order_id"), body.get("import_id"), body.get("AlarmName")}]
+
+    try:
+        yield read
+    finally:
+        sns.unsubscribe(SubscriptionArn=subscription)
+        sqs.delete_queue(QueueUrl=queue)
+
+
+def _let_topics_send(sqs: Any, queue: str, arn: str) -> None:
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Service": "sns.amazonaws.com"},
+        "Action": "sqs:SendMessage",
+        "Resource": arn,
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    sqs.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})

@@ -1,0 +1,113 @@
+"""The state machines: each definition with the resource that deploys it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.kit.project import ROOT, read_json
+from tests.kit.template import of_type
+
+type State = Mapping[str, Any]
+
+THROTTLED = "Lambda.TooManyRequestsException"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A state machine. name: its logical id. path: the file of its definition."""
+
+    name: str
+    path: Path
+    properties: Mapping[str, Any]
+    definition: Mapping[str, Any]
+
+    @property
+    def states(self) -> Mapping[str, State]:
+        return self.definition["States"]
+
+    @property
+    def substitutions(self) -> Mapping[str, Any]:
+        return self.properties.get("DefinitionSubstitutions", {})
+
+    def tasks(self) -> Iterator[tuple[str, State]]:
+        """Every Task, those inside a Map or a Parallel too, by name."""
+        return _tasks(self.definition)
+
+
+def _tasks(definition: Mapping[str, Any]) -> Iterator[tuple[str, State]]:
+    for name, state in definition["States"].items():
+        if state["Type"] == "Task":
+            yield name, state
+        for inner in [*state.get("Branches", []), state.get("ItemProcessor")]:
+            if inner:
+                yield from _tasks(inner)
+
+
+def _machine(name: str, properties: Mapping[str, Any]) -> Machine:
+    path = ROOT / properties["DefinitionUri"]
+    return Machine(name, path, properties, read_json(path))
+
+
+MACHINES: dict[str, Machine] = {
+    name: _machine(name, properties) for name, properties in of_type("AWS::Serverless::StateMachine").items()
+}
+SAGA = MACHINES["OrderSaga"]
+
+
+def is_lambda(state: State) -> bool:
+    return ":states:::lambda:invoke" in state["Resource"]
+
+
+def retry_block(state: State) -> str:
+    """The state's Retry as text, so that blocks can be compared."""
+    return json.dumps(state["Retry"])
+
+
+def retries(state: State, error: str) -> int:
+    """How often a task is tried again after an error: the first retrier that matches decides."""
+    for retrier in state["Retry"]:
+        if not {error, "States.ALL"}.isdisjoint(retrier["ErrorEquals"]):
+            return int(retrier["MaxAttempts"])
+    return 0
+
+
+def successors(state: State) -> list[str]:
+    """Where the machine may go from a state."""
+    branches = [*state.get("Catch", []), *state.get("Choices", []), state]
+    ways = [branch["Next"] for branch in branches if "Next" in branch]
+    return [*ways, state["Default"]] if "Default" in state else ways
+
+
+def longest_seconds(machine: Machine) -> float:
+    """How long the machine can take: its longest path, each task failing at its timeout until no retry is left.
+
+    A throttled attempt is refused at once, so it takes its pause alone.
+    Infinite for a machine with a loop or a Map, whose length its definition does not tell.
+    """
+    return _longest(machine.states, machine.definition["StartAt"], frozenset())
+
+
+def _longest(states: Mapping[str, State], name: str, before: frozenset[str]) -> float:
+    state = states[name]
+    if name in before or state["Type"] in {"Map", "Parallel"}:
+        return float("inf")
+    after = (_longest(states, successor, before | {name}) for successor in successors(state))
+    return _seconds(state) + max(after, default=0)
+
+
+def _seconds(state: State) -> float:
+    if state["Type"] == "Wait":
+        return float(state.get("Seconds", "inf"))
+    ran = [retrier for retrier in state.get("Retry", []) if retrier["ErrorEquals"] != [THROTTLED]]
+    attempts = 1 + sum(retrier["MaxAttempts"] for retrier in ran)
+    return attempts * state.get("TimeoutSeconds", 0) + sum(map(pauses, state.get("Retry", [])))
+
+
+def pauses(retrier: Mapping[str, Any]) -> float:
+    """The seconds that a retrier waits in all, without its jitter."""
+    if retrier["MaxAttempts"] == 0:
+        return 0
+    grown = (retrier["IntervalSeconds"] * retrier["BackoffRate"] ** number for number in range(retrier["MaxAttempts"]))
+    return sum(min(delay, retrier["MaxDelaySeconds"]) for delay in grown)

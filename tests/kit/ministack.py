@@ -1,0 +1,209 @@
+"""An account of a local AWS: MiniStack as it comes, or with what local/emulator/server.py adds; functions in it."""
+
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import uuid
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from local.emulator import emulator
+
+# MiniStack waits 1 s and 2 s between the tries of an asynchronous call.
+SOON = {"LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
+
+
+def still_there(module: str, gap: str) -> str:
+    """What a test says that fails once MiniStack closes a gap by itself. module: of local, which closes it."""
+    return f"MiniStack does this by itself now: take it out of local/{module}.py, and this test with it. Gap: {gap}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an invocation answers. error: the class name of what was raised."""
+
+    error: str | None
+    body: Any
+    log: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A deployed Python function."""
+
+    account: "Account"
+    name: str
+    arn: str
+
+    def call(self, event: Any = None) -> Answer:
+        """Invoke the function and wait for its answer."""
+        answer = self.account.client("lambda").invoke(
+            FunctionName=self.name, Payload=json.dumps(event or {}), LogType="Tail"
+        )
+        body = json.loads(answer["Payload"].read())
+        error = body["errorType"] if "FunctionError" in answer else None
+        return Answer(error, body, answer.get("LogResult", ""))
+
+    def throttle(self) -> None:
+        """Let every further call be one too many."""
+        self.account.client("lambda").put_function_concurrency(FunctionName=self.name, ReservedConcurrentExecutions=0)
+
+    def release(self) -> None:
+        """Take `throttle` back."""
+        self.account.client("lambda").delete_function_concurrency(FunctionName=self.name)
+
+    def on_events(self) -> None:
+        """Let EventBridge call the function with each event whose source is the function's name."""
+        events = self.account.client("events")
+        rule = events.put_rule(Name=self.name, EventPattern=json.dumps({"source": [self.name]}))["RuleArn"]
+        events.put_targets(Rule=self.name, Targets=[{"Id": "function", "Arn": self.arn}])
+        self.account.client("lambda").add_permission(
+            FunctionName=self.name,
+            StatementId="events",
+            Action="lambda:InvokeFunction",
+            Principal="events.amazonaws.com",
+            SourceArn=rule,
+        )
+
+    def send_event(self, detail: Any) -> None:
+        entry = {"Source": self.name, "DetailType": "test", "Detail": json.dumps(detail)}
+        self.account.client("events").put_events(Entries=[entry])
+
+
+@cache
+def _client(endpoint: str, service: str, seconds: float) -> Any:
+    config = Config(read_timeout=seconds, retries={"total_max_attempts": 1})
+    return _session().client(service, endpoint_url=endpoint, config=config)  # type: ignore[call-overload]
+
+
+@cache
+def _session() -> boto3.Session:
+    return boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=emulator.REGION)
+
+
+@dataclass(frozen=True)
+class Account:
+    """The account of an emulator, as its root user sees it."""
+
+    endpoint: str
+
+    def client(self, service: str, *, seconds: float = 30) -> Any:
+        """seconds: how long an answer may take; nothing is sent twice."""
+        return _client(self.endpoint, service, seconds)
+
+    def function(self, source: str) -> Function:
+        """Deploy a function of one module, whose `handler` is called."""
+        name = f"f-{uuid.uuid4().hex[:12]}"
+        created = self.client("lambda").create_function(
+            FunctionName=name,
+            Runtime="python3.13",
+            Handler="module.handler",
+            Role=self.role(name),
+            Code={"ZipFile": _zipped(source)},
+            Timeout=60,
+        )
+        return Function(self, name, created["FunctionArn"])
+
+    def run(self, function: Function, event: Any) -> Any:
+        """The description of an execution whose one task calls a function, at its end."""
+        states, name = self.client("stepfunctions"), f"m-{uuid.uuid4().hex[:12]}"
+        task = {"Type": "Task", "Resource": function.arn, "End": True}
+        machine = states.create_state_machine(
+            name=name,
+            definition=json.dumps({"StartAt": "Call", "States": {"Call": task}}),
+            roleArn=self.role(name, may="lambda:InvokeFunction"),
+        )
+        started = states.start_execution(stateMachineArn=machine["stateMachineArn"], input=json.dumps(event))
+        return self.ended(started["executionArn"])
+
+    def ended(self, arn: str) -> Any:
+        """The description of an execution, at its end."""
+        return _ended(self.client("stepfunctions"), arn)
+
+    def role(self, name: str, *, may: str | None = None) -> str:
+        """The ARN of a new role, which may do one thing or nothing."""
+        iam = self.client("iam")
+        services = ["lambda.amazonaws.com", "states.amazonaws.com"]
+        arn: str = iam.create_role(
+            RoleName=name, AssumeRolePolicyDocument=_policy("sts:AssumeRole", Principal={"Service": services})
+        )["Role"]["Arn"]
+        if may:
+            iam.put_role_policy(RoleName=name, PolicyName="May", PolicyDocument=_policy(may, Resource="*"))
+        return arn
+
+    def assumed(self, role: str, service: str) -> Any:
+        """A client of a role's session."""
+        granted = self.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
+        keys = (granted["AccessKeyId"], granted["SecretAccessKey"], granted["SessionToken"])
+        return boto3.Session(*keys, region_name=emulator.REGION).client(service, endpoint_url=self.endpoint)  # type: ignore[call-overload]
+
+
+def _policy(action: str, **whom: Any) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": action, **whom}]})
+
+
+def _zipped(source: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("module.py", source)
+    return buffer.getvalue()
+
+
+def _ended(states: Any, arn: str) -> Any:
+    deadline = time.monotonic() + 20
+    while (described := states.describe_execution(executionArn=arn))["status"] == "RUNNING":
+        if time.monotonic() > deadline:
+            raise TimeoutError("the execution did not end")
+        time.sleep(0.02)
+    return described
+
+
+def with_sources_on_path() -> dict[str, str]:
+    """Environment of a program that imports what the tests import."""
+    sources = [emulator.ROOT, emulator.ROOT / "functions", emulator.ROOT / "layers/idempotency"]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, sources))}
+
+
+@contextmanager
+def as_it_comes(home: Path, **settings: str) -> Iterator[Account]:
+    """MiniStack as it comes. settings: more variables of its environment."""
+    port = emulator.free_port()
+    endpoint = f"http://127.0.0.1:{port}"
+    variables = emulator.environment(endpoint) | {
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",
+        "AUTH": "true",
+        "IOT_MTLS_ENABLED": "0",
+        "LOG_LEVEL": "WARNING",
+        "TMPDIR": str(home),
+        **settings,
+    }
+    with (home / "log").open("wb") as log:
+        process = subprocess.Popen([sys.executable, "-m", "ministack"], cwd=home, env=variables, stdout=log, stderr=log)
+    try:
+        _wait_until_it_answers(port, process)
+        yield Account(endpoint)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wait_until_it_answers(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.05)
+    raise TimeoutError("MiniStack did not come up")

@@ -1,0 +1,135 @@
+"""What a request of a function needs: IAM actions, each on an ARN.
+
+Source: the Service Authorization Reference; for transactions, "IAM and DynamoDB transactions".
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+from tests.kit.deployed_stack import ACCOUNT, REGION
+from tests.kit.service_authorization import reference
+from tests.kit.wire import Call
+
+type Parameters = Mapping[str, Any]
+type Needs = Callable[[Parameters], Iterator[tuple[str, str]]]
+
+_TRANSACTION = {
+    "Put": "dynamodb:PutItem",
+    "Update": "dynamodb:UpdateItem",
+    "Delete": "dynamodb:DeleteItem",
+    "ConditionCheck": "dynamodb:ConditionCheckItem",
+}
+
+
+_CONNECTS_ROLE = "aws-service-role/connect.amazonaws.com/AWSServiceRoleForAmazonConnect_x"
+_CONNECT = (
+    "CreateInstance",
+    "CreateUser",
+    "DeleteInstance",
+    "DescribeInstance",
+    "ListInstances",
+    "ListRoutingProfiles",
+    "ListSecurityProfiles",
+    "SearchUsers",
+)
+
+
+class NotKnown(Exception):
+    """Nobody has said what this needs; the message says where to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """resource: an ARN; in a grant, with * and ? as in IAM."""
+
+    action: str
+    resource: str
+
+    def covers(self, needed: "Permission") -> bool:
+        """Whether this grant allows what is needed, as IAM would have it."""
+        return self.action == needed.action and fnmatchcase(needed.resource, self.resource)
+
+
+def needed_by_call(call: Call) -> set[Permission]:
+    """What a request of a function needs. Raises NotKnown."""
+    if call.operation not in _NEEDS:
+        raise NotKnown(f"say in tests/kit/needs.py what {call.operation} needs")
+    return {Permission(action, resource) for action, resource in _NEEDS[call.operation](call.parameters)}
+
+
+def _item(action: str) -> Needs:
+    def needs(parameters: Parameters) -> Iterator[tuple[str, str]]:
+        index = f"/index/{parameters['IndexName']}" if "IndexName" in parameters else ""
+        yield f"dynamodb:{action}", _table(parameters["TableName"]) + index
+
+    return needs
+
+
+def _transaction(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    for entry in parameters["TransactItems"]:
+        ((kind, body),) = entry.items()
+        yield _TRANSACTION[kind], _table(body["TableName"])
+
+
+def _batch(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    yield from (("dynamodb:BatchGetItem", _table(name)) for name in parameters["RequestItems"])
+
+
+def _get_object(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    action = "s3:GetObjectVersion" if "VersionId" in parameters else "s3:GetObject"
+    yield action, f"arn:aws:s3:::{parameters['Bucket']}/{parameters['Key']}"
+
+
+def _put_object(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    yield "s3:PutObject", f"arn:aws:s3:::{parameters['Bucket']}/{parameters['Key']}"
+
+
+def _list_bucket(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    yield "s3:ListBucket", f"arn:aws:s3:::{parameters['Bucket']}"
+
+
+def _connect(parameters: Parameters, action: str) -> Iterator[tuple[str, str]]:
+    """The action itself, those that AWS calls its dependent actions, and the right to tag what it makes."""
+    for one in (action, *reference()[action].dependent):
+        yield from ((one, _rendered(arn, parameters)) for arn in reference()[one].resources or ("*",))
+    if "Tags" in parameters:
+        yield (
+            "connect:TagResource",
+            f"arn:aws:connect:{REGION}:{ACCOUNT}:instance/{parameters.get('InstanceId', 'new')}",
+        )
+
+
+def _rendered(arn: str, parameters: Parameters) -> str:
+    values = {
+        "Partition": "aws",
+        "Region": REGION,
+        "Account": ACCOUNT,
+        "RoleNameWithPath": _CONNECTS_ROLE,
+        **parameters,
+    }
+    return re.sub(r"\$\{(\w+)\}", lambda match: str(values.get(match[1], "new")), arn)
+
+
+def _table(name: str) -> str:
+    return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
+
+
+_NEEDS: dict[str, Needs] = {
+    **{f"dynamodb:{action}": _item(action) for action in ("PutItem", "Scan")},
+    "dynamodb:BatchGetItem": _batch,
+    "dynamodb:TransactWriteItems": _transaction,
+    "s3:GetObject": _get_object,
+    "s3:HeadObject": _get_object,
+    "s3:ListObjectsV2": _list_bucket,
+    "s3:PutObject": _put_object,
+    "secrets-manager:GetSecretValue": lambda parameters: iter(
+        [("secretsmanager:GetSecretValue", parameters["SecretId"])]
+    ),
+    **{f"connect:{name}": partial(_connect, action=f"connect:{name}") for name in _CONNECT},
+    "sfn:DescribeExecution": lambda parameters: iter([("states:DescribeExecution", parameters["executionArn"])]),
+    "sfn:StartExecution": lambda parameters: iter([("states:StartExecution", parameters["stateMachineArn"])]),
+}

@@ -1,0 +1,99 @@
+"""The deployed code as the contract tests see it: files, packages, modules, classes."""
+
+import ast
+import importlib
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import idempotency
+
+ROOT = Path(__file__).parents[2]
+FUNCTIONS = ROOT / "functions"
+IDEMPOTENCY = ROOT / "layers" / "idempotency"
+EVENTS = {path.stem: path for path in sorted((ROOT / "events").rglob("*.json"))}
+LAYER = ROOT / "layers" / "dependencies" / "requirements.txt"
+PINS = [LAYER, *sorted((ROOT / "requirements").glob("*.txt"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def relative_name(path: Path) -> str:
+    """The path from the repository's root."""
+    return str(path.relative_to(ROOT))
+
+
+def packages(folder: Path) -> list[str]:
+    """The Python packages in a folder."""
+    return sorted(init.parent.name for init in folder.glob("*/__init__.py"))
+
+
+CONTEXTS = [name for name in packages(FUNCTIONS) if name != "runtime"]
+DEPLOYED = [*packages(FUNCTIONS), *packages(IDEMPOTENCY)]
+
+
+def sources(package: str) -> list[Path]:
+    """The files of a deployed package."""
+    home = IDEMPOTENCY if package == "idempotency" else FUNCTIONS
+    return sorted((home / package).rglob("*.py"))
+
+
+def modules(package: str) -> list[str]:
+    """The dotted names of all modules of a deployed package."""
+    home = IDEMPOTENCY if package == "idempotency" else FUNCTIONS
+    names = (".".join(path.relative_to(home).with_suffix("").parts) for path in sources(package))
+    return [name.removesuffix(".__init__") for name in names]
+
+
+def imported_packages(path: Path) -> set[str]:
+    """The top-level packages that a file names in an import, wherever in the file; not its own, by a relative one."""
+    return {name.partition(".")[0] for name in imported_modules(path)}
+
+
+def imported_modules(path: Path) -> set[str]:
+    """The modules that a file names in an import, or the packages that it imports one from."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.add(node.module)
+    return names
+
+
+@cache
+def exceptions() -> dict[str, type[BaseException]]:
+    """Every exception class of the deployed code, by its name."""
+    for package in DEPLOYED:
+        for module in modules(package):
+            importlib.import_module(module)
+    ours = (cls for cls in _descendants(Exception) if cls.__module__.partition(".")[0] in DEPLOYED)
+    return {cls.__name__: cls for cls in ours}
+
+
+def leaves(base: type[idempotency.IdempotencyError], packages: set[str]) -> set[str]:
+    """The names of the classes under `base`, in these packages, that no other derives from: what a caller is shown."""
+    return {
+        name
+        for name, cls in exceptions().items()
+        if issubclass(cls, base) and not cls.__subclasses__() and cls.__module__.partition(".")[0] in packages
+    }
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file. Raises ValueError if an object names a key twice."""
+    return json.loads(path.read_text(), object_pairs_hook=_distinct)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError(f"a key is there twice among {[name for name, _ in pairs]}")
+    return values
+
+
+def _descendants(cls: type[BaseException]) -> Iterator[type[BaseException]]:
+    for child in cls.__subclasses__():
+        yield child
+        yield from _descendants(child)

@@ -1,0 +1,1 @@
+"""What each sample event is answered, and the state that it is about."""

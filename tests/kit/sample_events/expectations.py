@@ -1,0 +1,131 @@
+"""What each sample event is answered by the real function, the first time and again."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from operations import orders, report, stock
+from operations.stack import Row, Stack
+from ordering.definition import STEP_NAMES
+from tests.kit.project import ROOT, read_json
+from tests.kit.sample_events import imports
+from tests.kit.sample_events.expected import Expected, Given, invoked
+
+ORDER_ID = "o-1001"
+_LONG_AGO = "2026-01-01T00:00:00+00:00"
+_CONTENT = b"hello"
+_VERSION = "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e"
+
+
+def done(*functions: str) -> Given:
+    """The order of the event has been through these functions."""
+
+    def given(stack: Stack, event: Any) -> Mapping[str, str]:
+        for function in functions:
+            invoked(stack, function, _order(event))
+        return {}
+
+    return given
+
+
+def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
+    """The order has been through its saga, long ago, and nobody has heard of its end."""
+    placed = stack.stepfunctions.describe_execution(executionArn=orders.execution_arn(stack, ORDER_ID))
+    done(*STEP_NAMES)(stack, json.loads(placed["input"]))
+    stack.dynamodb.update_item(
+        TableName=stack.outputs["OrdersTable"],
+        Key={"order_id": {"S": ORDER_ID}},
+        UpdateExpression="SET created_at = :long_ago",
+        ExpressionAttributeValues={":long_ago": {"S": _LONG_AGO}},
+    )
+    return {}
+
+
+def counted(stack: Stack, _: Any) -> Mapping[str, str]:
+    """The order is in the reports."""
+    invoked(stack, "ReportOrders", read_json(ROOT / "events/reporting" / "report_orders.json"))
+    return {}
+
+
+def uploaded(stack: Stack, _: Any) -> Mapping[str, str]:
+    """The bucket that the event names is there, with versions, and the object in it."""
+    s3 = stack.client("s3")
+    s3.create_bucket(Bucket="bucket")
+    s3.put_bucket_versioning(Bucket="bucket", VersioningConfiguration={"Status": "Enabled"})
+    return {_VERSION: s3.put_object(Bucket="bucket", Key="smallfile", Body=_CONTENT)["VersionId"]}
+
+
+def order(stack: Stack) -> Any:
+    return _status(stack.row("OrdersTable", order_id=ORDER_ID))
+
+
+def payment(stack: Stack) -> Any:
+    return _status(stack.row("PaymentsTable", order_id=ORDER_ID))
+
+
+def reservation(stack: Stack) -> Any:
+    return _status(stack.row("InventoryTable", pk=f"RESERVATION#{ORDER_ID}"))
+
+
+def tea(stack: Stack) -> int:
+    return stock.on_hand(stack)["tea-01"]
+
+
+def records(stack: Stack) -> int:
+    """How many steps and leases are recorded; not what the reports count, as every order is streamed to them too."""
+    return sum("status" in row for row in stack.rows("IdempotencyTable"))
+
+
+def reports(stack: Stack) -> Any:
+    """The report of the day of the sample records."""
+    return [tuple(line) for line in report.lines(stack, "2026-11-20")]
+
+
+def recovery(stack: Stack) -> str:
+    """How the order's recovery has ended."""
+    return orders.ended(stack, ORDER_ID, seconds=60, output="OrderRecoveryArn").status
+
+
+def _status(row: Row | None) -> Any:
+    return row["status"] if row else None
+
+
+def _order(event: Any) -> Any:
+    return json.loads(event["detail"]["input"]) if "detail" in event else event
+
+
+CAPTURED = {"status": "Captured", "amount": 3000, "currency": "JPY"}
+UNDONE = {"undone": True}
+SUMMARY = {"bucket": "bucket", "key": "smallfile", "size": len(_CONTENT), "lines": 1}
+NO_FAILURES: Mapping[str, Any] = {"batchItemFailures": []}
+ONE_ORDER = ("Confirmed", "JPY", 1, 3000)
+
+EXPECTED: dict[str, Expected] = {
+    "process_order": Expected({"order_id": ORDER_ID, "status": "New", "total": 3000}, leaves={order: "New"}),
+    "process_order_invalid": Expected(error="InvalidOrder", leaves={records: 0}),
+    "update_order_status": Expected(UNDONE, given=done("ProcessOrder"), leaves={order: "Pending"}),
+    "process_payment": Expected(CAPTURED, leaves={payment: "Captured"}),
+    "process_payment_declined": Expected(error="PaymentDeclined", leaves={records: 0}),
+    "process_refund": Expected(UNDONE, given=done("ProcessPayment"), leaves={payment: "Refunded"}),
+    "reserve_inventory": Expected({"status": "Reserved", "lines": 1}, leaves={reservation: "Reserved", tea: 98}),
+    "reserve_inventory_out_of_stock": Expected(error="OutOfStock", leaves={records: 0, tea: 100}),
+    "release_inventory": Expected(UNDONE, given=done("ReserveInventory"), leaves={reservation: "Released", tea: 100}),
+    "settle_order": Expected(given=done(*STEP_NAMES), leaves={order: "Confirmed"}),
+    "settle_order_long_input": Expected(given=forgotten, leaves={order: "Confirmed"}),
+    "settle_order_timed_out": Expected(given=done("ProcessOrder"), leaves={recovery: "SUCCEEDED", order: "Pending"}),
+    "sweep_orders": Expected(
+        {"settled": 1, "standing": 0},
+        again={"settled": 0, "standing": 0},
+        given=forgotten,
+        leaves={order: "Confirmed"},
+    ),
+    "report_orders": Expected(NO_FAILURES, leaves={reports: [ONE_ORDER]}),
+    "report_orders_deleted": Expected(NO_FAILURES, given=counted, leaves={reports: []}),
+    "report_orders_expired": Expected(NO_FAILURES, given=counted, leaves={reports: [ONE_ORDER]}),
+    "report_orders_malformed": Expected(
+        {"batchItemFailures": [{"itemIdentifier": "820400000000000001192339"}]}, leaves={reports: []}
+    ),
+    "run_job": Expected({"job_id": "12345", **SUMMARY}, given=uploaded, leaves={records: 1}),
+    "run_job_object_created": Expected(SUMMARY, given=uploaded, leaves={records: 1}),
+    **imports.EXPECTED,
+}

@@ -1,0 +1,43 @@
+"""The shape of an expectation, and how the stack is brought into the state that an event is about."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from operations.stack import Stack
+
+type Given = Callable[[Stack, Any], Mapping[str, str]]
+"""Brings the stack into the state that the event is about: gets the event, gives texts of it to replace."""
+
+
+def as_it_is(_: Stack, __: Any) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """fields: that the result has, `...` for any value; `...` for any result, None for none.
+
+    error: class name of what is raised instead. again: fields of the second result, if it is not the first's very same.
+    leaves: what must be found after each. The stack has stock, one saga that has succeeded, and no row of either.
+    """
+
+    fields: Any = None
+    error: str | None = None
+    again: Any = None
+    given: Given = as_it_is
+    leaves: Mapping[Callable[[Stack], Any], Any] = field(default_factory=dict)
+
+
+def invoked(stack: Stack, function: str, event: Any) -> Any:
+    """What a function of the stack answers, without a container. Raises RuntimeError if it fails."""
+    resource = stack.client("cloudformation").describe_stack_resource(
+        StackName="stepwise", LogicalResourceId=f"{function}Function"
+    )
+    name = resource["StackResourceDetail"]["PhysicalResourceId"]
+    answer = stack.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event))
+    body = answer["Payload"].read().decode()
+    if "FunctionError" in answer:
+        raise RuntimeError(f"{function}: {body}")
+    return json.loads(body)

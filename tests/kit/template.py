@@ -1,0 +1,103 @@
+"""template.yaml, read without any of the tools that deploy it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deployment.templates import load
+from tests.kit.project import ROOT
+
+TEMPLATE: dict[str, Any] = load(ROOT / "template.yaml")
+RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
+
+
+def of_type(kind: str) -> dict[str, dict[str, Any]]:
+    """The properties of all resources of a type, by logical id."""
+    return {name: body.get("Properties", {}) for name, body in RESOURCES.items() if body["Type"] == kind}
+
+
+def arn_of(value: Any) -> str | None:
+    """The logical id of the resource that `!GetAtt X.Arn` or `!Ref X` stands for."""
+    match value:
+        case {"Fn::GetAtt": [str(name), "Arn"]} | {"Ref": str(name)}:
+            return name
+    return None
+
+
+def listed(value: Any) -> list[Any]:
+    """What IAM lets stand alone or in a list, as a list."""
+    return value if isinstance(value, list) else [value]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a role's own policies. role: its logical id."""
+
+    role: str
+    actions: tuple[str, ...]
+    resources: tuple[Any, ...]
+
+    @property
+    def services(self) -> set[str]:
+        return {action.partition(":")[0] for action in self.actions}
+
+
+def statements(role: str) -> Iterator[Statement]:
+    """What a role may do, whatever the parameters are."""
+    for policy in of_type("AWS::IAM::Role")[role]["Policies"]:
+        for entry in policy["PolicyDocument"]["Statement"]:
+            body = entry["Fn::If"][1] if "Fn::If" in entry else entry
+            resource = body["Resource"]
+            resources = resource["Fn::If"][1:] if "Fn::If" in resource else listed(resource)
+            yield Statement(role, tuple(listed(body["Action"])), tuple(resources))
+
+
+def allowed(role: str, action: str) -> list[Any]:
+    """The resources on which a role may do the action."""
+    return [resource for body in statements(role) if action in body.actions for resource in body.resources]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A Lambda function, with what the Globals give it. name: its logical id."""
+
+    name: str
+    properties: Mapping[str, Any]
+
+    @property
+    def state(self) -> str:
+        """The word for what it does: the name of its state."""
+        return self.name.removesuffix("Function")
+
+    @property
+    def module(self) -> str:
+        return str(self.properties["Handler"]).rpartition(".")[0]
+
+    @property
+    def handler(self) -> str:
+        return str(self.properties["Handler"]).rpartition(".")[2]
+
+    @property
+    def variables(self) -> set[str]:
+        return {*_GLOBALS["Environment"]["Variables"], *self._own("Environment").get("Variables", {})}
+
+    @property
+    def timeout(self) -> int:
+        return int(self.properties.get("Timeout", _GLOBALS["Timeout"]))
+
+    @property
+    def log_group(self) -> str | None:
+        return arn_of(self._own("LoggingConfig").get("LogGroup"))
+
+    @property
+    def role(self) -> str | None:
+        return arn_of(self.properties.get("Role"))
+
+    def _own(self, name: str) -> dict[str, Any]:
+        return dict(self.properties.get(name, {}))
+
+
+_GLOBALS: dict[str, Any] = TEMPLATE["Globals"]["Function"]
+FUNCTIONS: dict[str, Function] = {
+    name: Function(name, properties) for name, properties in of_type("AWS::Serverless::Function").items()
+}

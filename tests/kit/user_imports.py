@@ -1,0 +1,195 @@
+"""Imports of users on the stack of the tests: files, runs, and what they left behind."""
+
+import itertools
+import json
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from local.simulators.connect.remote_control import RemoteControl
+from operations import imports
+from operations.orders import ended, execution_arn
+from operations.stack import Stack
+from tests.kit.belongings import OBJECTS, USERS, Belongings
+from user_import.results import Result, read
+
+HEADER = "No.,username,default_password,first_name,last_name"
+# Fast enough for tests, and still with a time between creation, activity and profiles.
+QUICK = {
+    "requests_per_second": 1e6,
+    "burst": 1_000_000,
+    "activation_seconds": 0.3,
+    "profiles_seconds": 0.3,
+    "deletion_seconds": 0.2,
+    "instances": 1000,
+    "instance_changes": 1_000_000,
+}
+
+_days = itertools.count()
+
+
+@dataclass(frozen=True)
+class Person:
+    """A row of a file, with words that appear nowhere else."""
+
+    username: str
+    password: str
+    first_name: str
+    last_name: str
+
+    @classmethod
+    def new(cls) -> "Person":
+        word = uuid.uuid4().hex[:10]
+        return cls(f"{USERS}{word}", f"Pw0{word}X", f"Taro{word}", f"Yamada{word}")
+
+    def row(self, number: int) -> str:
+        return f"{number},{self.username},{self.password},{self.first_name},{self.last_name}"
+
+
+def people(count: int) -> list[Person]:
+    return [Person.new() for _ in range(count)]
+
+
+def csv_file(persons: Iterable[Person]) -> str:
+    return "\n".join([HEADER, *(person.row(number) for number, person in enumerate(persons, start=1))]) + "\n"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """How an import ended. results: of the result file as it stands."""
+
+    name: str
+    key: str
+    status: str
+    error: str | None
+    cause: str
+    output: Any
+    results: list[Result]
+
+    @property
+    def codes(self) -> list[str]:
+        """The code of each row, "" for success."""
+        return [result.error_message.partition(":")[0] for result in self.results]
+
+    @property
+    def succeeded(self) -> list[bool]:
+        return [result.succeeded for result in self.results]
+
+    @property
+    def user_ids(self) -> list[str]:
+        return [result.user_id for result in self.results]
+
+
+class Imports:
+    """instance: of Amazon Connect, that users are created in; None for the one that the stack makes.
+
+    prefix: of the names of files of users.
+    """
+
+    def __init__(self, stack: Stack, belongings: Belongings, instance: str | None = None) -> None:
+        self.stack = stack
+        self.instance = instance
+        self._belongings = belongings
+        self.prefix = stack.parameters["UserFilePrefix"]
+        self._rows: dict[str, int] = {}
+        if instance:
+            belongings.instances.add(instance)
+        self._s3 = stack.client("s3")
+        self._bucket = stack.outputs["UsersBucket"]
+
+    def new_key(self) -> str:
+        """A key of the test's own that starts nothing when it is uploaded."""
+        return f"{OBJECTS['UsersBucket']}{uuid.uuid4().hex[:8]}/{self.prefix}202601{1 + next(_days) % 28:02}.csv"
+
+    def result_of(self, key: str) -> str:
+        return key.replace(self.prefix, "UserCreateResult_")
+
+    def upload(self, data: str | bytes, key: str | None = None) -> tuple[str, str]:
+        """Key and version of a file that was put into the bucket."""
+        key = key or self.new_key()
+        body = data.encode() if isinstance(data, str) else data
+        self._rows[key] = max(self._rows.get(key, 0), body.count(b"\n"))
+        return key, self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)["VersionId"]
+
+    def start(self, document: Any) -> str:
+        name = f"test-{uuid.uuid4()}"
+        if self.instance:
+            document = {"instance_id": self.instance, **document}
+        self._belongings.users(name, self._rows.get(document.get("key"), 0))
+        machine = self.stack.outputs["UserImportArn"]
+        self.stack.stepfunctions.start_execution(stateMachineArn=machine, name=name, input=json.dumps(document))
+        return name
+
+    def run(self, data: str | bytes, **fields: Any) -> Imported:
+        """Upload a file, start its import by hand, and wait for its end."""
+        key, _ = self.upload(data, fields.pop("key", None))
+        return self.wait(self.start({"key": key, **fields}), key)
+
+    def wait(self, name: str, key: str) -> Imported:
+        """Wait for the end of the import of a file."""
+        ended(self.stack, name, seconds=120, output="UserImportArn")
+        described = self.stack.stepfunctions.describe_execution(
+            executionArn=execution_arn(self.stack, name, output="UserImportArn")
+        )
+        output = json.loads(described["output"]) if described["status"] == "SUCCEEDED" else None
+        result_key = output["result_key"] if output else self.result_of(key)
+        return Imported(
+            name,
+            key,
+            described["status"],
+            described.get("error"),
+            described.get("cause", ""),
+            output,
+            read(self.text(result_key).encode()) if self.exists(result_key) else [],
+        )
+
+    def stop(self, name: str) -> None:
+        self.stack.stepfunctions.stop_execution(
+            executionArn=execution_arn(self.stack, name, output="UserImportArn"), error="Stopped", cause="by the test"
+        )
+
+    def progress(self, name: str) -> imports.Progress:
+        """How far an import is."""
+        return next(imports.follow(self.stack, name))
+
+    def history(self, name: str) -> str:
+        """Everything that the history of an execution holds."""
+        arn = execution_arn(self.stack, name, output="UserImportArn")
+        pages = self.stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn)
+        described = self.stack.stepfunctions.describe_execution(executionArn=arn)
+        events = [event for page in pages for event in page["events"]]
+        return json.dumps([described, events], default=str, ensure_ascii=False)
+
+    def exists(self, key: str) -> bool:
+        found = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=key).get("Contents", [])
+        return key in [one["Key"] for one in found]
+
+    def text(self, key: str) -> str:
+        return str(self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read().decode())
+
+    def usernames(self, instance: str) -> list[str]:
+        """Of the users of an instance."""
+        pages = self.stack.client("connect").get_paginator("list_users").paginate(InstanceId=instance)
+        return [user["Username"] for page in pages for user in page["UserSummaryList"]]
+
+
+def all_usernames(stand_in: RemoteControl) -> list[str]:
+    """Of the users of all instances."""
+    return [name for instance in stand_in.instances() for name in instance["users"]]
+
+
+def created(stand_in: RemoteControl) -> int:
+    """How many calls of CreateUser were answered with a user."""
+    return sum(entry["status"] == 200 for entry in stand_in.requests("CreateUser"))
+
+
+def new_instance(stack: Stack) -> str:
+    """The id of an instance that the stack has not made."""
+    created = stack.client("connect").create_instance(
+        IdentityManagementType="CONNECT_MANAGED",
+        InstanceAlias="somebody-elses",
+        InboundCallsEnabled=True,
+        OutboundCallsEnabled=True,
+    )
+    return str(created["Id"])

@@ -1,0 +1,203 @@
+"""Handlers run with the wire cut: what they ask of AWS is noted and answered from a list, every answer in its turn.
+
+The handlers, the layers and the SDK's clients are the real ones; nothing leaves the process.
+"""
+
+import importlib
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType, SimpleNamespace, TracebackType
+from typing import Any, Self
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+
+from runtime import clients
+from tests.kit.answer import Answer, Refusal
+from tests.kit.answers import answers
+from tests.kit.project import FUNCTIONS, IDEMPOTENCY
+from tests.kit.template import Function
+
+# Requests of one invocation that are answered; a loop over rows would go on for ever.
+_MOST_REQUESTS = 8
+_MONITORING, _TOOL = sys.monitoring, sys.monitoring.PROFILER_ID
+
+type Script = tuple[int, ...]
+type Choice = tuple[tuple[str, int] | None, str, int]
+"""An answer to a request from one place, after an answer to a request from another."""
+
+_SDK = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to AWS. operation: such as "dynamodb:PutItem". sites: our functions that were on the stack."""
+
+    operation: str
+    parameters: Mapping[str, Any]
+    sites: frozenset[str]
+
+
+class _Enough(BaseException):
+    """The invocation has asked for more than is looked at."""
+
+
+@dataclass
+class Run:
+    """One invocation. script: which answer each request gets, by its number; those after its end get the first.
+
+    requests: for each, from where in our code it was made, and how many answers there were to choose from.
+    ended_well: the handler returned.
+    """
+
+    script: Script
+    calls: list[Call] = field(default_factory=list)
+    requests: list[tuple[str, int]] = field(default_factory=list)
+    ended_well: bool = False
+
+    def answer(self, operation: str, parameters: Mapping[str, Any], place: str) -> Answer:
+        """Choose the answer to the next request."""
+        number, found = len(self.requests), answers(operation, parameters)
+        if number == _MOST_REQUESTS:
+            raise _Enough
+        self.requests.append((place, len(found)))
+        return found[self.script[number] if number < len(self.script) else 0]
+
+    def others(self) -> Iterator[tuple[Script, Choice]]:
+        """The scripts that depart from this run after its script, each in one answer; and what is new in each."""
+        for number in range(len(self.script), len(self.requests)):
+            same = (*self.script, *(0 for _ in range(number - len(self.script))))
+            before = (self.requests[number - 1][0], same[-1]) if number else None
+            place, width = self.requests[number]
+            yield from (((*same, other), (before, place, other)) for other in range(1, width))
+
+
+class Wire:
+    """Everything that a handler could reach over the network, for the length of a block.
+
+    entered: the functions of ours that have run.
+    """
+
+    def __init__(self) -> None:
+        self.entered: set[str] = set()
+        self._patch = pytest.MonkeyPatch()
+        self._run = Run(())
+        self._asked: Mapping[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        for name, value in _SDK.items():
+            self._patch.setenv(name, value)
+        self._patch.setattr(time, "sleep", lambda _: None)
+        self._patch.setattr(HTTPAdapter, "send", lambda _, request, **__: self._answer_http(request))
+        _forget(clients)
+        # Clients copy the hooks of the session that makes them.
+        events = clients.session().get_component("event_emitter")
+        events.register("before-parameter-build", self._note)
+        events.register("before-call", self._answer_call)
+        _MONITORING.use_tool_id(_TOOL, "wire")
+        _MONITORING.register_callback(_TOOL, _MONITORING.events.PY_START, self._enter)
+        _MONITORING.restart_events()
+        _MONITORING.set_events(_TOOL, _MONITORING.events.PY_START)
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        # Freeing the tool alone would leave events and callback as they are.
+        _MONITORING.set_events(_TOOL, _MONITORING.events.NO_EVENTS)
+        _MONITORING.register_callback(_TOOL, _MONITORING.events.PY_START, None)
+        _MONITORING.free_tool_id(_TOOL)
+        _forget(clients)
+        self._patch.undo()
+
+    def runs(self, function: Function, event: Any, environment: Mapping[str, str]) -> Iterator[Run]:
+        """Invoke a function with an event until each request has had each answer after each answer before it."""
+        for name, value in environment.items():
+            self._patch.setenv(name, value)
+        module = importlib.import_module(function.module)
+        todo: list[Script] = [()]
+        tried: set[Choice] = set()
+        while todo:
+            self._run = run = Run(todo.pop())
+            _forget(module)
+            _invoke(function, event, run)
+            yield run
+            new = {choice: script for script, choice in run.others() if choice not in tried}
+            tried.update(new)
+            todo.extend(new.values())
+
+    def _enter(self, code: CodeType, _: int) -> object:
+        if site := _site(code):
+            self.entered.add(site)
+        # Once is enough, and costs nothing afterwards.
+        return _MONITORING.DISABLE
+
+    def _note(self, params: Mapping[str, Any], **_: Any) -> None:
+        self._asked = dict(params)
+
+    def _answer_call(self, event_name: str, **_: Any) -> tuple[Any, dict[str, Any]]:
+        operation = ":".join(event_name.split(".")[1:])
+        places = list(_places(sys._getframe()))
+        self._run.calls.append(Call(operation, self._asked, frozenset(site for site, _ in places)))
+        return _parsed(self._run.answer(operation, self._asked, str(places)))
+
+    def _answer_http(self, request: requests.PreparedRequest) -> requests.Response:
+        path = re.sub(r"(?<=/charges/)[^/]+", "KEY", request.path_url)
+        named = re.search(r"(?<=/charges/)[^/]+", request.path_url)
+        key = named[0] if named else request.headers.get("Idempotency-Key", "")
+        asked = {"key": key, "body": request.body}
+        answer: Any = self._run.answer(f"gateway:{request.method} {path}", asked, path)
+        response = requests.Response()
+        response.status_code, response._content = answer["status"], json.dumps(answer["body"]).encode()
+        return response
+
+
+def _invoke(function: Function, event: Any, run: Run) -> None:
+    handler = getattr(importlib.import_module(function.module), function.handler)
+    context = SimpleNamespace(aws_request_id="r-1", get_remaining_time_in_millis=lambda: 1000 * function.timeout)
+    try:
+        handler(json.loads(json.dumps(event)), context)
+        run.ended_well = True
+    except (AttributeError, LookupError, TypeError):
+        # No handler ends so on purpose: answers.py lacks something that AWS would have said.
+        raise
+    except (Exception, _Enough):
+        run.ended_well = False
+
+
+def _parsed(answer: Answer) -> tuple[Any, dict[str, Any]]:
+    """An answer as botocore has it after it has read it from the wire."""
+    status = 400 if isinstance(answer, Refusal) else 200
+    error = {"Error": {"Code": answer.code, "Message": "-"}, **answer.more} if isinstance(answer, Refusal) else answer
+    return SimpleNamespace(status_code=status), {**error, "ResponseMetadata": {"HTTPStatusCode": status}}
+
+
+def _places(frame: FrameType | None) -> Iterator[tuple[str, int]]:
+    """Our functions that are on the stack, each with its present line."""
+    while frame:
+        if site := _site(frame.f_code):
+            yield site, frame.f_lineno
+        frame = frame.f_back
+
+
+@cache
+def _site(code: CodeType) -> str | None:
+    """The function of ours that the code belongs to, as "file:Class.method"."""
+    path = Path(code.co_filename)
+    home = next((home for home in (FUNCTIONS, IDEMPOTENCY) if path.is_relative_to(home)), None)
+    return f"{path.relative_to(home)}:{code.co_qualname.partition('.<')[0]}" if home else None
+
+
+def _forget(module: ModuleType) -> None:
+    """Let what a module itself keeps for the next invocation be made again.
+
+    What it only imports stays: the SDK's clients take longer to make than all that a handler does.
+    """
+    for made in vars(module).values():
+        if hasattr(made, "cache_clear") and made.__module__ == module.__name__:
+            made.cache_clear()

@@ -1,0 +1,335 @@
+"""The preflight: what each part makes of the answers that AWS may give, whose shape botocore checks."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.stub import ANY, Stubber
+
+from deployment.preflight import change_set, machines, policies, quotas
+from deployment.preflight.__main__ import main
+from deployment.preflight.part import Finding, NotReached, Part, Verdict, examined
+from deployment.preflight.resolve import Unresolved
+from deployment.preflight.target import Target
+from deployment.stages import Deployed
+from deployment.templates import Template
+from deployment.translation import translated
+from tests.kit.project import ROOT
+from tests.kit.template import TEMPLATE, of_type
+
+ACCOUNT = "111122223333"
+OPTIONS: list[dict[str, str]] = [{}, {"PaymentGatewayUrl": "https://gateway.example", "AlertEmail": "a@example.com"}]
+STACK_ARN = f"arn:aws:cloudformation:us-east-1:{ACCOUNT}:stack/new/1"
+CHANGE_SET = f"arn:aws:cloudformation:us-east-1:{ACCOUNT}:changeSet/preflight/1"
+
+
+SESSION = boto3.Session("a", "secret")
+
+
+@cache
+def translation(region: str) -> Template:
+    return translated(TEMPLATE, region)
+
+
+class Account(Target):
+    """A target whose services answer what a test says, in that order."""
+
+    def says(self, service: str, operation: str, answer: Any, **sent: Any) -> None:
+        self._stubs(service).add_response(operation, answer, sent or None)
+
+    def refuses(self, service: str, operation: str, code: str, message: str = "") -> None:
+        self._stubs(service).add_client_error(operation, code, message)
+
+    def client(self, service: str) -> Any:
+        return self._stubs(service).client
+
+    def _stubs(self, service: str) -> Stubber:
+        stubs: dict[str, Stubber] = self.__dict__.setdefault("stubs", {})
+        if service not in stubs:
+            make: Any = SESSION.client
+            stubs[service] = Stubber(make(service, region_name=self.region))
+            stubs[service].activate()
+        return stubs[service]
+
+    def done(self) -> bool:
+        """Whether everything was asked that a test has an answer for."""
+        for service in set(self.__dict__["stubs"]) - {"sts"}:
+            self._stubs(service).assert_no_pending_responses()
+        return True
+
+
+def account(deployed: Deployed | None = None, region: str = "us-east-1", **given: str) -> Account:
+    made = Account("new", given)
+    made.__dict__ |= {"region": region, "deployed": deployed, "template": TEMPLATE, "translated": translation(region)}
+    made.says("sts", "get_caller_identity", {"Account": ACCOUNT})
+    return made
+
+
+def verdicts(part: Part) -> dict[str, Verdict]:
+    return {finding.subject: finding.verdict for finding in part.findings}
+
+
+# A part
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        EndpointConnectionError(endpoint_url="https://states"),
+        ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "ValidatePolicy"),
+        NotReached("no bucket"),
+    ],
+)
+def test_what_cannot_be_reached_says_so_and_fails_nothing(reason: Exception) -> None:
+    def examine() -> Iterator[Finding]:
+        yield Finding("a", Verdict.OK)
+        raise reason
+
+    part = examined("Part", examine)
+
+    assert part.not_reached
+    assert verdicts(part) == {"a": Verdict.OK}
+    assert not part.failed
+
+
+def test_a_request_that_is_not_valid_is_a_failure() -> None:
+    def examine() -> Iterator[Finding]:
+        raise ClientError({"Error": {"Code": "ValidationError", "Message": "the template"}}, "CreateChangeSet")
+        yield
+
+    assert examined("Part", examine).findings == (Finding("CreateChangeSet", Verdict.FAILED, "the template"),)
+
+
+# State machines
+
+
+@pytest.mark.parametrize(("region", "partition"), [("eu-west-1", "aws"), ("cn-north-1", "aws-cn")])
+def test_definitions_have_the_arns_of_the_account(region: str, partition: str) -> None:
+    definitions = dict(account(region=region).definitions())
+    arns = re.findall(r"arn:[\w-]+:lambda:[^\"]+", "".join(definitions.values()))
+
+    assert set(definitions) == set(of_type("AWS::Serverless::StateMachine"))
+    assert "${" not in "".join(definitions.values())
+    assert arns
+    assert all(arn.startswith(f"arn:{partition}:lambda:{region}:{ACCOUNT}:function:new-") for arn in arns)
+
+
+def test_a_definition_that_step_functions_refuses_fails() -> None:
+    target = account()
+    diagnostic = {"severity": "ERROR", "code": "SCHEMA", "message": "no such state", "location": "/States/A/Next"}
+    answers = [
+        {"result": "FAIL", "diagnostics": [diagnostic]},
+        {"result": "OK", "diagnostics": [{**diagnostic, "severity": "WARNING"}]},
+        {"result": "OK", "diagnostics": []},
+    ]
+    for answer in answers:
+        target.says("stepfunctions", "validate_state_machine_definition", answer, definition=ANY, severity="WARNING")
+
+    part = examined("", lambda: machines.examine(target))
+
+    assert [finding.verdict for finding in part.findings] == [Verdict.FAILED, Verdict.LOOK, Verdict.OK]
+    assert part.findings[0].detail == "/States/A/Next no such state"
+
+
+# Roles
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_every_policy_of_every_role_is_examined(options: dict[str, str]) -> None:
+    found = list(policies.policies(account(**options).resolver))
+    trusts = [role for role, name, _ in found if name == policies.TRUST]
+
+    assert sorted(trusts) == sorted(of_type("AWS::IAM::Role"))
+    assert len(found) == 2 * len(trusts)
+    assert not re.search(r'\$\{|"Fn::|"Ref"|null', json.dumps(found))
+
+
+def test_findings_of_access_analyzer_fail_unless_they_are_advice() -> None:
+    target = account()
+    count = len(list(policies.policies(target.resolver)))
+    kinds = ["ERROR", "SECURITY_WARNING", "WARNING", "SUGGESTION"]
+    common = {"findingDetails": "why", "learnMoreLink": "https://aws", "locations": []}
+    for kind in kinds:
+        found = [{"findingType": kind, "issueCode": kind, **common}]
+        target.says("accessanalyzer", "validate_policy", {"findings": found})
+    for _ in range(count - len(kinds)):
+        target.says("accessanalyzer", "validate_policy", {"findings": []})
+
+    part = examined("", lambda: policies.examine(target))
+
+    assert target.done()
+    assert [finding.verdict for finding in part.findings[:4]] == [Verdict.FAILED] * 2 + [Verdict.LOOK] * 2
+    assert part.findings[4] == Finding(f"{count - 4} policies", Verdict.OK, "no finding")
+
+
+def test_a_value_that_cannot_be_resolved_is_named() -> None:
+    with pytest.raises(Unresolved, match="Fn::Cidr"):
+        account().resolver.resolve({"Fn::Cidr": ["10.0.0.0/16", 1, 8]})
+
+
+# Quotas
+
+
+def quota(code: str, name: str, value: float) -> dict[str, Any]:
+    return {"QuotaCode": code, "QuotaName": name, "Value": value}
+
+
+def with_quotas(concurrency: float) -> Account:
+    target = account()
+    rate = quota("L-1", "StartExecution throttle token refill rate per second", 150)
+    lists = {
+        "lambda": ([quota("L-B99A9384", "Concurrent executions", concurrency)], []),
+        "states": ([], [rate, quota("L-2", "StartExecution throttle token bucket size", 1)]),
+        "dynamodb": ([quota("L-F98FE922", "Maximum number of tables", 2500)], []),
+        "events": ([quota("L-244521F2", "Number of rules", 400)], [quota("L-244521F2", "Number of rules", 1)]),
+        "s3": ([quota("L-DC2B2D3D", "Buckets", 10_000)], []),
+        "cloudformation": ([quota("L-0485CB21", "Stack count", 2000)], []),
+    }
+    for service, answers in lists.items():
+        for operation, listed in zip(("list_service_quotas", "list_aws_default_service_quotas"), answers, strict=True):
+            target.says("service-quotas", operation, {"Quotas": listed}, ServiceCode=service)
+    target.refuses("service-quotas", "list_service_quotas", "NoSuchResourceException")
+    return target
+
+
+@pytest.mark.parametrize(("concurrency", "verdict"), [(10, Verdict.FAILED), (1000, Verdict.OK)])
+def test_a_quota_is_beside_what_is_needed(concurrency: float, verdict: Verdict) -> None:
+    target = with_quotas(concurrency)
+
+    part = examined("", lambda: quotas.examine(target, orders=10))
+
+    assert target.done()
+    assert part.not_reached is None
+    assert verdicts(part) == {
+        "functions at once": verdict,
+        "executions started in a second": Verdict.OK,
+        "state transitions in a second": Verdict.LOOK,
+        "tables": Verdict.OK,
+        "rules": Verdict.OK,
+        "stacks": Verdict.OK,
+        "buckets": Verdict.OK,
+        "Connect instances": Verdict.LOOK,
+    }
+
+
+def test_an_order_needs_what_was_counted() -> None:
+    rows = re.findall(
+        r"^\| order .*? \| (\d+) \| [\d.]+ \| ([\d,]+) ms", (ROOT / "docs" / "costs.md").read_text(), re.M
+    )
+    states = json.loads((ROOT / "statemachine" / "user-import.asl.json").read_text())["States"].values()
+
+    assert max(int(transitions) for transitions, _ in rows) == quotas.TRANSITIONS
+    assert max(int(time) for _, time in rows) < 1000 * quotas.FUNCTION_SECONDS
+    assert [state["MaxConcurrency"] for state in states if "MaxConcurrency" in state] == [quotas.ROWS_AT_ONCE]
+
+
+# The change set
+
+
+def begun(target: Account, status: str, **described: Any) -> None:
+    """CloudFormation has made a change set, and says what has become of it."""
+    target.says("s3", "put_object", {"VersionId": "v1"})
+    target.says("cloudformation", "create_change_set", {"Id": CHANGE_SET, "StackId": STACK_ARN})
+    for _ in range(2):
+        target.says("cloudformation", "describe_change_set", {"Status": status, **described})
+
+
+def ended(target: Account, events: list[Any], stack: str | None = None) -> None:
+    """What must be asked after that: what early validation found, and that nothing stays."""
+    target.says("cloudformation", "describe_events", {"OperationEvents": events})
+    target.says("cloudformation", "delete_change_set", {}, ChangeSetName=CHANGE_SET)
+    if stack:
+        found = {"StackName": "new", "StackStatus": stack, "CreationTime": 0}
+        target.says("cloudformation", "describe_stacks", {"Stacks": [found]}, StackName=STACK_ARN)
+    if stack == "REVIEW_IN_PROGRESS":
+        target.says("cloudformation", "delete_stack", {}, StackName=STACK_ARN)
+    target.says("s3", "delete_object", {}, Bucket="b", Key=ANY, VersionId="v1")
+
+
+def change(resource: str, kind: str, action: str, replacement: str | None = None) -> dict[str, Any]:
+    body = {"LogicalResourceId": resource, "ResourceType": kind, "Action": action}
+    return {"Type": "Resource", "ResourceChange": body | ({"Replacement": replacement} if replacement else {})}
+
+
+STANDING = Deployed({"LogRetentionDays": "7", "Gone": "1"}, "UPDATE_COMPLETE", "", {})
+
+
+def test_a_change_set_that_would_empty_a_table_fails_and_leaves_nothing() -> None:
+    target = account(STANDING)
+    table, bucket = "AWS::DynamoDB::Table", "AWS::S3::Bucket"
+    changes = [
+        change("Orders", table, "Modify", "True"),
+        change("Jobs", bucket, "Modify", "Conditional"),
+        change("Old", table, "Remove"),
+        change("Payments", table, "Modify", "False"),
+        change("Topic", "AWS::SNS::Topic", "Modify", "True"),
+    ]
+    begun(target, "CREATE_COMPLETE", Changes=changes)
+    ended(target, [])
+
+    part = examined("", lambda: change_set.examine(target, "b"))
+
+    assert target.done()
+    assert verdicts(part) == {
+        "Orders": Verdict.FAILED,
+        "Jobs": Verdict.LOOK,
+        "Old": Verdict.LOOK,
+        "change set": Verdict.OK,
+    }
+
+
+@pytest.mark.parametrize("status", ["REVIEW_IN_PROGRESS", "CREATE_COMPLETE"])
+def test_the_stack_that_a_change_set_makes_is_deleted_unless_somebody_fills_it(status: str) -> None:
+    target = account()
+    begun(target, "FAILED", StatusReason="early validation")
+    found = {"EventId": "1", "ValidationStatus": "FAILED", "ValidationStatusReason": "exists", "LogicalResourceId": "T"}
+    ended(target, [found, {**found, "LogicalResourceId": "U", "ValidationFailureMode": "WARN"}], stack=status)
+
+    part = examined("", lambda: change_set.examine(target, "b"))
+
+    assert target.done()
+    assert verdicts(part) == {"change set": Verdict.FAILED, "T": Verdict.FAILED, "U": Verdict.LOOK}
+
+
+def test_a_change_set_without_a_change_is_no_failure() -> None:
+    target = account(STANDING)
+    begun(target, "FAILED", StatusReason="The submitted information didn't contain changes.")
+    ended(target, [])
+
+    assert not examined("", lambda: change_set.examine(target, "b")).failed
+    assert target.done()
+
+
+def test_parameters_are_said_or_kept() -> None:
+    said = change_set._parameters(account(STANDING, AlertEmail="a@example.com"))
+
+    assert said == [
+        {"ParameterKey": "AlertEmail", "ParameterValue": "a@example.com"},
+        {"ParameterKey": "LogRetentionDays", "UsePreviousValue": True},
+    ]
+
+
+def test_without_a_bucket_no_change_set_is_made() -> None:
+    target = account()
+    target.refuses("cloudformation", "describe_stacks", "ValidationError", "Stack with id x does not exist")
+
+    assert "BUCKET=" in str(examined("", lambda: change_set.examine(target)).not_reached)
+
+
+# The command
+
+
+@pytest.mark.parametrize(("verdict", "status"), [(Verdict.FAILED, 1), (Verdict.LOOK, 0)])
+def test_the_exit_status_says_whether_a_part_failed(
+    verdict: Verdict, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = [Part("Roles", (Finding("a", verdict),)), Part("Quotas", (), "AccessDenied")]
+    monkeypatch.setattr("deployment.preflight.__main__.preflight", lambda *_: parts)
+
+    assert main(["new", "--orders", "5"]) == status
+    assert "nothing is known of it: Quotas" in capsys.readouterr().out

@@ -1,0 +1,100 @@
+"""Amazon Connect's stand-in: requests that boto3 would not send, and constraints of the service model."""
+
+import http.client
+import json
+from typing import Any
+
+import pytest
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
+
+from local.simulators.connect.constraints import violations
+from tests.kit.connect_simulator import Connect, Document
+
+MODEL = ServiceModel(Loader().load_service_model("connect", "service-2"))
+
+
+def send(connect: Connect, method: str, path: str, body: bytes = b"") -> tuple[int, str | None, Document]:
+    """The status, the error's code and the body of an answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", connect.server.server_port, timeout=10)
+    connection.request(method, path, body)
+    answer = connection.getresponse()
+    read = answer.status, answer.headers["x-amzn-ErrorType"], json.loads(answer.read() or b"{}")
+    connection.close()
+    return read
+
+
+def test_a_request_that_lacks_what_is_required_is_refused_with_all_that_it_lacks(connect: Connect) -> None:
+    status, code, body = send(connect, "PUT", "/users/i-1", b"{}")
+    assert (status, code) == (400, "InvalidParameterException")
+    for name in ("Username", "SecurityProfileIds", "RoutingProfileId"):
+        assert name in body["Message"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"null", b"\xff"])
+def test_a_body_that_is_no_json_object_is_refused(connect: Connect, body: bytes) -> None:
+    assert send(connect, "PUT", "/instance", body)[:2] == (400, "InvalidRequestException")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"Username": 7}, {"Tags": []}, {"SecurityProfileIds": "p"}, {"PhoneConfig": {"AutoAccept": "yes"}}, {"Shoe": 9}],
+    ids=repr,
+)
+def test_a_member_of_another_type_is_refused_by_its_name(connect: Connect, body: Document) -> None:
+    right = {"Username": "a", "SecurityProfileIds": ["p"], "RoutingProfileId": "r"}
+    status, code, answer = send(connect, "PUT", "/users/i-1", json.dumps(right | body).encode())
+    assert (status, code) == (400, "InvalidParameterException")
+    assert next(iter(body)) in answer["Message"]
+
+
+@pytest.mark.parametrize("query", ["maxResults=0", "maxResults=1001", "maxResults=many"])
+def test_a_query_is_checked_like_a_body(connect: Connect, query: str) -> None:
+    assert send(connect, "GET", f"/users-summary/i-1?{query}")[:2] == (400, "InvalidParameterException")
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/instance"), ("GET", "/no/such/path")])
+def test_what_is_no_operation_is_not_found(connect: Connect, method: str, path: str) -> None:
+    assert send(connect, method, path)[:2] == (404, "UnknownOperationException")
+
+
+def test_a_path_is_decoded(connect: Connect) -> None:
+    assert send(connect, "GET", "/instance/i%2F1%C3%BC")[2]["Message"] == "the instance i/1ü was not found"
+
+
+def test_the_control_path_has_nothing_else(connect: Connect) -> None:
+    assert send(connect, "GET", "/_stand-in/health")[0] == 200
+    assert send(connect, "GET", "/_stand-in/elsewhere")[0] == 404
+    assert send(connect, "PATCH", "/_stand-in/settings", b"[]")[0] == 400
+
+
+# --- constraints ---
+
+
+@pytest.mark.parametrize(
+    ("shape", "right", "wrong"),
+    [
+        ("AgentUsername", "x" * 100, "x" * 101),
+        ("MaxResult10", 10, 11),
+        ("DirectoryType", "SAML", "saml"),
+        ("DirectoryAlias", "a-1", "-a"),
+        ("Password", "Aa345678", "aa345678"),
+        ("PhoneNumber", "+819012345678", "819012345678"),
+        ("TagKey", "鍵 1", "aws:key"),
+        ("TagMap", {"a": "1"}, {"a": "x" * 257}),
+        ("SecurityProfileIds", ["p"], ["p"] * 11),
+        ("UserIdentityInfo", {"FirstName": "a"}, {"FirstName": "a" * 256}),
+    ],
+)
+def test_a_constraint_of_the_model_holds(shape: str, right: Any, wrong: Any) -> None:
+    assert list(violations(right, MODEL.shape_for(shape), "it")) == []
+    [sentence] = violations(wrong, MODEL.shape_for(shape), "it")
+    assert sentence.startswith("it")
+
+
+def test_every_pattern_of_the_model_can_be_read() -> None:
+    shapes = [MODEL.shape_for(name) for name in MODEL.shape_names]
+    patterned = [shape for shape in shapes if "pattern" in shape.metadata]
+    assert len(patterned) > 50
+    for shape in patterned:
+        list(violations("a", shape, "it"))

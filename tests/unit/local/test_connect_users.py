@@ -1,0 +1,247 @@
+"""Amazon Connect's stand-in: users, the rules that they meet, and how they are found."""
+
+import time
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.kit.connect_simulator import Connect, Document
+
+PARAMETER, REQUEST = "InvalidParameterException", "InvalidRequestException"
+DECOMPOSED = unicodedata.normalize("NFD", "ガ")
+DESK = {"PhoneType": "DESK_PHONE"}
+
+
+@pytest.fixture
+def instance_id(connect: Connect) -> str:
+    return connect.instance()
+
+
+@pytest.fixture
+def user(connect: Connect, instance_id: str) -> Document:
+    return connect.user(instance_id)
+
+
+def named(**names: str) -> Document:
+    return {"IdentityInfo": {"FirstName": "太郎", "LastName": "山田", **names}}
+
+
+def code(connect: Connect, user: Document) -> str:
+    """The code of the error that CreateUser answers."""
+    with pytest.raises(ClientError) as caught:
+        connect.client.create_user(**user)
+    return str(caught.value.response["Error"]["Code"])
+
+
+def search(connect: Connect, instance_id: str, value: str, comparison: str = "EXACT") -> list[Any]:
+    condition = {"FieldName": "Username", "Value": value, "ComparisonType": comparison}
+    found = connect.client.search_users(InstanceId=instance_id, SearchCriteria={"StringCondition": condition})
+    return list(found["Users"])
+
+
+# --- rules ---
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        {"Username": "a"},
+        {"Username": "a_b.c-d"},
+        {"Username": "t@example.co.jp"},
+        {"Username": "x" * 20},
+        {"Password": "Aa345678"},
+        {"Password": "Aa3" + "ü" * 61},
+        named(FirstName="é" * 255),
+        named(LastName="g" * 256),
+        named(Email="taro@example.com"),
+        named(Mobile="+819012345678"),
+        {"PhoneConfig": {"PhoneType": "SOFT_PHONE", "AutoAccept": True}},
+        {"PhoneConfig": {**DESK, "DeskPhoneNumber": "+81312345678"}},
+    ],
+    ids=repr,
+)
+def test_a_user_who_meets_the_rules_is_created(connect: Connect, user: Document, right: Document) -> None:
+    created = connect.client.create_user(**user | right)
+    assert created["UserArn"].endswith(f"/agent/{created['UserId']}")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"Username": "x" * 21}, PARAMETER),
+        ({"Username": "x" * 101}, PARAMETER),
+        ({"Username": "taro yamada"}, PARAMETER),
+        ({"Username": "太郎"}, PARAMETER),
+        ({"Username": "taro\n"}, PARAMETER),
+        ({"Username": "taro@example"}, PARAMETER),
+        ({"Username": "a@b@c.jp"}, PARAMETER),
+        ({"Password": "Aa34567"}, PARAMETER),
+        ({"Password": "aa345678"}, PARAMETER),
+        ({"Password": "AA345678"}, PARAMETER),
+        ({"Password": "Aabcdefg"}, PARAMETER),
+        ({"Password": "Aa34 5678"}, PARAMETER),
+        ({"Password": "Aa3" + "x" * 62}, PARAMETER),
+        (named(FirstName=""), REQUEST),
+        (named(LastName=""), REQUEST),
+        (named(FirstName=DECOMPOSED), PARAMETER),
+        (named(LastName=DECOMPOSED), PARAMETER),
+        (named(FirstName="x" * 256), PARAMETER),
+        (named(LastName="x" * 257), PARAMETER),
+        (named(Email="taro"), PARAMETER),
+        (named(SecondaryEmail="taro@example"), PARAMETER),
+        (named(Mobile="09012345678"), PARAMETER),
+        ({"PhoneConfig": DESK}, REQUEST),
+        ({"PhoneConfig": {**DESK, "DeskPhoneNumber": "03-1234-5678"}}, PARAMETER),
+        ({"PhoneConfig": {**DESK, "DeskPhoneNumber": "tel:+81312345678"}}, PARAMETER),
+        ({"PhoneConfig": {**DESK, "DeskPhoneNumber": "+1234567890123456"}}, PARAMETER),
+        ({"PhoneConfig": {"PhoneType": "TELEPATHY"}}, PARAMETER),
+        ({"PhoneConfig": {"AfterContactWorkTimeLimit": 2_000_001}}, PARAMETER),
+        ({"SecurityProfileIds": [f"p-{number}" for number in range(11)]}, PARAMETER),
+        ({"SecurityProfileIds": ["no-profile"]}, "ResourceNotFoundException"),
+        ({"RoutingProfileId": "no-profile"}, "ResourceNotFoundException"),
+        ({"InstanceId": "no-instance"}, "ResourceNotFoundException"),
+        ({"Tags": {"aws:mine": "1"}}, PARAMETER),
+    ],
+    ids=repr,
+)
+def test_a_user_who_breaks_a_rule_is_refused(connect: Connect, user: Document, wrong: Document, error: str) -> None:
+    assert code(connect, user | wrong) == error
+    assert connect.client.list_users(InstanceId=user["InstanceId"])["UserSummaryList"] == []
+
+
+def test_a_password_is_required_and_is_in_no_message(connect: Connect, user: Document) -> None:
+    assert code(connect, {name: value for name, value in user.items() if name != "Password"}) == REQUEST
+    with pytest.raises(connect.client.exceptions.InvalidParameterException) as caught:
+        connect.client.create_user(**user | {"Password": "too-weak"})
+    assert "too-weak" not in str(caught.value)
+
+
+def test_a_directory_of_another_takes_no_password_and_longer_usernames(connect: Connect) -> None:
+    user = connect.user(connect.instance(IdentityManagementType="SAML"), Username="x" * 64)
+    assert code(connect, user) == REQUEST
+    del user["Password"]
+    connect.client.create_user(**user)
+    assert code(connect, user | {"Username": "b", "DirectoryUserId": "d"}) == REQUEST
+    assert code(connect, user | {"Username": "b"} | named(Email="b@example.com")) == REQUEST
+
+
+# --- duplicates, quotas ---
+
+
+def test_a_username_is_taken_until_its_user_is_deleted(connect: Connect, user: Document) -> None:
+    created = connect.client.create_user(**user)
+    assert code(connect, user) == "DuplicateResourceException"
+    connect.client.delete_user(InstanceId=user["InstanceId"], UserId=created["UserId"])
+    assert connect.client.create_user(**user)["UserId"] != created["UserId"]
+
+
+def test_the_same_user_at_once_is_created_once(
+    connect: Connect, user: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow_clock() -> float:
+        """Gives other threads a chance between any two steps."""
+        time.sleep(0.005)
+        return connect.clock()
+
+    monkeypatch.setattr(connect.server.stand_in.state.account, "now", slow_clock)
+
+    def create(_: int) -> str:
+        try:
+            connect.client.create_user(**user)
+        except ClientError as error:
+            return str(error.response["Error"]["Code"])
+        return "created"
+
+    with ThreadPoolExecutor(8) as callers:
+        outcomes = sorted(callers.map(create, range(16)))
+    assert outcomes == ["DuplicateResourceException"] * 15 + ["created"]
+
+
+def test_an_instance_has_so_many_users_and_no_more(connect: Connect, user: Document) -> None:
+    connect.control.change(users_per_instance=2)
+    for username in ("a", "b"):
+        connect.client.create_user(**user | {"Username": username})
+    with pytest.raises(connect.client.exceptions.LimitExceededException) as caught:
+        connect.client.create_user(**user | {"Username": "c"})
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
+
+
+# --- what is known of a user ---
+
+
+def test_a_user_is_described_without_a_password(connect: Connect, user: Document) -> None:
+    created = connect.client.create_user(**user, Tags={"import": "row-1"})
+    described = connect.client.describe_user(InstanceId=user["InstanceId"], UserId=created["UserId"])["User"]
+    assert described.keys() >= {"Id", "Arn", "LastModifiedTime"}
+    assert described["Tags"] == {"import": "row-1"}
+    assert "Password" not in described
+    assert user["Password"] not in repr(connect.server.stand_in.state.account.instances())
+    for name in ("Username", "IdentityInfo", "SecurityProfileIds", "RoutingProfileId"):
+        assert described[name] == user[name]
+
+
+def test_a_search_by_username_finds_the_user_with_tags(connect: Connect, user: Document) -> None:
+    for number in range(12):
+        connect.client.create_user(**user | {"Username": f"user-{number}", "Tags": {"row": str(number)}})
+    [found] = search(connect, user["InstanceId"], "user-1")
+    assert (found["Username"], found["Tags"]) == ("user-1", {"row": "1"})
+    assert {one["Username"] for one in search(connect, user["InstanceId"], "user-1", "STARTS_WITH")} == {
+        *("user-1", "user-10", "user-11")
+    }
+    assert search(connect, user["InstanceId"], "USER-1") == []
+
+
+def test_a_search_counts_after_contact_work_in_milliseconds(connect: Connect, user: Document) -> None:
+    connect.client.create_user(**user, PhoneConfig={"PhoneType": "SOFT_PHONE", "AfterContactWorkTimeLimit": 60})
+    [found] = search(connect, user["InstanceId"], user["Username"])
+    assert found["PhoneConfig"] == {"PhoneType": "SOFT_PHONE", "AfterContactWorkTimeLimit": 60_000}
+
+
+def test_conditions_of_a_search_are_joined(connect: Connect, user: Document) -> None:
+    for username in ("a-1", "a-2", "b-1"):
+        connect.client.create_user(**user | {"Username": username})
+
+    def contains(value: str) -> Document:
+        return {"StringCondition": {"FieldName": "Username", "Value": value, "ComparisonType": "CONTAINS"}}
+
+    def usernames(criteria: Document) -> list[str]:
+        found = connect.client.search_users(InstanceId=user["InstanceId"], SearchCriteria=criteria)
+        return [one["Username"] for one in found["Users"]]
+
+    assert usernames({"AndConditions": [contains("a"), contains("1")]}) == ["a-1"]
+    assert usernames({"OrConditions": [contains("2"), contains("b")]}) == ["a-2", "b-1"]
+    assert usernames({}) == ["a-1", "a-2", "b-1"]
+
+
+def test_a_search_that_is_not_understood_is_refused(connect: Connect, instance_id: str) -> None:
+    with pytest.raises(ClientError, match="does not support SearchUsers with a SearchFilter"):
+        connect.client.search_users(InstanceId=instance_id, SearchFilter={"TagFilter": {}})
+    criteria = {"StringCondition": {"FieldName": "Shoe", "Value": "9"}}
+    with pytest.raises(connect.client.exceptions.InvalidParameterException):
+        connect.client.search_users(InstanceId=instance_id, SearchCriteria=criteria)
+
+
+def test_a_search_may_lag_behind(connect: Connect, user: Document) -> None:
+    connect.control.change(search_lag_seconds=3)
+    connect.client.create_user(**user)
+    assert search(connect, user["InstanceId"], user["Username"]) == []
+    connect.clock.advance(3)
+    assert len(search(connect, user["InstanceId"], user["Username"])) == 1
+
+
+def test_users_are_listed_in_pages(connect: Connect, user: Document) -> None:
+    made = [connect.client.create_user(**user | {"Username": f"user-{number}"})["UserId"] for number in range(7)]
+    paginator = connect.client.get_paginator("list_users")
+    pages = list(paginator.paginate(InstanceId=user["InstanceId"], PaginationConfig={"PageSize": 3}))
+    assert [len(page["UserSummaryList"]) for page in pages] == [3, 3, 1]
+    assert [one["Id"] for page in pages for one in page["UserSummaryList"]] == made
+
+
+def test_a_user_has_tags_of_its_own(connect: Connect, user: Document) -> None:
+    arn = connect.client.create_user(**user)["UserArn"]
+    assert "tags" not in connect.client.list_tags_for_resource(resourceArn=arn)
+    connect.client.tag_resource(resourceArn=arn, tags={"a": "1"})
+    assert connect.client.list_tags_for_resource(resourceArn=arn)["tags"] == {"a": "1"}

@@ -1,0 +1,89 @@
+"""What surrounds a function in a container; that it runs there is shown by `make verify`."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from local import containers
+from local.containers import Containers, ContainersUnavailable
+from local.emulator.emulator import LocalStackError
+
+TEMPLATE = """\
+Globals:
+  Function:
+    Environment:
+      Variables:
+        TABLE: !Ref 'Table'
+Resources:
+  Table:
+    Type: AWS::DynamoDB::Table
+"""
+RUNNING = Containers("", Path(), Path(), {"process_order": "A", "process_order_again": "B"})
+
+
+def ended(output: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.CompletedProcess([], 0, output, "the log")
+
+
+@pytest.mark.parametrize(
+    ("event", "function"),
+    [
+        ("process_order", "A"),
+        ("process_order_invalid", "A"),
+        ("process_order_again", "B"),
+        ("process_order_again_x", "B"),
+    ],
+)
+def test_an_event_belongs_to_the_longest_handler_that_it_is_named_after(event: str, function: str) -> None:
+    assert RUNNING.function(Path("events") / f"{event}.json") == function
+
+
+def test_an_event_of_nobody_is_refused() -> None:
+    with pytest.raises(LocalStackError, match=r"named after no handler \(process_order, process_order_again\)"):
+        RUNNING.function(Path("process_orders.json"))
+
+
+def test_the_built_template_stays_and_its_copy_names_the_endpoints(tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text(TEMPLATE)
+
+    copy = containers._template(tmp_path, {"AWS_ENDPOINT_URL": "http://172.17.0.1:1"})
+
+    assert (tmp_path / "template.yaml").read_text() == TEMPLATE
+    assert copy.read_text() == TEMPLATE.replace("!Ref 'Table'\n", "!Ref 'Table'\n        AWS_ENDPOINT_URL: ''\n")
+
+
+@pytest.mark.parametrize("output", ['{"a": 1}', 'something else\n{"a": 1}\n'])
+def test_the_last_line_is_the_answer(output: str) -> None:
+    answer = containers._answer(ended(output))
+
+    assert (answer.error, answer.result, answer.log) == (None, {"a": 1}, "the log")
+
+
+def test_an_error_is_known_by_its_class() -> None:
+    answer = containers._answer(ended('{"errorMessage": "no", "errorType": "OutOfStock", "stackTrace": []}'))
+
+    assert (answer.error, answer.message, answer.result) == ("OutOfStock", "no", None)
+
+
+@pytest.mark.parametrize("output", ["", "no such function"])
+def test_no_answer_is_an_error_of_sam(output: str) -> None:
+    with pytest.raises(LocalStackError, match="the log"):
+        containers._answer(ended(output))
+
+
+def test_without_docker_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(ContainersUnavailable, match="no docker on PATH"):
+        containers.host_address()
+
+
+def test_a_docker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text("#!/bin/sh\necho 'Cannot connect to the Docker daemon' >&2\nexit 1\n")
+    docker.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+
+    with pytest.raises(ContainersUnavailable, match="Cannot connect to the Docker daemon"):
+        containers.host_address()

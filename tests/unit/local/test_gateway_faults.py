@@ -1,0 +1,295 @@
+"""Every fault of the gateway's stand-in, seen from a client that reads the ledger afterwards."""
+
+import http.client
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from local.simulators.payment_gateway.client import GatewayClient, Response
+from local.simulators.payment_gateway.faults import (
+    AnswerCut,
+    AnswerLost,
+    AnyFault,
+    DeliveredAgain,
+    FailsAfter,
+    FailsBefore,
+    Fault,
+    Garbage,
+    RequestLost,
+    SlowAfter,
+    SlowBefore,
+    SlowWorking,
+)
+from local.simulators.payment_gateway.plan import FaultPlan, Strike
+from local.simulators.payment_gateway.server import GatewayServer
+from tests.kit.project import ROOT
+from tests.unit.ordering.gateway import counts
+
+# A time-out is none of these: the connection has to end.
+NO_ANSWER = (ConnectionError, http.client.IncompleteRead)
+MS = 300
+
+
+def timed(call: Callable[[], Response]) -> tuple[Response, float]:
+    """The response, and how many milliseconds it took."""
+    began = time.monotonic()
+    response = call()
+    return response, (time.monotonic() - began) * 1000
+
+
+def gives_up(gateway: GatewayClient, key: str) -> None:
+    """Charge, and hang up before the stand-in answers."""
+    with pytest.raises(TimeoutError):
+        replace(gateway, seconds=MS / 3000).charge(key, 3000)
+
+
+@pytest.mark.parametrize("fault", [SlowBefore(ms=MS), SlowWorking(ms=MS), SlowAfter(ms=MS)])
+def test_a_slow_charge_takes_its_time_and_succeeds(gateway: GatewayClient, fault: AnyFault) -> None:
+    gateway.order(Strike(fault))
+    response, took = timed(lambda: gateway.charge("o-1", 3000))
+
+    assert (response.status, took >= MS) == (201, True)
+    assert gateway.send("GET", "/_simulator/faults").document == {"pending": []}
+
+
+@pytest.mark.parametrize(
+    ("fault", "seen"), [(SlowBefore(ms=MS), None), (SlowWorking(ms=MS), "processing"), (SlowAfter(ms=MS), "succeeded")]
+)
+def test_what_a_client_that_gave_up_finds(gateway: GatewayClient, fault: AnyFault, seen: str | None) -> None:
+    gateway.order(Strike(fault))
+    gives_up(gateway, "o-1")
+
+    assert gateway.lookup("o-1").document.get("status") == seen
+    assert counts(gateway, "o-1") == (1, 0)
+
+
+@pytest.mark.parametrize("fault", [SlowBefore(ms=MS), SlowWorking(ms=MS), SlowAfter(ms=MS)])
+def test_a_cancel_bars_what_lands_late(gateway: GatewayClient, fault: AnyFault) -> None:
+    gateway.order(Strike(fault))
+    gives_up(gateway, "o-1")
+    gateway.cancel("o-1")
+    captures, refunds = counts(gateway, "o-1")
+
+    assert captures == refunds
+    assert gateway.ledger()["standing"] == {}
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_a_failure_before_the_effect_leaves_nothing(gateway: GatewayClient, status: int) -> None:
+    gateway.order(Strike(FailsBefore(status)))
+    response = gateway.charge("o-1", 3000)
+
+    assert (response.status, response.code) == (status, "rate_limited" if status == 429 else "processor_error")
+    assert gateway.lookup("o-1").status == 404
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_failure_after_the_effect_leaves_a_charge(gateway: GatewayClient, status: int) -> None:
+    gateway.order(Strike(FailsAfter(status)))
+
+    assert gateway.charge("o-1", 3000).status == status
+    assert gateway.charge("o-1", 3000).headers["Idempotent-Replayed"] == "true"
+    assert counts(gateway, "o-1") == (1, 0)
+
+
+@pytest.mark.parametrize(("fault", "captures"), [(RequestLost(), 0), (AnswerLost(), 1), (AnswerCut(), 1)])
+def test_a_connection_that_ends(gateway: GatewayClient, fault: AnyFault, captures: int) -> None:
+    gateway.order(Strike(fault))
+
+    with pytest.raises(NO_ANSWER):
+        gateway.charge("o-1", 3000)
+    assert counts(gateway, "o-1") == (captures, 0)
+
+
+@pytest.mark.parametrize("after_ms", [(0,), (0, 0, 0), (40,), (0, 20, 60)])
+def test_a_request_that_is_delivered_again_is_answered_once(gateway: GatewayClient, after_ms: tuple[int, ...]) -> None:
+    gateway.order(Strike(DeliveredAgain(after_ms)))
+    response = gateway.charge("o-1", 3000)
+
+    assert response.status in (201, 409)
+    assert counts(gateway, "o-1") == (1, 0)
+    ledger = gateway.ledger()
+    assert ledger["requests"]["o-1"] == {"charge": 1}
+    assert ledger["deliveries"]["o-1"] == {"charge": 1 + len(after_ms)}
+
+
+@pytest.mark.parametrize("fault", [FailsBefore(), RequestLost()])
+def test_a_request_that_did_not_arrive_is_counted_apart(gateway: GatewayClient, fault: AnyFault) -> None:
+    gateway.order(Strike(fault))
+    with suppress(*NO_ANSWER):
+        gateway.charge("o-1", 3000)
+    ledger = gateway.ledger()
+
+    assert (ledger["requests"], ledger["deliveries"]) == ({"o-1": {"charge": 1}}, {})
+
+
+def test_a_late_delivery_lands_after_the_key_was_canceled(gateway: GatewayClient) -> None:
+    gateway.order(Strike(DeliveredAgain((MS,)), on="charge"))
+    gateway.charge("o-1", 3000)
+    gateway.cancel("o-1")
+
+    assert gateway.ledger()["in_flight"] == 1
+    assert counts(gateway, "o-1") == (1, 1)
+    assert gateway.ledger()["deliveries"]["o-1"] == {"charge": 2, "cancel": 1}
+
+
+def test_a_late_delivery_does_not_land_after_a_reset(gateway: GatewayClient) -> None:
+    gateway.order(Strike(DeliveredAgain((30,))))
+    gateway.charge("o-1", 3000)
+    gateway.reset()
+    time.sleep(0.06)
+
+    assert gateway.ledger()["charges"] == []
+
+
+@pytest.mark.parametrize("body", ["not_json", "empty"])
+def test_garbage_that_is_not_json(gateway: GatewayClient, body: Any) -> None:
+    gateway.order(Strike(Garbage(body)))
+    response = gateway.charge("o-1", 3000)
+
+    assert response.status == 201
+    with pytest.raises(json.JSONDecodeError):
+        _ = response.document
+    assert counts(gateway, "o-1") == (1, 0)
+
+
+def test_garbage_of_another_shape(gateway: GatewayClient) -> None:
+    gateway.order(Strike(Garbage("wrong_shape")))
+
+    assert "status" not in gateway.charge("o-1", 3000).document
+    assert counts(gateway, "o-1") == (1, 0)
+
+
+def test_garbage_that_speaks_of_another_charge(gateway: GatewayClient) -> None:
+    gateway.order(Strike(Garbage("another_charge")))
+    charged, expected = gateway.charge("o-1", 3000).document, gateway.lookup("o-1").document
+
+    assert charged.keys() == expected.keys()
+    assert charged["key"] != "o-1"
+
+
+@pytest.mark.parametrize("on", ["lookup", "cancel"])
+@pytest.mark.parametrize("fault", [FailsBefore(503), FailsAfter(500)])
+def test_lookups_and_cancels_are_struck_too(gateway: GatewayClient, on: Any, fault: AnyFault) -> None:
+    gateway.charge("o-1", 3000)
+    gateway.order(Strike(fault, on=on))
+
+    answers = {"charge": gateway.charge("o-1", 3000), "lookup": gateway.lookup("o-1"), "cancel": gateway.cancel("o-1")}
+    assert {kind for kind, answer in answers.items() if answer.status >= 500} == {on}
+    canceled = on == "lookup" or isinstance(fault, FailsAfter)
+    assert counts(gateway, "o-1") == (1, int(canceled))
+
+
+def test_faults_strike_together_the_first_nearest_to_the_client(gateway: GatewayClient) -> None:
+    gateway.order(Strike(Garbage("empty")), Strike(FailsAfter(503)), Strike(DeliveredAgain()))
+    first = gateway.charge("o-1", 3000)
+    gateway.order(Strike(FailsAfter(503)), Strike(Garbage("empty")))
+    second = gateway.charge("o-2", 3000)
+
+    assert (first.status, first.body) == (503, b"")
+    assert (second.status, second.code) == (503, "processor_error")
+    assert counts(gateway, "o-1") == counts(gateway, "o-2") == (1, 0)
+    assert gateway.ledger()["deliveries"] == {"o-1": {"charge": 2}, "o-2": {"charge": 1}}
+
+
+def test_a_fault_strikes_the_next_so_many_of_a_key(gateway: GatewayClient) -> None:
+    gateway.order(Strike(FailsBefore(), on="charge", key="o-1", times=2))
+
+    assert gateway.charge("o-2", 1).status == 201
+    assert [gateway.charge("o-1", 1).status for _ in range(3)] == [500, 500, 201]
+
+
+def test_a_fault_strikes_the_requests_of_an_order(gateway: GatewayClient) -> None:
+    gateway.order(Strike(FailsBefore(), order_id="o-1", times=4))
+    first = [gateway.charge("key-1", 1, order_id="o-1").status, gateway.charge("key-2", 1, order_id="o-2").status]
+    # A key belongs to no order before its charge has come.
+    second = [gateway.lookup("key-1").status, gateway.charge("key-1", 1, order_id="o-1").status]
+    gateway.send("DELETE", "/_simulator/faults")
+    gateway.charge("key-1", 1, order_id="o-1")
+    gateway.order(Strike(FailsBefore(), order_id="o-1", times=2))
+
+    assert (first, second) == ([500, 201], [404, 500])
+    assert [gateway.lookup("key-1").status, gateway.cancel("key-1").status, gateway.lookup("key-2").status] == [
+        500,
+        500,
+        200,
+    ]
+
+
+def drawn(strike: Strike, number: int) -> list[bool]:
+    plan = FaultPlan()
+    plan.add(strike)
+    return [bool(plan.draw("charge", "o-1")) for _ in range(number)]
+
+
+def test_a_probability_strikes_about_so_often_and_the_same_for_a_seed() -> None:
+    of_seed = {seed: drawn(Strike(FailsBefore(), probability=0.25, seed=seed), 1000) for seed in (1, 2)}
+
+    assert 200 < sum(of_seed[1]) < 300
+    assert of_seed[1] == drawn(Strike(FailsBefore(), probability=0.25, seed=1), 1000)
+    assert of_seed[1] != of_seed[2]
+
+
+def test_a_probability_may_have_a_limit() -> None:
+    assert sum(drawn(Strike(FailsBefore(), probability=0.5, times=3), 1000)) == 3
+
+
+def test_what_does_not_match_uses_nothing_up() -> None:
+    plan = FaultPlan()
+    plan.add(Strike(FailsBefore(), on="cancel", probability=0.5, seed=3))
+    for _ in range(10):
+        assert plan.draw("charge", "o-1") == []
+
+    assert [bool(plan.draw("cancel", "o-1")) for _ in range(50)] == drawn(
+        Strike(FailsBefore(), probability=0.5, seed=3), 50
+    )
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        {},
+        {"fault": {"kind": "earthquake"}},
+        {"fault": {"kind": "slow_before"}},
+        {"fault": {"kind": "slow_before", "ms": -1}},
+        {"fault": {"kind": "fails_before", "status": 418}},
+        {"fault": {"kind": "answer_lost"}, "times": 0},
+        {"fault": {"kind": "answer_lost"}, "probability": 2},
+        {"fault": {"kind": "answer_lost"}, "on": "refund"},
+        {"fault": {"kind": "answer_lost"}, "untill": 3},
+        {"fault": {"kind": "delivered_again", "after_ms": []}},
+    ],
+    ids=str,
+)
+def test_an_order_that_says_no_fault_is_refused(gateway: GatewayClient, order: dict[str, Any]) -> None:
+    response = gateway.send("POST", "/_simulator/faults", json.dumps(order).encode())
+
+    assert (response.status, response.code) == (400, "invalid_request")
+    assert gateway.send("GET", "/_simulator/faults").document == {"pending": []}
+
+
+def test_orders_are_listed_and_withdrawn(gateway: GatewayClient, gateway_server: GatewayServer) -> None:
+    gateway.order(Strike(AnswerLost(), on="charge", times=2))
+    (pending,) = gateway.send("GET", "/_simulator/faults").document["pending"]
+
+    assert (pending["left"], pending["strike"]["fault"]) == (2, {"kind": "answer_lost"})
+    assert gateway.send("DELETE", "/_simulator/faults").document == {"pending": []}
+    assert gateway_server.stand_in.faults.draw("charge", "o-1") == []
+
+
+def test_every_fault_is_in_the_document() -> None:
+    text = (ROOT / "docs" / "gateway.md").read_text()
+    kinds = [msgspec.to_builtins(_of(kind))["kind"] for kind in get_args(AnyFault.__value__)]
+
+    assert len(kinds) == len(Fault.__subclasses__())
+    assert [kind for kind in kinds if f"| `{kind}` |" not in text] == []
+
+
+def _of(kind: type[Fault]) -> Fault:
+    return kind(ms=1) if "ms" in kind.__struct_fields__ else kind()  # type: ignore[call-arg]

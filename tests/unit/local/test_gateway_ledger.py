@@ -1,0 +1,291 @@
+"""The ledger of the gateway's stand-in: one charge a key, and none once the key is canceled."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from threading import Event
+from typing import Any
+
+import pytest
+
+from local.simulators.payment_gateway.cards import decline
+from local.simulators.payment_gateway.ledger import (
+    ChargeRequest,
+    KeyCanceled,
+    KeyInUse,
+    KeyReused,
+    Ledger,
+    Movement,
+    Refusal,
+    standing,
+)
+from ordering.payments.authorization import PaymentDeclined, authorize
+
+TEA = ChargeRequest(3000, "JPY", "tok_visa")
+DECLINED = ChargeRequest(3000, "JPY", "tok_declined")
+TOKENS = ["tok_visa", "tok_mastercard", "tok_amex", "tok_jcb", "tok_declined", "tok_insufficient_funds", "tok_expired"]
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    return Ledger()
+
+
+def stands(ledger: Ledger) -> dict[str, list[int]]:
+    return standing(ledger.snapshot()[1])
+
+
+def moved(ledger: Ledger) -> list[tuple[str, str, int]]:
+    return [(movement.kind, movement.key, movement.amount) for movement in ledger.snapshot()[1]]
+
+
+@pytest.mark.parametrize("token", [*TOKENS, "tok_unknown", ""])
+def test_tokens_are_good_and_bad_as_they_are_without_a_gateway(token: str) -> None:
+    try:
+        authorize(token)
+        expected = None
+    except PaymentDeclined as refusal:
+        expected = str(refusal)
+    said = decline(token)
+
+    assert (said.message if said else None) == expected
+
+
+def test_a_charge_moves_its_amount_once(ledger: Ledger) -> None:
+    charge, replayed = ledger.charge("o-1", TEA)
+
+    assert (charge.status, replayed, stands(ledger)) == ("succeeded", False, {"o-1": [3000]})
+
+
+def test_the_same_request_again_replays_the_first_outcome(ledger: Ledger) -> None:
+    first, _ = ledger.charge("o-1", TEA)
+
+    assert ledger.charge("o-1", TEA) == (first, True)
+    assert moved(ledger) == [("capture", "o-1", 3000)]
+
+
+def test_a_decline_is_final_and_moves_nothing(ledger: Ledger) -> None:
+    first, _ = ledger.charge("o-1", DECLINED)
+
+    assert first.status == "declined"
+    assert ledger.charge("o-1", DECLINED) == (first, True)
+    assert moved(ledger) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [ChargeRequest(3001, "JPY", "tok_visa"), ChargeRequest(3000, "USD", "tok_visa"), DECLINED],
+    ids=["amount", "currency", "token"],
+)
+def test_a_key_belongs_to_one_request(ledger: Ledger, other: ChargeRequest) -> None:
+    ledger.charge("o-1", TEA)
+
+    with pytest.raises(KeyReused):
+        ledger.charge("o-1", other)
+    assert stands(ledger) == {"o-1": [3000]}
+
+
+def test_a_key_that_is_worked_on_is_in_use(ledger: Ledger) -> None:
+    ledger.accept("o-1", TEA)
+
+    with pytest.raises(KeyInUse):
+        ledger.charge("o-1", TEA)
+    with pytest.raises(KeyReused):
+        ledger.charge("o-1", DECLINED)
+    assert moved(ledger) == []
+
+
+def test_a_cancel_gives_back_what_was_charged_once(ledger: Ledger) -> None:
+    ledger.charge("o-1", TEA)
+
+    assert [ledger.cancel("o-1").refunded for _ in range(3)] == [3000, 3000, 3000]
+    assert moved(ledger) == [("capture", "o-1", 3000), ("refund", "o-1", -3000)]
+
+
+def test_a_charge_of_nothing_is_given_back_too(ledger: Ledger) -> None:
+    ledger.charge("o-1", ChargeRequest(0, "JPY", "tok_visa"))
+    assert stands(ledger) == {"o-1": [0]}
+
+    ledger.cancel("o-1")
+    assert stands(ledger) == {}
+
+
+def test_a_cancel_of_an_unknown_key_bars_it(ledger: Ledger) -> None:
+    assert ledger.cancel("o-1").refunded == 0
+
+    with pytest.raises(KeyCanceled):
+        ledger.charge("o-1", TEA)
+    assert moved(ledger) == []
+
+
+@pytest.mark.parametrize("request_", [TEA, DECLINED], ids=["charged", "declined"])
+def test_a_canceled_key_is_canceled_whatever_comes(ledger: Ledger, request_: ChargeRequest) -> None:
+    ledger.charge("o-1", request_)
+    ledger.cancel("o-1")
+
+    for again in (TEA, DECLINED):
+        with pytest.raises(KeyCanceled):
+            ledger.charge("o-1", again)
+    assert stands(ledger) == {}
+
+
+def test_a_charge_in_flight_does_not_land_after_a_cancel(ledger: Ledger) -> None:
+    with pytest.raises(KeyCanceled):
+        ledger.charge("o-1", TEA, working=lambda: ledger.cancel("o-1"))
+
+    assert moved(ledger) == []
+    assert ledger.lookup("o-1") == ledger.cancel("o-1")
+
+
+def test_a_charge_lands_once(ledger: Ledger) -> None:
+    ledger.accept("o-1", TEA)
+    ledger.land("o-1")
+
+    for key in ("o-1", "o-2"):
+        with pytest.raises(ValueError, match="no charge with this key"):
+            ledger.land(key)
+    assert moved(ledger) == [("capture", "o-1", 3000)]
+
+
+def test_an_unknown_key_is_not_found(ledger: Ledger) -> None:
+    ledger.charge("o-1", TEA)
+
+    assert ledger.lookup("o-2") is None
+
+
+def test_two_captures_of_one_key_would_both_be_seen_to_stand() -> None:
+    capture, refund = Movement("capture", "o-1", "JPY", 5), Movement("refund", "o-1", "JPY", -5)
+
+    assert standing([capture, capture]) == {"o-1": [5, 5]}
+    assert standing([capture, refund, capture]) == {"o-1": [5]}
+
+
+def test_the_token_is_in_no_text(ledger: Ledger) -> None:
+    ledger.charge("o-1", TEA)
+
+    assert "tok_" not in repr(ledger.snapshot())
+
+
+# --- threads ---
+
+
+def all_at_once(calls: list[Callable[[], Any]]) -> list[Any]:
+    """Run every call in a thread of its own, from one moment on; the refusals are results too."""
+    go = Event()
+
+    def waiting(call: Callable[[], Any]) -> Any:
+        go.wait()
+        try:
+            return call()
+        except Refusal as refusal:
+            return refusal
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        futures = [pool.submit(waiting, call) for call in calls]
+        go.set()
+        return [future.result() for future in futures]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_of_charges_at_once_one_lands(seed: int) -> None:
+    ledger = Ledger()
+    pause, slow = Random(seed).random() / 1000, Event()  # noqa: S311
+    results = all_at_once([lambda: ledger.charge("o-1", TEA, working=lambda: slow.wait(pause))] * 16)
+
+    first = [result for result in results if isinstance(result, tuple) and not result[1]]
+    assert len(first) == 1
+    assert all(isinstance(result, (tuple, KeyInUse)) for result in results)
+    assert moved(ledger) == [("capture", "o-1", 3000)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_after_charges_and_cancels_at_once_nothing_stands(seed: int) -> None:
+    ledger = Ledger()
+    random, slow = Random(seed), Event()  # noqa: S311
+    keys = [f"o-{number}" for number in range(4)]
+
+    def charge(key: str, pause: float) -> Callable[[], Any]:
+        return lambda: ledger.charge(key, TEA, working=lambda: slow.wait(pause))
+
+    calls = [charge(key, random.random() / 500) for key in keys for _ in range(6)]
+    calls += [lambda key=key: (slow.wait(random.random() / 500), ledger.cancel(key))[1] for key in keys for _ in "ab"]
+    random.shuffle(calls)
+    all_at_once(calls)
+
+    counts = {key: [kind for kind, of, _ in moved(ledger) if of == key] for key in keys}
+    assert stands(ledger) == {}
+    assert all(kinds in ([], ["capture", "refund"]) for kinds in counts.values())
+
+
+DAY = 24 * 3600.0
+
+
+@pytest.fixture
+def clock() -> list[float]:
+    return [0.0]
+
+
+@pytest.fixture
+def forgetful(clock: list[float]) -> Ledger:
+    """A ledger that remembers a key for one day."""
+    return Ledger(retention=DAY, clock=lambda: clock[0])
+
+
+def test_a_key_is_remembered_for_as_long_as_the_retention_says(forgetful: Ledger, clock: list[float]) -> None:
+    first, _ = forgetful.charge("o-1", TEA)
+    clock[0] = DAY
+
+    assert forgetful.charge("o-1", TEA) == (first, True)
+
+
+def test_a_forgotten_key_is_charged_again(forgetful: Ledger, clock: list[float]) -> None:
+    first, _ = forgetful.charge("o-1", TEA)
+    clock[0] = DAY + 1
+    second, replayed = forgetful.charge("o-1", TEA)
+
+    assert (replayed, second.charge_id == first.charge_id) == (False, False)
+    assert stands(forgetful) == {"o-1": [3000, 3000]}
+
+
+def test_a_forgotten_charge_is_found_and_given_back_by_its_key(forgetful: Ledger, clock: list[float]) -> None:
+    first, _ = forgetful.charge("o-1", TEA)
+    clock[0] = DAY + 1
+
+    assert forgetful.lookup("o-1") == first
+    assert (forgetful.cancel("o-1").refunded, forgetful.cancel("o-1").refunded) == (3000, 3000)
+    assert stands(forgetful) == {}
+
+
+def test_a_cancel_gives_back_every_charge_under_the_key(forgetful: Ledger, clock: list[float]) -> None:
+    forgetful.charge("o-1", TEA)
+    clock[0] = DAY + 1
+    forgetful.charge("o-1", TEA)
+
+    assert forgetful.cancel("o-1").refunded == 6000
+    assert stands(forgetful) == {}
+    with pytest.raises(KeyCanceled):
+        forgetful.charge("o-1", TEA)
+
+
+def test_a_charge_that_stands_is_found_although_a_later_one_was_declined(forgetful: Ledger, clock: list[float]) -> None:
+    first, _ = forgetful.charge("o-1", TEA)
+    clock[0] = DAY + 1
+    forgetful.charge("o-1", DECLINED)
+
+    assert forgetful.lookup("o-1") == first
+
+
+def test_a_forgotten_cancel_bars_nothing(forgetful: Ledger, clock: list[float]) -> None:
+    forgetful.cancel("o-1")
+    clock[0] = DAY + 1
+
+    assert forgetful.charge("o-1", TEA)[0].status == "succeeded"
+
+
+def test_a_charge_that_is_being_worked_on_is_not_forgotten(forgetful: Ledger, clock: list[float]) -> None:
+    forgetful.accept("o-1", TEA)
+    clock[0] = DAY + 1
+
+    with pytest.raises(KeyInUse):
+        forgetful.charge("o-1", TEA)
+    assert forgetful.land("o-1").status == "succeeded"

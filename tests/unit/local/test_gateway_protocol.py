@@ -1,0 +1,334 @@
+"""Every status of the gateway's protocol, over HTTP, as docs/gateway.md has them."""
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from local.simulators.payment_gateway import secret
+from local.simulators.payment_gateway.client import GatewayClient
+from local.simulators.payment_gateway.faults import SlowWorking
+from local.simulators.payment_gateway.plan import Strike
+from local.simulators.payment_gateway.server import serving
+from tests.kit.project import ROOT
+from tests.unit.ordering import secrets_manager
+from tests.unit.ordering.gateway import SECRET, counts, row
+
+GOOD = {"order_id": "o-1", "amount": 3000, "currency": "JPY", "token": "tok_visa"}
+
+
+def post(gateway: GatewayClient, body: bytes, **headers: str) -> Any:
+    return gateway.send("POST", "/charges", body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def test_a_charge_is_created(gateway: GatewayClient) -> None:
+    response = gateway.charge("o-1", 3000)
+
+    charge = response.document
+    assert response.status == 201
+    assert charge.pop("id").startswith("ch_")
+    assert charge == {"key": "o-1", "status": "succeeded", "amount": 3000, "currency": "JPY"}
+    assert "Idempotent-Replayed" not in response.headers
+
+
+def test_the_same_charge_again_is_replayed(gateway: GatewayClient) -> None:
+    first, second = gateway.charge("o-1", 3000), gateway.charge("o-1", 3000)
+
+    assert (second.status, second.body) == (first.status, first.body)
+    assert second.headers["Idempotent-Replayed"] == "true"
+    assert counts(gateway, "o-1") == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("token", "code"),
+    {
+        "tok_declined": "card_declined",
+        "tok_insufficient_funds": "insufficient_funds",
+        "tok_expired": "expired_card",
+        "tok_of_someone_else": "card_declined",
+    }.items(),
+)
+def test_a_declined_charge_is_replayed_too(gateway: GatewayClient, token: str, code: str) -> None:
+    first, second = (gateway.charge("o-1", 3000, token=token) for _ in range(2))
+
+    assert (first.status, first.code) == (402, code)
+    assert (second.status, second.body) == (first.status, first.body)
+    assert ("Idempotent-Replayed" in first.headers, second.headers["Idempotent-Replayed"]) == (False, "true")
+    assert gateway.lookup("o-1").document["error"] == first.document["error"]
+    assert counts(gateway, "o-1") == (0, 0)
+
+
+def test_a_key_is_in_use_while_its_charge_is_worked_on(gateway: GatewayClient) -> None:
+    gateway.order(Strike(SlowWorking(ms=400), on="charge"))
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(gateway.charge, "o-1", 3000)
+        while gateway.lookup("o-1").status == 404:
+            time.sleep(0.005)
+        second, seen = gateway.charge("o-1", 3000), gateway.lookup("o-1").document
+        assert (second.status, second.code, seen["status"]) == (409, "key_in_use", "processing")
+        assert first.result().status == 201
+
+
+def test_a_cancel_bars_a_charge_that_is_worked_on(gateway: GatewayClient) -> None:
+    gateway.order(Strike(SlowWorking(ms=400), on="charge"))
+    with ThreadPoolExecutor(1) as pool:
+        charge = pool.submit(gateway.charge, "o-1", 3000)
+        while gateway.lookup("o-1").status == 404:
+            time.sleep(0.005)
+        assert gateway.cancel("o-1").document == {"key": "o-1", "status": "canceled", "refunded": 0}
+        assert (charge.result().status, charge.result().code) == (409, "key_canceled")
+    assert counts(gateway, "o-1") == (0, 0)
+
+
+def test_a_canceled_key_is_refused(gateway: GatewayClient) -> None:
+    gateway.cancel("o-1")
+    response = gateway.charge("o-1", 3000)
+
+    assert (response.status, response.code) == (409, "key_canceled")
+    assert gateway.lookup("o-1").document == {"key": "o-1", "status": "canceled", "refunded": 0}
+
+
+def test_a_key_with_another_body_is_refused(gateway: GatewayClient) -> None:
+    gateway.charge("o-1", 3000)
+    response = gateway.charge("o-1", 3001)
+
+    assert (response.status, response.code) == (422, "key_reused")
+
+
+def test_a_cancel_refunds_and_says_so_each_time(gateway: GatewayClient) -> None:
+    gateway.charge("o-1", 3000)
+    answers = [gateway.cancel("o-1") for _ in range(2)]
+
+    assert [answer.status for answer in answers] == [200, 200]
+    assert [answer.document["refunded"] for answer in answers] == [3000, 3000]
+    assert counts(gateway, "o-1") == (1, 1)
+
+
+def test_a_lookup_shows_the_charge_before_and_after_its_cancel(gateway: GatewayClient) -> None:
+    created = gateway.charge("o-1", 3000).document
+    assert (gateway.lookup("o-1").status, gateway.lookup("o-1").document) == (200, created)
+
+    gateway.cancel("o-1")
+    assert gateway.lookup("o-1").document == created | {"status": "canceled", "refunded": 3000}
+
+
+def test_a_lookup_of_an_unknown_key(gateway: GatewayClient) -> None:
+    response = gateway.lookup("o-1")
+
+    assert (response.status, response.code) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"amount": -1}, "amount"),
+        ({"amount": 30.5}, "amount"),
+        ({"amount": "3000"}, "amount"),
+        ({"amount": True}, "amount"),
+        ({"amount": 10**30}, "amount"),
+        ({"currency": "yen"}, "currency"),
+        ({"currency": None}, "currency"),
+        ({"token": ""}, "token"),
+        ({"token": ["tok_visa"]}, "token"),
+        ({"order_id": ""}, "order_id"),
+        ({"tip": 1}, "tip"),
+    ],
+    ids=str,
+)
+def test_a_field_that_does_not_fit_is_named(gateway: GatewayClient, change: dict[str, Any], field: str) -> None:
+    response = post(gateway, json.dumps(GOOD | change).encode(), Idempotency_Key="o-1")
+
+    assert (response.status, response.code, response.document["error"]["field"]) == (400, "invalid_request", field)
+    assert row(gateway, "o-1") is None
+
+
+@pytest.mark.parametrize("missing", GOOD)
+def test_a_missing_field_is_named(gateway: GatewayClient, missing: str) -> None:
+    body = {name: value for name, value in GOOD.items() if name != missing}
+    response = post(gateway, json.dumps(body).encode(), Idempotency_Key="o-1")
+
+    assert (response.status, response.document["error"]["field"]) == (400, missing)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"3", b"null", b"\xff", b'"\\ud800"'])
+def test_a_body_that_is_no_json_object_is_refused(gateway: GatewayClient, body: bytes) -> None:
+    response = post(gateway, body, Idempotency_Key="o-1")
+
+    assert (response.status, response.document["error"]["field"]) == (400, "body")
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency_Key": ""}, {"Idempotency_Key": "k" * 256}], ids=len)
+def test_a_charge_needs_a_key_of_255_characters_at_most(gateway: GatewayClient, headers: dict[str, str]) -> None:
+    response = post(gateway, json.dumps(GOOD).encode(), **headers)
+
+    assert (response.status, response.document["error"]["field"]) == (400, "Idempotency-Key")
+    assert gateway.ledger()["charges"] == []
+
+
+@pytest.mark.parametrize("key", ["k" * 255, "o-1/refund", "a%2Fb", "cancel", "x?y#z", "+&;"])
+def test_a_key_may_hold_any_visible_characters(gateway: GatewayClient, key: str) -> None:
+    gateway.charge(key, 3000)
+
+    assert gateway.lookup(key).document["key"] == key
+    assert gateway.cancel(key).document == {"key": key, "status": "canceled", "refunded": 3000}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/charges", 405),
+        ("DELETE", "/charges/o-1", 405),
+        ("GET", "/charges/o-1/cancel", 405),
+        ("GET", "/", 404),
+        ("POST", "/charges/o-1/refund", 404),
+        ("GET", "/_simulator/nothing", 404),
+    ],
+)
+def test_another_path_or_method(gateway: GatewayClient, method: str, path: str, status: int) -> None:
+    assert gateway.send(method, path).status == status
+
+
+def test_a_body_that_is_too_large_is_not_read(gateway: GatewayClient) -> None:
+    response = post(gateway, b"", Idempotency_Key="o-1", Content_Length=str(10**6))
+
+    assert (response.status, response.document["error"]["field"]) == (400, "body")
+
+
+def test_the_ledger_reports_what_came_and_what_stands(gateway: GatewayClient) -> None:
+    gateway.charge("o-1", 3000)
+    gateway.charge("o-1", 3000)
+    gateway.charge("o-2", 500, currency="USD")
+    gateway.charge("o-3", 100)
+    gateway.cancel("o-3")
+    gateway.charge("o-4", 7, token="tok_declined")
+    gateway.lookup("o-5")
+    ledger = gateway.ledger()
+
+    assert [(charge["key"], charge["status"]) for charge in ledger["charges"]] == [
+        ("o-1", "succeeded"),
+        ("o-2", "succeeded"),
+        ("o-3", "canceled"),
+        ("o-4", "declined"),
+    ]
+    assert ledger["requests"]["o-1"] == {"charge": 2}
+    assert ledger["requests"]["o-3"] == {"charge": 1, "cancel": 1}
+    assert ledger["requests"]["o-5"] == {"lookup": 1}
+    assert ledger["standing"] == {"o-1": [3000], "o-2": [500]}
+    assert ledger["sums"] == {
+        "JPY": {"captured": 3100, "refunded": 100, "standing": 3000},
+        "USD": {"captured": 500, "refunded": 0, "standing": 500},
+    }
+
+
+def test_the_ledger_lists_every_charge_with_its_order(gateway: GatewayClient) -> None:
+    gateway.charge("key-1", 3000, order_id="o-1")
+    gateway.charge("key-2", 7, order_id="o-2", token="tok_declined")
+    gateway.cancel("key-3")
+
+    listed = [(row["order_id"], row["amount"], row["status"]) for row in gateway.ledger()["charges"]]
+    assert listed == [("o-1", 3000, "succeeded"), ("o-2", 7, "declined"), (None, 0, "canceled")]
+
+
+@pytest.mark.parametrize("wrong", ["", "wrong", SECRET.upper(), f"{SECRET} "])
+def test_a_request_without_an_accepted_secret_is_refused_and_does_nothing(gateway: GatewayClient, wrong: str) -> None:
+    gateway.charge("o-1", 3000)
+    stranger = replace(gateway, secret=wrong)
+    responses = [stranger.charge("o-2", 1), stranger.lookup("o-1"), stranger.cancel("o-1")]
+
+    assert {(response.status, response.code) for response in responses} == {(401, "unauthorized")}
+    assert stranger.ledger()["standing"] == {"o-1": [3000]}
+    assert row(gateway, "o-2") is None
+
+
+def test_the_current_secret_and_the_one_before_are_accepted(gateway: GatewayClient) -> None:
+    for new in ("second", "third", "third"):
+        gateway.rotate(new)
+    statuses = {known: replace(gateway, secret=known).lookup("o-1").status for known in (SECRET, "second", "third")}
+
+    assert statuses == {SECRET: 401, "second": 404, "third": 404}
+
+
+def test_a_local_stack_keeps_its_secret_when_it_is_started_again(
+    gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secret, "client", lambda _: secrets_manager.client())
+    first, second = (secret.parameters("endpoint", gateway.address) for _ in range(2))
+    kept = secrets_manager.client().get_secret_value(SecretId=first["PaymentGatewaySecretArn"])["SecretString"]
+
+    assert (first, first["PaymentGatewayUrl"]) == (second, gateway.address)
+    assert replace(gateway, secret=kept).lookup("o-1").status == 404
+
+
+def test_a_simulator_that_was_told_no_secret_accepts_nobody() -> None:
+    with serving() as server:
+        assert GatewayClient(server.address, secret=SECRET).charge("o-1", 3000).status == 401
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"secret": ""}', b'{"secret": "x", "old": "y"}'])
+def test_a_rotation_to_no_secret_is_refused(gateway: GatewayClient, body: bytes) -> None:
+    assert gateway.send("POST", "/_simulator/secret", body).status == 400
+    assert gateway.lookup("o-1").status == 404
+
+
+def test_a_reset_forgets_everything(gateway: GatewayClient) -> None:
+    gateway.charge("o-1", 3000)
+    gateway.order(Strike(SlowWorking(ms=1)))
+    gateway.reset()
+
+    ledger = gateway.ledger()
+    assert set(ledger) == {"charges", "requests", "deliveries", "sums", "standing", "in_flight"}
+    assert not any(ledger.values())
+    assert gateway.send("GET", "/_simulator/faults").document == {"pending": []}
+
+
+def test_many_clients_at_once_charge_a_key_once(gateway: GatewayClient) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        statuses = [response.status for response in pool.map(lambda _: gateway.charge("o-1", 3000), range(64))]
+
+    assert set(statuses) <= {201, 409}
+    assert 201 in statuses
+    assert counts(gateway, "o-1") == (1, 0)
+
+
+def test_a_connection_serves_many_requests_without_delay(gateway: GatewayClient) -> None:
+    connection = http.client.HTTPConnection(urlsplit(gateway.address).netloc, timeout=5)
+    began = time.monotonic()
+    for number in range(50):
+        headers = {"Idempotency-Key": f"o-{number}", "Authorization": f"Bearer {SECRET}"}
+        connection.request("POST", "/charges", json.dumps(GOOD), headers)
+        response = connection.getresponse()
+        assert (response.status, response.will_close, response.read()[:1]) == (201, False, b"{")
+    connection.close()
+
+    # A delayed acknowledgement would cost 40 ms a request, 2 s together.
+    assert time.monotonic() - began < 1.9
+
+
+def test_the_process_says_its_port_and_ends_with_its_standard_input() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "local.simulators.payment_gateway"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        client = GatewayClient(f"http://127.0.0.1:{port}", secret=SECRET)
+        client.rotate(SECRET)
+        assert client.charge("o-1", 3000).status == 201
+        _, said = process.communicate(timeout=5)
+    assert process.returncode == 0
+    assert "Traceback" not in said
+    assert "tok_" not in said
+    assert SECRET not in said

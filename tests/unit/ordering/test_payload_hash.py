@@ -1,0 +1,64 @@
+"""The hash that tells a duplicate from a reused id. It is stored, so it must be the same in every version."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from idempotency import payload_hash
+from tests.kit.bad_orders import edited
+from tests.kit.orders import good_order
+
+DIFFERENCES = {
+    "another customer": good_order(customer_id="c-8"),
+    "another quantity": edited("items[0].quantity", 3),
+    "a fraction for a whole number": edited("items[0].quantity", 2.0),
+    "a text for a number": edited("items[0].quantity", "2"),
+    "a boolean for a number": edited("items[0].quantity", True),
+    "one more field": {**good_order(), "note": None},
+    "letters in another case": good_order(currency="jpy"),
+}
+
+
+def shuffled(document: dict[str, Any]) -> dict[str, Any]:
+    """The same document, with the keys of every level in the opposite order."""
+    text = json.dumps(document)
+    return json.loads(text, object_pairs_hook=lambda pairs: dict(reversed(pairs)))
+
+
+def test_the_order_of_keys_does_not_count() -> None:
+    assert list(shuffled(good_order())) == list(reversed(good_order()))
+    assert payload_hash(shuffled(good_order())) == payload_hash(good_order())
+
+
+@pytest.mark.parametrize("document", DIFFERENCES.values(), ids=DIFFERENCES)
+def test_any_other_difference_counts(document: dict[str, Any]) -> None:
+    assert payload_hash(document) != payload_hash(good_order())
+
+
+def test_the_order_of_lines_counts() -> None:
+    assert payload_hash([1, 2]) != payload_hash([2, 1])
+
+
+def test_values_do_not_run_into_each_other() -> None:
+    assert payload_hash({"a": "1", "b": "2"}) != payload_hash({"a": '1","b":"2'})
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_what_json_has_no_number_for_is_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="not JSON"):
+        payload_hash({"a": [number]})
+
+
+def test_a_payload_keeps_its_hash_for_ever() -> None:
+    canonical = '{"a":[1,null,"\\u8336"],"b":{"c":true}}'
+
+    assert payload_hash(json.loads(canonical)) == "5e6157374ca557899f8192e8c0877f6504f3ee2a88b92b19647dcea13334fa82"
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text()))
+def test_a_payload_that_was_sent_as_json_has_the_hash_of_the_original(document: dict[str, Any]) -> None:
+    assert payload_hash(json.loads(json.dumps(document, indent=1))) == payload_hash(document)

@@ -1,0 +1,648 @@
+"""Payments through a gateway, against the stand-in: what each answer and each fault means for a charge."""
+
+import json
+import logging
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from requests.adapters import HTTPAdapter
+
+from idempotency import AlreadyInProgress, BusinessError, LeaseOperations, LeaseStore, StepCompensated, TransientError
+from local.simulators.payment_gateway.client import GatewayClient
+from local.simulators.payment_gateway.faults import (
+    AnswerCut,
+    AnswerLost,
+    AnyFault,
+    DeliveredAgain,
+    FailsAfter,
+    FailsBefore,
+    Garbage,
+    RequestLost,
+    SlowAfter,
+    SlowBefore,
+    SlowWorking,
+)
+from local.simulators.payment_gateway.plan import Strike
+from ordering.definition import PROCESS_PAYMENT
+from ordering.orders.state import may_be_charged
+from ordering.payments import bearer
+from ordering.payments.bearer import BearerSession
+from ordering.payments.charge import Charge, PaymentDeclined
+from ordering.payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway, charge_key
+from runtime.secrets import Secret, SecretRefused, SecretUnavailable
+from tests.unit import dynamodb
+from tests.unit.ordering import secrets_manager
+from tests.unit.ordering.gateway import SECRET, Fixed, answering, counts
+
+TOKEN = "tok_visa"
+SPOKEN = "words-of-the-gateway"
+STACK_KEY = "key-of-the-stack"
+KEY = charge_key(STACK_KEY, "o-1")
+CHARGE_OF_O1 = Charge("o-1", 3000, "JPY", TOKEN)
+
+NOTHING_DONE = [FailsBefore(), FailsBefore(429), FailsBefore(502), FailsBefore(503), FailsBefore(504), RequestLost()]
+ALL_DONE = [
+    FailsAfter(),
+    FailsAfter(503),
+    AnswerLost(),
+    AnswerCut(),
+    Garbage("not_json"),
+    Garbage("empty"),
+    Garbage("wrong_shape"),
+    Garbage("another_charge"),
+]
+# Statuses that the stand-in never gives, and what they are to a charge.
+REFUSALS = [301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 413, 422]
+UNDECIDED = [202, 204, 408, 409, 425, 429, 500, 501, 502, 503, 504, 599]
+
+
+@dataclass(frozen=True)
+class Sent:
+    method: str
+    path: str
+    timeout: Any
+
+
+class Listening(HTTPAdapter):
+    """Sends, and notes what was sent. before: called with each request."""
+
+    def __init__(self, before: Callable[[Sent], object] = lambda _: None) -> None:
+        super().__init__()
+        self.sent: list[Sent] = []
+        self.before = before
+
+    def send(self, request: Any, **options: Any) -> Any:
+        self.sent.append(Sent(request.method, request.path_url, options["timeout"]))
+        self.before(self.sent[-1])
+        return super().send(request, **options)
+
+
+@dataclass
+class Desk:
+    """A gateway's client on a lease table of its own."""
+
+    gateway: HttpGateway
+    clock: dynamodb.Clock
+    operations: LeaseOperations
+    heard: Listening = field(default_factory=Listening)
+
+    def __post_init__(self) -> None:
+        self.gateway.http.session.mount("http://", self.heard)
+
+    def charge(self, charge: Charge = CHARGE_OF_O1) -> str:
+        return self.gateway.charge(charge, deadline=self.clock() + timedelta(seconds=15))
+
+    def at(self, url: str) -> "Desk":
+        """The same table, another gateway."""
+        http = BearerSession(self.gateway.http.secret)
+        return Desk(replace(self.gateway, url=url, http=http), self.clock, self.operations)
+
+    @property
+    def sent(self) -> list[str]:
+        return [f"{sent.method} {sent.path}" for sent in self.heard.sent]
+
+    def record(self) -> Any:
+        (found,) = self.operations.find("o-1", [CHARGE.name])
+        return found
+
+
+@pytest.fixture
+def desk(gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    secrets_manager.use(monkeypatch)
+    client, clock = dynamodb.client(), dynamodb.Clock()
+    table = dynamodb.new_table(client)
+    leases = LeaseStore(client, table, clock=clock, sleep=clock.sleep)
+    secret, stack_key = (Secret(secrets_manager.new_secret(value)) for value in (SECRET, STACK_KEY))
+    made = HttpGateway(gateway.address, leases, BearerSession(secret), stack_key)
+    return Desk(made, clock, LeaseOperations(client, table, clock=clock))
+
+
+@pytest.fixture
+def errors(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """The ERROR lines so far: what raises the alarm."""
+    return lambda: [record.message for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+def short_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bearer, "READ_SECONDS", 0.1)
+
+
+def error_body(code: str = SPOKEN) -> bytes:
+    return json.dumps({"error": {"code": code, "message": SPOKEN}}).encode()
+
+
+def told(caught: pytest.ExceptionInfo[BaseException], log: pytest.LogCaptureFixture) -> str:
+    """Everything of an error that may reach a history or a log."""
+    message = "".join(traceback.format_exception_only(caught.value))
+    return message + repr([vars(record) for record in log.records])
+
+
+def test_a_charge_returns_the_gateways_id_and_is_made_once(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
+    first = desk.charge()
+
+    assert first == gateway.lookup(KEY).document["id"]
+    assert desk.charge() == first
+    assert desk.sent == ["POST /charges"]
+    assert counts(gateway, KEY) == (1, 0)
+    assert errors() == []
+
+
+def test_the_charge_is_the_one_that_was_asked_for(desk: Desk, gateway: GatewayClient) -> None:
+    desk.charge()
+
+    (found,) = gateway.ledger()["charges"]
+    assert {name: found[name] for name in ("key", "order_id", "amount", "currency", "status")} == {
+        "key": KEY,
+        "order_id": "o-1",
+        "amount": 3000,
+        "currency": "JPY",
+        "status": "succeeded",
+    }
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [
+        ("tok_declined", "the card was declined"),
+        ("tok_insufficient_funds", "the card has insufficient funds"),
+        ("tok_expired", "the card has expired"),
+        ("tok_nobody_knows", "the card was declined"),
+    ],
+)
+def test_a_decline_is_final_stored_and_replayed_without_a_call(
+    desk: Desk, errors: Any, token: str, reason: str
+) -> None:
+    for _ in range(3):
+        with pytest.raises(PaymentDeclined, match=f"^{reason}$"):
+            desk.charge(replace(CHARGE_OF_O1, token=token))
+
+    assert desk.sent == ["POST /charges"]
+    assert errors() == []
+
+
+def test_a_decline_for_a_reason_that_is_not_known_says_no_more_than_that(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    with answering(Fixed(402, error_body())) as url, pytest.raises(PaymentDeclined) as caught:
+        desk.at(url).charge()
+
+    assert SPOKEN not in told(caught, caplog)
+
+
+def test_a_decline_whose_answer_was_lost_is_found_by_key(desk: Desk, gateway: GatewayClient) -> None:
+    declined = replace(CHARGE_OF_O1, token="tok_expired")
+    gateway.order(Strike(AnswerLost(), on="charge"))
+    with pytest.raises(GatewayUnavailable):
+        desk.charge(declined)
+    with pytest.raises(PaymentDeclined, match=r"^the card has expired$"):
+        desk.charge(declined)
+
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}"]
+
+
+def test_a_charge_of_a_cancelled_key_is_compensated_and_not_asked_again(desk: Desk, gateway: GatewayClient) -> None:
+    gateway.cancel(KEY)
+    for _ in range(2):
+        with pytest.raises(StepCompensated):
+            desk.charge()
+
+    assert desk.sent == ["POST /charges"]
+    assert counts(gateway, KEY) == (0, 0)
+
+
+@pytest.mark.parametrize("fault", NOTHING_DONE, ids=repr)
+def test_what_may_not_have_been_done_is_asked_for_and_then_done(
+    desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
+) -> None:
+    gateway.order(Strike(fault, on="charge"))
+    with pytest.raises(GatewayUnavailable):
+        desk.charge()
+    desk.charge()
+
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}", "POST /charges"]
+    assert counts(gateway, KEY) == (1, 0)
+    assert errors() == []
+
+
+@pytest.mark.parametrize("fault", ALL_DONE, ids=repr)
+def test_what_was_done_unheard_is_asked_for_and_not_done_again(
+    desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
+) -> None:
+    gateway.order(Strike(fault, on="charge"))
+    with pytest.raises(GatewayUnavailable):
+        desk.charge()
+
+    assert desk.charge() == gateway.lookup(KEY).document["id"]
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}"]
+    assert errors() == []
+
+
+@pytest.mark.parametrize("fault", [SlowBefore(400), SlowWorking(400), SlowAfter(400)], ids=repr)
+def test_a_slow_charge_is_asked_for_until_it_is_known(
+    desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch, errors: Any, fault: AnyFault
+) -> None:
+    short_reads(monkeypatch)
+    gateway.order(Strike(fault, on="charge"))
+    with pytest.raises(GatewayUnavailable, match="ReadTimeout"):
+        desk.charge()
+    counts(gateway, KEY)
+
+    assert desk.charge() == gateway.lookup(KEY).document["id"]
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}"]
+    assert counts(gateway, KEY) == (1, 0)
+    assert errors() == []
+
+
+def test_a_charge_that_is_being_worked_on_stays_undecided(
+    desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short_reads(monkeypatch)
+    gateway.order(Strike(SlowWorking(500), on="charge"))
+    for _ in range(2):
+        with pytest.raises(GatewayUnavailable):
+            desk.charge()
+
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}"]
+    assert counts(gateway, KEY) == (1, 0)
+
+
+@pytest.mark.parametrize("fault", [*NOTHING_DONE, *ALL_DONE], ids=repr)
+def test_a_question_that_is_not_answered_is_asked_again(desk: Desk, gateway: GatewayClient, fault: AnyFault) -> None:
+    gateway.order(Strike(AnswerLost(), on="charge"), Strike(fault, on="lookup"))
+    for _ in range(2):
+        with pytest.raises(GatewayUnavailable):
+            desk.charge()
+    desk.charge()
+
+    assert desk.sent == ["POST /charges", f"GET /charges/{KEY}", f"GET /charges/{KEY}"]
+    assert counts(gateway, KEY) == (1, 0)
+
+
+def test_a_charge_delivered_twice_is_one_charge(desk: Desk, gateway: GatewayClient) -> None:
+    gateway.order(Strike(DeliveredAgain((0, 0)), on="charge"))
+    # The answer may be that the other delivery is being worked on.
+    with suppress(GatewayUnavailable):
+        desk.charge()
+
+    assert counts(gateway, KEY) == (1, 0)
+
+
+def test_a_gateway_that_is_away_is_unavailable(desk: Desk, errors: Any) -> None:
+    with answering(Fixed(200)) as url:
+        pass
+    with pytest.raises(GatewayUnavailable, match=r"^POST /charges/KEY/cancel: ConnectionError$"):
+        desk.at(url).gateway.cancel("o-1")
+
+    assert errors() == []
+
+
+@pytest.mark.parametrize("status", UNDECIDED)
+def test_an_answer_that_decides_nothing_is_transient(desk: Desk, errors: Any, status: int) -> None:
+    with answering(Fixed(status, b"" if status == 204 else error_body())) as url, pytest.raises(GatewayUnavailable):
+        desk.at(url).charge()
+
+    assert errors() == []
+    assert desk.record().status == "UNKNOWN"
+
+
+@pytest.mark.parametrize("status", REFUSALS)
+def test_a_refusal_for_our_fault_is_final_and_one_error_line(desk: Desk, errors: Any, status: int) -> None:
+    with answering(Fixed(status, error_body())) as url, pytest.raises(GatewayRefused, match=str(status)):
+        desk.at(url).charge()
+
+    assert errors() == ["the payment gateway refuses our request"]
+
+
+def test_the_two_kinds_of_error_are_what_the_state_machine_takes_them_for() -> None:
+    assert issubclass(GatewayRefused, BusinessError)
+    assert issubclass(PaymentDeclined, BusinessError)
+    assert issubclass(GatewayUnavailable, TransientError)
+
+
+def test_a_malformed_field_is_refused(desk: Desk, errors: Any) -> None:
+    with pytest.raises(GatewayRefused, match="400"):
+        desk.charge(replace(CHARGE_OF_O1, currency="yen"))
+
+    assert len(errors()) == 1
+
+
+def test_a_key_that_belongs_to_another_charge_is_refused(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
+    gateway.charge(KEY, 1, order_id="o-1")
+    with pytest.raises(GatewayRefused, match="422"):
+        desk.charge()
+
+    assert len(errors()) == 1
+
+
+def test_a_charge_of_another_amount_is_refused_and_may_stand(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
+    gateway.charge(KEY, 1, order_id="o-1")
+    gateway.order(Strike(RequestLost(), on="charge"))
+    with pytest.raises(GatewayUnavailable):
+        desk.charge()
+    with pytest.raises(GatewayRefused, match="another amount"):
+        desk.charge()
+
+    assert len(errors()) == 1
+    assert may_be_charged(desk.record().status, None)
+
+
+def test_a_question_that_is_refused_leaves_the_charge_unknown(desk: Desk, gateway: GatewayClient) -> None:
+    gateway.order(Strike(AnswerLost(), on="charge"))
+    with pytest.raises(GatewayUnavailable):
+        desk.charge()
+    with answering(Fixed(401)) as url, pytest.raises(GatewayRefused):
+        desk.at(url).charge()
+
+    assert may_be_charged(desk.record().status, None)
+    assert desk.charge() == gateway.lookup(KEY).document["id"]
+    assert counts(gateway, KEY) == (1, 0)
+
+
+def test_no_redirect_is_followed(desk: Desk, gateway: GatewayClient) -> None:
+    elsewhere = Fixed(307, headers={"Location": f"{gateway.address}/charges"})
+    with answering(elsewhere) as url, pytest.raises(GatewayRefused):
+        desk.at(url).charge()
+
+    assert gateway.ledger()["requests"] == {}
+
+
+@pytest.mark.parametrize("status", [200, 201, 401, 402, 409, 500])
+def test_no_error_and_no_line_repeats_the_token_or_the_gateways_words(
+    desk: Desk, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    caplog.set_level(logging.DEBUG, "payments")
+    with answering(Fixed(status, error_body())) as url, pytest.raises(Exception) as caught:  # noqa: PT011
+        desk.at(url).charge()
+
+    assert [one for one in (TOKEN, SPOKEN, SECRET, KEY, STACK_KEY) if one in told(caught, caplog)] == []
+    assert TOKEN not in repr(CHARGE_OF_O1)
+    assert SECRET not in repr(desk.gateway)
+
+
+def test_a_request_is_given_two_seconds_to_connect_and_five_to_be_answered(desk: Desk, gateway: GatewayClient) -> None:
+    gateway.order(Strike(AnswerLost(), on="charge"))
+    with pytest.raises(GatewayUnavailable):
+        desk.charge()
+    desk.charge()
+    desk.gateway.cancel("o-1")
+
+    assert [sent.timeout for sent in desk.heard.sent] == [(2, 5)] * 3
+
+
+def test_an_owner_that_died_is_waited_for_and_then_followed_by_a_question(desk: Desk, gateway: GatewayClient) -> None:
+    class Died(BaseException):
+        pass
+
+    def die(_: Sent) -> None:
+        raise Died
+
+    dying = desk.at(gateway.address)
+    dying.heard.before = die
+    began = desk.clock()
+    with pytest.raises(Died):
+        dying.charge()
+    _forget_the_end(desk)
+    for _ in range(2):
+        with pytest.raises(AlreadyInProgress):
+            desk.charge()
+    desk.charge()
+
+    assert desk.sent == [f"GET /charges/{KEY}", "POST /charges"]
+    assert desk.clock() - began < timedelta(seconds=12)
+
+
+def _forget_the_end(desk: Desk) -> None:
+    """A process that dies records nothing: put its lease back in progress."""
+    leases = desk.gateway.leases
+    leases._backend.client.update_item(
+        TableName=leases._backend.table.name,
+        Key={"pk": {"S": CHARGE.record_key("o-1")}},
+        UpdateExpression="SET #status = :status",
+        ExpressionAttributeNames={"#status": "status"},
+        ExpressionAttributeValues={":status": {"S": "IN_PROGRESS"}},
+    )
+
+
+def test_a_twin_gets_the_result_of_the_first(desk: Desk, gateway: GatewayClient) -> None:
+    twin = desk.at(gateway.address)
+    refused: list[Exception] = []
+
+    def deliver_again(_: Sent) -> None:
+        with pytest.raises(AlreadyInProgress) as caught:
+            twin.charge()
+        refused.append(caught.value)
+
+    desk.heard.before = deliver_again
+    first = desk.charge()
+
+    assert twin.charge() == first
+    assert (len(refused), twin.sent, counts(gateway, KEY)) == (1, [], (1, 0))
+
+
+def test_a_slow_question_leaves_the_charge_a_lease_of_full_length(desk: Desk, gateway: GatewayClient) -> None:
+    left: list[timedelta] = []
+
+    def take_seven_seconds(sent: Sent) -> None:
+        if sent.method == "POST":
+            left.append(desk.record().lease_until - desk.clock())
+        desk.clock.sleep(7)
+
+    gateway.order(Strike(RequestLost(), on="charge"))
+    desk.heard.before = take_seven_seconds
+    with pytest.raises(GatewayUnavailable):
+        desk.charge()
+    desk.charge()
+
+    assert len(left) == 2
+    assert min(left) > timedelta(seconds=sum((bearer.CONNECT_SECONDS, bearer.READ_SECONDS)))
+
+
+def test_a_cancel_gives_back_what_was_charged_once(desk: Desk, gateway: GatewayClient) -> None:
+    desk.charge()
+    for _ in range(3):
+        desk.gateway.cancel("o-1")
+
+    assert counts(gateway, KEY) == (1, 1)
+
+
+def test_a_cancel_bars_a_charge_that_is_on_its_way(desk: Desk, gateway: GatewayClient) -> None:
+    gateway.order(Strike(SlowWorking(200), on="charge"), Strike(DeliveredAgain((100,)), on="charge"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bearer, "READ_SECONDS", 0.05)
+        with pytest.raises(GatewayUnavailable):
+            desk.charge()
+    desk.gateway.cancel("o-1")
+
+    counts(gateway, KEY)
+    assert gateway.ledger()["standing"] == {}
+
+
+@pytest.mark.parametrize("fault", [*NOTHING_DONE, *ALL_DONE], ids=repr)
+def test_a_cancel_that_is_not_answered_is_repeated(
+    desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
+) -> None:
+    desk.charge()
+    gateway.order(Strike(fault, on="cancel"))
+    with pytest.raises(GatewayUnavailable):
+        desk.gateway.cancel("o-1")
+    desk.gateway.cancel("o-1")
+
+    assert counts(gateway, KEY) == (1, 1)
+    assert errors() == []
+
+
+@pytest.mark.parametrize("status", REFUSALS)
+def test_a_cancel_that_is_refused_is_our_fault(desk: Desk, errors: Any, status: int) -> None:
+    with answering(Fixed(status)) as url, pytest.raises(GatewayRefused):
+        desk.at(url).gateway.cancel("o-1")
+
+    assert len(errors()) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"key": KEY, "status": "succeeded"}, {"key": "key-2", "status": "canceled"}, {"status": "canceled"}, []],
+    ids=repr,
+)
+def test_a_cancel_is_done_only_if_the_answer_says_so_of_this_key(desk: Desk, body: Any) -> None:
+    answer = Fixed(200, json.dumps(body).encode())
+    with answering(answer) as url, pytest.raises(GatewayUnavailable):
+        desk.at(url).gateway.cancel("o-1")
+
+
+def rotated(desk: Desk, gateway: GatewayClient, secret: str) -> GatewayClient:
+    """Both sides have a new secret, as after a rotation: the gateway first."""
+    gateway.rotate(secret)
+    secrets_manager.client().put_secret_value(SecretId=desk.gateway.http.secret._arn, SecretString=secret)
+    return replace(gateway, secret=secret)
+
+
+def test_a_key_is_the_hmac_of_the_order_id_under_the_stacks_key() -> None:
+    # printf o-1001 | openssl dgst -sha256 -hmac key-of-the-stack
+    assert charge_key(STACK_KEY, "o-1001") == "289f24e7b43306639a40b90b7559261dffc2826e025d007a2647f84c8d06fc71"
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_a_secret_that_rotates_in_the_middle_of_work_neither_loses_nor_doubles_a_charge(
+    desk: Desk, gateway: GatewayClient, errors: Any, moment: int
+) -> None:
+    """Twice, so that the secret at hand is not even the previous one, before any of four requests."""
+    requests = 0
+
+    def rotate(_: Sent) -> None:
+        nonlocal requests
+        requests += 1
+        if requests == moment + 1:
+            for secret in ("second", "third"):
+                rotated(desk, gateway, secret)
+
+    desk.heard.before = rotate
+    gateway.order(Strike(RequestLost(), on="charge", times=1))
+    with pytest.raises(GatewayUnavailable):
+        desk.charge()
+    desk.charge()
+    desk.gateway.cancel("o-1")
+
+    present = replace(gateway, secret="third")
+    assert counts(present, KEY) == (1, 1)
+    assert present.ledger()["standing"] == {}
+    assert len(desk.sent) == 4 + 1
+    assert errors() == []
+
+
+def test_every_execution_environment_takes_a_new_secret_by_itself(desk: Desk, gateway: GatewayClient) -> None:
+    arn, others = desk.gateway.http.secret._arn, range(5)
+    environments = [replace(desk.gateway, http=BearerSession(Secret(arn))) for _ in others]
+    for environment in environments:
+        environment.cancel("o-0")
+    rotated(desk, gateway, "second")
+    present = rotated(desk, gateway, "third")
+    for number, environment in enumerate(environments):
+        environment.charge(
+            replace(CHARGE_OF_O1, order_id=f"o-{number}x"), deadline=desk.clock() + timedelta(seconds=15)
+        )
+
+    assert [counts(present, charge_key(STACK_KEY, f"o-{number}x")) for number in others] == [(1, 0)] * 5
+
+
+def test_a_secret_is_read_once_and_again_only_when_it_is_refused(
+    desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, secret = secrets_manager.use(monkeypatch), desk.gateway.http.secret._arn
+    desk.charge()
+    desk.gateway.cancel("o-1")
+    assert read == [desk.gateway.stack_key._arn, secret]
+
+    gateway.rotate("second")
+    desk.gateway.cancel("o-1")
+    assert read.count(secret) == 1
+    gateway.rotate("third")
+    with pytest.raises(GatewayRefused):
+        desk.gateway.cancel("o-1")
+    assert read.count(secret) == 2
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_secret_is_an_error_line_and_never_the_outcome_of_a_charge(
+    desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch, errors: Any, status: int
+) -> None:
+    read = secrets_manager.use(monkeypatch)
+    with answering(Fixed(status)) as url, pytest.raises(GatewayRefused, match=str(status)):
+        desk.at(url).charge()
+    assert read.count(desk.gateway.http.secret._arn) == 2
+    assert errors() == ["the payment gateway refuses our request"]
+    assert may_be_charged(desk.record().status, None)
+
+    desk.charge()
+    assert counts(gateway, KEY) == (1, 0)
+
+
+def test_a_refusal_that_comes_late_is_left_to_the_next_attempt(desk: Desk, gateway: GatewayClient) -> None:
+    """It would otherwise run into the function's timeout."""
+    desk.charge()
+    desk.gateway = replace(desk.gateway, http=replace(desk.gateway.http, clock=lambda: desk.clock().timestamp()))
+    rotated(desk, gateway, "second")
+    present = rotated(desk, gateway, "third")
+    desk.heard.before = lambda _: desk.clock.sleep(3)
+    with pytest.raises(GatewayUnavailable, match=r"^POST /charges/KEY/cancel: NotSent$"):
+        desk.gateway.cancel("o-1")
+    desk.gateway.cancel("o-1")
+
+    assert len(desk.sent) == 3
+    assert counts(present, KEY) == (1, 1)
+
+
+@pytest.mark.parametrize("value", ['{"token": "x"}', "with space", "line\n", "käse"])
+def test_a_secret_that_is_no_token_is_refused_unseen_and_read_again(
+    desk: Desk, caplog: pytest.LogCaptureFixture, value: str
+) -> None:
+    manager, arn = secrets_manager.client(), desk.gateway.http.secret._arn
+    manager.put_secret_value(SecretId=arn, SecretString=value)
+    with pytest.raises(GatewayRefused, match="bearer token") as caught:
+        desk.charge()
+
+    assert value not in told(caught, caplog)
+    assert desk.sent == []
+    manager.put_secret_value(SecretId=arn, SecretString=SECRET)
+    desk.charge()
+
+
+def test_a_secret_that_cannot_be_read_is_our_fault_or_an_outage(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for raised, expected in ((SecretRefused("-"), GatewayRefused), (SecretUnavailable("-"), GatewayUnavailable)):
+
+        def fail(_: Secret, error: Exception = raised) -> str:
+            raise error
+
+        monkeypatch.setattr(Secret, "read", fail)
+        with pytest.raises(expected):
+            desk.charge()
+    assert desk.sent == []
+
+
+def test_settlement_knows_the_lease_by_its_name() -> None:
+    assert CHARGE.name == PROCESS_PAYMENT.outside

@@ -1,0 +1,381 @@
+"""Settlement of an order by its saga's execution, and what the sweep makes of it."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from idempotency import NEVER_HAPPENED, LeaseStore, Status, Step, StepCompensated, StepStore
+from ordering.definition import STEP_NAMES, STEPS
+from ordering.inventory.table import InventoryTable
+from ordering.order import parse_order
+from ordering.orders import settlement_handlers
+from ordering.orders.sagas import SagaExecution, Sagas
+from ordering.orders.settlement import Settled, Settlement, Sweep, SweepIncomplete
+from ordering.orders.state import OrderReader, OrderState
+from ordering.orders.table import OrdersTable
+from ordering.payments.gateway import CHARGE
+from ordering.payments.table import PaymentsTable
+from tests.kit.orders import good_order
+from tests.unit import dynamodb
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+LIFETIME = timedelta(days=90)
+DOCUMENT = good_order()
+ORDER = parse_order(DOCUMENT)
+ORDER_ID = ORDER.order_id
+NAMES = list(STEP_NAMES)
+
+
+@dataclass
+class Executions:
+    """A client of Step Functions that knows the saga's execution, and notes which recoveries are started.
+
+    recovery: the status of a recovery that has been started before, or empty.
+    """
+
+    status: str
+    recovery: str = ""
+    started: list[str] = field(default_factory=list)
+
+    def describe_execution(self, *, executionArn: str) -> Any:
+        if not self.status:
+            raise ClientError({"Error": {"Code": "ExecutionDoesNotExist"}}, "DescribeExecution")
+        status = self.recovery if executionArn.startswith("recovery") else self.status
+        return {"status": status, "input": json.dumps(DOCUMENT)}
+
+    def start_execution(self, *, name: str, **_: Any) -> None:
+        if self.recovery:
+            raise ClientError({"Error": {"Code": "ExecutionAlreadyExists"}}, "StartExecution")
+        self.started.append(name)
+
+
+@dataclass
+class Unsettled:
+    """The index of the orders that are not decided."""
+
+    order_ids: list[str]
+
+    def before(self, _: datetime) -> Iterator[str]:
+        return iter(self.order_ids)
+
+
+@dataclass
+class Desk:
+    """An order, whatever of it stands, and its settlement."""
+
+    executions: Executions
+    gateway: bool = False
+    client: Any = field(default_factory=dynamodb.client)
+
+    def __post_init__(self) -> None:
+        self.records = dynamodb.new_table(self.client)
+        self.tables = {step.table: dynamodb.new_table(self.client, key=step.key) for step in STEPS}
+        self.steps = StepStore(self.client, self.records)
+        self.leases = LeaseStore(self.client, self.records, clock=lambda: NOW)
+        self.reader = OrderReader(self.client, self.tables, self.records)
+        self.orders = OrdersTable(self.tables["OrdersTable"])
+        executions: Any = self.executions
+        self.settlement = Settlement(
+            self.steps,
+            self.orders,
+            Sagas(lambda: executions, "saga", "recovery"),
+            self.reader,
+            LIFETIME,
+            self.leases if self.gateway else None,
+        )
+
+    def commit(self, *names: str) -> "Desk":
+        writes = {
+            "ProcessOrder": self.orders.save(ORDER, NOW),
+            "ProcessPayment": PaymentsTable(self.tables["PaymentsTable"]).capture(ORDER, at=NOW),
+            "ReserveInventory": InventoryTable(self.tables["InventoryTable"]).reserve(ORDER, NOW),
+        }
+        for name in names:
+            self.steps.commit(Step(ORDER_ID, name, DOCUMENT, "r-1", NOW), [writes[name]], {})
+        return self
+
+    def compensate_order(self) -> "Desk":
+        step = Step(ORDER_ID, "ProcessOrder", DOCUMENT, "r-2", NOW)
+        self.steps.compensate(step, undo=[self.orders.set_pending(ORDER_ID, NOW)], absence=[])
+        return self
+
+    def lose(self, *names: str) -> "Desk":
+        for name in names:
+            self.client.delete_item(TableName=self.records, Key={"pk": {"S": f"{ORDER_ID}#{name}"}})
+        return self
+
+    def settle(self, *, name: str = ORDER_ID, at: datetime = NOW) -> Settled:
+        return self.settlement.settle(SagaExecution(name, self.executions.status, DOCUMENT), at)
+
+    def sweep(self) -> dict[str, int]:
+        unsettled: Any = Unsettled([ORDER_ID])
+        return Sweep(self.settlement, unsettled, timedelta(seconds=1)).run(NOW)
+
+    @property
+    def state(self) -> OrderState:
+        return self.reader.read(ORDER_ID)
+
+    @property
+    def listed(self) -> tuple[str, ...] | None:
+        """The steps that the order's row names; None once it has left the index."""
+        row = self.state.rows["ProcessOrder"] or {}
+        return tuple(row.get("standing", {}).get("SS", ())) if "unsettled" in row else None
+
+    def statuses(self) -> list[str | None]:
+        return [self.state.record_status(step) for step in STEPS]
+
+
+@pytest.fixture
+def after() -> Callable[[str], Desk]:
+    """An order with its three steps, whose saga is in this status."""
+    return lambda status: Desk(Executions(status)).commit(*NAMES)
+
+
+@pytest.fixture
+def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the function settle by an event as the rule hands it over: without the input."""
+
+    def deliver(desk: Desk, status: str, name: str = ORDER_ID) -> None:
+        monkeypatch.setattr(settlement_handlers, "settlement", lambda: desk.settlement)
+        detail = {"stateMachineArn": "saga", "executionArn": f"saga:{name}", "name": name, "status": status}
+        context: Any = None
+        settlement_handlers.settle_order({"detail": detail}, context)
+
+    return deliver
+
+
+@pytest.fixture
+def confirmed(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """The orders that the log says are confirmed."""
+    caplog.set_level(logging.INFO, "ordering")
+    return lambda: [vars(record)["order_id"] for record in caplog.records if record.message == "confirmed"]
+
+
+def test_a_confirmed_order_has_a_line_at_every_event(after: Callable[[str], Desk], confirmed: Any) -> None:
+    desk = after("SUCCEEDED")
+
+    assert [desk.settle(), desk.settle()] == [Settled.YES] * 2
+    assert confirmed() == [ORDER_ID] * 2
+    assert desk.listed is None
+
+
+def test_a_success_confirms_the_order_without_a_look_at_the_execution(
+    after: Callable[[str], Desk], by_event: Callable[..., None], confirmed: Any
+) -> None:
+    desk = after("")
+    by_event(desk, "SUCCEEDED")
+
+    assert (desk.state.confirmed, confirmed()) == (True, [ORDER_ID])
+
+
+@pytest.mark.parametrize("name", ["another", ORDER_ID], ids=["another name", "delivered again"])
+def test_a_success_whose_name_confirms_nothing_goes_by_the_input(
+    after: Callable[[str], Desk], by_event: Callable[..., None], confirmed: Any, name: str
+) -> None:
+    desk = after("SUCCEEDED")
+    if name == ORDER_ID:
+        desk.settle()
+    by_event(desk, "SUCCEEDED", name)
+
+    assert desk.state.confirmed
+    assert confirmed()[-1] == ORDER_ID
+
+
+@pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
+def test_a_failure_reads_the_input_from_the_execution(
+    after: Callable[[str], Desk], by_event: Callable[..., None], status: str
+) -> None:
+    desk = after(status)
+    by_event(desk, status)
+
+    assert desk.executions.started == [ORDER_ID]
+
+
+def test_an_order_that_failed_is_recovered_and_has_no_line(after: Callable[[str], Desk], confirmed: Any) -> None:
+    desk = after("FAILED")
+
+    assert desk.settle() is Settled.YES
+    assert (desk.executions.started, confirmed()) == ([ORDER_ID], [])
+    assert desk.listed == tuple(sorted(NAMES))
+
+
+def test_an_execution_of_another_name_that_failed_settles_nothing(after: Callable[[str], Desk]) -> None:
+    desk = after("FAILED")
+
+    assert desk.settle(name="another") is Settled.NO
+    assert desk.executions.started == []
+
+
+@pytest.mark.parametrize("lost", [NAMES, NAMES[:1], NAMES[1:]], ids=str)
+def test_an_event_that_comes_after_the_records_have_expired_confirms_by_the_rows(
+    after: Callable[[str], Desk], lost: list[str]
+) -> None:
+    desk = after("SUCCEEDED").lose(*lost)
+
+    assert desk.settle() is Settled.YES
+    assert (desk.state.confirmed, desk.executions.started) == (True, [])
+
+
+@pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "ABORTED"])
+def test_nothing_is_undone_of_a_confirmed_order_without_records(after: Callable[[str], Desk], status: str) -> None:
+    desk = after("SUCCEEDED")
+    desk.settle()
+    desk.lose(*NAMES)
+    desk.executions.status = status
+    before = desk.state
+
+    assert desk.settle() is Settled.YES
+    assert (desk.state, desk.executions.started) == (before, [])
+
+
+def test_the_steps_that_a_failed_saga_never_called_are_barred() -> None:
+    desk = Desk(Executions("FAILED")).commit("ProcessOrder").compensate_order()
+
+    assert desk.settle() is Settled.YES
+    assert desk.statuses() == ["COMPENSATED"] * 3
+    assert (desk.executions.started, desk.listed) == ([], None)
+
+
+def test_a_saga_that_was_refused_its_input_leaves_nothing_behind() -> None:
+    desk = Desk(Executions("FAILED"))
+    refused = {**DOCUMENT, "items": []}
+
+    assert desk.settlement.settle(SagaExecution(ORDER_ID, "FAILED", refused), NOW) is Settled.YES
+    assert desk.state.untouched
+
+
+def test_a_charge_that_has_not_begun_is_barred_too() -> None:
+    desk = Desk(Executions("ABORTED"), gateway=True)
+    desk.settle()
+
+    assert desk.state.charge is not None
+    assert desk.state.charge["status"] == {"S": Status.FAILED}
+    with pytest.raises(StepCompensated):
+        desk.leases.run(
+            CHARGE,
+            ORDER_ID,
+            {},
+            lambda _: pytest.fail("charged"),
+            deadline=NOW + timedelta(1),
+            resolve=lambda: NEVER_HAPPENED,
+        )
+
+
+def test_a_charge_that_may_stand_is_recovered_and_not_barred() -> None:
+    desk = Desk(Executions("ABORTED"), gateway=True)
+    desk.leases.lease(CHARGE, ORDER_ID, {}, deadline=NOW + timedelta(seconds=1))
+
+    assert desk.settle() is Settled.YES
+    assert desk.executions.started == [ORDER_ID]
+    assert desk.statuses() == ["COMPENSATED", None, "COMPENSATED"]
+    assert desk.listed == ("ProcessPayment",)
+
+
+def test_a_charge_whose_lease_may_have_expired_is_recovered() -> None:
+    desk = Desk(Executions("FAILED"), gateway=True).commit("ProcessOrder").compensate_order()
+    desk.settle(at=NOW + LIFETIME + timedelta(days=1))
+
+    assert desk.executions.started == [ORDER_ID]
+
+
+def test_a_step_whose_record_is_lost_can_be_undone_again(after: Callable[[str], Desk]) -> None:
+    desk = after("FAILED").lose(*NAMES)
+
+    assert desk.settle() is Settled.YES
+    assert desk.statuses() == ["COMMITTED"] * 3
+    assert desk.executions.started == [ORDER_ID]
+
+
+def test_a_row_of_another_order_under_the_same_id_is_not_taken_for_this_one(after: Callable[[str], Desk]) -> None:
+    desk = after("FAILED").lose("ProcessPayment")
+    other = {**DOCUMENT, "items": [{**DOCUMENT["items"][0], "unit_price": 1}]}
+
+    desk.settlement.settle(SagaExecution(ORDER_ID, "FAILED", other), NOW)
+    assert desk.statuses() == ["COMMITTED", None, "COMMITTED"]
+    assert desk.listed == tuple(sorted(NAMES))
+
+
+def test_what_stands_of_an_order_that_was_never_saved_is_listed() -> None:
+    desk = Desk(Executions("FAILED")).commit("ProcessPayment")
+
+    assert desk.settle() is Settled.YES
+    assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
+    assert desk.statuses() == ["COMPENSATED", "COMMITTED", "COMPENSATED"]
+
+
+def test_what_stands_under_an_input_that_is_no_order_is_listed() -> None:
+    desk = Desk(Executions("FAILED")).commit("ProcessPayment")
+
+    desk.settlement.settle(SagaExecution(ORDER_ID, "FAILED", {"order_id": ORDER_ID}), NOW)
+    assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
+
+
+def test_a_payment_that_its_row_says_is_refunded_does_not_stand_whatever_its_records_say() -> None:
+    desk = Desk(Executions("FAILED"), gateway=True).commit("ProcessOrder", "ProcessPayment").compensate_order()
+    with desk.leases.lease(CHARGE, ORDER_ID, DOCUMENT, deadline=NOW) as lease:
+        lease.complete("ch_1")
+    refund = PaymentsTable(desk.tables["PaymentsTable"]).refund(ORDER_ID, NOW)
+    desk.client.transact_write_items(TransactItems=[refund])
+
+    desk.settle()
+    assert (desk.executions.started, desk.listed) == ([], None)
+
+
+@pytest.mark.parametrize("recovery", ["FAILED", "TIMED_OUT", "ABORTED", "SUCCEEDED"])
+def test_what_stands_after_its_recovery_has_ended_stays_listed(after: Callable[[str], Desk], recovery: str) -> None:
+    desk = after("FAILED").compensate_order()
+    desk.executions.recovery = recovery
+
+    assert desk.settle() is Settled.STANDING
+    assert desk.listed == ("ProcessPayment", "ReserveInventory")
+    assert desk.sweep() == {"settled": 0, "standing": 1}
+
+
+def test_an_order_whose_saga_is_forgotten_stays_listed_while_something_stands(after: Callable[[str], Desk]) -> None:
+    desk = after("FAILED").compensate_order()
+    desk.executions.status = ""
+
+    assert desk.sweep() == {"settled": 0, "standing": 1}
+    assert desk.listed == ("ProcessPayment", "ReserveInventory")
+
+
+def test_the_end_of_a_recovery_takes_the_order_out_of_the_index() -> None:
+    desk = Desk(Executions("FAILED")).commit("ProcessOrder")
+    desk.settle()
+    assert desk.listed == ("ProcessOrder",)
+    desk.compensate_order()
+
+    assert desk.settlement.settle_recovered(DOCUMENT, NOW) is Settled.YES
+    assert desk.listed is None
+
+
+def test_a_recovery_of_what_is_no_order_settles_nothing() -> None:
+    assert Desk(Executions("FAILED")).settlement.settle_recovered([], NOW) is Settled.NO
+
+
+@pytest.mark.parametrize(
+    ("status", "settled"), [("SUCCEEDED", 1), ("FAILED", 1), ("RUNNING", 0), ("PENDING_REDRIVE", 0)]
+)
+def test_the_sweep_counts_what_it_has_settled(after: Callable[[str], Desk], status: str, settled: int) -> None:
+    assert after(status).sweep() == {"settled": settled, "standing": 0}
+
+
+def test_the_sweep_names_what_it_cannot_settle(after: Callable[[str], Desk], monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = after("SUCCEEDED")
+    monkeypatch.setattr(Executions, "describe_execution", lambda *_, **__: {"status": "FAILED", "input": "[]"})
+
+    with pytest.raises(SweepIncomplete, match=ORDER_ID):
+        desk.sweep()
+
+
+def test_the_sweep_names_an_order_that_is_new_and_whose_saga_is_forgotten(after: Callable[[str], Desk]) -> None:
+    desk = after("")
+
+    with pytest.raises(SweepIncomplete, match=ORDER_ID):
+        desk.sweep()

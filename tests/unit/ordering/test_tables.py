@@ -1,0 +1,174 @@
+"""What the services ask DynamoDB to write. That DynamoDB understands it is shown by the integration tests."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from idempotency import Action
+from ordering.definition import STEPS, SagaStep, not_confirmed, still_open
+from ordering.inventory.table import InventoryTable, reservation_key, stock_key
+from ordering.order import parse_order
+from ordering.orders.table import OrdersTable
+from ordering.payments.table import PaymentsTable, payment_id
+from runtime.dynamodb import attributes
+from tests.kit.orders import HIGHEST_PRICE, MOST_ITEMS, MOST_PIECES, distinct_items, good_order
+
+AT = datetime(2026, 11, 21, 23, 59, 59, tzinfo=UTC)
+ORDER = parse_order(good_order())
+ORDERS, PAYMENTS, INVENTORY = OrdersTable("Orders"), PaymentsTable("Payments"), InventoryTable("Inventory")
+
+# Per table, every action that its module can build.
+ACTIONS: dict[str, Action] = {
+    "Orders.save": ORDERS.save(ORDER, AT),
+    "Orders.set_pending": ORDERS.set_pending("o-1001", AT),
+    "Orders.confirm": ORDERS.confirm("o-1001", AT),
+    "Orders.save_failed": ORDERS.save_failed(ORDER, AT, ["ProcessPayment"]),
+    "Orders.save_unknown": ORDERS.save_unknown("o-1001", AT, ["ProcessPayment"]),
+    "Orders.list_standing": ORDERS.list_standing("o-1001", "Pending", AT, ["ProcessPayment"]),
+    "Payments.capture": PAYMENTS.capture(ORDER, at=AT),
+    "Payments.refund": PAYMENTS.refund("o-1001", AT),
+    "Inventory.reserve": INVENTORY.reserve(ORDER, AT),
+    "Inventory.take": INVENTORY.take(ORDER.items[0]),
+    "Inventory.release": INVENTORY.release("o-1001", AT),
+    "Inventory.give_back": INVENTORY.give_back(ORDER.items[0]),
+}
+every_action = pytest.mark.parametrize("name", ACTIONS)
+
+
+def parameters(action: Action) -> dict[str, Any]:
+    (only,) = action.values()
+    return dict(only)
+
+
+def put_item(action: Action) -> dict[str, Any]:
+    return parameters(action)["Item"]
+
+
+def test_no_action_of_a_table_is_left_out_here() -> None:
+    methods = {
+        f"{table.name}.{method}"
+        for table in (ORDERS, PAYMENTS, INVENTORY)
+        for method in vars(type(table))
+        if not method.startswith("_") and method != "name"
+    }
+
+    assert set(ACTIONS) == methods
+
+
+@every_action
+def test_every_action_has_a_condition(name: str) -> None:
+    assert parameters(ACTIONS[name])["ConditionExpression"]
+
+
+@every_action
+def test_every_action_is_on_its_own_table(name: str) -> None:
+    assert parameters(ACTIONS[name])["TableName"] == name.partition(".")[0]
+
+
+@every_action
+def test_every_placeholder_is_defined_and_used(name: str) -> None:
+    action = parameters(ACTIONS[name])
+    text = f"{action['ConditionExpression']} {action.get('UpdateExpression', '')}"
+    defined = {*action.get("ExpressionAttributeNames", {}), *action.get("ExpressionAttributeValues", {})}
+
+    assert set(re.findall(r"[#:]\w+", text)) == defined
+
+
+@every_action
+def test_nothing_is_ever_deleted(name: str) -> None:
+    assert set(ACTIONS[name]) <= {"Put", "Update", "ConditionCheck"}
+
+
+@every_action
+def test_the_payment_token_is_written_nowhere(name: str) -> None:
+    assert ORDER.payment.token not in repr(ACTIONS[name])
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+def test_a_check_of_a_step_defines_every_placeholder_that_it_uses(step: SagaStep) -> None:
+    checks = [step.does_not_stand("T", "o-1001"), step.stands("T", "o-1001"), step.stands("T", "o-1001", ORDER)]
+
+    for check in map(parameters, [*checks, still_open("T", "o-1001"), not_confirmed("T", "o-1001")]):
+        defined = {*check["ExpressionAttributeNames"], *check["ExpressionAttributeValues"]}
+        assert set(re.findall(r"[#:]\w+", check["ConditionExpression"])) == defined
+
+
+def test_an_order_of_which_nothing_stands_leaves_the_index() -> None:
+    listed = parameters(ORDERS.list_standing("o-1001", "Pending", AT, ["ProcessPayment"]))
+    done = parameters(ORDERS.list_standing("o-1001", "Pending", AT, []))
+
+    assert listed["ExpressionAttributeValues"][":standing"] == {"SS": ["ProcessPayment"]}
+    assert "REMOVE unsettled, standing" in done["UpdateExpression"]
+
+
+def test_an_order_is_saved_as_new_with_its_total() -> None:
+    item = put_item(ORDERS.save(ORDER, AT))
+
+    assert item["status"] == {"S": "New"}
+    assert item["total"] == {"N": "3000"}
+    assert item["revision"] == {"N": "1"}
+
+
+def test_an_order_is_indexed_by_the_day_on_which_it_was_created() -> None:
+    item = put_item(ORDERS.save(ORDER, AT))
+
+    assert item["created_at"] == item["updated_at"] == {"S": "2026-11-21T23:59:59+00:00"}
+    assert item["created_ymd"] == {"S": "2026-11-21"}
+
+
+def test_setting_an_order_to_pending_counts_a_revision_and_keeps_its_creation() -> None:
+    update = parameters(ORDERS.set_pending("o-1001", AT))["UpdateExpression"]
+
+    assert "ADD revision :one" in update
+    assert "created" not in update
+
+
+def test_the_biggest_sum_of_money_is_written_exactly() -> None:
+    lines = [{**item, "quantity": MOST_PIECES, "unit_price": HIGHEST_PRICE} for item in distinct_items(MOST_ITEMS)]
+    order = parse_order(good_order(items=lines))
+
+    assert put_item(ORDERS.save(order, AT))["total"] == {"N": "900000000000000"}
+    assert put_item(INVENTORY.reserve(order, AT))["context"]["M"]["total"] == {"N": "900000000000000"}
+
+
+@pytest.mark.parametrize("value", [3000.0, [3000.0], {"amount": 3000.0}], ids=repr)
+def test_a_float_is_refused_at_any_depth(value: Any) -> None:
+    with pytest.raises(TypeError, match="float"):
+        attributes({"amount": value})
+
+
+def test_a_payment_id_is_the_same_for_ever() -> None:
+    assert payment_id("o-1001") == "988100be-ea16-5948-b10f-0b0efa7e090c"
+
+
+def test_a_payment_id_belongs_to_one_order() -> None:
+    assert payment_id("o-1001") != payment_id("o-1002")
+
+
+def test_a_capture_carries_the_payment_id_and_the_time() -> None:
+    item = put_item(PAYMENTS.capture(ORDER, at=AT))
+
+    assert item["payment_id"] == {"S": payment_id("o-1001")}
+    assert item["amount"] == {"N": "3000"}
+    assert item["captured_at"] == {"S": AT.isoformat()}
+
+
+def test_a_reservation_keeps_its_lines_and_its_context() -> None:
+    item = put_item(INVENTORY.reserve(ORDER, AT))
+
+    assert item["items"] == {"L": [{"M": {"sku": {"S": "tea-01"}, "quantity": {"N": "2"}}}]}
+    assert item["context"]["M"]["order_id"] == {"S": "o-1001"}
+    assert item["context"]["M"]["reserved_at"] == {"S": AT.isoformat()}
+
+
+def test_a_line_is_given_back_to_the_row_it_was_taken_from() -> None:
+    taken, given_back = (parameters(move(ORDER.items[0])) for move in (INVENTORY.take, INVENTORY.give_back))
+
+    assert taken["Key"] == given_back["Key"] == {"pk": {"S": "STOCK#tea-01"}}
+    assert taken["ExpressionAttributeValues"] == given_back["ExpressionAttributeValues"] == {":quantity": {"N": "2"}}
+
+
+def test_no_sku_can_pass_for_a_reservation() -> None:
+    assert stock_key("o-1001") != reservation_key("o-1001")

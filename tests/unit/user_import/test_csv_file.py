@@ -1,0 +1,233 @@
+"""The reader of CSV files: the same rows as Python's csv module finds, each where it stands, in constant memory."""
+
+import csv
+import io
+import itertools
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from user_import.csv_file import (
+    LONGEST_ROW,
+    OPTIONAL_COLUMNS,
+    REQUIRED_COLUMNS,
+    RowPointer,
+    parse_header,
+    parse_row,
+    records,
+)
+from user_import.errors import InvalidHeader, RowTooLong, UnclosedQuote, WrongColumnCount, WrongEncoding
+
+BOM = b"\xef\xbb\xbf"
+HEADER = b"No.,username,default_password,first_name,last_name"
+# 表, ソ and 能 end in the byte of a backslash, ポ and 弌 in that of a bar, ァ in that of @.
+TEXTS_OF_CP932 = st.text(st.sampled_from('表ソ能ポ弌ァ山ﾀﾞa",\\|\r\n'), max_size=12)
+TEXTS = st.text(st.sampled_from('a",\r\n é\t'), max_size=30)
+
+
+def in_chunks(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+def cells_of(data: bytes, size: int = 1000) -> list[list[str]]:
+    """What the reader finds, each record cut out of the file by its place and parsed alone."""
+    places = [(record.offset, len(record.data)) for record in records(in_chunks(data, size))]
+    parts = [data[offset : offset + length].decode() for offset, length in places]
+    return [next(csv.reader(io.StringIO(part, newline=""))) for part in parts]
+
+
+@given(st.lists(st.lists(TEXTS, min_size=2, max_size=4), max_size=6), st.sampled_from(["\r\n", "\n", "\r"]), st.data())
+def test_what_the_csv_module_writes_is_read_back(rows: list[list[str]], line_end: str, data: st.DataObject) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=line_end).writerows(rows)
+    size = data.draw(st.integers(1, 40))
+
+    assert cells_of(text.getvalue().encode(), size) == rows
+
+
+@given(st.text(st.sampled_from('a",\n\r'), max_size=40), st.integers(1, 41))
+def test_any_text_has_the_rows_that_the_csv_module_finds(text: str, size: int) -> None:
+    expected = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    try:
+        found = cells_of(text.encode(), size)
+    except UnclosedQuote:
+        # The csv module takes the rest of the file for the cell.
+        assert len(list(csv.reader(io.StringIO(text + '"\nz', newline="")))) > len(expected)
+    else:
+        assert found == expected
+
+
+@given(st.text(st.sampled_from('a",\n\r'), max_size=40), st.integers(1, 41))
+def test_the_size_of_the_chunks_makes_no_difference(text: str, size: int) -> None:
+    def found(size: int) -> object:
+        try:
+            return list(records(in_chunks(text.encode(), size)))
+        except UnclosedQuote as error:
+            return str(error)
+
+    assert found(size) == found(1000)
+
+
+@pytest.mark.parametrize("mark", [b"", BOM], ids=["bare", "with a mark"])
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("last", [b"", b"end"], ids=["with a last line end", "without"])
+def test_encodings_and_line_ends(mark: bytes, line_end: bytes, last: bytes) -> None:
+    data = mark + line_end.join([b"a,b", b"", b"  ", b'"c\n""d""",e'])
+    data += b"" if last else line_end
+    found = list(records([data]))
+
+    assert [record.data for record in found] == [b"a,b", b'"c\n""d""",e']
+    assert all(data[record.offset :].startswith(record.data) for record in found)
+
+
+def test_a_row_of_commas_is_a_row() -> None:
+    assert [record.data for record in records([b"a,b\n,\n\n"])] == [b"a,b", b","]
+
+
+def test_an_empty_file_has_no_records() -> None:
+    assert list(records([])) == []
+    assert list(records([b"", BOM])) == []
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+def test_utf_16_is_told(mark: bytes) -> None:
+    with pytest.raises(InvalidHeader, match="UTF-16"):
+        list(records([mark[:1], mark[1:], b"N\0o\0"]))
+
+
+@pytest.mark.parametrize(
+    ("data", "place"), [(b'"a\nb,c\n', "the header"), (b'a\nb\n\n"c\n', "row 2"), (b'a\n"b""\n', "row 1")]
+)
+def test_a_quote_that_is_not_closed_is_told_with_its_place(data: bytes, place: str) -> None:
+    with pytest.raises(UnclosedQuote, match=f"^{place} "):
+        list(records([data]))
+
+
+@pytest.mark.parametrize("size", [100, 10**6])
+def test_a_row_without_an_end_does_not_fill_the_memory(size: int) -> None:
+    data = b'a\nb\n"' + b"x" * (3 * LONGEST_ROW) + b'"\n'
+
+    with pytest.raises(RowTooLong, match=r"^row 2 "):
+        list(records(in_chunks(data, size)))
+
+
+def test_a_quote_that_is_never_closed_is_told_before_the_file_is_read_to_its_end() -> None:
+    rest = in_chunks(b"x" * 10**6, 1000)
+
+    with pytest.raises(RowTooLong, match=r"^row 1 "):
+        list(records(itertools.chain([b'a\n"'], rest)))
+    assert len(list(rest)) > 900
+
+
+def test_a_row_at_the_limit_is_read() -> None:
+    longest = b"x" * LONGEST_ROW
+
+    assert [record.data for record in records([b"a\n", longest, b"\n"])] == [b"a", longest]
+
+
+def test_memory_is_constant() -> None:
+    """3 MB of rows in a sixth of it: far less than the file, or one number for each row, would need."""
+
+    def chunks() -> Iterator[bytes]:
+        for _ in range(50):
+            yield b'1,taro,"pass\nword",Taro,Yamada\n' * 2000
+
+    tracemalloc.start()
+    count = sum(1 for _ in records(chunks()))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert count == 100_000
+    assert peak < 500_000
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        HEADER,
+        HEADER + b",email,phone,security_profile,routing_profile",
+        b"last_name,No.,username,default_password,first_name",
+        b' No. ,"username",default_password ,first_name, last_name',
+    ],
+)
+def test_a_header_names_the_columns_in_any_order(header: bytes) -> None:
+    columns = parse_header(header)
+
+    assert set(REQUIRED_COLUMNS) <= set(columns) <= {*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS}
+
+
+@pytest.mark.parametrize(
+    ("header", "problem"),
+    [
+        (b"", "does not name No., username"),
+        (b"No.,username,default_password,first_name", "does not name last_name"),
+        (b"No.;username;default_password;first_name;last_name", "with commas"),
+        (b"No.\tusername\tdefault_password\tfirst_name\tlast_name", "with commas"),
+        (HEADER + b",salary", "column 6"),
+        (HEADER + b",", "column 6"),
+        (HEADER + b",username", "names username twice"),
+        (HEADER.upper(), "does not name"),
+        (b"1,taro.yamada,Passw0rd,Taro,Yamada", "does not name"),
+        (HEADER + b"\xe9", "UTF-8"),
+    ],
+)
+def test_a_wrong_header_is_explained_and_not_repeated(header: bytes, problem: str) -> None:
+    with pytest.raises(InvalidHeader, match=problem) as refused:
+        parse_header(header)
+
+    assert not any(word in str(refused.value) for word in ("taro", "Yamada", "Passw0rd", "salary"))
+
+
+def test_a_row_is_read_by_its_columns() -> None:
+    row = parse_row('2,"a,b","c""d",É,\n'.strip().encode(), ("No.", "username", "default_password", "x", "y"))
+
+    assert row == {"No.": "2", "username": "a,b", "default_password": 'c"d', "x": "É", "y": ""}
+
+
+@pytest.mark.parametrize("data", [b"1,2", b"1,2,3,4", b"", b'"1,2,3"'])
+def test_cells_and_columns_must_be_as_many(data: bytes) -> None:
+    with pytest.raises(WrongColumnCount):
+        parse_row(data, ("a", "b", "c"))
+
+
+def test_other_encodings_are_told() -> None:
+    with pytest.raises(WrongEncoding):
+        parse_row("1,山田".encode("cp932"), ("a", "b"))
+
+
+@given(st.lists(st.lists(TEXTS_OF_CP932, min_size=2, max_size=4), min_size=1, max_size=6), st.integers(1, 40))
+def test_rows_in_cp932_are_found_and_read_whatever_bytes_their_characters_have(
+    rows: list[list[str]], size: int
+) -> None:
+    """Trail bytes may be those of a backslash, a bar or a brace, and never end a cell or a row."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    data = text.getvalue().encode("cp932")
+    names = "abcd"
+    found = [
+        parse_row(record.data, names[: len(row)], "cp932")
+        for record, row in zip(records(in_chunks(data, size)), rows, strict=True)
+    ]
+
+    assert [list(row.values()) for row in found] == rows
+
+
+@given(st.tuples(st.integers(0), st.integers(0), st.integers(0)), st.integers(0))
+def test_a_pointer_travels_as_text(numbers: tuple[int, int, int], repeats: int) -> None:
+    pointer = RowPointer(*numbers, repeats)
+
+    assert RowPointer.parse(str(pointer)) == pointer
+
+
+@pytest.mark.parametrize("text", ["", "1", "1:2", "1:2:x", "1:2:3:4:5", "1:-2:3"])
+def test_what_is_no_pointer_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        RowPointer.parse(text)
+
+
+def test_a_pointer_is_compact() -> None:
+    assert str(RowPointer(17, 1034, 88)) == "17:1034:88"
+    assert str(RowPointer(17, 1034, 88, 5)) == "17:1034:88:5"

@@ -1,0 +1,268 @@
+"""What Initialize settles, on S3 as moto has it: which file, which earlier result, and where the new one belongs."""
+
+import contextlib
+import csv
+import dataclasses
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from idempotency import LeaseStore
+from user_import.bucket import Bucket, Source
+from user_import.connect import Connect
+from user_import.creation import Creation, RowTask
+from user_import.csv_file import REQUIRED_COLUMNS, RowPointer
+from user_import.errors import (
+    InvalidImport,
+    InvalidResultFile,
+    InvalidRow,
+    NoImportFile,
+    SecurityProfileNotAllowed,
+    SecurityProfileUnknown,
+    UnclosedQuote,
+    WrongEncoding,
+)
+from user_import.files import Files
+from user_import.imports import Imports
+from user_import.instances import AllowedInstances, Instances
+from user_import.outcomes import Outcome
+from user_import.profiles import ProfileIds, ProfileNames, listed_names
+from user_import.request import parse_request
+from user_import.results import Result, write
+from user_import.tasks import CountCsvFiles, Plan
+
+CSV = b"No.,username,default_password,first_name,last_name\n1,taro,Passw0rd,Taro,Yamada\n"
+HOME = Path(__file__).parents[3]
+SAMPLE, README = HOME / "cli" / "demo_users.csv", HOME / "README.md"
+FAILED = write([Result(1, succeeded=False)])
+DEFAULTS = ProfileNames("Agent", "Basic Routing Profile")
+ROOT_FILE, ROOT_RESULT = "TestFile_20261121.csv", "UserCreateResult_20261121.csv"
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    with mock_aws():
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket="users")
+        client.put_bucket_versioning(Bucket="users", VersioningConfiguration={"Status": "Enabled"})
+        yield Bucket(client, "users")
+
+
+@pytest.fixture
+def imports(bucket: Bucket) -> Imports:
+    """Without an instance: none is given, none is deleted."""
+    return Imports(Files(bucket, "TestFile_", 10), Instances(cast(Connect, None), "stepwise", "alias"), DEFAULTS)
+
+
+def put(imports: Imports, **files: bytes) -> None:
+    for key, data in files.items():
+        imports.files.bucket.put(key, data, {})
+
+
+def plan(imports: Imports, **fields: Any) -> Plan:
+    return imports.plan(parse_request(fields))
+
+
+def result_key(imports: Imports, settled: Plan) -> str:
+    return str(imports.count(CountCsvFiles(settled, None))["result_key"])
+
+
+def test_an_import_begins_with_its_own_file(imports: Imports) -> None:
+    put(imports, **{ROOT_FILE: CSV, "manual/TestFile_20261122.csv": CSV})
+
+    assert plan(imports).origin == ROOT_FILE
+    assert plan(imports, key="manual/TestFile_20261122.csv").origin == "manual/TestFile_20261122.csv"
+
+
+def test_a_retry_goes_on_with_the_import_that_it_is_of_whatever_file_it_has(imports: Imports) -> None:
+    later = "manual/TestFile_20261122.csv"
+    put(imports, **{later: CSV, ROOT_RESULT: FAILED})
+    settled = plan(imports, key=later, retry_of=ROOT_RESULT)
+
+    assert settled.source.key == later
+    assert settled.origin == ROOT_FILE
+    # So a retry of the retry is one of the first import as well.
+    assert result_key(imports, settled) == ROOT_RESULT
+
+
+def test_a_validation_of_failed_rows_leaves_the_result_as_it_is(imports: Imports) -> None:
+    put(imports, **{ROOT_FILE: CSV, ROOT_RESULT: FAILED})
+    settled = plan(imports, retry_of=ROOT_RESULT, validate_only=True)
+
+    assert result_key(imports, settled) == "UserCreateResult_20261121_validate_only.csv"
+
+
+def test_a_retry_without_a_key_has_the_file_of_its_result_and_not_the_newest(imports: Imports) -> None:
+    put(imports, **{ROOT_FILE: CSV, "TestFile_20261122.csv": CSV, ROOT_RESULT: FAILED})
+
+    assert plan(imports, retry_of=ROOT_RESULT).source.key == ROOT_FILE
+
+
+@pytest.mark.parametrize(
+    ("row", "error"),
+    [("2,u,Passw0rd,山田,太郎".encode("cp932"), WrongEncoding), (b'2,u,Passw0rd,"Taro,Yamada', UnclosedQuote)],
+)
+def test_a_short_file_is_checked_whole_before_an_instance_is_created(
+    imports: Imports, row: bytes, error: type[Exception]
+) -> None:
+    put(imports, **{ROOT_FILE: CSV + row + b"\n"})
+
+    with pytest.raises(error):
+        plan(imports)
+
+
+def test_a_long_file_is_cut_off_where_it_may_be_and_its_header_is_read(imports: Imports) -> None:
+    put(imports, **{ROOT_FILE: CSV + "2,u,Passw0rd,山田,太郎\n".encode() * 1000})
+
+    assert plan(imports).source.key == ROOT_FILE
+
+
+def test_a_plan_of_before_has_its_result_beside_its_file(imports: Imports) -> None:
+    source = imports.files.bucket.put("manual/TestFile_20261121.csv", CSV, {})
+
+    assert result_key(imports, Plan(source)) == "manual/UserCreateResult_20261121.csv"
+
+
+@pytest.mark.parametrize("key", ["backup/TestFile_20261121.csv", "/TestFile_20261121.csv", "TestFile_x.csv"])
+def test_a_file_that_would_not_expire_is_not_imported(imports: Imports, key: str) -> None:
+    put(imports, **{key: CSV})
+
+    with pytest.raises(InvalidImport, match=r"^key: must"):
+        plan(imports, key=key)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", FAILED + b'1,1,False,,,"' + b"x" * 140_000 + b'"\r\n'],
+    ids=["empty", "a cell too long"],
+)
+def test_a_result_that_cannot_be_read_is_refused_at_once(imports: Imports, data: bytes) -> None:
+    put(imports, **{ROOT_FILE: CSV, ROOT_RESULT: data})
+
+    with pytest.raises(InvalidResultFile, match=r"^retry_of: "):
+        plan(imports, retry_of=ROOT_RESULT)
+
+
+def test_a_result_that_is_longer_than_any_is_not_read_whole(imports: Imports) -> None:
+    rows = [Result(number, succeeded=False, error_message="x" * 400) for number in range(1, 10_001)]
+    put(imports, **{ROOT_FILE: CSV, ROOT_RESULT: write(rows)})
+
+    with pytest.raises(InvalidResultFile, match="longer than any result file"):
+        plan(imports, retry_of=ROOT_RESULT)
+
+
+def test_what_s3_denies_to_a_reader_may_not_be_there(bucket: Bucket) -> None:
+    with Stubber(bucket.client) as s3:
+        s3.add_client_error("get_object", "AccessDenied", http_status_code=403)
+        with pytest.raises(NoImportFile, match="not for this function to read"):
+            bucket.part(Source("TestFile_20261121.csv", "v"), 0, 1)
+        s3.add_client_error("put_object", "AccessDenied", http_status_code=403)
+        with pytest.raises(ClientError):
+            bucket.put("UserCreateResult_20261121.csv", b"", {})
+
+
+def test_a_reset_is_refused_where_the_stack_does_not_allow_it(imports: Imports) -> None:
+    with pytest.raises(InvalidImport, match=r"^reset: .*AllowReset=true"):
+        plan(imports, reset=True)
+
+
+@pytest.mark.parametrize(
+    ("arns", "named", "chosen"),
+    [
+        ("", None, None),
+        ("arn:aws:connect:us-east-1:1:instance/a", None, "a"),
+        ("arn:aws:connect:us-east-1:1:instance/a,arn:aws:connect:us-east-1:1:instance/b", "b", "b"),
+        ("arn:aws:connect:us-east-1:1:instance/*", None, None),
+        ("arn:aws:connect:us-east-1:1:instance/*", "c", "c"),
+    ],
+)
+def test_the_stack_says_which_instances_an_input_may_name(arns: str, named: str | None, chosen: str | None) -> None:
+    assert AllowedInstances.parse(arns).chosen(named) == chosen
+
+
+@pytest.mark.parametrize("arns", ["", "arn:aws:connect:us-east-1:1:instance/a"])
+def test_another_instance_is_refused_before_connect_is_asked(imports: Imports, arns: str) -> None:
+    put(imports, **{ROOT_FILE: CSV})
+    instances = dataclasses.replace(imports.instances, allowed=AllowedInstances.parse(arns))
+
+    with pytest.raises(InvalidImport, match=r"^instance_id: .*ConnectInstanceArns"):
+        plan(dataclasses.replace(imports, instances=instances), instance_id="c")
+
+
+def validated(bucket: Bucket, profile: str, listed: str, profiles: ProfileIds | None) -> Outcome:
+    """What a validation says of a row. listed: the profiles that the stack allows. profiles: of the instance."""
+    row = f"1,taro,Passw0rd,Taro,Yamada,{profile}".encode()
+    source, columns = bucket.put(ROOT_FILE, row, {}), (*REQUIRED_COLUMNS, "security_profile")
+    return validate(bucket, source, columns, RowPointer(1, 0, len(row)), listed, profiles)
+
+
+def validate(
+    bucket: Bucket,
+    source: Source,
+    columns: tuple[str, ...],
+    row: RowPointer,
+    listed: str = "",
+    profiles: ProfileIds | None = None,
+) -> Outcome:
+    task = RowTask("i", source, source.key, columns, row, None, profiles, validate_only=True)
+    creation = Creation(bucket, cast(Connect, None), cast(LeaseStore, None), DEFAULTS, listed_names(listed))
+    return creation.run(task, datetime.now(UTC))
+
+
+@pytest.mark.parametrize(
+    ("listed", "profile", "allowed"),
+    [
+        ("", "", True),
+        ("", "Agent", True),
+        ("", "Admin", False),
+        ("Admin", "agent", False),
+        ("Supervisor, Admin", "Admin", True),
+        ("Supervisor", "Agent", True),
+    ],
+)
+def test_a_row_may_name_allowed_security_profiles_alone(
+    bucket: Bucket, listed: str, profile: str, allowed: bool
+) -> None:
+    with contextlib.nullcontext() if allowed else pytest.raises(SecurityProfileNotAllowed):
+        assert validated(bucket, profile, listed, None) == Outcome(1)
+
+
+def test_an_allowed_security_profile_must_be_there(bucket: Bucket) -> None:
+    with pytest.raises(SecurityProfileUnknown):
+        validated(bucket, "Supervisor", "Supervisor", ProfileIds({"Agent": "a"}, {DEFAULTS.routing: "r"}))
+
+
+def code_of(bucket: Bucket, source: Source, columns: tuple[str, ...], row: RowPointer) -> str:
+    try:
+        return validate(bucket, source, columns, row).code
+    except InvalidRow as error:
+        return type(error).__name__
+
+
+def test_the_sample_file_has_as_many_mistakes_as_the_readme_says(bucket: Bucket, imports: Imports) -> None:
+    source = bucket.put(ROOT_FILE, SAMPLE.read_bytes(), {})
+    rows = dataclasses.replace(imports.files, most_rows=100).count(source, DEFAULTS)
+    codes = [code_of(bucket, source, rows.columns, pointer) for pointer in rows.pointers]
+
+    assert "SecurityProfileNotAllowed" in codes
+    assert (
+        f"import of {len(codes)} users, {len([code for code in codes if code])} of them with a mistake"
+        in README.read_text()
+    )
+
+
+def test_every_person_of_the_sample_file_has_an_address_of_nobody() -> None:
+    """Amazon's documents differ on whether Connect asks for one."""
+    whole = [row for row in csv.DictReader(SAMPLE.open()) if None not in row.values()]
+
+    assert [row["email"] for row in whole if not re.search("@example([.]com)?$", row["email"])] == []

@@ -1,0 +1,192 @@
+"""Retries and concurrent imports: a row that succeeded has its own user, wherever it stands in whatever file."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations, permutations
+from typing import Any
+
+import pytest
+
+from tests.kit.connect_simulator import Connect as StandIn
+from tests.unit.user_import.import_world import KEY, RESULT, Row, World, versioned_bucket
+from user_import.bucket import Bucket
+from user_import.errors import InvalidResultFile
+from user_import.outcomes import PASSWORD_NOT_SET
+from user_import.results import Result, write
+
+ANN, BOB, CAT = Row("ann"), Row("bob"), Row("cat")
+BROKEN = replace(BOB, password="short")
+# What a person makes of a file of ANN, BROKEN and CAT before its failed rows run again.
+CORRECTED: dict[str, list[Row]] = {
+    **{" ".join(row.username for row in rows): list(rows) for rows in permutations([ANN, BOB, CAT])},
+    **{f"still broken at {rows.index(BROKEN)}": list(rows) for rows in permutations([ANN, BROKEN, CAT])},
+    "a new password": [ANN, BOB, replace(CAT, password="Passw0rd-2")],
+    "a new last name": [ANN, BOB, replace(CAT, last_name="Sato")],
+    "names swapped": [replace(CAT, last_name="Ueda"), BOB, ANN],
+    "a user replaced": [Row("dan"), ANN, BOB],
+    "a row twice": [CAT, ANN, ANN],
+    "a name twice": [CAT, replace(ANN, password="Passw0rd-2"), ANN],
+}
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Bucket]:
+    with versioned_bucket() as made:
+        yield made
+
+
+@pytest.fixture
+def world(connect: StandIn, bucket: Bucket) -> World:
+    return World(connect, bucket, connect.instance())
+
+
+def check(world: World, rows: list[Row], results: list[Result]) -> None:
+    """The invariant: one result for each row, and a success is the row's own user, or says what of it is not."""
+    users = world.users
+    assert [result.csv_row for result in results] == list(range(1, len(rows) + 1))
+    ids = [result.user_id for result in results if result.succeeded]
+    assert len(set(ids)) == len(ids)
+    for row, result in zip(rows, results, strict=True):
+        if result.succeeded:
+            user = users[result.user_id]
+            assert (user["Username"], user["IdentityInfo"]["LastName"]) == (row.username, row.last_name)
+            if world.passwords.setdefault(result.user_id, row.password) != row.password:
+                assert result.error_message.startswith(PASSWORD_NOT_SET)
+
+
+def codes(world: World, key: str = RESULT) -> list[str]:
+    return [result.error_message.partition(":")[0] for result in world.results(key)]
+
+
+@pytest.mark.parametrize("rows", CORRECTED.values(), ids=CORRECTED)
+def test_a_retry_never_gives_a_row_the_user_of_another(world: World, rows: list[Row]) -> None:
+    before = [ANN, BROKEN, CAT]
+    world.upload(*before)
+    world.run(key=KEY)
+    check(world, before, world.results())
+    world.upload(*rows)
+    first = world.run(key=KEY, retry_of=RESULT)
+    check(world, rows, world.results())
+    # A retry of the retry, as nothing has changed, runs what failed and nothing else.
+    again = world.run(key=KEY, retry_of=RESULT)
+    check(world, rows, world.results())
+
+    assert (again["rows"], again["run"]) == (3, first["failed"])
+    names = [row.username for row in rows]
+    fresh = [row not in (ANN, CAT) or row.username in names[:number] for number, row in enumerate(rows)]
+    assert first["run"] == sum(fresh)
+
+
+def test_only_rows_that_did_not_succeed_run_again(world: World) -> None:
+    world.upload(ANN, BROKEN, CAT)
+    world.run(key=KEY)
+    kept = {result.user_id for result in world.results()} - {""}
+    world.upload(CAT, BOB, ANN)
+    summary = world.run(key=KEY, retry_of=RESULT)
+
+    assert (summary["run"], summary["succeeded"]) == (1, 3)
+    assert codes(world) == ["", "", ""]
+    assert kept < {result.user_id for result in world.results()}
+
+
+def test_a_new_password_is_not_passed_over_in_silence(world: World) -> None:
+    world.upload(ANN, BROKEN)
+    world.run(key=KEY)
+    world.upload(replace(ANN, password="Passw0rd-2"), BOB)
+    world.run(key=KEY, retry_of=RESULT)
+
+    assert codes(world) == [PASSWORD_NOT_SET, ""]
+    assert [result.succeeded for result in world.results()] == [True, True]
+
+
+def without_note(world: World) -> None:
+    world.bucket.put(RESULT, write(world.results()), {})
+
+
+def without_file(world: World) -> None:
+    versions = world.bucket.client.list_object_versions(Bucket=world.bucket.name, Prefix=KEY)["Versions"]
+    for version in versions:
+        world.bucket.client.delete_object(Bucket=world.bucket.name, Key=KEY, VersionId=version["VersionId"])
+
+
+@pytest.mark.parametrize("forget", [without_note, without_file])
+def test_every_row_runs_if_it_is_not_known_what_the_result_is_of(world: World, forget: Any) -> None:
+    world.upload(ANN, BROKEN, CAT)
+    world.run(key=KEY)
+    before = world.results()
+    forget(world)
+    world.upload(CAT, BOB, ANN)
+    summary = world.run(key=KEY, retry_of=RESULT)
+
+    assert (summary["run"], summary["succeeded"]) == (3, 3)
+    check(world, [CAT, BOB, ANN], world.results())
+    assert world.results()[2].user_id == before[0].user_id
+
+
+def test_a_result_does_not_stand_for_another_instance(world: World) -> None:
+    world.upload(ANN)
+    world.run(key=KEY)
+    other = replace(world, instance_id=world.simulator.instance(InstanceAlias="other"))
+    other.run(key=KEY, retry_of=RESULT)
+
+    check(other, [ANN], other.results())
+
+
+def test_a_row_that_kept_its_result_is_not_created_again_after_somebody_deleted_its_user(world: World) -> None:
+    world.upload(ANN, BROKEN)
+    world.run(key=KEY)
+    world.delete(world.results()[0].user_id)
+    world.upload(BOB, ANN)
+    world.run(key=KEY, retry_of=RESULT)
+
+    assert [user["Username"] for user in world.users.values()] == ["bob"]
+
+
+def test_a_retry_with_rows_added_is_refused(world: World) -> None:
+    world.upload(ANN)
+    world.run(key=KEY)
+    world.upload(ANN, BOB)
+
+    with pytest.raises(InvalidResultFile, match="has 1 rows, the file has 2"):
+        world.run(key=KEY, retry_of=RESULT)
+
+
+def test_valid_rows_are_not_validated_again_and_new_ones_are(world: World) -> None:
+    validation = "UserCreateResult_20261121_validate_only.csv"
+    world.upload(ANN, BROKEN, CAT)
+    world.run(key=KEY, validate_only=True)
+    world.upload(CAT, ANN, replace(BROKEN, username="dan"))
+    summary = world.run(key=KEY, validate_only=True, retry_of=validation)
+
+    assert summary["run"] == 1
+    assert codes(world, validation) == ["", "", "PasswordTooShort"]
+    assert world.users == {}
+
+
+# Where, among the steps of both imports, those of the first fall.
+INTERLEAVINGS = list(combinations(range(6), 3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", INTERLEAVINGS, ids=lambda places: "".join("ba"[n in places] for n in range(6)))
+def test_imports_of_two_versions_of_a_file_keep_their_results_apart(world: World, first: tuple[int, ...]) -> None:
+    """The one that is announced last has the key, and the other's result stands beside it. Either can be retried."""
+    files = [[ANN, BROKEN, CAT], [CAT, ANN, replace(BROKEN, username="dan")]]
+    versions = [world.upload(*rows) for rows in files]
+    running = [world.steps(key=KEY, version_id=version) for version in versions]
+    ended: list[Any] = [None, None]
+    for place in range(6):
+        which = int(place not in first)
+        ended[which] = next(running[which])
+    for rows, summary in zip(files, ended, strict=True):
+        check(world, rows, world.results(summary["result_key"], summary["result_version_id"]))
+    keys = {summary["result_key"] for summary in ended}
+    one_after_the_other = first in [(0, 1, 2), (3, 4, 5)]
+
+    assert RESULT in keys
+    assert len(keys) == (1 if one_after_the_other else 2)
+    world.upload(BOB, CAT, ANN)
+    for key in keys:
+        world.run(key=KEY, retry_of=key)
+        check(world, [BOB, CAT, ANN], world.results())
+        assert [result.succeeded for result in world.results()] == [True] * 3
