@@ -246,7 +246,7 @@ def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subproc
         "PYTHONPATH": str(ROOT),
         **settings,
     }
-    command = [sys.executable, "-m", f"{__package__}.ministack_server", *([UNTIL_EOF] if attached else [])]
+    command = [sys.executable, "-m", f"{__package__}.server", *([UNTIL_EOF] if attached else [])]
     with (home / "emulator.log").open("wb") as log:
         return subprocess.Popen(
             command,

@@ -1,5 +1,5 @@
 """The emulator process: MiniStack 1.5.33, with gaps to AWS closed from outside: these five, and those of
-`map_history`, `bucket_gaps` and `mocked_tasks`.
+`map_history`, `buckets` and `mocked_tasks`.
 
 1. An exception of a function arrives under its class name, as on AWS, where MiniStack says `Runtime.HandlerError`; and
    the worker lives on, where MiniStack starts another one.
@@ -14,7 +14,7 @@ Besides, what reaches the loopback address counts as encrypted (`aws:SecureTrans
 ask for it may stay as they are. The process also runs the stand-ins for what MiniStack has not, and leads its functions
 to them.
 
-`tests/emulator/test_ministack_server.py` fails once MiniStack does one of these by itself.
+`tests/emulator/test_server.py` fails once MiniStack does one of these by itself.
 """
 
 import contextvars

@@ -30,7 +30,7 @@ from user_import.user import User
 IMPORT = MACHINES["UserImport"]
 MAP = IMPORT.states["CreateUsers"]
 ROW_STATES = MAP["ItemProcessor"]["States"]
-PACKAGES = {"users", "idempotency", "runtime"}
+PACKAGES = {"user_import", "idempotency", "runtime"}
 # state: what follows, what follows a failure
 FLOW = {
     "Initialize": ("IsInstanceGiven", "sns:NotifyImportFail"),
