@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from local.emulator.emulator import stand_ins
+from local.emulator.emulator import endpoints_beside
 from operations.stack import Stack
 
 Port = Annotated[int, typer.Option(envvar="STEPWISE_PORT", help="Port of the local stack.")]
@@ -14,4 +14,4 @@ StackName = Annotated[str, typer.Option("--stack", help="Name of the stack.")]
 
 def chosen_stack(port: int, aws: bool, name: str) -> Stack:
     """A stack at a local port, or one on AWS. Raises StackNotFound."""
-    return Stack.on_aws(name) if aws else Stack.local(f"http://127.0.0.1:{port}", name, stand_ins(port))
+    return Stack.on_aws(name) if aws else Stack.local(f"http://127.0.0.1:{port}", name, endpoints_beside(port))

@@ -75,7 +75,7 @@ def creation(context: LambdaContext) -> Creation:
 
 
 def initialize(event: Any, context: LambdaContext) -> Any:
-    """Settle what is to be imported. A wrong input or header is refused here, before anything is created."""
+    """Decide what to import. A wrong input or header is refused here, before anything is created."""
     with logged("initialize"):
         return msgspec.to_builtins(imports(context).plan(parse_request(event)))
 

@@ -29,7 +29,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What Initialize has settled: the files by their versions, and what is to be done with them.
+    """What Initialize has decided: the files by their versions, and what is to be done with them.
 
     deleted: ids of the instances whose deletion has begun; Connect may list them for a while.
     origin: key of the file that the import began with, which a retry may have from elsewhere; "" for the source's own.

@@ -65,10 +65,10 @@ class Emulator:
     @property
     def stand_ins(self) -> dict[str, str]:
         """The endpoints of the servers beside it, by their names in `simulators.STAND_INS`."""
-        return stand_ins(self.port)
+        return endpoints_beside(self.port)
 
 
-def stand_ins(port: int) -> dict[str, str]:
+def endpoints_beside(port: int) -> dict[str, str]:
     """The endpoints of the servers beside the emulator at this port; none if it does not run."""
     return simulators.recorded(_home(port))
 
