@@ -18,7 +18,7 @@ from cli import views
 from local.deployment import deploy
 from local.emulator import emulator
 from operations import imports, stock
-from operations.orders import ended, execution_arn, place, settled
+from operations.orders import ended, execution_arn, finalized, place
 from operations.stack import Stack
 
 from .metering import Proxy, proxy
@@ -64,7 +64,7 @@ def _stack() -> Iterator[tuple[Stack, Proxy]]:
         with emulator.attached(settings) as running:
             metered.target = running.endpoint
             deploy(running.endpoint, running.log)
-            yield Stack.local(running.endpoint, services=running.stand_ins), metered
+            yield Stack.local(running.endpoint, services=running.simulators), metered
 
 
 def _orders(stack: Stack, metered: Proxy) -> Iterator[tuple[str, Use]]:
@@ -95,7 +95,7 @@ def _place(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
     for document in documents:
         place(stack, document)
         ended(stack, document["order_id"])
-        settled(stack, document["order_id"])
+        finalized(stack, document["order_id"])
     return [execution_arn(stack, document["order_id"]) for document in documents]
 
 

@@ -44,13 +44,13 @@ def main() -> None:
     figures: list[list[str]] = []
     with emulator.attached() as running:
         deploy(running.endpoint, running.log)
-        stack = Stack.local(running.endpoint, services=running.stand_ins)
+        stack = Stack.local(running.endpoint, services=running.simulators)
         figures += _applied(stack)
         figures += _through_the_stream(stack)
     for size in SIZES:
         with emulator.attached() as running:
             deploy(running.endpoint, running.log)
-            figures += _replayed(Stack.local(running.endpoint, services=running.stand_ins), running.port, size)
+            figures += _replayed(Stack.local(running.endpoint, services=running.simulators), running.port, size)
     views.console().print(views.table("The reports, on the local stack", ["figure", "value"], figures))
 
 

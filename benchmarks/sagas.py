@@ -17,7 +17,7 @@ ORDERS, CONCURRENCY, WARM_UP = 200, 8, 40
 def main() -> None:
     with emulator.attached() as running:
         deploy(running.endpoint, running.log)
-        stack = Stack.local(running.endpoint, services=running.stand_ins)
+        stack = Stack.local(running.endpoint, services=running.simulators)
         stock.seed(stack, {"tea-01": 10_000})
         _run(stack, "warm", WARM_UP)
         began = time.perf_counter()

@@ -53,12 +53,12 @@ class Traffic:
 
 
 def main() -> None:
-    with emulator.attached({"CONNECT_STAND_IN_ACTIVATION_SECONDS": "1"}) as running:
+    with emulator.attached({"CONNECT_SIMULATOR_ACTIVATION_SECONDS": "1"}) as running:
         deploy(running.endpoint, running.log)
-        stack = Stack.local(running.endpoint, services=running.stand_ins)
+        stack = Stack.local(running.endpoint, services=running.simulators)
         out = views.console()
         out.print(_reading(stack))
-        out.print(_pace(stack, RemoteControl(running.stand_ins["connect"])))
+        out.print(_pace(stack, RemoteControl(running.simulators["connect"])))
         out.print(_memory(stack))
 
 

@@ -13,7 +13,7 @@ from local.deployment import deploy
 from local.emulator import emulator
 from local.simulators.payment_gateway import secret
 from operations import recovery, report, stock
-from operations.orders import Execution, ended, follow, place, settled, view
+from operations.orders import Execution, ended, finalized, follow, place, view
 from operations.stack import STACK_NAME, Stack
 
 from . import import_command, invoke_command, views, work_commands
@@ -51,10 +51,10 @@ def start(
         running = emulator.running(port) or emulator.start(port)
         status.update("sam build, sam deploy")
         # Always passed: a parameter that is not keeps its value from an earlier start.
-        address = running.stand_ins["gateway"]
+        address = running.simulators["gateway"]
         chosen = secret.parameters(running.endpoint, address) if gateway else secret.NO_GATEWAY
         deploy(running.endpoint, running.log, **chosen)
-        stack = Stack.local(running.endpoint, services=running.stand_ins)
+        stack = Stack.local(running.endpoint, services=running.simulators)
         stock.seed(stack, json.loads(_SEED.read_text()))
     seconds = time.monotonic() - began
     out.print(f"Serving at {running.endpoint} after {seconds:.1f} s; stop it with './stepwise stop --port {port}'.")
@@ -92,7 +92,7 @@ def status(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) 
     outputs = chosen_stack(port, aws, name).outputs
     out.print(views.table("Outputs", ["output", "value"], [[key, value] for key, value in sorted(outputs.items())]))
     if running:
-        out.print(views.stand_ins(running.stand_ins))
+        out.print(views.simulators(running.simulators))
 
 
 @app.command("place")
@@ -119,7 +119,7 @@ def place_order(
         out.print(f"Placed order {placement.order_id}; see 'show {placement.order_id}'.")
         return
     last = _followed(stack, placement.order_id)
-    out.print(views.order(settled(stack, placement.order_id)))
+    out.print(views.order(finalized(stack, placement.order_id)))
     raise typer.Exit(0 if last.status == "SUCCEEDED" else 1)
 
 

@@ -13,7 +13,7 @@ from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import AnswerLost
 from local.simulators.payment_gateway.plan import Strike
 from operations import stock
-from operations.orders import OrderView, ended, place, settled, view
+from operations.orders import OrderView, ended, finalized, place, view
 from operations.stack import Stack
 
 from . import import_demo, views
@@ -31,9 +31,9 @@ def run_demo() -> None:
     began = time.monotonic()
     with out.status("starting the emulator") as status, emulator.attached(import_demo.QUICK) as running:
         status.update("sam build, sam deploy (the first time takes longest)")
-        gateway = GatewayClient(running.stand_ins["gateway"])
+        gateway = GatewayClient(running.simulators["gateway"])
         deploy(running.endpoint, running.log, **secret.parameters(running.endpoint, gateway.address))
-        stack = Stack.local(running.endpoint, services=running.stand_ins)
+        stack = Stack.local(running.endpoint, services=running.simulators)
         stock.seed(stack, _STOCK)
         out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")
         status.update("placing orders, importing users")
@@ -58,7 +58,7 @@ def _show(out: Console, stack: Stack, gateway: GatewayClient) -> None:
         place(stack, order)
     for order in orders.values():
         ended(stack, order["order_id"])
-    views_by_title = {title: settled(stack, order["order_id"]) for title, order in orders.items()}
+    views_by_title = {title: finalized(stack, order["order_id"]) for title, order in orders.items()}
     views_by_title["a duplicate"] = _placed_again(stack, success)
     out.print(views.summary(views_by_title, _NOTES))
     out.print(_charges(gateway, orders))

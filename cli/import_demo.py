@@ -17,10 +17,10 @@ from .import_command import follow, summary_table
 # Amazon Connect allows two calls a second, and takes a minute to make an instance. A demonstration need not.
 QUICK = {
     "SFN_WAIT_SCALE": "0.1",
-    "CONNECT_STAND_IN_REQUESTS_PER_SECOND": "50",
-    "CONNECT_STAND_IN_BURST": "50",
-    "CONNECT_STAND_IN_ACTIVATION_SECONDS": "1",
-    "CONNECT_STAND_IN_PROFILES_SECONDS": "1",
+    "CONNECT_SIMULATOR_REQUESTS_PER_SECOND": "50",
+    "CONNECT_SIMULATOR_BURST": "50",
+    "CONNECT_SIMULATOR_ACTIVATION_SECONDS": "1",
+    "CONNECT_SIMULATOR_PROFILES_SECONDS": "1",
 }
 _FILE = Path(__file__).with_name("demo_users.csv")
 

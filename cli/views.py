@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from idempotency import LeaseRecord, Status
-from local.simulators.simulators import STAND_INS
+from local.simulators.simulators import SIMULATORS
 from operations.causes import message_of
 from operations.orders import Execution, OrderView
 from operations.recovery import Attention
@@ -159,10 +159,10 @@ def _what_is_known(record: LeaseRecord) -> str:
     return record.result or ""
 
 
-def stand_ins(endpoints: Mapping[str, str]) -> Table:
+def simulators(endpoints: Mapping[str, str]) -> Table:
     """The servers beside the emulator, and the variable or the template's parameter that leads to each."""
-    rows = [[one.name, endpoints.get(one.name, "-"), one.variable or one.parameter] for one in STAND_INS]
-    return table("Stand-ins", ["name", "endpoint", "variable or parameter"], rows)
+    rows = [[one.name, endpoints.get(one.name, "-"), one.variable or one.parameter] for one in SIMULATORS]
+    return table("Simulators", ["name", "endpoint", "variable or parameter"], rows)
 
 
 def report(day: str, lines: Sequence[Line]) -> Table:

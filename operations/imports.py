@@ -18,8 +18,8 @@ from .stack import Stack
 
 _OUTPUT = "UserImportArn"
 _MAP, _ROW_FAILED = "CreateUsers", "RowFailed"
-# The machine's own time-out.
-_LONGEST_SECONDS = 14_400
+# The machine's own timeout.
+_MAX_SECONDS = 14_400
 
 
 class ImportFailed(CommandError):
@@ -70,7 +70,7 @@ def start(stack: Stack, file: Path, **options: Any) -> str:
 def follow(stack: Stack, name: str) -> Iterator[Progress]:
     """Yield how far the import is, again and again, last of all when it has ended. Raises TimeoutError."""
     arn, progress, seen = execution_arn(stack, name, output=_OUTPUT), Progress(), 0
-    for _ in patiently(_LONGEST_SECONDS):
+    for _ in patiently(_MAX_SECONDS):
         status = stack.stepfunctions.describe_execution(executionArn=arn)["status"]
         events = _events_after(stack, arn, seen)
         for event in events:

@@ -17,7 +17,7 @@ from .errors import CommandError
 from .stack import Row, Stack
 
 # An account has a quota of calls: what is not done soon is asked for less often.
-_FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.1, 2.0, 1.1
+_FIRST_PAUSE, _MAX_PAUSE, _GROWTH = 0.1, 2.0, 1.1
 _FAILURES = ("TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "TaskStartFailed")
 
 
@@ -118,8 +118,8 @@ def ended(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "
     raise _still_running(order_id)
 
 
-def settled(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
-    """Read all that is known of an order once it is settled, or as it is when the time is over.
+def finalized(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
+    """Read all that is known of an order once it is finalized, or as it is when the time is over.
 
     The saga's end and the order's last status are two things: an event comes in between.
     """
@@ -178,7 +178,7 @@ def patiently(seconds: float) -> Iterator[None]:
         if time.monotonic() > deadline:
             return
         time.sleep(pause)
-        pause = min(pause * _GROWTH, _LONGEST_PAUSE)
+        pause = min(pause * _GROWTH, _MAX_PAUSE)
 
 
 def _still_running(name: str) -> TimeoutError:

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from idempotency import StepStore, payload_hash
 from ordering.definition import CONFIRMED, STEP_NAMES, STEPS
 from ordering.order import parse_order
-from ordering.orders.settlement import adopt_lost, order_id_of
+from ordering.orders.finalization import adopt_lost, order_id_of
 from ordering.orders.state import OrderReader, OrderState
 
 from .errors import CommandError
@@ -84,7 +84,7 @@ def recovery(stack: Stack, name: str) -> Execution | None:
 
 
 def needing_attention(stack: Stack) -> list[Attention]:
-    """Orders whose saga has ended with something left to undo, and that no running recovery is about to settle."""
+    """Orders whose saga has ended with something left to undo, and that no running recovery is about to finalize."""
     reader = _reader(stack)
     listed = sorted(row["order_id"] for row in stack.rows("OrdersTable", index="unsettled"))
     found = (
@@ -132,8 +132,8 @@ def _last_recovery(stack: Stack, order_id: str) -> Execution | None:
 
 def _attention(seen: OrderView, state: OrderState, last: Execution | None) -> Attention | None:
     saga = seen.execution.status if seen.execution else "none"
-    settling = saga == "RUNNING" or (last is not None and last.status == "RUNNING")
-    if settling or state.confirmed or not state.standing:
+    finalizing = saga == "RUNNING" or (last is not None and last.status == "RUNNING")
+    if finalizing or state.confirmed or not state.standing:
         return None
     standing = tuple(name for name in STEP_NAMES if name in state.standing)
     return Attention(seen.order_id, saga, last.status if last else "none", standing)

@@ -20,7 +20,7 @@ def connect_server() -> Iterator[Connect]:
 
 @pytest.fixture
 def connect(connect_server: Connect) -> Connect:
-    """Amazon Connect's stand-in in this process: empty, unthrottled, on a clock that the test moves."""
+    """Amazon Connect's simulator in this process: empty, unthrottled, on a clock that the test moves."""
     connect_server.control.reset()
     connect_server.control.change(**UNTHROTTLED)
     return connect_server

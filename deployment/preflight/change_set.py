@@ -80,9 +80,9 @@ def _delete(client: Any, made: dict[str, str], *, with_stack: bool) -> None:
 
 
 def _found(client: Any, change_set: str) -> Iterator[Finding]:
-    patience = {"Delay": 2, "MaxAttempts": 150}
+    backoff = {"Delay": 2, "MaxAttempts": 150}
     try:
-        client.get_waiter("change_set_create_complete").wait(ChangeSetName=change_set, WaiterConfig=patience)
+        client.get_waiter("change_set_create_complete").wait(ChangeSetName=change_set, WaiterConfig=backoff)
     except WaiterError:
         answer = client.describe_change_set(ChangeSetName=change_set)
         reason = answer.get("StatusReason", answer["Status"])

@@ -20,7 +20,7 @@ from .objects import Objects
 from .service import Jobs
 
 # Reading twice does no harm. Lambda delivers an event again a minute after its worker has died, at the earliest: the
-# dead worker's lease must be over by then, or the retry would take it for a twin and end.
+# dead worker's lease must be over by then, or the retry would take it for a duplicate and end.
 RUN_JOB = Work("RunJob", unknown=Unknown.RUN_AGAIN, duration=timedelta(seconds=30))
 
 _logger = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from .change import Change, Record, RevisionNotRaised, order_id_of, read_change,
 from .table import Counted, ReportsTable, counted
 
 # The first round writes; a second one is for an order of which another state is counted than the record's OldImage;
-# any more, for a twin that wrote in between.
+# any more, for a duplicate that wrote in between.
 _ROUNDS = 4
-_TRIES, _LONGEST_PAUSE = 3, 0.2
+_TRIES, _MAX_PAUSE = 3, 0.2
 
 _logger = logging.getLogger(__name__)
 
@@ -62,20 +62,20 @@ class Reports:
                 break
             if key not in failed:
                 try:
-                    done += self._apply_patiently(read_change(record))
+                    done += self._apply_with_backoff(read_change(record))
                 except Exception as error:
                     failed[key] = number
                     _log_failure(record, key, number, error)
         _logger.info("batch done", extra={"records": len(records), "counted": done, "failed": len(failed)})
         return list(failed.values())
 
-    def _apply_patiently(self, change: Change) -> bool:
+    def _apply_with_backoff(self, change: Change) -> bool:
         """Two orders that are counted in the same row at the same moment: one of them waits."""
         for _ in range(_TRIES - 1):
             try:
                 return self.apply(change)
             except Contention:
-                time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311 # nosec B311 # a pause is no secret
+                time.sleep(random.uniform(0, _MAX_PAUSE))  # noqa: S311 # nosec B311 # a pause is no secret
         return self.apply(change)
 
 

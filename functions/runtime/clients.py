@@ -1,4 +1,4 @@
-"""AWS clients with their time-outs.
+"""AWS clients with their timeouts.
 
 They come from botocore itself, as boto3's do; importing boto3 takes an eighth of a cold start, for resources and S3
 transfers that nothing here uses. They know the operations that are called, and no others.
@@ -13,8 +13,8 @@ from botocore.session import Session, get_session
 
 from .tracing import trace_aws_calls
 
-# Two tries of 1 + 2 s each, and up to 1 s between them: the two calls of a tombstone end before a function's time-out
-# of 15 s, those around a gateway's before its 30 s. A lost answer is StoreUnavailable, where a time-out says nothing.
+# Two tries of 1 + 2 s each, and up to 1 s between them: the two calls of a tombstone end before a function's timeout
+# of 15 s, those around a gateway's before its 30 s. A lost answer is StoreUnavailable, where a timeout says nothing.
 _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 
 # For services whose callers decide themselves what to repeat.

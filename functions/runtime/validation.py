@@ -4,7 +4,7 @@ import re
 
 _PATH = re.compile(r"^(?P<problem>.*) - at `\$\.?(?P<path>[^`]*)`$", re.DOTALL)
 # An unknown field is named in the message, however long its name is.
-_LONGEST_PROBLEM = 100
+_MAX_PROBLEM = 100
 _QUOTED_VALUE = re.compile(r"^Invalid enum value .*$", re.DOTALL)
 
 
@@ -16,4 +16,4 @@ def explained(message: str, whole: str) -> str:
     match = _PATH.match(message)
     problem, path = (match["problem"], match["path"]) if match else (message, None)
     problem = _QUOTED_VALUE.sub("not one of the values that are allowed here", problem)
-    return f"{path or whole}: {problem[:_LONGEST_PROBLEM]}"
+    return f"{path or whole}: {problem[:_MAX_PROBLEM]}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ConnectionError, HTTPClientError, ParamValidationError
 
+from .backoff import Backoff
 from .errors import (
     ConnectDenied,
     ConnectRefused,
@@ -17,7 +18,6 @@ from .errors import (
     UserExists,
     UserQuotaExceeded,
 )
-from .patience import Patience
 from .profiles import ProfileIds
 from .user import User
 
@@ -64,10 +64,10 @@ class FoundUser:
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """client: a `boto3.client("connect")` that does not try again by itself. patience: how long to wait for a place."""
+    """client: a `boto3.client("connect")` that does not try again by itself. backoff: how long to wait for a place."""
 
     client: "ConnectClient"
-    patience: Patience
+    backoff: Backoff
 
     def instances(self) -> Iterator[Instance]:
         """Every instance of the account in this Region. The listing has no tags."""
@@ -127,7 +127,7 @@ class Connect:
             "RoutingProfileId": profiles.routing[user.profiles.routing],
             "Tags": dict(tags),
         }
-        answer = self.patience.call(
+        answer = self.backoff.call(
             lambda: _answered(lambda: self.client.create_user(**parameters)), on=(ConnectThrottled,)
         )
         return str(answer["UserId"])
@@ -142,7 +142,7 @@ class Connect:
         return None
 
     def _pages(self, operation: str, **parameters: Any) -> Iterator[Mapping[str, Any]]:
-        """The pages of a listing, each asked for with patience."""
+        """The pages of a listing, each asked for with backoff."""
         call = getattr(self.client, operation)
         token: str | None = ""
         while token is not None:
@@ -151,7 +151,7 @@ class Connect:
             token = page.get("NextToken") or None
 
     def _read[R](self, call: Callable[[], R]) -> R:
-        return self.patience.call(lambda: _answered(call), on=_TRY_AGAIN)
+        return self.backoff.call(lambda: _answered(call), on=_TRY_AGAIN)
 
 
 def forget_messages(client: "ConnectClient") -> "ConnectClient":

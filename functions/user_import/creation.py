@@ -31,7 +31,7 @@ ROW_TAG = "stepwise-import-row"
 # Nothing is final: a quota is raised, a user is deleted, and the row runs again. What was refused has no effect.
 CREATE_USER = Work("UserCreate", Unknown.RESOLVE, final=(), harmless=(ConnectError, ConnectThrottled))
 # What an owner who vanished leaves is free when his invocation would have ended: a retry waits for that, up to here.
-_LEAST_TIME_AFTER_WAITING = timedelta(seconds=5)
+_MIN_TIME_AFTER_WAITING = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Creation:
             [task.source.key, task.source.version_id, str(task.row), task.instance_id],
             lambda _: creation.create(),
             deadline=deadline,
-            wait=max(deadline - self.leases.clock() - _LEAST_TIME_AFTER_WAITING, timedelta(0)),
+            wait=max(deadline - self.leases.clock() - _MIN_TIME_AFTER_WAITING, timedelta(0)),
             resolve=creation.resolve,
         )
         return Outcome.parse(f"{task.row.number}:{created}")

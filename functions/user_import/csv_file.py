@@ -17,7 +17,7 @@ from .errors import InvalidHeader, RowTooLong, UnclosedQuote, WrongColumnCount, 
 REQUIRED_COLUMNS = ("No.", "username", "default_password", "first_name", "last_name")
 OPTIONAL_COLUMNS = ("email", "phone", "security_profile", "routing_profile")
 
-LONGEST_ROW = 16 * 1024
+MAX_ROW = 16 * 1024
 """Bytes. Every cell at its limit, in four-byte characters, comes to less than a quarter of it."""
 
 _BOM = b"\xef\xbb\xbf"
@@ -96,9 +96,9 @@ def _head(source: Iterator[bytes]) -> bytes:
 
 
 def _require_length(length: int, records_before: int) -> None:
-    if length > LONGEST_ROW:
+    if length > MAX_ROW:
         raise RowTooLong(
-            f"{_place(records_before)} is longer than {LONGEST_ROW} bytes; most likely a quote in it, or before it, "
+            f"{_place(records_before)} is longer than {MAX_ROW} bytes; most likely a quote in it, or before it, "
             "is not closed"
         )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from . import results
 from .bucket import Bucket, Source, date_in_name, folder_of
-from .csv_file import LONGEST_ROW, Record, RowPointer, parse_header, parse_row, records
+from .csv_file import MAX_ROW, Record, RowPointer, parse_header, parse_row, records
 from .encoding import UTF_8, Encoding, EncodingCheck
 from .errors import InvalidHeader, InvalidImport, InvalidResultFile, InvalidRow, NoImportFile, TooManyRows
 from .outcomes import NOT_REGISTERED, Outcome
@@ -13,9 +13,9 @@ from .profiles import ProfileNames, profile_names
 from .results import Result, ResultKey
 from .retry import Kept, content, import_noted
 
-_MOST_COUNTED = 1_000_000
+_MAX_COUNTED = 1_000_000
 # Bytes. The longest result of 3,000 rows comes to a third of it.
-_LONGEST_RESULT = 4 * 1024 * 1024
+_MAX_RESULT = 4 * 1024 * 1024
 # Uploads to this folder start nothing by themselves. The bucket lets go of them as of files of the prefix.
 _MANUAL = "manual/"
 
@@ -62,8 +62,8 @@ class Files:
 
     def check_start(self, source: Source, defaults: ProfileNames, encoding: Encoding | None = None) -> None:
         """Raises InvalidHeader, or what `count` raises if the file is so short that this has read all of it."""
-        head = self.bucket.part(source, 0, LONGEST_ROW)
-        if len(head) < LONGEST_ROW:
+        head = self.bucket.part(source, 0, MAX_ROW)
+        if len(head) < MAX_ROW:
             self._count([head], defaults, encoding)
         else:
             _header(records([head, b"\n"]))
@@ -80,7 +80,7 @@ class Files:
         counting = _Counting(_header(found), defaults, encoding)
         number = 0
         for number, record in enumerate(found, start=1):
-            if number > _MOST_COUNTED:
+            if number > _MAX_COUNTED:
                 break
             if number <= self.most_rows:
                 counting.add(number, record)
@@ -98,8 +98,8 @@ class Files:
 
     def earlier(self, retry_of: Source) -> list[Result]:
         """The rows of an earlier result. Raises InvalidResultFile, NoImportFile, BucketUnavailable."""
-        data = self.bucket.part(retry_of, 0, _LONGEST_RESULT + 1)
-        if len(data) > _LONGEST_RESULT:
+        data = self.bucket.part(retry_of, 0, _MAX_RESULT + 1)
+        if len(data) > _MAX_RESULT:
             raise InvalidResultFile("retry_of: longer than any result file")
         earlier = results.read(data)
         if [result.csv_row for result in earlier] != list(range(1, len(earlier) + 1)):
@@ -186,7 +186,7 @@ def _header(found: Iterable[Record]) -> tuple[str, ...]:
 
 
 def _too_many(count: int, most: int) -> str:
-    counted = f"more than {_MOST_COUNTED}" if count > _MOST_COUNTED else str(count)
+    counted = f"more than {_MAX_COUNTED}" if count > _MAX_COUNTED else str(count)
     parts = -(-count // most)
     return (
         f"the file has {counted} rows, and one import takes {most}: split it into {parts} or more files, each with the "

@@ -11,6 +11,7 @@ from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, lease_store
 
 from . import tasks
+from .backoff import Backoff
 from .bucket import Bucket
 from .connect import Connect, forget_messages
 from .creation import Creation, RowTask
@@ -19,22 +20,21 @@ from .encoding import UTF_8
 from .files import Files
 from .imports import Imports
 from .instances import AllowedInstances, Instances, default_alias
-from .patience import Patience
 from .profiles import ProfileNames, listed_names
 from .request import parse_request
-from .tasks import LambdaContext, deadline, logged, parse_call, patient_until
+from .tasks import LambdaContext, backoff_until, deadline, logged, parse_call
 
 
 @dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
-    """connect_instance_alias: of the instance that the stack creates. most_import_rows: that one import may have.
+    """connect_instance_alias: of the instance that the stack creates. max_import_rows: that one import may have.
 
     connect_instance_arns, allowed_security_profiles: with commas between them. allow_reset: "true" or "false".
     """
 
     users_bucket: str
     user_file_prefix: str
-    most_import_rows: int
+    max_import_rows: int
     stack_name: str
     stack_id: str
     default_security_profile: str
@@ -63,7 +63,7 @@ def imports(context: LambdaContext) -> Imports:
     allowed = AllowedInstances.parse(settings.connect_instance_arns)
     may_reset = settings.allow_reset == "true"
     instances = Instances(_connect(context), settings.stack_name, alias, allowed, may_reset)
-    return Imports(Files(bucket, settings.user_file_prefix, settings.most_import_rows), instances, _defaults())
+    return Imports(Files(bucket, settings.user_file_prefix, settings.max_import_rows), instances, _defaults())
 
 
 def creation(context: LambdaContext) -> Creation:
@@ -135,7 +135,7 @@ def register_result(event: Any, context: LambdaContext) -> Any:
 
 
 def _connect(context: LambdaContext) -> Connect:
-    return Connect(connect_client(), Patience(patient_until(context)))
+    return Connect(connect_client(), Backoff(backoff_until(context)))
 
 
 def _defaults() -> ProfileNames:

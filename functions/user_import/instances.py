@@ -21,8 +21,8 @@ from .profiles import ProfileNames
 STACK_TAG = "stepwise-stack"
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/connect-instances")
-_MOST_CHECKS = 60
-_ALIAS, _LONGEST_ALIAS = re.compile(r"(?!d-)[0-9a-zA-Z]+(?:-*[0-9a-zA-Z])*\Z"), 45
+_MAX_CHECKS = 60
+_ALIAS, _MAX_ALIAS = re.compile(r"(?!d-)[0-9a-zA-Z]+(?:-*[0-9a-zA-Z])*\Z"), 45
 
 
 def default_alias(stack: str, stack_id: str) -> str:
@@ -87,9 +87,9 @@ class Instances:
             ) from None
 
     def _require_alias(self) -> None:
-        if len(self.alias) > _LONGEST_ALIAS or not _ALIAS.match(self.alias):
+        if len(self.alias) > _MAX_ALIAS or not _ALIAS.match(self.alias):
             raise InstanceAliasInvalid(
-                f"{self.alias}: an alias has at most {_LONGEST_ALIAS} letters, digits and hyphens and does not start "
+                f"{self.alias}: an alias has at most {_MAX_ALIAS} letters, digits and hyphens and does not start "
                 "with d-; give the stack a ConnectInstanceAlias that fits"
             )
 
@@ -130,7 +130,7 @@ class Instances:
             missing = "not active yet" if instance.status != ACTIVE else "without the default profiles"
         except InstanceNotFound:
             missing = "not to be found"
-        if checks >= _MOST_CHECKS:
+        if checks >= _MAX_CHECKS:
             raise InstanceNotReady(f"after {checks} checks the instance is {missing}; see it in the console of Connect")
         return None
 

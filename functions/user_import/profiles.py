@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from .errors import TooManyProfiles
 
 # Each row carries them along in the state data, some 170 bytes each.
-_MOST_PROFILES = 40
+_MAX_PROFILES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,6 @@ def used(profiles: ProfileIds, names: frozenset[ProfileNames]) -> ProfileIds:
         {name: profile for name, profile in profiles.security.items() if name in security},
         {name: profile for name, profile in profiles.routing.items() if name in routing},
     )
-    if len(ids.security) + len(ids.routing) > _MOST_PROFILES:
-        raise TooManyProfiles(f"the file names more than {_MOST_PROFILES} profiles; split it by profile")
+    if len(ids.security) + len(ids.routing) > _MAX_PROFILES:
+        raise TooManyProfiles(f"the file names more than {_MAX_PROFILES} profiles; split it by profile")
     return ids

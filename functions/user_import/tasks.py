@@ -113,7 +113,7 @@ def deadline(context: LambdaContext) -> datetime:
     return datetime.now(UTC) + timedelta(milliseconds=context.get_remaining_time_in_millis())
 
 
-def patient_until(context: LambdaContext) -> float:
+def backoff_until(context: LambdaContext) -> float:
     """How long to wait for Connect, on the monotonic clock."""
     remaining = timedelta(milliseconds=context.get_remaining_time_in_millis())
     return time.monotonic() + (remaining - _RESERVE).total_seconds()

@@ -38,9 +38,9 @@ _EMAIL = re.compile(r"[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,63}\Z")
 _E_164 = re.compile(r"\+[1-9][0-9]{1,14}\Z")
 _PASSWORD_PARTS = ("[a-z]", "[A-Z]", "[0-9]")
 
-_LONGEST_USERNAME, _LONGEST_EMAIL = 20, 265
-_SHORTEST_PASSWORD, _LONGEST_PASSWORD = 8, 64
-_LONGEST_FIRST_NAME, _LONGEST_LAST_NAME = 255, 256
+_MAX_USERNAME, _MAX_EMAIL = 20, 265
+_MIN_PASSWORD, _MAX_PASSWORD = 8, 64
+_MAX_FIRST_NAME, _MAX_LAST_NAME = 255, 256
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,7 +63,7 @@ class User:
             password=_password(row["default_password"]),
             first_name=_first_name(row["first_name"]),
             last_name=_last_name(row["last_name"]),
-            email=_matching(_EMAIL, row.get("email", ""), EmailInvalid, longest=_LONGEST_EMAIL),
+            email=_matching(_EMAIL, row.get("email", ""), EmailInvalid, longest=_MAX_EMAIL),
             phone=_matching(_E_164, row.get("phone", ""), PhoneInvalid),
             profiles=profile_names(row, defaults),
         )
@@ -80,7 +80,7 @@ class User:
 
 def _username(text: str) -> str:
     _require(text.strip() != "", UsernameMissing)
-    _require(len(text) <= _LONGEST_USERNAME, UsernameTooLong)
+    _require(len(text) <= _MAX_USERNAME, UsernameTooLong)
     _require(_USERNAME.match(text), UsernameInvalid)
     _require("@" not in text or _EMAIL.match(text), UsernameNotEmail)
     return text
@@ -89,22 +89,22 @@ def _username(text: str) -> str:
 def _password(text: str) -> str:
     _require(text.strip() != "", PasswordMissing)
     _require(not any(character.isspace() for character in text), PasswordHasSpace)
-    _require(len(text) >= _SHORTEST_PASSWORD, PasswordTooShort)
-    _require(len(text) <= _LONGEST_PASSWORD, PasswordTooLong)
+    _require(len(text) >= _MIN_PASSWORD, PasswordTooShort)
+    _require(len(text) <= _MAX_PASSWORD, PasswordTooLong)
     _require(all(re.search(part, text) for part in _PASSWORD_PARTS), PasswordTooWeak)
     return text
 
 
 def _first_name(text: str) -> str:
     _require(text.strip() != "", FirstNameMissing)
-    _require(len(text) <= _LONGEST_FIRST_NAME, FirstNameTooLong)
+    _require(len(text) <= _MAX_FIRST_NAME, FirstNameTooLong)
     _require(unicodedata.is_normalized("NFC", text), FirstNameNotNormalized)
     return text
 
 
 def _last_name(text: str) -> str:
     _require(text.strip() != "", LastNameMissing)
-    _require(len(text) <= _LONGEST_LAST_NAME, LastNameTooLong)
+    _require(len(text) <= _MAX_LAST_NAME, LastNameTooLong)
     _require(unicodedata.is_normalized("NFC", text), LastNameNotNormalized)
     return text
 

@@ -63,8 +63,8 @@ class Emulator:
         return _home(self.port) / "emulator.log"
 
     @property
-    def stand_ins(self) -> dict[str, str]:
-        """The endpoints of the servers beside it, by their names in `simulators.STAND_INS`."""
+    def simulators(self) -> dict[str, str]:
+        """The endpoints of the servers beside it, by their names in `simulators.SIMULATORS`."""
         return endpoints_beside(self.port)
 
 
@@ -88,11 +88,11 @@ def environment(endpoint: str) -> dict[str, str]:
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
         "SAM_CLI_TELEMETRY": "0",
-        **_variables_of_stand_ins(endpoint),
+        **_variables_of_simulators(endpoint),
     }
 
 
-def _variables_of_stand_ins(endpoint: str) -> dict[str, str]:
+def _variables_of_simulators(endpoint: str) -> dict[str, str]:
     port = urlsplit(endpoint).port
     return simulators.variables(simulators.recorded(_home(port))) if port else {}
 
@@ -230,8 +230,8 @@ def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subproc
     home.mkdir(parents=True)
     temporary.mkdir()
     # MiniStack's own settings are variables too: of the caller's, only what a program needs anywhere is passed on.
-    settled = {name: value for name, value in environment("").items() if name in _PASSED_ON or name.startswith("AWS_")}
-    variables = settled | {
+    settings = {name: value for name, value in environment("").items() if name in _PASSED_ON or name.startswith("AWS_")}
+    variables = settings | {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         # No container is wanted, started or cleaned up.
         "DOCKER_HOST": f"unix://{home}/no-docker",

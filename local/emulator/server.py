@@ -11,8 +11,8 @@
 5. A batch of a DynamoDB stream is checkpointed, bisected, retried and discarded as on AWS: see `stream_mapping.py`.
 
 Besides, what reaches the loopback address counts as encrypted (`aws:SecureTransport`), so that the bucket policies that
-ask for it may stay as they are. The process also runs the stand-ins for what MiniStack has not, and leads its functions
-to them.
+ask for it may stay as they are. The process also runs the simulators for what MiniStack has not, and leads its
+functions to them.
 
 `tests/emulator/test_server.py` fails once MiniStack does one of these by itself.
 """
@@ -148,7 +148,7 @@ def _end_with_parent() -> None:
 
 
 def _listen(started: simulators.Started) -> None:
-    """Put the endpoints of the stand-ins where the functions, and the commands of this checkout, look for them."""
+    """Put the endpoints of the simulators where the functions, and the commands of this checkout, look for them."""
     endpoints = simulators.listening(started)
     os.environ.update(simulators.variables(endpoints))
     simulators.record(Path.cwd(), endpoints)

@@ -1,6 +1,6 @@
 """Servers that stand in for what no emulator has. The emulator's process starts them, and they end with it.
 
-A stand-in is a module for `python -m`. It listens on a free port of the loopback, writes the port as the first line of
+A simulator is a module for `python -m`. It listens on a free port of the loopback, writes the port as the first line of
 its standard output, and ends when its standard input does. `serve` does the three for a server.
 """
 
@@ -18,7 +18,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
+class Simulator:
     """variable: where the emulator, its functions and the command line find the endpoint, if they all use it.
 
     parameter: of the template, which leads a stack there that is to use it.
@@ -30,35 +30,35 @@ class StandIn:
     parameter: str = ""
 
 
-STAND_INS = (
-    StandIn("connect", "local.simulators.connect", variable="AWS_ENDPOINT_URL_CONNECT"),
-    StandIn("gateway", "local.simulators.payment_gateway", parameter="PaymentGatewayUrl"),
+SIMULATORS = (
+    Simulator("connect", "local.simulators.connect", variable="AWS_ENDPOINT_URL_CONNECT"),
+    Simulator("gateway", "local.simulators.payment_gateway", parameter="PaymentGatewayUrl"),
 )
 
-type Started = Mapping[StandIn, subprocess.Popen[str]]
+type Started = Mapping[Simulator, subprocess.Popen[str]]
 
 
 def start() -> Started:
-    """Start all stand-ins; `listening` waits for them. Each ends with this process, as the pipe between them does."""
-    return {stand_in: _spawn(stand_in) for stand_in in STAND_INS}
+    """Start all simulators; `listening` waits for them. Each ends with this process, as the pipe between them does."""
+    return {simulator: _spawn(simulator) for simulator in SIMULATORS}
 
 
 def listening(started: Started) -> dict[str, str]:
-    """The endpoint of each stand-in, by its name, once it listens. Raises RuntimeError if one has ended."""
-    return {stand_in.name: f"http://127.0.0.1:{_port(stand_in, process)}" for stand_in, process in started.items()}
+    """The endpoint of each simulator, by its name, once it listens. Raises RuntimeError if one has ended."""
+    return {simulator.name: f"http://127.0.0.1:{_port(simulator, process)}" for simulator, process in started.items()}
 
 
 def record(home: Path, endpoints: Mapping[str, str]) -> None:
     """Write the endpoints, by name, where `recorded` finds them: in the folder of an emulator's run."""
-    unfinished = home / "stand_ins.json.new"
+    unfinished = home / "simulators.json.new"
     unfinished.write_text(json.dumps(endpoints))
-    unfinished.replace(home / "stand_ins.json")
+    unfinished.replace(home / "simulators.json")
 
 
 def recorded(home: Path) -> dict[str, str]:
     """The endpoints by name; none if the emulator does not run."""
     try:
-        endpoints: dict[str, str] = json.loads((home / "stand_ins.json").read_text())
+        endpoints: dict[str, str] = json.loads((home / "simulators.json").read_text())
     except OSError:
         return {}
     return endpoints
@@ -66,20 +66,20 @@ def recorded(home: Path) -> dict[str, str]:
 
 def variables(endpoints: Mapping[str, str]) -> dict[str, str]:
     """The environment variables that lead to the endpoints."""
-    return {one.variable: endpoints[one.name] for one in STAND_INS if one.variable and one.name in endpoints}
+    return {one.variable: endpoints[one.name] for one in SIMULATORS if one.variable and one.name in endpoints}
 
 
 def serve(server: TCPServer) -> None:
-    """In a stand-in's process: say where the server listens, and serve until standard input ends."""
+    """In a simulator's process: say where the server listens, and serve until standard input ends."""
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdout.write(f"{server.server_address[1]}\n")
     sys.stdout.flush()
     sys.stdin.buffer.read()
 
 
-def _spawn(stand_in: StandIn) -> subprocess.Popen[str]:
+def _spawn(simulator: Simulator) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", stand_in.module],
+        [sys.executable, "-m", simulator.module],
         env={**os.environ, "PYTHONPATH": str(_ROOT)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -87,8 +87,8 @@ def _spawn(stand_in: StandIn) -> subprocess.Popen[str]:
     )
 
 
-def _port(stand_in: StandIn, process: subprocess.Popen[str]) -> int:
+def _port(simulator: Simulator, process: subprocess.Popen[str]) -> int:
     line = process.stdout.readline() if process.stdout else ""
     if not line:
-        raise RuntimeError(f"the stand-in {stand_in.name} ended at its start")
+        raise RuntimeError(f"the simulator {simulator.name} ended at its start")
     return int(line)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _ROUNDS = 50
-_LONGEST_PAUSE = 5.0
+_MAX_PAUSE = 5.0
 # DynamoDB refuses these before it does anything.
 _NOT_DONE = frozenset(
     {
@@ -82,7 +82,7 @@ class Trigger:
                 in_doubt = True
             else:
                 return Outcome.FIRED
-            self.sleep(random.uniform(0, min(0.05 * 2**attempt, _LONGEST_PAUSE)))  # noqa: S311 # nosec B311 # a pause is no secret
+            self.sleep(random.uniform(0, min(0.05 * 2**attempt, _MAX_PAUSE)))  # noqa: S311 # nosec B311 # a pause is no secret
         raise NotFired(f"order {seen.order_id}: not fired; try again later, with the same checkpoint")
 
     def _raise_revision(self, order_id: str, revision: int) -> None:

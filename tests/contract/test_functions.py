@@ -12,7 +12,7 @@ from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, Function, Stateme
 
 ROLES = of_type("AWS::IAM::Role")
 STATEMENTS = [statement for role in ROLES for statement in statements(role)]
-MOST_ACTIONS = 4
+MAX_ACTIONS = 4
 # An execution's ARN ends with its name, which is the order's; an object's with its key; that of a Connect instance, and
 # of what is in it, with an id that nobody knows before it is made; that of Connect's own role with a suffix it chooses.
 EXECUTION = r"arn:[^*]+:execution:\$\{\w+\.Name\}:"
@@ -130,7 +130,7 @@ def test_every_role_has_a_user() -> None:
 def test_a_statement_allows_one_service_a_few_named_actions(statement: Statement) -> None:
     assert len(statement.services) == 1
     assert not any("*" in action for action in statement.actions)
-    assert len(statement.actions) <= MOST_ACTIONS or statement.resources == ("*",)
+    assert len(statement.actions) <= MAX_ACTIONS or statement.resources == ("*",)
 
 
 @every_statement

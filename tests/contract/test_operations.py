@@ -39,11 +39,11 @@ OF_A_STREAM = [
     for name, function in FUNCTIONS.items()
     if any(event["Type"] == "DynamoDB" for event in function.properties.get("Events", {}).values())
 ]
-# Functions that hand what fails to a queue. What SettleOrder loses, the sweep makes good for.
+# Functions that hand what fails to a queue. What FinalizeOrder loses, the sweep makes good for.
 KEEPING = {
     name for name, one in FUNCTIONS.items() if "DestinationConfig" in one.properties.get("EventInvokeConfig", {})
 }
-LOSING = sorted(KEEPING - {"SettleOrderFunction"})
+LOSING = sorted(KEEPING - {"FinalizeOrderFunction"})
 # SAM makes a resource of each event, named after function and event.
 EVENTS = {
     f"{name}{event}": body["Properties"]
@@ -150,10 +150,10 @@ def test_an_event_that_is_not_delivered_is_kept_or_heard_of(rule: str) -> None:
 
 def test_no_event_of_an_order_is_kept_with_its_payment_token() -> None:
     """The queue of failures has what the function was given. A dead-letter queue would have the whole event."""
-    (rule,) = (rule for rule in Stack().rules() if rule.function == "SettleOrderFunction")
-    event = read_json(ROOT / "events/ordering" / "settle_order.json")
+    (rule,) = (rule for rule in Stack().rules() if rule.function == "FinalizeOrderFunction")
+    event = read_json(ROOT / "events/ordering" / "finalize_order.json")
 
-    assert "SettleOrderFunctionSagaEnded" not in RULES
+    assert "FinalizeOrderFunctionSagaEnded" not in RULES
     assert "tok_visa" in event["detail"]["input"]
     assert rule.delivered(event) == {
         "detail": {name: event["detail"][name] for name in ("executionArn", "name", "stateMachineArn", "status")}

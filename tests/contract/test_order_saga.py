@@ -138,7 +138,7 @@ def test_a_step_record_outlives_the_saga() -> None:
 def test_the_sweep_takes_no_order_whose_saga_may_still_run() -> None:
     variables = FUNCTIONS["SweepOrdersFunction"].properties["Environment"]["Variables"]
 
-    assert int(variables["SETTLE_AFTER_SECONDS"]) > SAGA.definition["TimeoutSeconds"]
+    assert int(variables["FINALIZE_AFTER_SECONDS"]) > SAGA.definition["TimeoutSeconds"]
 
 
 def test_every_step_and_compensation_has_its_function() -> None:

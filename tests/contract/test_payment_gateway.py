@@ -79,7 +79,7 @@ def test_requests_is_loaded_only_where_there_is_a_gateway() -> None:
 def test_address_and_secrets_are_told_to_what_calls_the_gateway(name: str, value: Any) -> None:
     """Of the secrets, their ARNs alone. What bars a charge calls nobody, but has to know that there is a gateway."""
     told = {function.state: function for function in FUNCTIONS.values() if name in function.variables}
-    bars = {"SettleOrder", "SweepOrders"} if name == "PAYMENT_GATEWAY_URL" else set()
+    bars = {"FinalizeOrder", "SweepOrders"} if name == "PAYMENT_GATEWAY_URL" else set()
 
     assert told.keys() == {"ProcessPayment", "ProcessRefund"} | bars
     for function in told.values():

@@ -20,7 +20,7 @@ CALLED_ALONE = [
     "ProcessRefundFunction",
     "ReserveInventoryFunction",
     "ReleaseInventoryFunction",
-    "SettleOrderFunction",
+    "FinalizeOrderFunction",
     "SweepOrdersFunction",
     "ReportOrdersFunction",
     "RunJobFunction",

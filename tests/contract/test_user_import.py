@@ -19,12 +19,12 @@ from tests.kit.project import ROOT, leaves, read_json
 from tests.kit.template import FUNCTIONS, TEMPLATE, allowed, of_type
 from user_import import handlers
 from user_import.creation import ROW_TAG
-from user_import.csv_file import LONGEST_ROW, RowPointer
+from user_import.csv_file import MAX_ROW, RowPointer
 from user_import.errors import ConnectError, ImportRefused, InvalidRow, UnexpectedFailure
 from user_import.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome
 from user_import.results import ResultKey
 from user_import.retry import Kept
-from user_import.tasks import patient_until
+from user_import.tasks import backoff_until
 from user_import.user import User
 
 IMPORT = MACHINES["UserImport"]
@@ -47,7 +47,7 @@ TASKS = dict(IMPORT.tasks())
 LAMBDA_TASKS = {name: state for name, state in TASKS.items() if is_lambda(state)}
 
 # https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
-MOST_EVENTS, MOST_BYTES = 25_000, 256 * 1024
+MAX_EVENTS, MAX_BYTES = 25_000, 256 * 1024
 # A row that fails: iteration started and succeeded, task entered, scheduled, started, failed, left; Pass entered, left.
 EVENTS_OF_A_FAILED_ROW, EVENTS_OF_A_RETRY = 9, 3
 # All other states, each task at its first try, and 60 checks of an instance: task 5, Choice 2, Wait 2.
@@ -57,7 +57,7 @@ OTHER_BYTES = 6 * 1024 + 40 * 180
 # Connect's own rate for CreateUser (docs/user-import.md). Retries of what was throttled may double the time.
 USERS_PER_SECOND, MARGIN = 2, 2
 
-LARGEST_PARAMETER = TEMPLATE["Parameters"]["MostImportRows"]
+LARGEST_PARAMETER = TEMPLATE["Parameters"]["MaxImportRows"]
 
 
 class Context:
@@ -180,18 +180,18 @@ def test_no_sentence_is_for_an_error_that_cannot_be() -> None:
 @pytest.mark.parametrize("limit", ["Default", "MaxValue"])
 def test_the_rows_of_one_map_fit_the_state_data(limit: str) -> None:
     rows = LARGEST_PARAMETER[limit]
-    pointer = str(RowPointer(rows, rows * LONGEST_ROW, LONGEST_ROW, rows))
+    pointer = str(RowPointer(rows, rows * MAX_ROW, MAX_ROW, rows))
     outcomes = [Outcome(rows, PASSWORD_NOT_SET, "0" * 36), *(Outcome(rows, code) for code in SENTENCES)]
     outcome = max(map(str, outcomes), key=len)
     # A row that keeps its result needs less than one that runs.
     assert len(str(Kept(rows, rows))) < len(pointer)
 
-    assert rows * (len(json.dumps(pointer)) + len(json.dumps(outcome)) + 2) + OTHER_BYTES <= MOST_BYTES
+    assert rows * (len(json.dumps(pointer)) + len(json.dumps(outcome)) + 2) + OTHER_BYTES <= MAX_BYTES
 
 
 def test_a_file_whose_every_row_fails_fits_the_history_with_room_for_retries() -> None:
     rows = LARGEST_PARAMETER["Default"]
-    left = MOST_EVENTS - OTHER_EVENTS - rows * EVENTS_OF_A_FAILED_ROW
+    left = MAX_EVENTS - OTHER_EVENTS - rows * EVENTS_OF_A_FAILED_ROW
 
     assert left / EVENTS_OF_A_RETRY > 600
 
@@ -210,7 +210,7 @@ def test_a_call_of_connect_that_waited_for_its_place_ends_before_the_function(
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     config = single_try_client.__wrapped__("connect").meta.config
     seconds = FUNCTIONS[function].properties["Timeout"]
-    left = time.monotonic() + seconds - patient_until(Context(seconds))
+    left = time.monotonic() + seconds - backoff_until(Context(seconds))
 
     assert config.connect_timeout + config.read_timeout < left < seconds / 2
 

@@ -20,7 +20,7 @@ from botocore.exceptions import ReadTimeoutError
 
 from local.emulator import emulator
 from local.emulator.emulator import Emulator, LocalStackError
-from local.simulators.simulators import STAND_INS
+from local.simulators.simulators import SIMULATORS
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, Function, with_sources_on_path
 
@@ -42,7 +42,7 @@ time.sleep(60)
 
 
 def _family(started: Emulator) -> list[psutil.Process]:
-    """The emulator's process, its stand-ins and its workers."""
+    """The emulator's process, its simulators and its workers."""
     process = psutil.Process(started.pid)
     return [process, *process.children(recursive=True)]
 
@@ -64,7 +64,7 @@ def _employ(started: Emulator) -> list[Function]:
     hasty = busy.account.client("lambda", seconds=1)
     with pytest.raises(ReadTimeoutError):
         hasty.invoke(FunctionName=busy.name, Payload=json.dumps({"seconds": 50}))
-    assert len(_family(started)) == 3 + len(STAND_INS)
+    assert len(_family(started)) == 3 + len(SIMULATORS)
     return [idle, busy]
 
 
@@ -218,11 +218,11 @@ def test_an_emulator_that_is_not_attached_outlives_its_starter_and_can_be_stoppe
         assert _alive([process], within=0) == []
 
 
-def test_idle_workers_and_stand_ins_end_with_an_emulator_that_is_killed(port: int) -> None:
+def test_idle_workers_and_simulators_end_with_an_emulator_that_is_killed(port: int) -> None:
     with _emulator(port) as started:
         assert Account(started.endpoint).function(SLEEP).call().error is None
         process, *others = _family(started)
-        assert len(others) == 1 + len(STAND_INS)
+        assert len(others) == 1 + len(SIMULATORS)
         process.kill()
         # Its parent, this process, has not collected it: a zombie is left, which nobody should take for it.
         eventually(lambda: process.status() == psutil.STATUS_ZOMBIE)

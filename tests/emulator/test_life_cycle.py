@@ -47,14 +47,14 @@ def test_a_stack_charges_at_the_gateway_as_long_as_it_is_started_so(port: str) -
 
     running = emulator.running(int(port))
     assert running is not None
-    address = Stack.local(running.endpoint, services=running.stand_ins).parameters["PaymentGatewayUrl"]
+    address = Stack.local(running.endpoint, services=running.simulators).parameters["PaymentGatewayUrl"]
     (charge,) = GatewayClient(address).send("GET", "/_simulator/ledger").document["charges"]
     assert [charge[name] for name in ("order_id", "amount", "status")] == ["o-1", 3000, "succeeded"]
     sums = GatewayClient(address).ledger()["sums"]
-    assert running.stand_ins["gateway"] in _stepwise("status", "--port", port)
+    assert running.simulators["gateway"] in _stepwise("status", "--port", port)
 
     # Another start deploys again, keeps what there is, and leads back to the ledger.
     _stepwise("start", "--port", port)
     assert "Confirmed" in _stepwise("show", "--port", port, "o-1")
     _stepwise("place", "--port", port, "--order-id", "o-2", "--item", "tea-01:1:1500")
-    assert GatewayClient(running.stand_ins["gateway"]).ledger()["sums"] == sums
+    assert GatewayClient(running.simulators["gateway"]).ledger()["sums"] == sums

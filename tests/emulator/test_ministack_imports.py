@@ -97,9 +97,7 @@ def test_a_map_is_in_the_history_with_all_that_is_inside(ours: Account) -> None:
 def test_ministack_still_leaves_the_version_out_of_its_events(upstream: Account) -> None:
     _, event = event_of_an_upload(upstream)
 
-    assert "version-id" not in event["detail"]["object"], still_there(
-        "buckets", "the version of an uploaded object"
-    )
+    assert "version-id" not in event["detail"]["object"], still_there("buckets", "the version of an uploaded object")
 
 
 def test_an_event_names_the_version(ours: Account) -> None:
@@ -139,9 +137,7 @@ def seen(account: Account, *, exempt: bool) -> str:
 
 
 def test_ministack_still_calls_a_roles_session_by_its_own_name_in_conditions(upstream: Account) -> None:
-    assert seen(upstream, exempt=True) == "AccessDenied", still_there(
-        "buckets", "aws:PrincipalArn of a role's session"
-    )
+    assert seen(upstream, exempt=True) == "AccessDenied", still_there("buckets", "aws:PrincipalArn of a role's session")
 
 
 @pytest.mark.parametrize(("exempt", "found"), [(True, "secret"), (False, "AccessDenied")])

@@ -154,9 +154,7 @@ def _busy_while_another_dies(account: Account, home: Path) -> Answer:
 
 def test_ministack_still_ends_all_workers_when_one_dies_at_its_start(upstream: Account, tmp_path: Path) -> None:
     answer = _busy_while_another_dies(upstream, tmp_path)
-    assert answer.error is not None, still_there(
-        "server", "a worker that dies at its start takes the others along"
-    )
+    assert answer.error is not None, still_there("server", "a worker that dies at its start takes the others along")
 
 
 def test_a_worker_that_dies_at_its_start_takes_no_other_along(ours: Account, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ import pytest
 from local.emulator import emulator
 from local.emulator.emulator import LocalStackError
 from local.simulators.connect.remote_control import RemoteControl
-from local.simulators.simulators import STAND_INS
+from local.simulators.simulators import SIMULATORS
 from operations.stack import Stack
-from tests.kit.injection import stand_in_processes
+from tests.kit.injection import simulator_processes
 from tests.kit.ministack import Account
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
@@ -30,7 +30,7 @@ LIST_INSTANCES = """
 import boto3, json
 print(json.dumps([one["InstanceAlias"] for one in boto3.client("connect").list_instances()["InstanceSummaryList"]]))
 """
-QUICK = {"CONNECT_STAND_IN_ACTIVATION_SECONDS": "0.25", "CONNECT_STAND_IN_BURST": "50"}
+QUICK = {"CONNECT_SIMULATOR_ACTIVATION_SECONDS": "0.25", "CONNECT_SIMULATOR_BURST": "50"}
 ALIAS = "one-of-a-test"
 
 
@@ -40,13 +40,13 @@ def started() -> Iterator[emulator.Emulator]:
         yield running
 
 
-def test_every_stand_in_runs_and_is_recorded(started: emulator.Emulator) -> None:
-    assert started.stand_ins.keys() == {stand_in.name for stand_in in STAND_INS}
-    assert len(stand_in_processes(started.pid)) == len(STAND_INS)
+def test_every_simulator_runs_and_is_recorded(started: emulator.Emulator) -> None:
+    assert started.simulators.keys() == {simulator.name for simulator in SIMULATORS}
+    assert len(simulator_processes(started.pid)) == len(SIMULATORS)
 
 
 def test_a_program_in_the_local_environment_reaches_it(started: emulator.Emulator) -> None:
-    control = RemoteControl(started.stand_ins["connect"])
+    control = RemoteControl(started.simulators["connect"])
     session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=emulator.REGION)
     connect = Stack(session, started.endpoint, {}).client("connect")
     connect.create_instance(
@@ -56,7 +56,7 @@ def test_a_program_in_the_local_environment_reaches_it(started: emulator.Emulato
         OutboundCallsEnabled=True,
     )
     variables = emulator.environment(started.endpoint)
-    assert variables["AWS_ENDPOINT_URL_CONNECT"] == started.stand_ins["connect"]
+    assert variables["AWS_ENDPOINT_URL_CONNECT"] == started.simulators["connect"]
     command = [sys.executable, "-c", LIST_INSTANCES]
     ran = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
     assert json.loads(ran.stdout) == [ALIAS]
@@ -69,39 +69,41 @@ def test_a_deployed_function_finds_it(started: emulator.Emulator) -> None:
 
 
 def _variables(started: emulator.Emulator) -> dict[str, str]:
-    return {stand_in.variable: started.stand_ins[stand_in.name] for stand_in in STAND_INS if stand_in.variable}
+    return {simulator.variable: started.simulators[simulator.name] for simulator in SIMULATORS if simulator.variable}
 
 
 def test_settings_of_the_emulator_reach_it(started: emulator.Emulator) -> None:
-    settings = RemoteControl(started.stand_ins["connect"]).settings()
+    settings = RemoteControl(started.simulators["connect"]).settings()
     assert (settings["activation_seconds"], settings["burst"]) == (0.25, 50)
 
 
 def test_it_listens_on_the_loopback_only(started: emulator.Emulator) -> None:
     sockets = [
-        connection for process in stand_in_processes(started.pid) for connection in process.net_connections(kind="inet")
+        connection
+        for process in simulator_processes(started.pid)
+        for connection in process.net_connections(kind="inet")
     ]
     listening = {one.laddr.ip for one in sockets if one.status == psutil.CONN_LISTEN}
     assert listening == {"127.0.0.1"}
 
 
-def test_each_emulator_has_stand_ins_of_its_own(started: emulator.Emulator) -> None:
+def test_each_emulator_has_simulators_of_its_own(started: emulator.Emulator) -> None:
     with emulator.attached() as other:
-        assert set(other.stand_ins.values()).isdisjoint(started.stand_ins.values())
-        gone = stand_in_processes(other.pid)
+        assert set(other.simulators.values()).isdisjoint(started.simulators.values())
+        gone = simulator_processes(other.pid)
     assert psutil.wait_procs(gone, timeout=0)[1] == []
-    assert other.stand_ins == {}
-    assert emulator.environment(other.endpoint).keys().isdisjoint({stand_in.variable for stand_in in STAND_INS})
+    assert other.simulators == {}
+    assert emulator.environment(other.endpoint).keys().isdisjoint({simulator.variable for simulator in SIMULATORS})
 
 
 def test_it_ends_with_an_emulator_that_is_killed_alone() -> None:
     with emulator.attached() as running:
         Account(running.endpoint).function(ENDPOINTS).call()
-        left = stand_in_processes(running.pid)
+        left = simulator_processes(running.pid)
         os.kill(running.pid, 9)
         assert psutil.wait_procs(left, timeout=5)[1] == []
 
 
-def test_an_emulator_without_its_stand_ins_does_not_come_up() -> None:
-    with pytest.raises(LocalStackError, match=r"ended at its start(.|\n)*the stand-in connect ended at its start"):
-        emulator.start(emulator.free_port(), attached=True, settings={"CONNECT_STAND_IN_BURST": "zero"})
+def test_an_emulator_without_its_simulators_does_not_come_up() -> None:
+    with pytest.raises(LocalStackError, match=r"ended at its start(.|\n)*the simulator connect ended at its start"):
+        emulator.start(emulator.free_port(), attached=True, settings={"CONNECT_SIMULATOR_BURST": "zero"})

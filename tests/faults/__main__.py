@@ -25,7 +25,7 @@ _TELL_EVERY = 1000
 
 
 def main() -> int:
-    """Exit status: 0 if every law held."""
+    """Exit status: 0 if every invariant held."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument(
         "scenario", nargs="?", help="one scenario to replay, such as 'ok: answer lost at ProcessPayment#1.call1'"

@@ -7,7 +7,7 @@ from tests.faults import faults as f
 from tests.faults.engine import RECOVERY, SAGA
 from tests.faults.faults import Fault
 from tests.faults.gateway import CALLS
-from tests.faults.laws import COMPENSATIONS
+from tests.faults.history_invariants import COMPENSATIONS
 from tests.faults.notes import Point
 from tests.faults.run import NEIGHBOR_PREFIX, OUTSIDE_A_MACHINE, RECOVERY_PREFIX, SECOND_PREFIX, STRAY_PREFIX
 from tests.kit.machine import MACHINES

@@ -9,7 +9,7 @@ from ministack.services import stepfunctions
 import idempotency.leases
 import idempotency.operators
 import operations.recovery
-import ordering.orders.settlement_handlers
+import ordering.orders.finalization_handlers
 import ordering.orders.sweep_handlers
 import ordering.task
 from tests.faults.seams import replace
@@ -37,7 +37,7 @@ class Clock:
             idempotency.leases,
             idempotency.operators,
             operations.recovery,
-            ordering.orders.settlement_handlers,
+            ordering.orders.finalization_handlers,
             ordering.orders.sweep_handlers,
             ordering.task,
         )

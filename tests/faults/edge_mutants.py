@@ -6,15 +6,15 @@ from typing import Any
 
 from tests.faults import edges as e
 from tests.faults import faults as f
-from tests.faults import laws
+from tests.faults import history_invariants as breaks
 from tests.faults.engine import Engine
 from tests.faults.mutant import mutant, replaced
 
 
 @mutant(
     "a compensation that cancels before it asks the rows",
-    laws.REFUSED,
-    laws.FINAL,
+    breaks.REFUSED,
+    breaks.FINAL,
     orders=["out of stock by gateway"],
     edges=[e.DELETED],
     at="ProcessPayment",
@@ -35,8 +35,8 @@ def _bar_without_rows(_: Engine) -> AbstractContextManager[None]:
 
 @mutant(
     "a charge before the rows are asked",
-    laws.REFUSED,
-    laws.CHARGE,
+    breaks.REFUSED,
+    breaks.CHARGE,
     orders=["ok by gateway"],
     edges=[e.PLACED_AGAIN],
     at=e.NOTHING,
@@ -51,10 +51,10 @@ def _charge_without_rows(_: Engine) -> AbstractContextManager[None]:
 
 @mutant(
     "a compensation that broke off bars all other payloads",
-    laws.NEEDLESS,
-    laws.CHARGED,
-    laws.MONEY,
-    laws.LISTED,
+    breaks.NEEDLESS,
+    breaks.CHARGED,
+    breaks.MONEY,
+    breaks.LISTED,
     orders=["out of stock by gateway"],
     edges=[e.FOREIGN],
     at="ProcessRefund",
@@ -88,10 +88,10 @@ def _foreign_bar(_: Engine) -> AbstractContextManager[None]:
 
 @mutant(
     "a recovery by command that ignores its file",
-    laws.MONEY,
-    laws.CONFIRMED,
-    laws.CHARGED,
-    laws.SETTLED,
+    breaks.MONEY,
+    breaks.CONFIRMED,
+    breaks.CHARGED,
+    breaks.FINALIZED,
     orders=["not an order", "ok"],
     edges=[e.FOREIGN],
 )
@@ -119,9 +119,9 @@ def _ignored_file(_: Engine) -> AbstractContextManager[None]:
 
 @mutant(
     "a finalization that bars only what was called",
-    laws.MONEY,
-    laws.CONFIRMED,
-    laws.LISTED,
+    breaks.MONEY,
+    breaks.CONFIRMED,
+    breaks.LISTED,
     orders=["declined"],
     edges=[f.STRAY],
     at="ReserveInventory",
@@ -154,13 +154,13 @@ def _no_check(table: str, order_id: str) -> Any:
 
 @mutant(
     "an order that leaves the index while something stands",
-    laws.LISTED,
+    breaks.LISTED,
     orders=["out of stock"],
     at="ProcessRefund",
 )
 def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
     """Its status is Pending although the refund gave up, and nothing else lists it."""
-    from ordering.orders.settlement import Settlement
+    from ordering.orders.finalization import Finalization
     from ordering.orders.table import NEW, PENDING, OrdersTable
 
     def set_pending(self: Any, order_id: str, at: Any) -> Any:
@@ -169,7 +169,7 @@ def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
 
     @contextmanager
     def both() -> Iterator[None]:
-        with replaced(OrdersTable, "set_pending", set_pending), replaced(Settlement, "_note", lambda *_: []):
+        with replaced(OrdersTable, "set_pending", set_pending), replaced(Finalization, "_note", lambda *_: []):
             yield
 
     return both()
@@ -177,26 +177,26 @@ def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
 
 @mutant(
     "a sweep that counts nothing",
-    laws.LISTED,
+    breaks.LISTED,
     orders=["out of stock"],
     at="ProcessRefund",
 )
 def _silent_sweep(_: Engine) -> AbstractContextManager[None]:
     """What stands is on the row, and no alarm tells."""
-    from ordering.orders.settlement import Settled, Settlement
+    from ordering.orders.finalization import Finalization, Finalized
 
-    settle = Settlement.settle
+    finalize = Finalization.finalize
 
     def never_standing(self: Any, saga: Any, at: Any) -> Any:
-        found = settle(self, saga, at)
-        return Settled.YES if found is Settled.STANDING else found
+        found = finalize(self, saga, at)
+        return Finalized.YES if found is Finalized.STANDING else found
 
-    return replaced(Settlement, "settle", never_standing)
+    return replaced(Finalization, "finalize", never_standing)
 
 
 @mutant(
     "a success that is not final",
-    laws.FINAL,
+    breaks.FINAL,
     orders=["ok"],
     edges=[f.STRAY],
     at="ProcessRefund",

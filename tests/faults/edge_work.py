@@ -69,7 +69,7 @@ class Edges:
         self.lose([*self.records.read()])
         for event in events[-1:]:
             run.hand_over(event)
-            run.settle_down()
+            run.calm_down()
 
     def _work(self, fault: Fault, name: str) -> Callable[[], object] | None:
         run, at = self._run, fault.at
@@ -98,7 +98,7 @@ class Edges:
         if any(execution["name"] == name for execution in self._run.engine.executions()):
             return
         self._run.engine.start_execution(SAGA, name, document)
-        self._run.outside(self._run.settle_down)
+        self._run.outside(self._run.calm_down)
 
     def _expire(self, names: list[str]) -> None:
         self.pass_days(_EXPIRY_DAYS)
@@ -121,7 +121,7 @@ class Edges:
             self._run.say(f"{command}: done")
         except (CommandError, IdempotencyError) as refusal:
             self._run.say(f"{command}: {type(refusal).__name__}")
-        self._run.outside(self._run.settle_down)
+        self._run.outside(self._run.calm_down)
 
     def _commands(self) -> dict[str, Callable[[], object]]:
         run, operators, order_id = self._run, self._run.engine.operators, self._run.order_id

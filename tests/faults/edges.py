@@ -4,8 +4,8 @@ They are written as those of `faults` are. Where one strikes, and where it lands
 
     records deleted: ProcessPayment+ChargeCard after the saga    some of the order's records: of steps, and the lease
     records restored: ProcessPayment@ReserveInventory at last    as they were when that state was entered; `@saga`,
-                                                                 `@settlement`: as they were when that had ended
-    operator runs recover--file after the settlement             a command: see `COMMANDS`
+                                                                 `@finalization`: as they were when that had ended
+    operator runs recover--file after the finalization             a command: see `COMMANDS`
     finalization broken for 31 days, deleted: nothing            what TTL deletes meanwhile
     id reused, left: ChargeCard                                  the records that TTL has not deleted yet
 
@@ -50,7 +50,7 @@ GATEWAY_KINDS = {FORGETS: "the gateway forgets its idempotency keys, and cancels
 ONCE_KINDS = {
     EXPIRED_EVENT: "the status event of the machine is delivered again when TTL has deleted all that expires",
     RECOVERY_EVENT_LOST: "the status event of the recovery never arrives",
-    BROKEN: "SettleOrder and SweepOrders fail for 31 days; all records expire meanwhile, and TTL deletes these",
+    BROKEN: "FinalizeOrder and SweepOrders fail for 31 days; all records expire meanwhile, and TTL deletes these",
     PLACED_AGAIN: "91 days later the order is placed again; executions are forgotten, all records but these deleted",
     REUSED: "91 days later another order is placed under the id; executions and records as before",
 }
@@ -85,4 +85,4 @@ def moment_name(place: str) -> str:
     return next((name for name, known in _MOMENTS.items() if known == place), place.removeprefix("before "))
 
 
-_MOMENTS = {"saga": "after the saga", "settlement": "after the settlement"}
+_MOMENTS = {"saga": "after the saga", "finalization": "after the finalization"}

@@ -24,7 +24,7 @@ import requests
 from botocore import xform_name
 from ministack.services import eventbridge, lambda_svc, secretsmanager, stepfunctions
 
-from ordering.orders.settlement_handlers import settlement
+from ordering.orders.finalization_handlers import finalization
 from ordering.orders.sweep_handlers import sweep
 from ordering.payments.handlers import payments
 from tests.faults.clock import Clock
@@ -37,13 +37,13 @@ from tests.kit.template import FUNCTIONS, arn_of
 
 SAGA = "OrderSaga"
 RECOVERY = "OrderRecovery"
-# What the two machines invoke, and what settles orders.
+# What the two machines invoke, and what finalizes orders.
 _FUNCTIONS = (
     *sorted(
         {str(arn_of(value)) for name in (SAGA, RECOVERY) for value in MACHINES[name].substitutions.values()}
         & set(FUNCTIONS)
     ),
-    "SettleOrderFunction",
+    "FinalizeOrderFunction",
     "SweepOrdersFunction",
 )
 # Records may expire long before Step Functions forgets an execution.
@@ -53,7 +53,7 @@ _ENVIRONMENT = {
     "AWS_SECRET_ACCESS_KEY": "test",
     "AWS_DEFAULT_REGION": REGION,
     # The sweep's clock: every order is past the saga's longest life.
-    "SETTLE_AFTER_SECONDS": "0",
+    "FINALIZE_AFTER_SECONDS": "0",
 }
 
 
@@ -134,7 +134,7 @@ class Engine:
             for name in self.stack.environment().keys() - stack.environment():
                 del os.environ[name]
             os.environ.update({**stack.environment(), **_ENVIRONMENT})
-            for made in (payments, settlement, sweep):
+            for made in (payments, finalization, sweep):
                 made.cache_clear()
             self.stack = stack
         if gateway := payments().gateway:
@@ -184,7 +184,7 @@ class Engine:
         forget()
 
     def stop(self, execution: Document, status: str) -> None:
-        """End an execution from outside, as StopExecution (ABORTED) or its own time-out (TIMED_OUT) would."""
+        """End an execution from outside, as StopExecution (ABORTED) or its own timeout (TIMED_OUT) would."""
         if status == "ABORTED":
             stepfunctions._stop_execution({"executionArn": execution["executionArn"]})
             return

@@ -5,7 +5,7 @@ Where a fault strikes is written as the run counts:
     ProcessPayment#1           the first invocation of a state of the saga (an attempt of a Retry counts)
     ProcessPayment#1.call1     the first call of that invocation, of AWS or of the payment gateway
     recovery.ProcessRefund#1   the same in order-recovery
-    SettleOrder#1              the first delivery of the status event; SweepOrders#1 the first sweep
+    FinalizeOrder#1              the first delivery of the status event; SweepOrders#1 the first sweep
     sns:NotifySuccess#1        the first attempt to publish
     ProcessPayment             a state, or a function
 
@@ -13,8 +13,8 @@ and where late work lands:
 
     before ProcessRefund       when the machine enters that state (recovery.ProcessRefund likewise)
     at ProcessRefund#1.call2   just before that call of another invocation
-    after the saga             once its execution has ended, before anybody settles the order
-    after the settlement       once settlement and recovery have ended
+    after the saga             once its execution has ended, before anybody finalizes the order
+    after the finalization       once finalization and recovery have ended
     at last                    when all else is over, a late event and the sweep included
 
 `edges` has the faults at the edges of an order's life, and how those are written.
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from tests.faults import edges
 
 AFTER_SAGA = "after the saga"
-AFTER_SETTLEMENT = "after the settlement"
+AFTER_SETTLEMENT = "after the finalization"
 AT_LAST = "at last"
 
 DIES_BEFORE = "dies before"
@@ -35,14 +35,14 @@ ANSWER_LOST_ONCE = "answer lost once at"
 UNREACHABLE = "unreachable at"
 THROTTLED = "throttled at"
 CONFLICT = "conflict at"
-TWIN_AT = "twin at"
+TWIN_AT = "duplicate at"
 
 ERROR_BEFORE = "error before"
 ERROR_AFTER = "error after"
 TIMED_OUT_BEFORE = "timed out before"
 TIMED_OUT_AFTER = "timed out after"
 DENIED = "denied"
-TWIN_AFTER = "twin after"
+TWIN_AFTER = "duplicate after"
 
 LATE = "late"
 ABANDONED = "abandoned"
@@ -168,7 +168,7 @@ _EDGES_WITH_LANDING = (
 )
 _WITH_LANDING = LANDING_KINDS | REQUEST_LANDING_KINDS | STRAY_KINDS | _EDGES_WITH_LANDING
 _WITHOUT_PLACE = {*EVENT_KINDS, edges.FORGETS, edges.RECOVERY_EVENT_LOST}
-_LONGEST_FIRST = sorted(KINDS | edges.KINDS, key=len, reverse=True)
+_MAX_FIRST = sorted(KINDS | edges.KINDS, key=len, reverse=True)
 
 
 class UnknownFault(ValueError):
@@ -189,7 +189,7 @@ class Fault:
     @classmethod
     def parse(cls, text: str) -> "Fault":
         """The fault that reads so. Raises UnknownFault."""
-        kind = next((kind for kind in _LONGEST_FIRST if text == kind or text.startswith(f"{kind} ")), None)
+        kind = next((kind for kind in _MAX_FIRST if text == kind or text.startswith(f"{kind} ")), None)
         if kind is None:
             raise UnknownFault(f"{text!r} begins with none of: {', '.join([*KINDS, *edges.KINDS])}")
         rest = text[len(kind) + 1 :]

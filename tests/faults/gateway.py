@@ -1,4 +1,4 @@
-"""The payment gateway in this process: the stand-in without its server, and what can go wrong on the way to it."""
+"""The payment gateway in this process: the simulator without its server, and what can go wrong on the way to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import requests
 from local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger, standing
 from local.simulators.payment_gateway.messages import Answer, Request
 from local.simulators.payment_gateway.server import route
-from local.simulators.payment_gateway.simulator import StandIn
+from local.simulators.payment_gateway.simulator import Simulator
 from tests.faults import faults as f
 from tests.faults.invocation import Died
 
@@ -24,7 +24,7 @@ _RETENTION_SECONDS = 24 * 3600.0
 
 @dataclass
 class Gateway:
-    """A stand-in, emptied before each run.
+    """A simulator, emptied before each run.
 
     asking: the order whose function sends the next request. asked: by key, the order that asked first.
     """
@@ -34,12 +34,12 @@ class Gateway:
     _seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        self.stand_in = StandIn(lambda: Ledger(_RETENTION_SECONDS, lambda: self._seconds))
-        self.stand_in.access.rotate(SECRET)
+        self.simulator = Simulator(lambda: Ledger(_RETENTION_SECONDS, lambda: self._seconds))
+        self.simulator.access.rotate(SECRET)
 
     def reset(self) -> None:
         """Forget everything."""
-        self.stand_in.reset()
+        self.simulator.reset()
         self.asked.clear()
 
     def forget_keys(self) -> None:
@@ -59,24 +59,24 @@ class Gateway:
     def answer(self, request: Request) -> requests.Response:
         """What the processor does and answers."""
         self.asked.setdefault(request.key, self.asking)
-        given = self.stand_in.handle(request)
+        given = self.simulator.handle(request)
         return response(given.status, given.body)
 
     def standing(self, order_id: str) -> list[int]:
         """The amounts of the order's charges that stand."""
-        by_key = standing(self.stand_in.ledger.snapshot()[1])
+        by_key = standing(self.simulator.ledger.snapshot()[1])
         return [amount for key, amounts in by_key.items() if self.asked[key] == order_id for amount in amounts]
 
     def charge_id(self, order_id: str) -> str | None:
         """The gateway's id of a charge of the order that stands, if there is one."""
-        charges, _ = self.stand_in.ledger.snapshot()
+        charges, _ = self.simulator.ledger.snapshot()
         return next(
             (one.charge_id for one in charges if self.asked[one.key] == order_id and one.status == SUCCEEDED), None
         )
 
     def state(self) -> tuple[object, object]:
         """All that a request can change: what is known of each key, and the money that moved."""
-        charges, movements = self.stand_in.ledger.snapshot()
+        charges, movements = self.simulator.ledger.snapshot()
         return charges, movements
 
 

@@ -5,10 +5,9 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
-from tests.faults import laws
+from tests.faults import history_invariants as breaks
 from tests.faults.engine import Engine
 from tests.faults.mutant import BY_GATEWAY, mutant, replaced
-from tests.kit import invariants
 
 
 def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None]:
@@ -24,7 +23,13 @@ def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None
     return replaced(StepStore, "compensate", otherwise)
 
 
-@mutant("a cancel before the step is barred", invariants.FINAL, laws.PAID, laws.CHARGED, orders=BY_GATEWAY)
+@mutant(
+    "a cancel before the step is barred",
+    breaks.FINAL,
+    breaks.PAID,
+    breaks.CHARGED,
+    orders=BY_GATEWAY,
+)
 def _cancel_first(_: Engine) -> AbstractContextManager[None]:
     """A stray call gives back what a confirmed order has paid, and is refused afterwards."""
 
@@ -37,7 +42,7 @@ def _cancel_first(_: Engine) -> AbstractContextManager[None]:
 
 @mutant(
     "a compensation that is recorded before the cancel",
-    laws.PAID,
+    breaks.PAID,
     orders=["out of stock by gateway"],
     at="ProcessRefund#",
 )
@@ -55,7 +60,12 @@ def _record_first(_: Engine) -> AbstractContextManager[None]:
     return _compensating(compensate)
 
 
-@mutant("a cancel only of what a record says is captured", laws.PAID, laws.KNOWN, orders=BY_GATEWAY)
+@mutant(
+    "a cancel only of what a record says is captured",
+    breaks.PAID,
+    breaks.KNOWN,
+    orders=BY_GATEWAY,
+)
 def _cancel_what_is_recorded(_: Engine) -> AbstractContextManager[None]:
     """A charge whose record was never written stands for ever."""
 
@@ -72,8 +82,8 @@ def _cancel_what_is_recorded(_: Engine) -> AbstractContextManager[None]:
 
 @mutant(
     "a payment that is recorded before it is charged",
-    invariants.REFUSED,
-    laws.PAID,
+    breaks.REFUSED,
+    breaks.PAID,
     orders=["declined by gateway"],
     at="ProcessPayment",
 )
@@ -97,7 +107,7 @@ def _charge_last(_: Engine) -> AbstractContextManager[None]:
     return replaced(Payments, "process", recorded_first)
 
 
-@mutant("a charge that is repeated and not asked for, where keys mean nothing", laws.CHARGE, orders=BY_GATEWAY)
+@mutant("a charge that is repeated and not asked for, where keys mean nothing", breaks.CHARGE, orders=BY_GATEWAY)
 def _no_question(_: Engine) -> AbstractContextManager[None]:
     """A lost answer charges the customer twice."""
     from local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger
@@ -119,7 +129,7 @@ def _no_question(_: Engine) -> AbstractContextManager[None]:
     return both()
 
 
-@mutant("a cancel that is not remembered for a key that is not known", laws.PAID, orders=BY_GATEWAY)
+@mutant("a cancel that is not remembered for a key that is not known", breaks.PAID, orders=BY_GATEWAY)
 def _forgetful_gateway(_: Engine) -> AbstractContextManager[None]:
     """As most processors have it: a charge that was held on its way lands after the order was undone."""
     from local.simulators.payment_gateway.ledger import CANCELED, Charge, Ledger

@@ -11,7 +11,7 @@ from tests.faults.workers import Result, Wanted, engine, played
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How a mutant was found. result: the first run that broke a law, if any; tried: how many runs it took."""
+    """How a mutant was found. result: the first run that broke a invariant, if any; tried: how many runs it took."""
 
     mutant: str
     result: Result | None

@@ -42,7 +42,7 @@ class Invoking(Running):
         self.points.append(Point(place, "call", operation))
         self.reached(f"at {place}")
         if self.has(f.TWIN_AT, place):
-            self._twin(invocation)
+            self._duplicate(invocation)
 
     def request(self, service: str, send: Send, body: bytes) -> Any:
         invocation = self._current
@@ -72,15 +72,15 @@ class Invoking(Running):
             self.strike(fault)
             if fault.kind != f.AGAIN:
                 return self._late(fault, invocation)
-            twin = Invocation(f"{place}'", invocation.function, invocation.event, bare=True)
-            self.unlanded.append((fault, twin.id, partial(self.run_bare, twin)))
+            duplicate = Invocation(f"{place}'", invocation.function, invocation.event, bare=True)
+            self.unlanded.append((fault, duplicate.id, partial(self.run_bare, duplicate)))
         if self.has(f.ERROR_BEFORE, place):
             return failure("RuntimeError")
         if self.has(f.TIMED_OUT_BEFORE, place):
             return self._timed_out(invocation)
         answer = self._run(invocation)
         if self.has(f.TWIN_AFTER, place):
-            self._twin(invocation)
+            self._duplicate(invocation)
         if self.has(f.ERROR_AFTER, place):
             return failure("RuntimeError")
         if self.has(f.TIMED_OUT_AFTER, place):

@@ -18,14 +18,14 @@ type Patch = Callable[[Engine], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """laws: the law that breaks first is one of these. orders: those in which it is looked for. at: the place.
+    """invariants: the one that breaks first is one of these. orders: those in which it is looked for. at: its place.
 
     edges: kinds of faults at the edges with which it is looked for, instead of the others. inside: if set, each of them
     is tried with each fault at a place that begins so.
     """
 
     patch: Patch
-    laws: frozenset[str]
+    invariants: frozenset[str]
     orders: Sequence[str]
     at: str
     edges: frozenset[str]

@@ -1,20 +1,19 @@
-"""The mutants of the saga, its steps and its settlement, in orders that no gateway charges."""
+"""The mutants of the saga, its steps and its finalization, in orders that no gateway charges."""
 
 import copy
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from tests.faults import laws
+from tests.faults import history_invariants as breaks
 from tests.faults.engine import Engine
 from tests.faults.mutant import edited, mutant, replaced, without_condition
 from tests.faults.seams import Document
-from tests.kit import invariants
 
 
-@mutant("a Catch that names one custom error", laws.ENDS)
+@mutant("a Catch that names one custom error", breaks.ENDS)
 def _narrow_catch(engine: Engine) -> AbstractContextManager[None]:
-    """A time-out or a throttled call ends the saga with the customer charged."""
+    """A timeout or a throttled call ends the saga with the customer charged."""
 
     def edit(states: dict[str, Document]) -> None:
         for state in ("ProcessOrder", "ProcessPayment", "ReserveInventory"):
@@ -23,7 +22,13 @@ def _narrow_catch(engine: Engine) -> AbstractContextManager[None]:
     return edited(engine, edit)
 
 
-@mutant("a late step lands after its compensation", laws.AGREE, laws.OUTCOME, laws.MONEY, laws.CONFIRMED)
+@mutant(
+    "a late step lands after its compensation",
+    breaks.AGREE,
+    breaks.OUTCOME,
+    breaks.MONEY,
+    breaks.CONFIRMED,
+)
 def _no_guard(_: Engine) -> AbstractContextManager[None]:
     """The task times out before the function, and nothing bars the write that lands after the saga."""
     from idempotency.steps import COMPENSATED, StepStore
@@ -58,7 +63,7 @@ def _never_barring(nothing: Callable[[Any], Any]) -> AbstractContextManager[None
     return replaced(StepStore, "compensate", compensate)
 
 
-@mutant("a compensation of what never happened is an error", laws.NEEDLESS)
+@mutant("a compensation of what never happened is an error", breaks.NEEDLESS)
 def _strict_compensation(_: Engine) -> AbstractContextManager[None]:
     """The remaining compensations never run."""
     from idempotency import StateConflict
@@ -69,7 +74,12 @@ def _strict_compensation(_: Engine) -> AbstractContextManager[None]:
     return _never_barring(refuse)
 
 
-@mutant("a compensation under another key than its step's", laws.AGREE, laws.OUTCOME, laws.MONEY)
+@mutant(
+    "a compensation under another key than its step's",
+    breaks.AGREE,
+    breaks.OUTCOME,
+    breaks.MONEY,
+)
 def _another_key(_: Engine) -> AbstractContextManager[None]:
     """It reports success and undoes nothing."""
     from dataclasses import replace
@@ -84,7 +94,12 @@ def _another_key(_: Engine) -> AbstractContextManager[None]:
     return replaced(StepStore, "compensate", elsewhere)
 
 
-@mutant("an order that is written unconditionally", laws.AGREE, laws.OUTCOME, laws.SETTLED)
+@mutant(
+    "an order that is written unconditionally",
+    breaks.AGREE,
+    breaks.OUTCOME,
+    breaks.FINALIZED,
+)
 def _unconditional_order(_: Engine) -> AbstractContextManager[None]:
     """A re-run resets the status."""
     from ordering.orders.service import Orders
@@ -98,7 +113,7 @@ def _unconditional_order(_: Engine) -> AbstractContextManager[None]:
     return replaced(Orders, "process", process)
 
 
-@mutant("stock that is taken without a condition", laws.NEGATIVE)
+@mutant("stock that is taken without a condition", breaks.NEGATIVE)
 def _unconditional_stock(_: Engine) -> AbstractContextManager[None]:
     """Stock goes negative."""
     from ordering.inventory.table import InventoryTable
@@ -107,7 +122,7 @@ def _unconditional_stock(_: Engine) -> AbstractContextManager[None]:
     return replaced(InventoryTable, "take", lambda self, item: without_condition(take(self, item)))
 
 
-@mutant("a reservation that takes its lines one by one", invariants.REFUSED, laws.STOCK)
+@mutant("a reservation that takes its lines one by one", breaks.REFUSED, breaks.STOCK)
 def _line_by_line(_: Engine) -> AbstractContextManager[None]:
     """A multi-line reservation leaks its first lines."""
     from idempotency import StepStore
@@ -130,7 +145,7 @@ def _line_by_line(_: Engine) -> AbstractContextManager[None]:
     return replaced(Inventory, "reserve", one_by_one)
 
 
-@mutant("a refund that deletes the payment", laws.TRAIL)
+@mutant("a refund that deletes the payment", breaks.TRAIL)
 def _deleting_refund(_: Engine) -> AbstractContextManager[None]:
     """The audit trail is gone with it."""
     from ordering.payments.table import PaymentsTable
@@ -144,7 +159,7 @@ def _deleting_refund(_: Engine) -> AbstractContextManager[None]:
     return replaced(PaymentsTable, "refund", refund)
 
 
-@mutant("a refund without a condition", laws.PAYMENT, laws.AGREE)
+@mutant("a refund without a condition", breaks.PAYMENT, breaks.AGREE)
 def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
     """A refund of what was never captured, because neither record nor row is asked."""
     from ordering.payments.service import Payments
@@ -158,7 +173,7 @@ def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
     return replaced(Payments, "refund", refund)
 
 
-@mutant("a notice without Retry and Catch", laws.ENDS)
+@mutant("a notice without Retry and Catch", breaks.ENDS)
 def _bare_notice(engine: Engine) -> AbstractContextManager[None]:
     """A topic that is away fails an order that succeeded."""
 
@@ -168,15 +183,26 @@ def _bare_notice(engine: Engine) -> AbstractContextManager[None]:
     return edited(engine, edit)
 
 
-@mutant("a success that is never recorded on the order", invariants.LISTED, laws.CONFIRMED, laws.SETTLED)
+@mutant(
+    "a success that is never recorded on the order",
+    breaks.LISTED,
+    breaks.CONFIRMED,
+    breaks.FINALIZED,
+)
 def _never_confirmed(_: Engine) -> AbstractContextManager[None]:
     """The order of a customer who has paid stays as it began."""
-    from ordering.orders.settlement import Settlement
+    from ordering.orders.finalization import Finalization
 
-    return replaced(Settlement, "_confirm", lambda *_: None)
+    return replaced(Finalization, "_confirm", lambda *_: None)
 
 
-@mutant("a completion that nobody has to own", laws.AGREE, laws.OUTCOME, laws.MONEY, laws.SETTLED)
+@mutant(
+    "a completion that nobody has to own",
+    breaks.AGREE,
+    breaks.OUTCOME,
+    breaks.MONEY,
+    breaks.FINALIZED,
+)
 def _ownerless_record(_: Engine) -> AbstractContextManager[None]:
     """A late owner overwrites the record of a newer one."""
     from idempotency.steps import StepStore
@@ -189,7 +215,7 @@ def _ownerless_record(_: Engine) -> AbstractContextManager[None]:
     return replaced(StepStore, "_committed", unconditional)
 
 
-@mutant("record and business write in two writes", invariants.REFUSED, laws.AGREE, laws.OUTCOME)
+@mutant("record and business write in two writes", breaks.REFUSED, breaks.AGREE, breaks.OUTCOME)
 def _two_writes(_: Engine) -> AbstractContextManager[None]:
     """There is something in between to crash in."""
     from idempotency import StateConflict
@@ -208,13 +234,19 @@ def _two_writes(_: Engine) -> AbstractContextManager[None]:
     return replaced(StepStore, "commit", in_two)
 
 
-@mutant("a compensation that leaves no tombstone", laws.AGREE, laws.OUTCOME, laws.MONEY, laws.SETTLED)
+@mutant(
+    "a compensation that leaves no tombstone",
+    breaks.AGREE,
+    breaks.OUTCOME,
+    breaks.MONEY,
+    breaks.FINALIZED,
+)
 def _no_tombstone(_: Engine) -> AbstractContextManager[None]:
     """Without it nothing bars a step that lands after its compensation."""
     return _never_barring(lambda _: {"undone": False})
 
 
-@mutant("a compensation that gives up in silence", laws.ENDS, laws.ALERT)
+@mutant("a compensation that gives up in silence", breaks.ENDS, breaks.ALERT)
 def _silent_surrender(engine: Engine) -> AbstractContextManager[None]:
     """Every compensation that gave up has an alert."""
 
@@ -224,22 +256,22 @@ def _silent_surrender(engine: Engine) -> AbstractContextManager[None]:
     return edited(engine, edit)
 
 
-@mutant("a settlement that trusts every stop", laws.SETTLED, laws.MONEY)
-def _trusting_settlement(_: Engine) -> AbstractContextManager[None]:
+@mutant("a finalization that trusts every stop", breaks.FINALIZED, breaks.MONEY)
+def _trusting_finalization(_: Engine) -> AbstractContextManager[None]:
     """An execution that is stopped or times out is seen by no Catch."""
-    from ordering.orders.settlement import Settled, Settlement
+    from ordering.orders.finalization import Finalization, Finalized
 
-    settle = Settlement.settle
+    finalize = Finalization.finalize
 
     def trusting(self: Any, saga: Any, at: Any) -> Any:
-        return Settled.YES if saga.status in {"ABORTED", "TIMED_OUT"} else settle(self, saga, at)
+        return Finalized.YES if saga.status in {"ABORTED", "TIMED_OUT"} else finalize(self, saga, at)
 
-    return replaced(Settlement, "settle", trusting)
+    return replaced(Finalization, "finalize", trusting)
 
 
-@mutant("no sweep", invariants.LISTED, laws.SETTLED, laws.CONFIRMED)
+@mutant("no sweep", breaks.LISTED, breaks.FINALIZED, breaks.CONFIRMED)
 def _no_sweep(_: Engine) -> AbstractContextManager[None]:
     """Events are delivered at best effort."""
-    from ordering.orders.settlement import Sweep
+    from ordering.orders.finalization import Sweep
 
-    return replaced(Sweep, "run", lambda *_: {"settled": 0, "standing": 0})
+    return replaced(Sweep, "run", lambda *_: {"finalized": 0, "standing": 0})

@@ -45,9 +45,9 @@ class Notes:
     events: of status changes. unlanded, landed: work that is under way behind the machine's back, and that was.
     struck: the faults that did. undelivered: events that nobody could handle. lifted: an operator has made repairs.
     by_place: the scenario's faults, by where they strike.
-    queue: status events of other executions, to be delivered at once. broken: laws that a call broke while it ran.
+    queue: status events of other executions, to be delivered at once. broken: invariants that a call broke.
     tampered: steps whose records were deleted or restored. confirmed: orders that were seen Confirmed.
-    stopped: SettleOrder and SweepOrders fail. watching: records are noted at each place, for backups and candidates.
+    stopped: FinalizeOrder and SweepOrders fail. watching: records are noted at each place, for backups and candidates.
     """
 
     scenario: Scenario

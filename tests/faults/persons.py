@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from tests.faults import edges as e
 from tests.faults import faults as f
 from tests.faults.faults import Fault
-from tests.faults.laws import COMPENSATIONS
+from tests.faults.history_invariants import COMPENSATIONS
 
 # A recovery that is cut off, or whose calls are refused for a fault on our side, gives up: an alarm says so.
 _IN_RECOVERY = {*f.STATE_KINDS, f.REFUSED}

@@ -1,4 +1,4 @@
-"""Plays one scenario to its end, and holds it to the laws at each moment of rest."""
+"""Plays one scenario to its end, and holds it to the invariants at each moment of rest."""
 
 import itertools
 import os
@@ -9,10 +9,10 @@ from idempotency import IdempotencyError
 from operations.errors import CommandError
 from tests.faults import edges as e
 from tests.faults import faults as f
-from tests.faults import laws, row_laws, rows
+from tests.faults import history_invariants, row_invariants, rows
 from tests.faults.engine import Engine
 from tests.faults.faults import Fault
-from tests.faults.laws import Violation
+from tests.faults.history_invariants import Violation
 from tests.faults.notes import Point
 from tests.faults.persons import needs_a_person
 from tests.faults.run import Run
@@ -77,19 +77,19 @@ class _Life:
         run = self.run
         run.run_saga(document)
         self._judge("at the saga's end")
-        self._settle()
-        run.settled = True
+        self._finalize()
+        run.finalized = True
         if any(fault.landing == f.AFTER_SETTLEMENT for fault in run.scenario.faults):
-            self._judge("once settled")
+            self._judge("once finalized")
         run.reached(f.AFTER_SETTLEMENT)
-        self._judge("after settlement", settled=True, strong=not needs_a_person(self.run.struck) and not run.landed)
+        self._judge("after finalization", finalized=True, strong=not needs_a_person(self.run.struck) and not run.landed)
         if self._anything_later():
-            self._judge("when all has landed", settled=True, strong=not needs_a_person(self.run.struck))
+            self._judge("when all has landed", finalized=True, strong=not needs_a_person(self.run.struck))
         if needs_a_person(self.run.struck):
             self._repair()
-            self._judge("after an operator's repairs", settled=True, strong=True)
+            self._judge("after an operator's repairs", finalized=True, strong=True)
 
-    def _settle(self) -> None:
+    def _finalize(self) -> None:
         run = self.run
         run.stopped = (broken := run.first(e.BROKEN)) is not None and broken not in run.struck
         on_time = not any(run.has(kind) for kind in _NOT_ON_TIME)
@@ -136,32 +136,34 @@ class _Life:
                     run.say(f"recover {order_id}: done")
                 except (CommandError, IdempotencyError) as refusal:
                     run.say(f"recover {order_id}: {type(refusal).__name__}")
-                run.settle_down()
+                run.calm_down()
         run.sweep()
 
-    def _judge(self, when: str, *, settled: bool = False, strong: bool = False) -> None:
+    def _judge(self, when: str, *, finalized: bool = False, strong: bool = False) -> None:
         engine, run = self.engine, self.run
-        settled, strong = settled and not run.alone, strong and not run.alone
+        finalized, strong = finalized and not run.alone, strong and not run.alone
         found = rows.read(engine, run)
         # The first sweep may have started a recovery, and counts what stands only when that has ended.
-        for _ in range(2 if settled else 0):
-            if row_laws.left(found):
+        for _ in range(2 if finalized else 0):
+            if row_invariants.left(found):
                 run.sweep()
                 found = rows.read(engine, run)
-        histories = laws.histories(engine, run)
+        histories = history_invariants.histories(engine, run)
         (saga,) = (history for history in histories if history.execution is run.saga)
-        broken = [*row_laws.at_rest(run, found)]
+        broken = [*row_invariants.at_rest(run, found)]
         for history in histories:
-            broken += laws.of_execution(run, history)
-            broken += laws.unforced(run, history, histories) if not needs_a_person(self.run.struck) else ()
+            broken += history_invariants.of_execution(run, history)
+            broken += (
+                history_invariants.unforced(run, history, histories) if not needs_a_person(self.run.struck) else ()
+            )
         if when == "at the saga's end":
-            broken += laws.of_saga(run, saga, found[run.order_id])
+            broken += history_invariants.of_saga(run, saga, found[run.order_id])
         if strong:
-            broken += row_laws.settled(run, histories, found)
-        if settled:
-            broken += row_laws.listed(run, found)
-        known = {(violation.law, violation.detail) for violation in self.violations}
-        new = [Violation(law, detail, when) for law, detail in broken if (law, detail) not in known]
+            broken += row_invariants.finalized(run, histories, found)
+        if finalized:
+            broken += row_invariants.listed(run, found)
+        known = {(violation.invariant, violation.detail) for violation in self.violations}
+        new = [Violation(invariant, detail, when) for invariant, detail in broken if (invariant, detail) not in known]
         for violation in new:
             run.say(f"VIOLATION {violation}")
         self.violations += new

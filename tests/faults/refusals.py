@@ -20,7 +20,7 @@ _OF_THE_LAYER = (InvalidKey, PayloadMismatch, StateConflict, StepCompensated)
 
 
 class Refusals:
-    """Watches the requests of each invocation; what breaks a law is noted in `broken` of the run."""
+    """Watches the requests of each invocation; what breaks a invariant is noted in `broken` of the run."""
 
     def __init__(self, run: "Running") -> None:
         self._run = run

@@ -20,7 +20,7 @@ _COLUMNS = (
     "UpdateOrderStatus",
     "notices",
     "recovery",
-    "SettleOrder",
+    "FinalizeOrder",
     "SweepOrders",
     "status event",
     "OrderSaga",

@@ -16,7 +16,7 @@ from tests.faults.scenario import is_order
 from tests.faults.seams import Document
 
 RECOVERY_PREFIX, SECOND_PREFIX, NEIGHBOR_PREFIX, STRAY_PREFIX = "recovery.", "second.", "neighbor.", "stray."
-OUTSIDE_A_MACHINE = ("SettleOrder", "SweepOrders")
+OUTSIDE_A_MACHINE = ("FinalizeOrder", "SweepOrders")
 _ENDS = {
     f.ABORTED_BEFORE: "ABORTED",
     f.ABORTED_AFTER: "ABORTED",
@@ -30,12 +30,12 @@ _BEFORE = {f.ABORTED_BEFORE, f.EXECUTION_TIMED_OUT_BEFORE, f.RUNTIME_ERROR_BEFOR
 class Run(Invoking):
     """Directs the engine, which asks at each seam what is to happen, and notes what does.
 
-    swept: what the last sweep answered; None if it failed. settled: the saga's end is dealt with. alone: a function was
-    called under the id of what is no order. delivered: status events that were handed over.
+    swept: what the last sweep answered; None if it failed. finalized: the saga's end is dealt with. alone: a function
+    was called under the id of what is no order. delivered: status events that were handed over.
     """
 
     swept: Document | None = None
-    settled: bool = False
+    finalized: bool = False
     alone: bool = False
     delivered: list[Document] = field(default_factory=list)
     _visit: Visit | None = None
@@ -65,12 +65,12 @@ class Run(Invoking):
         """Start the saga and run it to its end."""
         self.in_saga = True
         self.engine.start_execution(SAGA, self.order_id, document)
-        self.settle_down()
+        self.calm_down()
         self.in_saga = False
         self.say(f"order-saga {self.saga['status']} {self.saga.get('error') or ''}".rstrip())
         self.reached(f.AFTER_SAGA)
 
-    def settle_down(self) -> None:
+    def calm_down(self) -> None:
         """Run what was started, and deliver the status events of all but the saga, which `deliver` does."""
         self.engine.drain()
         while self.queue:
@@ -84,7 +84,7 @@ class Run(Invoking):
         """Deliver the saga's status event to whoever has a rule for it."""
         for event in list(self.events):
             self.hand_over(event)
-        self.settle_down()
+        self.calm_down()
 
     def hand_over(self, event: Document) -> None:
         """Invoke whoever has a rule for an event."""
@@ -99,7 +99,7 @@ class Run(Invoking):
         """The scheduled sweep."""
         self.swept = None
         self._delivered("SweepOrdersFunction", {"source": "aws.events"}, retries=2)
-        self.settle_down()
+        self.calm_down()
 
     def _delivered(self, function: str, event: Document, retries: int) -> bool:
         """An asynchronous invocation: Lambda tries again, then gives up."""
@@ -141,7 +141,7 @@ class Run(Invoking):
         The saga may have been refused its input, and have left nothing. What is called under its name afterwards is
         called alone, as each function may be: there is no order of which it could stand.
         """
-        self.alone |= self.settled and not is_order(self.document) and document is not self.document
+        self.alone |= self.finalized and not is_order(self.document) and document is not self.document
         self._invoke(STRAY_PREFIX + function.removesuffix("Function"), function, document)
 
     def _invoke(self, name: str, function: str, event: Any) -> Document:

@@ -38,7 +38,7 @@ class Running(Notes):
         item = self.outside(lambda: self.engine.plain("GetItem", key)).get("Item")
         return item["status"]["S"] if item else None
 
-    def _twin(self, invocation: Invocation) -> None:
+    def _duplicate(self, invocation: Invocation) -> None:
         self.run_bare(Invocation(f"{invocation.id}'", invocation.function, invocation.event, bare=True))
 
     def run_bare(self, invocation: Invocation) -> None:

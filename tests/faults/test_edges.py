@@ -18,7 +18,7 @@ def edges(workers: Workers) -> EdgeSingles:
     return edge_singles(workers, [], part=PART)
 
 
-def test_no_fault_at_the_edges_breaks_a_law(edges: EdgeSingles) -> None:
+def test_no_fault_at_the_edges_breaks_a_invariant(edges: EdgeSingles) -> None:
     broken = [f"{result.scenario}: {violation}" for result in edges.results for violation in result.violations]
     assert broken == []
 
@@ -38,7 +38,7 @@ def test_a_scenario_at_the_edges_reads_as_it_is_written(edges: EdgeSingles) -> N
     assert [Scenario.parse(str(scenario)) for scenario in scenarios] == scenarios
 
 
-def test_no_pair_with_a_fault_at_the_edges_breaks_a_law(workers: Workers, edges: EdgeSingles) -> None:
+def test_no_pair_with_a_fault_at_the_edges_breaks_a_invariant(workers: Workers, edges: EdgeSingles) -> None:
     pairs = edges.pairs(PAIRS, seed=1)
     broken = [f"{result.scenario}: {violation}" for result in workers.play(pairs) for violation in result.violations]
     assert broken == []

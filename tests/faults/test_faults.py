@@ -21,7 +21,7 @@ SEEN = [
         "declined: late ProcessRefund#1.call2 before UpdateOrderStatus",
         ["ProcessRefund#1: Sandbox.Timedout", "ProcessRefund#2: answered", "ProcessRefund#1 lands now"],
     ),
-    ("ok: twin at ProcessOrder#1.call1", ["ProcessOrder#1': answered", "ProcessOrder#1: answered"]),
+    ("ok: duplicate at ProcessOrder#1.call1", ["ProcessOrder#1': answered", "ProcessOrder#1: answered"]),
     (
         "ok: publish fails at sns:NotifySuccess#1",
         ["sns:NotifySuccess#1: refused", "sns:NotifySuccess#2: published to OrderEventsTopic"],
@@ -30,7 +30,7 @@ SEEN = [
     ("ok: event lost", ["order-saga SUCCEEDED", "SweepOrders#1: answered"]),
     (
         "ok: event thrice",
-        ["SettleOrder#1: answered", "SettleOrder#2: answered", "SettleOrder#3: answered"],
+        ["FinalizeOrder#1: answered", "FinalizeOrder#2: answered", "FinalizeOrder#3: answered"],
     ),
     (
         "ok by gateway: answer lost at ProcessPayment#1.call3",
@@ -57,12 +57,12 @@ SEEN = [
         ["ProcessRefund#11: GatewayUnavailable", "recovery.ProcessRefund#1: answered"],
     ),
     (
-        "ok by gateway: stray call of ProcessRefund after the settlement",
-        ["stray call of ProcessRefund after the settlement lands now", "stray.ProcessRefund#1: StateConflict"],
+        "ok by gateway: stray call of ProcessRefund after the finalization",
+        ["stray call of ProcessRefund after the finalization lands now", "stray.ProcessRefund#1: StateConflict"],
     ),
     (
         "ok by gateway: second execution of OrderSaga before ReserveInventory",
-        ["second.ProcessPayment#1: answered", "SettleOrder#1: answered", "order-saga SUCCEEDED"],
+        ["second.ProcessPayment#1: answered", "FinalizeOrder#1: answered", "order-saga SUCCEEDED"],
     ),
     (
         "out of stock: denied for good: ProcessRefund",
@@ -84,7 +84,7 @@ EDGES_SEEN = [
     ("ok: foreign call of ReserveInventory before sns:NotifySuccess", ["stray.ReserveInventory#1: PayloadMismatch"]),
     (
         "ok: foreign execution of OrderSaga before ProcessOrder",
-        ["second.ProcessOrder#1: answered", "SettleOrder#1: answered", "ProcessOrder#1: PayloadMismatch"],
+        ["second.ProcessOrder#1: answered", "FinalizeOrder#1: answered", "ProcessOrder#1: PayloadMismatch"],
     ),
     (
         "ok: second execution of OrderSaga before ProcessOrder; dies after second.ProcessPayment#1.call1",
@@ -110,20 +110,20 @@ EDGES_SEEN = [
         "out of stock: records restored: ProcessPayment@ReserveInventory after the saga",
         ["records: ProcessOrder COMPENSATED, ProcessPayment COMMITTED, ReserveInventory COMPENSATED"],
     ),
-    ("ok: operator runs recover after the saga", ["recover: NothingToRecover", "SettleOrder#1: answered"]),
+    ("ok: operator runs recover after the saga", ["recover: NothingToRecover", "FinalizeOrder#1: answered"]),
     (
-        "out of stock: denied for good: ProcessRefund; operator runs recover--file after the settlement",
+        "out of stock: denied for good: ProcessRefund; operator runs recover--file after the finalization",
         ["recover--file: done", "recovery.ProcessRefund#22: ClientError"],
     ),
     (
-        "out of stock: denied for good: ProcessRefund; operator runs recover--other-file after the settlement",
+        "out of stock: denied for good: ProcessRefund; operator runs recover--other-file after the finalization",
         ["recover--other-file: NotTheOrder"],
     ),
     ("ok by gateway: operator runs release at last", ["release: done"]),
     ("declined by gateway: operator runs resolve before ProcessRefund", ["resolve: done"]),
     (
         "ok by gateway: event after expiry of OrderSaga",
-        ["SettleOrder#1: answered", "FAULT event after expiry of OrderSaga", "SettleOrder#2: answered"],
+        ["FinalizeOrder#1: answered", "FAULT event after expiry of OrderSaga", "FinalizeOrder#2: answered"],
     ),
     (
         "ok: aborted before ReserveInventory; recovery event lost",
@@ -131,7 +131,7 @@ EDGES_SEEN = [
     ),
     (
         "ok: finalization broken for 31 days, deleted: ProcessOrder",
-        ["SettleOrder#1: broken", "SweepOrders#1: broken", "SweepOrders#4: answered"],
+        ["FinalizeOrder#1: broken", "SweepOrders#1: broken", "SweepOrders#4: answered"],
     ),
     ("ok by gateway: placed again, left: ChargeCard", ["order-saga SUCCEEDED", "ProcessOrder#2: StateConflict"]),
     ("not an order: id reused, left: nothing", ["ProcessOrder#1: InvalidOrder", "ProcessOrder#2: answered"]),

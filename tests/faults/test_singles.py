@@ -5,7 +5,7 @@ from tests.faults.faults import KINDS
 from tests.faults.scenario import Scenario
 
 
-def test_no_single_fault_breaks_a_law(singles: Singles) -> None:
+def test_no_single_fault_breaks_a_invariant(singles: Singles) -> None:
     broken = [f"{result.scenario}: {violation}" for result in singles.results for violation in result.violations]
     assert broken == []
 
@@ -23,7 +23,7 @@ def test_every_kind_of_fault_was_tried(singles: Singles) -> None:
 def test_every_compensation_and_the_recovery_were_reached(singles: Singles) -> None:
     places = {fault.step for result in singles.results for fault in result.candidates}
     states = {"ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"}
-    assert {"SettleOrder", "SweepOrders", *states, *(f"recovery.{state}" for state in states)} <= places
+    assert {"FinalizeOrder", "SweepOrders", *states, *(f"recovery.{state}" for state in states)} <= places
 
 
 def test_a_scenario_reads_as_it_is_written(singles: Singles) -> None:

@@ -14,7 +14,7 @@ from functools import cache
 from tests.faults.candidates import edges_of, faults_of
 from tests.faults.engine import Engine
 from tests.faults.faults import Fault
-from tests.faults.laws import Violation
+from tests.faults.history_invariants import Violation
 from tests.faults.play import play
 from tests.faults.scenario import Scenario
 from tests.faults.seams import DYNAMODB_ENDPOINT

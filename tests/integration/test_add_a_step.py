@@ -61,7 +61,7 @@ def test_the_code_of_the_guide_is_formatted_and_typed(followed: Path) -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_new_step_keeps_the_laws(followed: Path, scenario: str) -> None:
+def test_the_new_step_keeps_the_invariants(followed: Path, scenario: str) -> None:
     trace = run(followed, "-m", "tests.faults", scenario)
 
     assert "BookShipment" in trace

@@ -87,7 +87,7 @@ def test_it_seeds_and_shows_stock(stepwise: CommandLine, sku: str) -> None:
 
 def test_it_says_whether_the_stack_is_there(stepwise: CommandLine, running: emulator.Emulator) -> None:
     shown = stepwise("status").stdout
-    for word in ("OrderSagaArn", running.stand_ins["connect"], "AWS_ENDPOINT_URL_CONNECT"):
+    for word in ("OrderSagaArn", running.simulators["connect"], "AWS_ENDPOINT_URL_CONNECT"):
         assert word in shown
     free = str(emulator.free_port())
     gone = stepwise("status", "--port", free)

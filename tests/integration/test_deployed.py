@@ -38,26 +38,26 @@ BUCKETS = ["JobsBucket", "UsersBucket", "FailedRecordsBucket"]
 def started() -> Iterator[emulator.Emulator]:
     with emulator.attached(QUICKLY) as running:
         deploy(running.endpoint, running.log)
-        RemoteControl(running.stand_ins["connect"]).change(**QUICK)
+        RemoteControl(running.simulators["connect"]).change(**QUICK)
         yield running
 
 
 @pytest.fixture(scope="module")
 def instance(started: emulator.Emulator) -> str:
     """Of Amazon Connect."""
-    return new_instance(Stack.local(started.endpoint, services=started.stand_ins))
+    return new_instance(Stack.local(started.endpoint, services=started.simulators))
 
 
 @pytest.fixture(scope="module")
 def used(started: emulator.Emulator, instance: str) -> Stack:
     """A stack with orders, stock, objects and users of somebody else, some of them tests' too."""
-    stack = Stack.local(started.endpoint, services=started.stand_ins)
+    stack = Stack.local(started.endpoint, services=started.simulators)
     stock.seed(stack, {"tea-01": 100})
     too_many = [{"sku": "tea-01", "quantity": 1000, "unit_price": 1}]
     for order in (good_order("o-1"), good_order("t0000000-1", currency=CURRENCY), good_order("o-2", items=too_many)):
         orders.place(stack, order)
         orders.ended(stack, order["order_id"], seconds=60)
-        orders.settled(stack, order["order_id"])
+        orders.finalized(stack, order["order_id"])
     for bucket, key in (("JobsBucket", "t0000000/a"), ("UsersBucket", "manual/t0000000/a.csv")):
         for body in (b"first", b"second"):
             stack.client("s3").put_object(Bucket=stack.outputs[bucket], Key=key, Body=body)
@@ -181,7 +181,7 @@ def test_what_cannot_be_removed_is_named_and_the_rest_is_removed(
     ids=["no name", "not there", "another template"],
 )
 def test_it_says_what_is_wrong_with_the_stack(started: emulator.Emulator, arguments: list[str], message: str) -> None:
-    _deploy_another_template(Stack.local(started.endpoint, services=started.stand_ins))
+    _deploy_another_template(Stack.local(started.endpoint, services=started.simulators))
     ended = make(started.endpoint, *arguments)
 
     assert ended.returncode != 0

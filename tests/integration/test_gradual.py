@@ -32,7 +32,7 @@ def release() -> Iterator[Release]:
             file.write_text(dump(gradual(template, release_of(template, parameters), AT_ONCE)))
             overrides = [f"{name}={value}" for name, value in parameters.items()]
             _sam(running.endpoint, file, "--parameter-overrides", *overrides)
-            return Stack.local(running.endpoint, services=running.stand_ins)
+            return Stack.local(running.endpoint, services=running.simulators)
 
         yield deploy
 

@@ -18,7 +18,7 @@ type Import = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def stepwise_import(running: emulator.Emulator, stand_in: RemoteControl) -> Import:
+def stepwise_import(running: emulator.Emulator, simulator: RemoteControl) -> Import:
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(emulator.ROOT / "stepwise"), "import", *arguments]
         variables = {**os.environ, "STEPWISE_PORT": str(running.port)}
@@ -28,7 +28,7 @@ def stepwise_import(running: emulator.Emulator, stand_in: RemoteControl) -> Impo
 
 
 def test_it_imports_a_file_and_fetches_the_result(
-    stepwise_import: Import, stand_in: RemoteControl, tmp_path: Path
+    stepwise_import: Import, simulator: RemoteControl, tmp_path: Path
 ) -> None:
     persons = people(3)
     file, result = tmp_path / "staff.csv", tmp_path / "result.csv"
@@ -38,11 +38,11 @@ def test_it_imports_a_file_and_fetches_the_result(
     assert ended.returncode == 0, ended.stderr
     assert "UserCreateResult_" in ended.stdout
     assert result.read_text().count("Success") == 3
-    assert {person.username for person in persons} <= set(all_usernames(stand_in))
+    assert {person.username for person in persons} <= set(all_usernames(simulator))
 
 
 def test_it_ends_with_1_when_a_row_fails_and_runs_failed_rows_again(
-    stepwise_import: Import, stand_in: RemoteControl, tmp_path: Path
+    stepwise_import: Import, simulator: RemoteControl, tmp_path: Path
 ) -> None:
     first, second = people(2)
     file = tmp_path / "TestFile_20260228.csv"
@@ -50,13 +50,13 @@ def test_it_ends_with_1_when_a_row_fails_and_runs_failed_rows_again(
     ended = stepwise_import(str(file))
     key = "manual/UserCreateResult_20260228.csv"
     file.write_text(csv_file([first, second]))
-    stand_in.clear_requests()
+    simulator.clear_requests()
     again = stepwise_import(str(file), "--retry-of", key)
 
     assert ended.returncode == 1
     assert f"--retry-of {key}" in ended.stdout
     assert again.returncode == 0, again.stderr
-    assert [entry["username"] for entry in stand_in.requests("CreateUser")] == [second.username]
+    assert [entry["username"] for entry in simulator.requests("CreateUser")] == [second.username]
 
 
 def test_it_says_how_a_file_in_cp932_is_imported(stepwise_import: Import, tmp_path: Path) -> None:
@@ -84,14 +84,14 @@ def test_two_files_of_one_day_have_a_result_each(stepwise_import: Import, import
     assert all(imports.exists(key) for key in keys)
 
 
-def test_it_validates_without_creating(stepwise_import: Import, stand_in: RemoteControl, tmp_path: Path) -> None:
+def test_it_validates_without_creating(stepwise_import: Import, simulator: RemoteControl, tmp_path: Path) -> None:
     file = tmp_path / "staff.csv"
     file.write_text(csv_file(people(2)))
     ended = stepwise_import(str(file), "--validate-only")
 
     assert ended.returncode == 0, ended.stderr
     assert "valid" in ended.stdout
-    assert stand_in.requests() == []
+    assert simulator.requests() == []
 
 
 def test_it_says_why_an_import_fails(stepwise_import: Import, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_it_says_why_an_import_fails(stepwise_import: Import, tmp_path: Path) ->
 def test_it_runs_the_failed_rows_of_an_upload_again_and_makes_nobody_twice(
     stepwise_import: Import,
     imports: Imports,
-    stand_in: RemoteControl,
+    simulator: RemoteControl,
     stack: Stack,
     resources: Resources,
     tmp_path: Path,
@@ -129,7 +129,7 @@ def test_it_runs_the_failed_rows_of_an_upload_again_and_makes_nobody_twice(
     assert broken.codes == ["NotRegistered"] * 2
     assert again.returncode == 0, again.stdout + again.stderr
     assert imports.text(result).count("Success") == 2
-    assert created(stand_in) == 2
+    assert created(simulator) == 2
 
 
 def name_of_upload(stack: Stack) -> str:

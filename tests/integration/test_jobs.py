@@ -98,8 +98,8 @@ def test_while_one_is_at_work_another_warns_and_ends(
     leases = LeaseStore(stack.dynamodb, stack.outputs["IdempotencyTable"])
     before = warnings(stack, resources)
     with leases.lease(RUN_JOB, job_id, payload, deadline=datetime.now(UTC) + timedelta(minutes=1)) as lease:
-        twin = invoke("RunJob", request)
-        assert (twin.error, twin.result) == (None, None)
+        duplicate = invoke("RunJob", request)
+        assert (duplicate.error, duplicate.result) == (None, None)
         lease.complete({"by": "the other"})
 
     eventually(lambda: warnings(stack, resources) == before + 1)

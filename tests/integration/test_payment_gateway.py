@@ -1,4 +1,4 @@
-"""Orders that are charged at a gateway: a second stack from the same template, and the stand-in, which misbehaves."""
+"""Orders that are charged at a gateway: a second stack from the same template, and the simulator, which misbehaves."""
 
 import json
 import os
@@ -31,7 +31,7 @@ from operations.recovery import needing_attention, recovery
 from operations.stack import Stack
 from ordering.payments.gateway import CHARGE, charge_key
 from tests.kit.belongings import Belongings
-from tests.kit.consistency import broken_laws
+from tests.kit.consistency import broken_invariants
 from tests.kit.injection import Resources, environment, eventually
 from tests.kit.local_stack import Document, Invocation, Saga
 from tests.kit.project import ROOT
@@ -58,7 +58,7 @@ def gateway(server: GatewayServer) -> GatewayClient:
 @pytest.fixture(scope="module")
 def stack(running: emulator.Emulator, server: GatewayServer) -> Stack:
     deploy(running.endpoint, running.log, name=NAME, **secret.parameters(running.endpoint, server.address))
-    return Stack.local(running.endpoint, NAME, running.stand_ins)
+    return Stack.local(running.endpoint, NAME, running.simulators)
 
 
 @pytest.fixture(scope="module")
@@ -96,15 +96,15 @@ def _too_many(order: Document) -> Document:
     return order | {"items": [{**order["items"][0], "quantity": 11}]}
 
 
-def _settled(stack: Stack, gateway: GatewayClient, order: Document) -> tuple[str, list[int]]:
-    """The order's status, and the charges that stand for it once nothing is in flight; every law holds."""
+def _finalized(stack: Stack, gateway: GatewayClient, order: Document) -> tuple[str, list[int]]:
+    """The order's status, and the charges that stand for it once nothing is in flight; every invariant holds."""
     eventually(lambda: not gateway.ledger()["in_flight"], seconds=10)
     standing = gateway.ledger()["standing"].get(_row(gateway, order).get("key"), [])
-    seen = orders.settled(stack, order["order_id"])
+    seen = orders.finalized(stack, order["order_id"])
     payment = seen.payment
     captured = [payment["amount"]] if payment and payment["status"] == "Captured" else []
     assert standing == captured
-    assert broken_laws(stack, [order["order_id"]], {order["items"][0]["sku"]: 10}) == []
+    assert broken_invariants(stack, [order["order_id"]], {order["items"][0]["sku"]: 10}) == []
     assert seen.order is not None
     return seen.order["status"], standing
 
@@ -148,7 +148,7 @@ def _log(stack: Stack, function: str) -> str:
 def test_a_good_order_is_charged_once(run: Run, stack: Stack, gateway: GatewayClient, order: Document) -> None:
     saga = run(order)
     assert saga.execution.status == "SUCCEEDED"
-    assert _settled(stack, gateway, order) == ("Confirmed", [3000])
+    assert _finalized(stack, gateway, order) == ("Confirmed", [3000])
     assert _requests(gateway, order) == {"charge": 1}
     assert saga.view.payment is not None
     assert saga.view.payment["charge_id"] == _row(gateway, order)["id"]
@@ -158,7 +158,7 @@ def test_a_declined_card_is_asked_once(run: Run, stack: Stack, gateway: GatewayC
     saga = run(order | {"payment": {"method": "card", "token": "tok_expired"}})
     assert saga.visit("ProcessPayment").errors == ["PaymentDeclined"]
     assert "the card has expired" in (saga.execution.cause or "")
-    assert _settled(stack, gateway, order) == ("Pending", [])
+    assert _finalized(stack, gateway, order) == ("Pending", [])
     assert _requests(gateway, order) == {"charge": 1, "cancel": 1}
     assert _charge(stack, order) not in work.operations(stack).listed()
 
@@ -170,7 +170,7 @@ def test_a_charge_whose_answer_is_lost_is_asked_for_and_not_repeated(
     ordered(fault, on="charge")
     saga = run(order)
     assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"]
-    assert _settled(stack, gateway, order) == ("Confirmed", [3000])
+    assert _finalized(stack, gateway, order) == ("Confirmed", [3000])
     assert _requests(gateway, order) == {"charge": 1, "lookup": 1}
 
 
@@ -180,7 +180,7 @@ def test_a_gateway_that_fails_is_asked_before_each_new_charge(
     ordered(FailsBefore(), on="charge", times=2)
     saga = run(order)
     assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"] * 2
-    assert _settled(stack, gateway, order) == ("Confirmed", [3000])
+    assert _finalized(stack, gateway, order) == ("Confirmed", [3000])
     assert _requests(gateway, order) == {"charge": 3, "lookup": 2}
 
 
@@ -190,7 +190,7 @@ def test_a_charge_that_is_worked_on_for_too_long_is_cancelled(
     ordered(SlowWorking(ms=TOO_LONG), on="charge")
     saga = run(order)
     assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"] * 5
-    assert _settled(stack, gateway, order) == ("Pending", [])
+    assert _finalized(stack, gateway, order) == ("Pending", [])
     assert _requests(gateway, order) == {"charge": 1, "lookup": 4, "cancel": 1}
     assert _charge(stack, order).status == "UNKNOWN"
     assert _charge(stack, order) not in work.listed(stack)
@@ -201,7 +201,7 @@ def test_requests_that_are_delivered_again_and_again_charge_once(
 ) -> None:
     ordered(DeliveredAgain((0, 500)), on="charge", times=9)
     assert run(order).execution.status == "SUCCEEDED"
-    assert _settled(stack, gateway, order) == ("Confirmed", [3000])
+    assert _finalized(stack, gateway, order) == ("Confirmed", [3000])
 
 
 def test_a_charge_that_is_delivered_again_after_its_refund_does_not_stand(
@@ -211,7 +211,7 @@ def test_a_charge_that_is_delivered_again_after_its_refund_does_not_stand(
     ordered(AnswerLost(), on="cancel", times=3)
     saga = run(_too_many(order))
     assert saga.visit("ProcessRefund").errors == ["GatewayUnavailable"] * 3
-    assert _settled(stack, gateway, order) == ("Pending", [])
+    assert _finalized(stack, gateway, order) == ("Pending", [])
     assert _requests(gateway, order) == {"charge": 1, "cancel": 4}
 
 
@@ -225,7 +225,7 @@ def test_an_order_that_is_placed_while_the_gateway_is_down_is_undone_once_it_is_
         assert saga.states[-2:] == ["sns:NotifyProcessRefundFail", "OrderFailed"]
         eventually(lambda: recovery(stack, order["order_id"]) is not None)
     assert _recovered(stack, order["order_id"]) == "SUCCEEDED"
-    assert _settled(stack, gateway, order) == ("Pending", [])
+    assert _finalized(stack, gateway, order) == ("Pending", [])
     key = _key(stack, resources, order)
     assert gateway.ledger()["requests"][key].keys() == {"cancel"}
     assert key not in _history(stack, order["order_id"]) + _log(stack, "ProcessPayment")
@@ -239,7 +239,7 @@ def test_a_request_that_is_refused_for_our_fault_is_final_and_an_error_line(
     with _elsewhere(stack, resources, f"{gateway.address}/v2", "ProcessPayment"):
         saga = run(order)
     assert saga.visit("ProcessPayment").errors == ["GatewayRefused"]
-    assert _settled(stack, gateway, order) == ("Pending", [])
+    assert _finalized(stack, gateway, order) == ("Pending", [])
     eventually(lambda: line in _log(stack, "ProcessPayment"))
 
 
@@ -260,7 +260,7 @@ def test_a_refund_that_gave_up_is_listed_and_recovered_by_command(
     assert listed.standing == ("ProcessPayment",)
     assert _charge(stack, order) in work.listed(stack)
     _stepwise(stack, "recover", name)
-    assert _settled(stack, gateway, order) == ("Pending", [])
+    assert _finalized(stack, gateway, order) == ("Pending", [])
     assert _charge(stack, order) not in work.listed(stack)
     assert name not in [found.order_id for found in needing_attention(stack)]
 
@@ -281,7 +281,7 @@ def test_a_stray_refund_does_not_give_back_what_a_confirmed_order_has_paid(
 ) -> None:
     run(order)
     assert invoke("ProcessRefund", order).error == "StateConflict"
-    assert _settled(stack, gateway, order) == ("Confirmed", [3000])
+    assert _finalized(stack, gateway, order) == ("Confirmed", [3000])
     assert _requests(gateway, order) == {"charge": 1}
 
 
@@ -312,10 +312,10 @@ def test_a_secret_that_rotates_while_orders_run_loses_and_doubles_no_charge(
             _rotate(stack, gateway)
     for one in some:
         orders.ended(stack, one["order_id"], seconds=60)
-    settled = [orders.settled(stack, one["order_id"]).order for one in some]
+    finalized = [orders.finalized(stack, one["order_id"]).order for one in some]
 
-    assert [row["status"] for row in settled if row] == ["Confirmed"] * 4 + ["Pending"]
-    assert broken_laws(stack, [one["order_id"] for one in some], {order["items"][0]["sku"]: 10}) == []
+    assert [row["status"] for row in finalized if row] == ["Confirmed"] * 4 + ["Pending"]
+    assert broken_invariants(stack, [one["order_id"] for one in some], {order["items"][0]["sku"]: 10}) == []
     assert sum(_requests(gateway, one)["charge"] for one in some) > len(some)
     assert [(row["captures"], row["refunds"]) for row in (_row(gateway, one) for one in some)] == [(1, 0)] * 4 + [
         (1, 1)

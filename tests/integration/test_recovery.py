@@ -1,4 +1,4 @@
-"""However a saga ends, its order is settled: confirmed, or undone, or an alert names what is left."""
+"""However a saga ends, its order is finalized: confirmed, or undone, or an alert names what is left."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import pytest
 from operations import orders
 from operations.recovery import NothingToRecover, needing_attention, recover, recovery
 from operations.stack import Stack
-from tests.kit.consistency import broken_laws
+from tests.kit.consistency import broken_invariants
 from tests.kit.injection import Resources, denied, eventually, status_events_lost, through_proxy
 from tests.kit.local_stack import Document, Invocation, Saga
 
@@ -66,8 +66,8 @@ def _backdate(stack: Stack, order: Document) -> None:
     )
 
 
-def _laws(stack: Stack, order: Document) -> list[str]:
-    return broken_laws(stack, [order["order_id"]], {order["items"][0]["sku"]: 10})
+def _invariants(stack: Stack, order: Document) -> list[str]:
+    return broken_invariants(stack, [order["order_id"]], {order["items"][0]["sku"]: 10})
 
 
 def test_an_order_that_succeeded_is_confirmed_once(run: Run, stack: Stack, invoke: Invoke, order: Document) -> None:
@@ -76,15 +76,15 @@ def test_an_order_that_succeeded_is_confirmed_once(run: Run, stack: Stack, invok
     assert before["status"] == "Confirmed"
     assert "unsettled" not in before
     for _ in range(3):
-        assert invoke("SettleOrder", _event(stack, order, "SUCCEEDED")).error is None
+        assert invoke("FinalizeOrder", _event(stack, order, "SUCCEEDED")).error is None
     assert stack.row("OrdersTable", order_id=order["order_id"]) == before
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
 def test_an_order_that_failed_in_good_order_needs_no_recovery(run: Run, stack: Stack, order: Document) -> None:
     run(_too_many(order))
     assert recovery(stack, order["order_id"]) is None
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
 @pytest.mark.parametrize("function", ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"])
@@ -95,7 +95,7 @@ def test_a_compensation_that_gave_up_is_recovered_once_it_works_again(
         run(_too_many(order))
         eventually(lambda: recovery(stack, order["order_id"]) is not None)
     assert _recovered(stack, order) == "SUCCEEDED"
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
     assert [notice["state"] for notice in routine(order["order_id"])] == ["sns:NotifyRecovered"]
 
 
@@ -120,7 +120,7 @@ def test_a_recovery_that_gives_up_names_order_step_and_cause(
     assert (listed.saga, listed.recovery, listed.standing) == ("FAILED", "FAILED", ("ProcessPayment",))
     name = recover(stack, order["order_id"])
     assert orders.ended(stack, name, seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
     assert order["order_id"] not in [found.order_id for found in needing_attention(stack)]
 
 
@@ -136,7 +136,7 @@ def test_a_saga_that_is_stopped_while_a_step_is_at_work_is_undone_also_when_it_l
         eventually(lambda: _all_barred(stack, order))
         proxy.held.set()
         eventually(lambda: proxy.calls != [])
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
 def _at(stack: Stack, order: Document) -> str:
@@ -155,15 +155,15 @@ def test_a_saga_that_is_stopped_while_it_compensates_is_undone(
         stack.stepfunctions.stop_execution(executionArn=arn)
         proxy.held.set()
         assert _recovered(stack, order) == "SUCCEEDED"
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
 def test_a_saga_that_timed_out_is_undone(stack: Stack, invoke: Invoke, order: Document) -> None:
     invoke("ProcessOrder", order)
     invoke("ProcessPayment", order)
-    assert invoke("SettleOrder", _event(stack, order, "TIMED_OUT")).error is None
+    assert invoke("FinalizeOrder", _event(stack, order, "TIMED_OUT")).error is None
     assert _recovered(stack, order) == "SUCCEEDED"
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
     assert invoke("ReserveInventory", order).error == "StepCompensated"
 
 
@@ -172,9 +172,9 @@ def test_a_saga_that_died_of_a_runtime_error_is_undone(stack: Stack, invoke: Inv
         invoke(step, order)
     event = _event(stack, order, "FAILED")
     event["detail"]["error"] = "States.Runtime"
-    assert invoke("SettleOrder", event).error is None
+    assert invoke("FinalizeOrder", event).error is None
     assert _recovered(stack, order) == "SUCCEEDED"
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
 def test_a_recovery_is_started_once_however_often_the_event_comes(
@@ -182,10 +182,10 @@ def test_a_recovery_is_started_once_however_often_the_event_comes(
 ) -> None:
     invoke("ProcessOrder", order)
     for _ in range(3):
-        assert invoke("SettleOrder", _event(stack, order, "ABORTED")).error is None
+        assert invoke("FinalizeOrder", _event(stack, order, "ABORTED")).error is None
     assert _recovered(stack, order) == "SUCCEEDED"
-    assert invoke("SettleOrder", _event(stack, order, "ABORTED")).error is None
-    assert _laws(stack, order) == []
+    assert invoke("FinalizeOrder", _event(stack, order, "ABORTED")).error is None
+    assert _invariants(stack, order) == []
 
 
 def test_an_input_too_long_for_the_event_is_read_from_the_execution(
@@ -195,17 +195,17 @@ def test_an_input_too_long_for_the_event_is_read_from_the_execution(
         run(_too_many(order))
     event = _event(stack, order, "FAILED")
     event["detail"] |= {"input": None, "inputDetails": {"included": False}}
-    assert invoke("SettleOrder", event).error is None
+    assert invoke("FinalizeOrder", event).error is None
     assert _recovered(stack, order) == "SUCCEEDED"
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
-def test_an_execution_under_another_name_settles_nothing(stack: Stack, invoke: Invoke, order: Document) -> None:
+def test_an_execution_under_another_name_finalizes_nothing(stack: Stack, invoke: Invoke, order: Document) -> None:
     for step in STEPS:
         invoke(step, order)
     event = _event(stack, order, "ABORTED")
     event["detail"]["name"] = f"{order['order_id']}-again"
-    assert invoke("SettleOrder", event).error is None
+    assert invoke("FinalizeOrder", event).error is None
     row = stack.row("OrdersTable", order_id=order["order_id"])
     assert row is not None
     assert row["status"] == "New"
@@ -218,13 +218,13 @@ def test_an_order_of_which_a_step_was_undone_is_not_confirmed_but_undone(
     for step in STEPS:
         invoke(step, order)
     invoke("ProcessRefund", order)
-    assert invoke("SettleOrder", _event(stack, order, "SUCCEEDED")).error is None
+    assert invoke("FinalizeOrder", _event(stack, order, "SUCCEEDED")).error is None
     assert _recovered(stack, order) == "SUCCEEDED"
-    assert invoke("SettleOrder", _event(stack, order, "SUCCEEDED")).error is None
+    assert invoke("FinalizeOrder", _event(stack, order, "SUCCEEDED")).error is None
     row = stack.row("OrdersTable", order_id=order["order_id"])
     assert row is not None
     assert row["status"] == "Pending"
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
 def test_an_execution_that_succeeded_under_another_name_confirms_its_order(
@@ -235,7 +235,7 @@ def test_an_execution_that_succeeded_under_another_name_confirms_its_order(
     )
     eventually(lambda: (stack.row("OrdersTable", order_id=order["order_id"]) or {}).get("status") == "Confirmed")
     assert [event["state"] for event in events(order["order_id"])] == ["sns:NotifySuccess"]
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
 def test_an_order_whose_execution_had_another_name_is_recovered_from_its_file(
@@ -245,17 +245,17 @@ def test_an_order_whose_execution_had_another_name_is_recovered_from_its_file(
         invoke(step, order)
     name = recover(stack, order["order_id"], order)
     assert orders.ended(stack, name, seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
-def test_what_an_earlier_deployment_accepted_is_settled_all_the_same(
+def test_what_an_earlier_deployment_accepted_is_finalized_all_the_same(
     run: Run, stack: Stack, invoke: Invoke, order: Document
 ) -> None:
     for step in STEPS:
         invoke(step, order)
     event = _event(stack, order | {"a field that is refused now": 1}, "SUCCEEDED")
-    assert invoke("SettleOrder", event).error is None
-    assert _laws(stack, order) == []
+    assert invoke("FinalizeOrder", event).error is None
+    assert _invariants(stack, order) == []
 
 
 def test_the_sweep_confirms_an_order_whose_event_was_lost(
@@ -270,7 +270,7 @@ def test_the_sweep_confirms_an_order_whose_event_was_lost(
     assert young["status"] == "New"
     _backdate(stack, order)
     invoke("SweepOrders", {})
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
 def test_the_sweep_recovers_an_order_whose_event_was_lost(
@@ -281,10 +281,10 @@ def test_the_sweep_recovers_an_order_whose_event_was_lost(
     _backdate(stack, order)
     invoke("SweepOrders", {})
     assert _recovered(stack, order) == "SUCCEEDED"
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
-def test_the_sweep_names_an_order_that_has_no_saga_and_settles_the_others(
+def test_the_sweep_names_an_order_that_has_no_saga_and_finalizes_the_others(
     stack: Stack, resources: Resources, invoke: Invoke, order: Document
 ) -> None:
     stray = order | {"order_id": f"{order['order_id']}-stray"}
@@ -297,15 +297,15 @@ def test_the_sweep_names_an_order_that_has_no_saga_and_settles_the_others(
     swept = invoke("SweepOrders", {})
     assert swept.error == "SweepIncomplete"
     assert stray["order_id"] in swept.message
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
     stack.dynamodb.delete_item(TableName=stack.outputs["OrdersTable"], Key={"order_id": {"S": stray["order_id"]}})
 
 
 def test_an_event_that_cannot_be_handled_is_kept(stack: Stack, resources: Resources, order: Document) -> None:
-    with denied(stack, resources, "SettleOrder"):
+    with denied(stack, resources, "FinalizeOrder"):
         _start(stack, order)
-        eventually(lambda: order["order_id"] in _received(stack, resources["SettlementFailuresQueue"]), seconds=40)
-    assert "tok_visa" not in _received(stack, resources["SettlementFailuresQueue"])
+        eventually(lambda: order["order_id"] in _received(stack, resources["FinalizationFailuresQueue"]), seconds=40)
+    assert "tok_visa" not in _received(stack, resources["FinalizationFailuresQueue"])
 
 
 def _received(stack: Stack, queue: str) -> str:
@@ -328,7 +328,7 @@ def test_a_stray_compensation_does_not_undo_a_confirmed_order(
     assert invoke(compensation, order).error == "StateConflict"
     after = orders.view(stack, order["order_id"])
     assert (after.order, after.payment, after.reservation) == (before.order, before.payment, before.reservation)
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
 def test_a_failing_execution_under_another_name_does_not_undo_a_confirmed_order(
@@ -341,7 +341,7 @@ def test_a_failing_execution_under_another_name_does_not_undo_a_confirmed_order(
     assert saga.execution.status == "FAILED"
     assert saga.visit("ReleaseInventory").errors == ["StateConflict"]
     assert [alert["state"] for alert in alerts(stray)] == ["sns:NotifyReleaseInventoryFail"]
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []
 
 
 def test_a_recovery_that_was_cut_off_is_counted_by_the_sweep(
@@ -357,4 +357,4 @@ def test_a_recovery_that_was_cut_off_is_counted_by_the_sweep(
     assert swept.result["standing"] >= 1
     eventually(lambda: name in [found.order_id for found in needing_attention(stack)])
     assert orders.ended(stack, recover(stack, name), seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"
-    assert _laws(stack, order) == []
+    assert _invariants(stack, order) == []

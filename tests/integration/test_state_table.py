@@ -14,7 +14,7 @@ from tests.kit.local_stack import Document, Saga
 type Run = Callable[..., Saga]
 
 SUCCESS = ["ProcessOrder", "ProcessPayment", "ReserveInventory", "sns:NotifySuccess", "OrderSucceeded"]
-SETTLED = ["UpdateOrderStatus", "sns:NotifyUpdateOrderFail", "OrderFailed"]
+FINALIZED = ["UpdateOrderStatus", "sns:NotifyUpdateOrderFail", "OrderFailed"]
 
 
 def _statuses(saga: Saga) -> tuple[Any, Any, Any]:
@@ -68,7 +68,7 @@ def _eventually_undone(stack: Stack, order: Document) -> bool:
 def test_process_order_fails(run: Run, order: Document, stack: Stack, resources: Resources) -> None:
     with denied(stack, resources, "ProcessOrder"):
         saga = run(order)
-    assert saga.states == ["ProcessOrder", *SETTLED]
+    assert saga.states == ["ProcessOrder", *FINALIZED]
     assert saga.execution.status == "FAILED"
     assert _statuses(saga) == (None, None, None)
     assert _eventually_undone(stack, order)
@@ -76,7 +76,7 @@ def test_process_order_fails(run: Run, order: Document, stack: Stack, resources:
 
 def test_process_payment_fails(run: Run, order: Document, stack: Stack, on_hand: Callable[[], int]) -> None:
     saga = run(_declined(order))
-    assert saga.states == ["ProcessOrder", "ProcessPayment", "ProcessRefund", *SETTLED]
+    assert saga.states == ["ProcessOrder", "ProcessPayment", "ProcessRefund", *FINALIZED]
     assert saga.execution.error == "PaymentDeclined"
     assert _statuses(saga) == ("Pending", None, None)
     assert _eventually_undone(stack, order)
@@ -85,7 +85,7 @@ def test_process_payment_fails(run: Run, order: Document, stack: Stack, on_hand:
 
 def test_reserve_inventory_fails(run: Run, order: Document, on_hand: Callable[[], int]) -> None:
     saga = run(_too_many(order))
-    assert saga.states == [*SUCCESS[:3], "ReleaseInventory", "ProcessRefund", *SETTLED]
+    assert saga.states == [*SUCCESS[:3], "ReleaseInventory", "ProcessRefund", *FINALIZED]
     assert saga.execution.error == "OutOfStock"
     assert _statuses(saga) == ("Pending", "Refunded", None)
     assert set(_steps(saga).values()) == {"COMPENSATED"}
@@ -144,7 +144,7 @@ def test_update_order_status_fails(
 ) -> None:
     with status_events_lost(stack, resources), denied(stack, resources, "UpdateOrderStatus"):
         saga = run(_declined(order))
-    assert saga.states == ["ProcessOrder", "ProcessPayment", "ProcessRefund", *SETTLED]
+    assert saga.states == ["ProcessOrder", "ProcessPayment", "ProcessRefund", *FINALIZED]
     assert saga.execution.error == "PaymentDeclined"
     assert _statuses(saga) == ("New", None, None)
     (alert,) = alerts(order["order_id"])

@@ -1,4 +1,4 @@
-"""Imports of users on the deployed stack and Connect's stand-in: every row has its result, nobody is made twice."""
+"""Imports of users on the deployed stack and Connect's simulator: every row has its result, nobody is made twice."""
 
 import json
 import unicodedata
@@ -89,7 +89,7 @@ WRONG_FILES = {
 
 def test_an_upload_is_imported_once(
     imports: Imports,
-    stand_in: RemoteControl,
+    simulator: RemoteControl,
     stack: Stack,
     alerts: Callable[[str], list[Any]],
     invoke: Callable[[str, Any], Invocation],
@@ -109,9 +109,9 @@ def test_an_upload_is_imported_once(
 
     assert ended.codes == [""] * 7
     assert [result.csv_row for result in ended.results] == list(range(1, 8))
-    assert {person.username for person in persons} <= set(all_usernames(stand_in))
+    assert {person.username for person in persons} <= set(all_usernames(simulator))
     assert again.result == {"import_id": ended.name}
-    assert created(stand_in) == 7
+    assert created(simulator) == 7
     (notice,) = alerts(ended.name)
     assert notice["summary"] == ended.output
     assert notice["summary"]["succeeded"] == 7
@@ -136,12 +136,12 @@ def test_an_upload_that_nothing_imports_is_kept_for_a_person(
 
 
 def test_nothing_of_a_row_is_in_history_logs_results_or_records(
-    imports: Imports, stand_in: RemoteControl, stack: Stack
+    imports: Imports, simulator: RemoteControl, stack: Stack
 ) -> None:
     good, refused, broken = people(3), people(2), people(2)
     for person in refused:
         message = f"{person.username} {person.password} {person.first_name} {person.last_name}"
-        stand_in.fail("CreateUser", "InvalidParameterException", message=message, where={"Username": person.username})
+        simulator.fail("CreateUser", "InvalidParameterException", message=message, where={"Username": person.username})
     rows = [
         person.row(number) + ",x@private-mail.example,+815551234567" for number, person in enumerate(good + refused)
     ]
@@ -162,19 +162,19 @@ def test_nothing_of_a_row_is_in_history_logs_results_or_records(
             assert [place for place, text in places.items() if word in text] == []
 
 
-def test_every_error_of_connect_is_the_rows_own(imports: Imports, stand_in: RemoteControl) -> None:
+def test_every_error_of_connect_is_the_rows_own(imports: Imports, simulator: RemoteControl) -> None:
     persons = people(12)
     users = [person.username for person in persons]
-    stand_in.fail("CreateUser", "ThrottlingException", times=2, where={"Username": users[1]})
-    stand_in.fail("CreateUser", "LimitExceededException", where={"Username": users[2]})
-    stand_in.fail("CreateUser", "InvalidParameterException", where={"Username": users[3]})
-    stand_in.fail("CreateUser", "InvalidRequestException", where={"Username": users[4]})
-    stand_in.fail("CreateUser", "ResourceNotFoundException", where={"Username": users[5]})
-    stand_in.fail("CreateUser", "InternalServiceException", times=2, where={"Username": users[6]})
-    stand_in.fail("CreateUser", "AccessDeniedException", status=403, where={"Username": users[7]})
-    stand_in.lose_answer("CreateUser", where={"Username": users[8]})
-    stand_in.lose_request("CreateUser", where={"Username": users[9]})
-    stand_in.fail("CreateUser", "InternalServiceException", times=50, where={"Username": users[10]})
+    simulator.fail("CreateUser", "ThrottlingException", times=2, where={"Username": users[1]})
+    simulator.fail("CreateUser", "LimitExceededException", where={"Username": users[2]})
+    simulator.fail("CreateUser", "InvalidParameterException", where={"Username": users[3]})
+    simulator.fail("CreateUser", "InvalidRequestException", where={"Username": users[4]})
+    simulator.fail("CreateUser", "ResourceNotFoundException", where={"Username": users[5]})
+    simulator.fail("CreateUser", "InternalServiceException", times=2, where={"Username": users[6]})
+    simulator.fail("CreateUser", "AccessDeniedException", status=403, where={"Username": users[7]})
+    simulator.lose_answer("CreateUser", where={"Username": users[8]})
+    simulator.lose_request("CreateUser", where={"Username": users[9]})
+    simulator.fail("CreateUser", "InternalServiceException", times=50, where={"Username": users[10]})
     ended = imports.run(csv_file(persons))
 
     assert ended.codes == [
@@ -192,47 +192,47 @@ def test_every_error_of_connect_is_the_rows_own(imports: Imports, stand_in: Remo
         "",
     ]
     assert ended.status == "SUCCEEDED"
-    assert sorted(name for name in all_usernames(stand_in) if name in users) == sorted(
+    assert sorted(name for name in all_usernames(simulator) if name in users) == sorted(
         users[number] for number in (0, 1, 6, 8, 9, 11)
     )
     assert all(result.user_id for result in ended.results if result.succeeded)
 
 
 def test_connect_that_throttles_for_ever_costs_the_row_not_the_import(
-    imports: Imports, stand_in: RemoteControl, stack: Stack, resources: Resources
+    imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources
 ) -> None:
     persons = people(2)
-    stand_in.fail("CreateUser", "ThrottlingException", times=1000, where={"Username": persons[0].username})
+    simulator.fail("CreateUser", "ThrottlingException", times=1000, where={"Username": persons[0].username})
     client, name = stack.client("lambda"), resources["UserCreateFunction"]
     client.update_function_configuration(FunctionName=name, Timeout=7)
     try:
         ended = imports.run(csv_file(persons))
     finally:
         client.update_function_configuration(FunctionName=name, Timeout=30)
-        stand_in.clear_faults()
+        simulator.clear_faults()
     again = imports.run(csv_file(persons), key=ended.key, retry_of=ended.output["result_key"])
 
     assert ended.codes == ["ConnectThrottled", ""]
     assert again.codes == ["", ""]
-    assert created(stand_in) == 2
+    assert created(simulator) == 2
 
 
 def test_a_function_that_is_cut_off_while_connect_acts_late_makes_nobody_twice(
-    imports: Imports, stand_in: RemoteControl, stack: Stack, resources: Resources
+    imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources
 ) -> None:
     persons = people(1)
-    stand_in.delay("CreateUser", 7, where={"Username": persons[0].username})
+    simulator.delay("CreateUser", 7, where={"Username": persons[0].username})
     client, name = stack.client("lambda"), resources["UserCreateFunction"]
     client.update_function_configuration(FunctionName=name, Timeout=6)
     try:
         ended = imports.run(csv_file(persons))
     finally:
         client.update_function_configuration(FunctionName=name, Timeout=30)
-    eventually(lambda: all(entry["status"] for entry in stand_in.requests("CreateUser")))
+    eventually(lambda: all(entry["status"] for entry in simulator.requests("CreateUser")))
 
     assert ended.codes == [""]
     assert '"TaskFailed"' in imports.history(ended.name)
-    assert created(stand_in) == 1
+    assert created(simulator) == 1
     assert all(ended.user_ids)
 
 
@@ -283,14 +283,14 @@ def test_every_kind_of_damage_is_named(imports: Imports) -> None:
     assert not any(ended.user_ids)
 
 
-def test_validation_creates_nothing_at_all(imports: Imports, stand_in: RemoteControl) -> None:
-    before = stand_in.instances()
+def test_validation_creates_nothing_at_all(imports: Imports, simulator: RemoteControl) -> None:
+    before = simulator.instances()
     ended = imports.run(csv_file([*people(2), Person("", "x", "y", "z")]), validate_only=True)
 
     assert ended.codes == ["", "", "UsernameMissing"]
     assert ended.output["result_key"].endswith("_validate_only.csv")
-    assert stand_in.instances() == before
-    assert stand_in.requests() == []
+    assert simulator.instances() == before
+    assert simulator.requests() == []
     assert not imports.exists(imports.result_of(ended.key))
 
 
@@ -354,62 +354,62 @@ def test_the_newest_file_is_the_one_with_the_latest_date(imports: Imports) -> No
     assert ended.output["file"] == "TestFile_20270110.csv"
 
 
-def test_a_file_that_is_replaced_half_way_changes_nothing(imports: Imports, stand_in: RemoteControl) -> None:
+def test_a_file_that_is_replaced_half_way_changes_nothing(imports: Imports, simulator: RemoteControl) -> None:
     old, new = people(3), people(4)
     key, version = imports.upload(csv_file(old))
-    stand_in.delay("CreateUser", 0.3, times=3)
+    simulator.delay("CreateUser", 0.3, times=3)
     name = imports.start({"key": key})
     eventually(lambda: imports.progress(name).state in {"CreateUsers", "UserCreate"}, seconds=60)
     imports.upload(csv_file(new), key)
     ended = imports.wait(name, key)
 
     assert ended.codes == ["", "", ""]
-    assert {person.username for person in old} <= set(all_usernames(stand_in))
-    assert not {person.username for person in new} & set(all_usernames(stand_in))
+    assert {person.username for person in old} <= set(all_usernames(simulator))
+    assert not {person.username for person in new} & set(all_usernames(simulator))
     assert version in imports.history(name)
 
 
-def test_only_failed_rows_run_again(imports: Imports, stand_in: RemoteControl) -> None:
+def test_only_failed_rows_run_again(imports: Imports, simulator: RemoteControl) -> None:
     persons = people(5)
     for number in (1, 3):
-        stand_in.fail("CreateUser", "LimitExceededException", where={"Username": persons[number].username})
+        simulator.fail("CreateUser", "LimitExceededException", where={"Username": persons[number].username})
     before = imports.run(csv_file(persons))
-    stand_in.clear_requests()
+    simulator.clear_requests()
     again = imports.run(csv_file(persons), key=before.key, retry_of=before.output["result_key"])
 
     assert before.codes == ["", "UserQuotaExceeded", "", "UserQuotaExceeded", ""]
     assert again.codes == [""] * 5
     assert (again.output["run"], again.output["rows"]) == (2, 5)
-    assert len(stand_in.requests("CreateUser")) == 2
+    assert len(simulator.requests("CreateUser")) == 2
     assert [again.user_ids[number] for number in (0, 2, 4)] == [before.user_ids[number] for number in (0, 2, 4)]
 
 
 def test_a_retry_of_a_file_in_another_order_gives_no_row_the_user_of_another(
-    imports: Imports, stand_in: RemoteControl
+    imports: Imports, simulator: RemoteControl
 ) -> None:
     persons = people(4)
     typo = Person(persons[1].username, "short", persons[1].first_name, persons[1].last_name)
     before = imports.run(csv_file([persons[0], typo, *persons[2:]]))
-    stand_in.clear_requests()
+    simulator.clear_requests()
     corrected = [persons[1], persons[3], persons[0], persons[2]]
     again = imports.run(csv_file(corrected), key=before.key, retry_of=before.output["result_key"])
 
     assert before.codes == ["", "PasswordTooShort", "", ""]
     assert again.codes == [""] * 4
     assert again.user_ids[1:] == [before.user_ids[number] for number in (3, 0, 2)]
-    assert [entry["username"] for entry in stand_in.requests("CreateUser")] == [persons[1].username]
+    assert [entry["username"] for entry in simulator.requests("CreateUser")] == [persons[1].username]
     assert len(set(again.user_ids)) == 4
     assert [result.csv_row for result in again.results] == [1, 2, 3, 4]
 
 
 def test_a_failed_look_up_after_a_lost_create_makes_nobody_twice(
-    imports: Imports, stand_in: RemoteControl, stack: Stack, resources: Resources
+    imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources
 ) -> None:
     kinds = [(*kind, times) for kind in product(UNSURE, NO_LOOK_UP) for times in (1, 1000)]
     persons = people(len(kinds))
     for person, (create, look_up, times) in zip(persons, kinds, strict=True):
-        stand_in.order("CreateUser", where={"Username": person.username}, **create)
-        stand_in.order("SearchUsers", where={"Username": person.username}, times=times, **look_up)
+        simulator.order("CreateUser", where={"Username": person.username}, **create)
+        simulator.order("SearchUsers", where={"Username": person.username}, times=times, **look_up)
     client, name = stack.client("lambda"), resources["UserCreateFunction"]
     # Too short to wait for a place in Connect: the first throttled call ends the attempt.
     client.update_function_configuration(FunctionName=name, Timeout=7)
@@ -417,7 +417,7 @@ def test_a_failed_look_up_after_a_lost_create_makes_nobody_twice(
         ended = imports.run(csv_file(persons))
     finally:
         client.update_function_configuration(FunctionName=name, Timeout=30)
-        stand_in.clear_faults()
+        simulator.clear_faults()
     # The lease of an attempt whose answer was lost must not be free: the retry is another import, which finds the user.
     again = imports.run(csv_file(persons), key=ended.key, retry_of=ended.output["result_key"])
 
@@ -429,7 +429,7 @@ def test_a_failed_look_up_after_a_lost_create_makes_nobody_twice(
     }
     assert again.succeeded == [True] * len(kinds)
     assert len(set(again.user_ids)) == len(kinds)
-    names = [name for name in all_usernames(stand_in) if name in {person.username for person in persons}]
+    names = [name for name in all_usernames(simulator) if name in {person.username for person in persons}]
     assert len(names) == len(kinds)
 
 
@@ -473,22 +473,22 @@ def test_an_instance_that_is_given_is_used(imports: Imports) -> None:
     assert {person.username for person in persons} <= set(imports.usernames(given))
 
 
-def test_a_reset_deletes_the_stacks_own_instances_and_no_others(imports: Imports, stand_in: RemoteControl) -> None:
+def test_a_reset_deletes_the_stacks_own_instances_and_no_others(imports: Imports, simulator: RemoteControl) -> None:
     imports.run(csv_file(people(1)))
-    before = {one["id"]: one["tags"] for one in stand_in.instances()}
+    before = {one["id"]: one["tags"] for one in simulator.instances()}
     ended = imports.run(csv_file(people(1)), reset=True)
-    after = {one["id"] for one in stand_in.instances()}
+    after = {one["id"] for one in simulator.instances()}
 
     assert ended.codes == [""]
     assert {instance for instance, tags in before.items() if STACK_TAG in tags}.isdisjoint(after)
     assert {instance for instance, tags in before.items() if STACK_TAG not in tags} <= after
 
 
-def test_an_instance_whose_creation_fails_ends_the_import(imports: Imports, stand_in: RemoteControl) -> None:
+def test_an_instance_whose_creation_fails_ends_the_import(imports: Imports, simulator: RemoteControl) -> None:
     persons = people(1)
-    stand_in.fail_creation(times=20)
+    simulator.fail_creation(times=20)
     ended = imports.run(csv_file(persons), reset=True)
-    stand_in.clear_faults()
+    simulator.clear_faults()
     again = imports.run(csv_file(persons), key=ended.key, reset=True)
 
     assert (ended.status, ended.error) == ("FAILED", "InstanceCreationFailed")
@@ -507,7 +507,7 @@ def test_an_instance_whose_creation_fails_ends_the_import(imports: Imports, stan
     ],
 )
 def test_an_import_that_breaks_off_at_a_state_is_whole_when_it_runs_again(
-    imports: Imports, stand_in: RemoteControl, stack: Stack, resources: Resources, function: str
+    imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources, function: str
 ) -> None:
     persons = people(2)
     with no_concurrency(stack, resources, function):
@@ -517,7 +517,7 @@ def test_an_import_that_breaks_off_at_a_state_is_whole_when_it_runs_again(
     assert (broken.status, broken.error) == ("FAILED", "Lambda.TooManyRequestsException")
     assert broken.codes == (["NotRegistered", "NotRegistered"] if function == "RegisterResult" else [])
     assert again.codes == ["", ""]
-    assert created(stand_in) == 2
+    assert created(simulator) == 2
 
 
 def test_rows_that_cannot_run_have_their_result_and_run_again(
@@ -533,26 +533,26 @@ def test_rows_that_cannot_run_have_their_result_and_run_again(
 
 
 def test_an_import_that_is_stopped_has_a_result_file_and_is_whole_when_it_runs_again(
-    imports: Imports, stand_in: RemoteControl
+    imports: Imports, simulator: RemoteControl
 ) -> None:
     persons = people(12)
-    stand_in.delay("CreateUser", 0.5, times=12)
+    simulator.delay("CreateUser", 0.5, times=12)
     key, _ = imports.upload(csv_file(persons))
     name = imports.start({"key": key})
-    eventually(lambda: created(stand_in) > 0, seconds=60)
+    eventually(lambda: created(simulator) > 0, seconds=60)
     imports.stop(name)
     stopped = imports.wait(name, key)
-    stand_in.clear_faults()
+    simulator.clear_faults()
     again = imports.run(csv_file(persons), key=key, retry_of=imports.result_of(key))
 
     assert stopped.status == "ABORTED"
     assert stopped.codes == ["NotRegistered"] * 12
     assert again.succeeded == [True] * 12
-    assert created(stand_in) == 12
+    assert created(simulator) == 12
 
 
 def test_a_retry_from_another_file_finds_the_users_that_the_import_has_made(
-    imports: Imports, stand_in: RemoteControl, stack: Stack, resources: Resources
+    imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources
 ) -> None:
     persons = people(3)
     with no_concurrency(stack, resources, "RegisterResult"):
@@ -565,12 +565,12 @@ def test_a_retry_from_another_file_finds_the_users_that_the_import_has_made(
     assert (again.status, again.error) == ("FAILED", "Lambda.TooManyRequestsException")
     assert last.succeeded == [True] * 3
     assert last.output["result_key"] == imports.result_of(broken.key)
-    assert created(stand_in) == 3
+    assert created(simulator) == 3
 
 
 def test_a_defect_is_told_without_what_it_was_about(imports: Imports, stack: Stack, resources: Resources) -> None:
     persons = people(1)
-    with environment(stack, resources, "UserCreate", MOST_IMPORT_ROWS="many"):
+    with environment(stack, resources, "UserCreate", MAX_IMPORT_ROWS="many"):
         ended = imports.run(csv_file(persons))
 
     assert ended.codes == ["UnexpectedFailure"]

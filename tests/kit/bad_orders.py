@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.kit.orders import GOOD_ITEM, HIGHEST_PRICE, LONGEST_ID, MOST_ITEMS, MOST_PIECES, distinct_items, good_order
+from tests.kit.orders import GOOD_ITEM, HIGHEST_PRICE, MAX_ID, MAX_ITEMS, MAX_PIECES, distinct_items, good_order
 
 # Where a text belongs in an order; the rest of _FIELDS takes something else.
 TEXT_FIELDS = ("order_id", "customer_id", "currency", "items[0].sku", "payment.method", "payment.token")
@@ -125,7 +125,7 @@ _BAD_ID = {
     "is empty": "",
     "ends in a newline": "o-1001\n",
     "is a newline": "\n",
-    "has 81 characters": LONGEST_ID + "o",
+    "has 81 characters": MAX_ID + "o",
     "has full-width digits": "o-１００１",
     "has an emoji": "o-🍵",
     "has a combining accent": "o-e\u0301",
@@ -151,13 +151,13 @@ _BAD_VALUES: dict[str, dict[str, Any]] = {
         "ends in a newline": "JPY\n",
         "is full-width": "ＪＰＹ",
     },
-    "items": {"is empty": [], "has 91 lines": distinct_items(MOST_ITEMS + 1)},
+    "items": {"is empty": [], "has 91 lines": distinct_items(MAX_ITEMS + 1)},
     "items[0].sku": {**_BAD_ID, "has a slash": "tea/01"},
     "items[0].quantity": {
         **_TOO_BIG,
         "is zero": 0,
         "is negative": -1,
-        "is over 10,000": MOST_PIECES + 1,
+        "is over 10,000": MAX_PIECES + 1,
         "is whole, but a fraction": 2.0,
         "is full-width": "２",
     },

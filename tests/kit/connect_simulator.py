@@ -1,4 +1,4 @@
-"""Amazon Connect's stand-in for tests: in this process, on a clock of the test's own, spoken to by boto3."""
+"""Amazon Connect's simulator for tests: in this process, on a clock of the test's own, spoken to by boto3."""
 
 import threading
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Connect:
-    """A stand-in that runs: how to speak to it, as boto3 does and by its control path."""
+    """A simulator that runs: how to speak to it, as boto3 does and by its control path."""
 
     server: ConnectServer
     clock: Clock
@@ -98,7 +98,7 @@ def _session() -> boto3.Session:
 
 @contextmanager
 def serving() -> Iterator[Connect]:
-    """A stand-in that listens, on a clock that stands still."""
+    """A simulator that listens, on a clock that stands still."""
     clock = Clock()
     with ConnectServer(Settings(), Clocks(clock, clock)) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()

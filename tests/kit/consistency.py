@@ -1,4 +1,4 @@
-"""The conservation laws, read from the tables over HTTP and not through the code under test."""
+"""The conservation invariants, read from the tables over HTTP and not through the code under test."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from tests.kit import invariants
 from tests.kit.history import recount, report
 
 
-def broken_laws(stack: Stack, order_ids: Iterable[str], initial: Mapping[str, int]) -> list[str]:
+def broken_invariants(stack: Stack, order_ids: Iterable[str], initial: Mapping[str, int]) -> list[str]:
     """What does not hold, in words; nothing for all being well.
 
     order_ids: every order that was placed. initial: pieces stocked by SKU, of SKUs that no other order has touched.
@@ -23,9 +23,9 @@ def broken_laws(stack: Stack, order_ids: Iterable[str], initial: Mapping[str, in
         [*(f"RESERVATION#{order_id}" for order_id in order_ids), *(f"STOCK#{sku}" for sku in initial)],
     )
     broken = [
-        law
+        invariant
         for order_id in order_ids
-        for law in _of_order(
+        for invariant in _of_order(
             order_id, orders.get(order_id), payments.get(order_id), inventory.get(f"RESERVATION#{order_id}")
         )
     ]
@@ -43,7 +43,10 @@ def _rows(stack: Stack, table: str, name: str, keys: Sequence[str]) -> dict[str,
 
 
 def _of_order(order_id: str, order: Row | None, payment: Row | None, reservation: Row | None) -> list[str]:
-    return [f"{order_id}: {law}: {what}" for law, what in invariants.of_settled_order(order, payment, reservation)]
+    return [
+        f"{order_id}: {invariant}: {what}"
+        for invariant, what in invariants.of_finalized_order(order, payment, reservation)
+    ]
 
 
 def _of_stock(inventory: Mapping[str, Row], initial: Mapping[str, int]) -> list[str]:
@@ -51,4 +54,4 @@ def _of_stock(inventory: Mapping[str, Row], initial: Mapping[str, int]) -> list[
     for key, row in inventory.items():
         held.update(invariants.reserved(row) if key.startswith("RESERVATION#") else {})
     on_hand = {sku: int(inventory[f"STOCK#{sku}"]["on_hand"]) for sku in initial}
-    return [f"{law}: {what}" for law, what in invariants.of_stock(initial, on_hand, held)]
+    return [f"{invariant}: {what}" for invariant, what in invariants.of_stock(initial, on_hand, held)]

@@ -23,7 +23,7 @@ _PASSED_OVER = pytest.StashKey[Counter[str]]()
 LOCAL_FIXTURES = {
     "running": "look into the local stack's own processes",
     "resources": "inject faults, by changing what is deployed",
-    "stand_in": "order faults from Amazon Connect's stand-in, or count its requests",
+    "simulator": "order faults from Amazon Connect's simulator, or count its requests",
     "alerts": "subscribe to the stack's topics",
     "routine": "subscribe to the stack's topics",
     "events": "subscribe to the stack's topics",

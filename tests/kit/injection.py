@@ -13,7 +13,7 @@ from urllib.parse import urlparse
 
 import psutil
 
-from local.simulators.simulators import STAND_INS
+from local.simulators.simulators import SIMULATORS
 from operations.stack import STACK_NAME, Stack
 
 type Answer = tuple[int, dict[str, Any]]
@@ -141,7 +141,7 @@ def denied(stack: Stack, resources: Resources, function: str) -> Iterator[None]:
 @contextmanager
 def status_events_lost(stack: Stack, resources: Resources) -> Iterator[None]:
     """Lose every event of a saga's end."""
-    events, rule = stack.client("events"), resources["SettleOrderFunctionSagaEnded"]
+    events, rule = stack.client("events"), resources["FinalizeOrderFunctionSagaEnded"]
     events.disable_rule(Name=rule)
     try:
         yield
@@ -206,9 +206,9 @@ def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
     eventually(lambda: client.get_function_configuration(FunctionName=name)["LastUpdateStatus"] == "Successful")
 
 
-def stand_in_processes(emulator_pid: int) -> list[psutil.Process]:
-    """The processes of an emulator's stand-ins, which are its children as its workers are."""
-    modules = {stand_in.module for stand_in in STAND_INS}
+def simulator_processes(emulator_pid: int) -> list[psutil.Process]:
+    """The processes of an emulator's simulators, which are its children as its workers are."""
+    modules = {simulator.module for simulator in SIMULATORS}
     found = []
     for child in psutil.Process(emulator_pid).children():
         with suppress(psutil.Error):

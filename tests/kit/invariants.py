@@ -10,7 +10,7 @@ STOCK = "stock is conserved"
 NEGATIVE = "stock is never negative"
 MONEY = "captured minus refunded is the total of what is reserved"
 CONFIRMED = "Confirmed has capture and reservation, any other has neither"
-SETTLED = "every order is settled in the end"
+FINALIZED = "every order is finalized in the end"
 REFUSED = "a business error changes nothing, neither outside DynamoDB nor in a row"
 FINAL = "a confirmed order stays confirmed, and nothing of it is given back"
 LISTED = "what stands of an order that is not confirmed is listed and counted for as long as it stands"
@@ -43,8 +43,8 @@ def stands(payment: Row, reservation: Row) -> bool:
     return bool(reserved(reservation)) or (payment is not None and payment["status"] == "Captured")
 
 
-def of_settled_order(order: Row, payment: Row, reservation: Row) -> Broken:
-    """What must hold of an order's rows once it is settled and recovered."""
+def of_finalized_order(order: Row, payment: Row, reservation: Row) -> Broken:
+    """What must hold of an order's rows once it is finalized and recovered."""
     held = reserved(reservation)
     total = int(reservation["context"]["total"]) if reservation and held else 0
     if captured(payment) != total:
@@ -54,4 +54,4 @@ def of_settled_order(order: Row, payment: Row, reservation: Row) -> Broken:
     if not all(parts) if status == "Confirmed" else any(parts):
         yield CONFIRMED, f"the order is {status}, captured {parts[0]}, reserved {held}"
     if status == "New":
-        yield SETTLED, "the order is still New"
+        yield FINALIZED, "the order is still New"

@@ -30,7 +30,7 @@ from tests.kit.user_imports import QUICK, Imports
 
 __all__ = [
     *("_connect", "alerts", "belongings", "events", "imports", "invoke", "on_hand", "order", "resources", "routine"),
-    *("rows_of", "run", "running", "sku", "stack", "stack_options", "stand_in"),
+    *("rows_of", "run", "running", "sku", "stack", "stack_options", "simulator"),
 ]
 
 type Document = dict[str, Any]
@@ -54,7 +54,7 @@ def stack(request: pytest.FixtureRequest) -> Stack:
     if given:
         return given
     running = request.getfixturevalue("running")
-    return Stack.local(running.endpoint, services=running.stand_ins)
+    return Stack.local(running.endpoint, services=running.simulators)
 
 
 @pytest.fixture(scope="session")
@@ -81,13 +81,13 @@ def resources(stack: Stack) -> Resources:
 
 @pytest.fixture(scope="session")
 def _connect(running: emulator.Emulator) -> RemoteControl:
-    connect = RemoteControl(running.stand_ins["connect"])
+    connect = RemoteControl(running.simulators["connect"])
     connect.change(**QUICK)
     return connect
 
 
 @pytest.fixture
-def stand_in(_connect: RemoteControl) -> Iterator[RemoteControl]:
+def simulator(_connect: RemoteControl) -> Iterator[RemoteControl]:
     """Of Amazon Connect: without faults, and with no request counted yet."""
     _connect.clear_requests()
     yield _connect
@@ -179,7 +179,7 @@ def run(stack: Stack) -> Callable[..., Saga]:
         )
         execution = orders.ended(stack, name, seconds=120)
         if execution.status == "SUCCEEDED":
-            return Saga(execution, orders.settled(stack, name, seconds=60))
+            return Saga(execution, orders.finalized(stack, name, seconds=60))
         return Saga(execution, orders.view(stack, name))
 
     return start

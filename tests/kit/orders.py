@@ -5,10 +5,10 @@ from typing import Any
 
 GOOD_ITEM = {"sku": "tea-01", "quantity": 2, "unit_price": 1500}
 GOOD_PAYMENT = {"method": "card", "token": "tok_visa"}
-MOST_ITEMS = 90
-MOST_PIECES = 10_000
+MAX_ITEMS = 90
+MAX_PIECES = 10_000
 HIGHEST_PRICE = 10**9
-LONGEST_ID = "o" * 80
+MAX_ID = "o" * 80
 
 
 def good_order(order_id: str = "o-1001", **changes: Any) -> dict[str, Any]:

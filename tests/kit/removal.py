@@ -51,7 +51,7 @@ def _orders(made: Belongings, left: list[str]) -> Iterator[str]:
     stack = made.stack
     for order_id in _late(_saga_over, stack, made.sagas):
         made.leave(order_id)
-        left.append(f"order {order_id} is not settled")
+        left.append(f"order {order_id} is not finalized")
     deleted = [row for row in _each(lambda order_id: _delete_order(stack, order_id), made.orders) if row]
     # The stream tells the reports of each deletion; a record that went before would leave the order counted.
     records = [made.counted(row["order_id"], row["created_at"]) for row in deleted]
@@ -121,7 +121,7 @@ def _in_time(condition: Callable[[], bool], deadline: float) -> bool:
 
 
 def _saga_over(stack: Stack, order_id: str) -> bool:
-    """Whether nothing writes to the order of its own accord any more: neither saga, settlement nor recovery."""
+    """Whether nothing writes to the order of its own accord any more: neither saga, finalization nor recovery."""
     saga, recovery = (_status(stack, order_id, machine) for machine in ("OrderSagaArn", "OrderRecoveryArn"))
     if saga == "SUCCEEDED":
         row = stack.row("OrdersTable", order_id=order_id)

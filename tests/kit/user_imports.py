@@ -174,14 +174,14 @@ class Imports:
         return [user["Username"] for page in pages for user in page["UserSummaryList"]]
 
 
-def all_usernames(stand_in: RemoteControl) -> list[str]:
+def all_usernames(simulator: RemoteControl) -> list[str]:
     """Of the users of all instances."""
-    return [name for instance in stand_in.instances() for name in instance["users"]]
+    return [name for instance in simulator.instances() for name in instance["users"]]
 
 
-def created(stand_in: RemoteControl) -> int:
+def created(simulator: RemoteControl) -> int:
     """How many calls of CreateUser were answered with a user."""
-    return sum(entry["status"] == 200 for entry in stand_in.requests("CreateUser"))
+    return sum(entry["status"] == 200 for entry in simulator.requests("CreateUser"))
 
 
 def new_instance(stack: Stack) -> str:

@@ -26,7 +26,7 @@ from tests.kit.project import FUNCTIONS, IDEMPOTENCY
 from tests.kit.template import Function
 
 # Requests of one invocation that are answered; a loop over rows would go on for ever.
-_MOST_REQUESTS = 8
+_MAX_REQUESTS = 8
 _MONITORING, _TOOL = sys.monitoring, sys.monitoring.PROFILER_ID
 
 type Script = tuple[int, ...]
@@ -65,7 +65,7 @@ class Run:
     def answer(self, operation: str, parameters: Mapping[str, Any], place: str) -> Answer:
         """Choose the answer to the next request."""
         number, found = len(self.requests), answers(operation, parameters)
-        if number == _MOST_REQUESTS:
+        if number == _MAX_REQUESTS:
             raise _Enough
         self.requests.append((place, len(found)))
         return found[self.script[number] if number < len(self.script) else 0]

@@ -1,4 +1,4 @@
-"""Many orders at once, through worker processes with IAM on, some of which are killed. The laws hold."""
+"""Many orders at once, through worker processes with IAM on, some of which are killed. The invariants hold."""
 
 import random
 import threading
@@ -12,8 +12,8 @@ import psutil
 from local.emulator import emulator
 from operations import orders, stock
 from operations.stack import Stack
-from tests.kit.consistency import broken_laws, reports_are_exact
-from tests.kit.injection import Resources, environment, eventually, stand_in_processes
+from tests.kit.consistency import broken_invariants, reports_are_exact
+from tests.kit.injection import Resources, environment, eventually, simulator_processes
 from tests.kit.local_stack import Document, Invocation
 from tests.kit.orders import good_order
 
@@ -28,7 +28,7 @@ def _run(stack: Stack, order: Document) -> str:
     return orders.ended(stack, order["order_id"], seconds=300).status
 
 
-def _all_settled(stack: Stack, order_ids: list[str]) -> bool:
+def _all_finalized(stack: Stack, order_ids: list[str]) -> bool:
     statuses = {row["order_id"]: row["status"] for row in stack.rows("OrdersTable")}
     return all(statuses.get(order_id) != "New" for order_id in order_ids)
 
@@ -40,10 +40,10 @@ def test_two_hundred_orders_for_fifty_pieces(stack: Stack, sku: str) -> None:
     with ThreadPoolExecutor(16) as pool:
         ended = Counter(pool.map(lambda order: _run(stack, order), placed))
     order_ids = [order["order_id"] for order in placed]
-    eventually(lambda: _all_settled(stack, order_ids), seconds=60)
+    eventually(lambda: _all_finalized(stack, order_ids), seconds=60)
     assert ended == {"SUCCEEDED": 50, "FAILED": 150}
     assert stock.on_hand(stack)[name] == 0
-    assert broken_laws(stack, order_ids, {name: 50}) == []
+    assert broken_invariants(stack, order_ids, {name: 50}) == []
 
 
 def test_three_hundred_orders_while_workers_are_killed(
@@ -61,11 +61,11 @@ def test_three_hundred_orders_while_workers_are_killed(
         ended = Counter(pool.map(lambda order: _run(stack, order), placed))
     order_ids = [order["order_id"] for order in placed]
     # An event that was killed three times is lost; the sweep, here for orders of any age, makes good for it.
-    with environment(stack, resources, "SweepOrders", SETTLE_AFTER_SECONDS="1"):
+    with environment(stack, resources, "SweepOrders", FINALIZE_AFTER_SECONDS="1"):
         eventually(lambda: _swept(stack, invoke, order_ids), seconds=120, every=1)
     assert len(killed) > 10
     assert set(ended) <= {"SUCCEEDED", "FAILED"}
-    assert broken_laws(stack, order_ids, stocked) == []
+    assert broken_invariants(stack, order_ids, stocked) == []
     eventually(lambda: reports_are_exact(stack), seconds=60, every=0.5)
 
 
@@ -77,8 +77,8 @@ def test_one_order_placed_twenty_times_at_once_and_again(stack: Stack, sku: str,
     assert orders.place(stack, order).again
     payments = [row for row in stack.rows("PaymentsTable") if row["order_id"] == order["order_id"]]
     assert [payment["status"] for payment in payments] == ["Captured"]
-    eventually(lambda: _all_settled(stack, [order["order_id"]]))
-    assert broken_laws(stack, [order["order_id"]], {sku: 10}) == []
+    eventually(lambda: _all_finalized(stack, [order["order_id"]]))
+    assert broken_invariants(stack, [order["order_id"]], {sku: 10}) == []
 
 
 def _lines(chance: random.Random, stocked: dict[str, int]) -> dict[str, int]:
@@ -90,14 +90,14 @@ def _swept(stack: Stack, invoke: Callable[[str, object], Invocation], order_ids:
     invoke("SweepOrders", {})
     arn = stack.outputs["OrderRecoveryArn"]
     running = stack.stepfunctions.list_executions(stateMachineArn=arn, statusFilter="RUNNING")["executions"]
-    return not running and _all_settled(stack, order_ids)
+    return not running and _all_finalized(stack, order_ids)
 
 
 @contextmanager
 def _killing_workers(running: emulator.Emulator, chance: random.Random) -> Iterator[list[int]]:
     """Kill a worker process of the emulator, drawn by chance, twice a second."""
     killed: list[int] = []
-    spared = stand_in_processes(running.pid)
+    spared = simulator_processes(running.pid)
     over = threading.Event()
 
     def kill() -> None:

@@ -81,11 +81,11 @@ def test_a_replay_of_all_orders_while_new_ones_arrive(stack: Stack, running: emu
     assert len(placed) > 0
     assert set(statuses) <= {"SUCCEEDED", "FAILED"}
     assert statuses.count("SUCCEEDED") == min(len(placed), SAGAS // 2)
-    eventually(lambda: _settled(stack, placed) and reports_are_exact(stack), seconds=SECONDS, every=0.5)
+    eventually(lambda: _finalized(stack, placed) and reports_are_exact(stack), seconds=SECONDS, every=0.5)
     after = {row["order_id"]: int(row["revision"]) for row in stack.rows("OrdersTable")}
     assert {after[order_id] - revision for order_id, revision in before.items() if "old-" in order_id} == {1}
 
 
-def _settled(stack: Stack, order_ids: list[str]) -> bool:
+def _finalized(stack: Stack, order_ids: list[str]) -> bool:
     statuses = {row["order_id"]: row["status"] for row in stack.rows("OrdersTable")}
     return all(statuses.get(order_id) != "New" for order_id in order_ids)

@@ -42,7 +42,7 @@ type Fault = Literal["none", "lost", "twice", "late"]
 
 _FAULTS = st.sampled_from(["none", "none", "none", "none", "lost", "twice", "late"])
 _PICK = st.integers(0, 3)
-_LONGEST_DELAY = timedelta(minutes=2)
+_MAX_DELAY = timedelta(minutes=2)
 """No request is on its way for longer."""
 
 
@@ -227,7 +227,7 @@ class LeaseHistories(RuleBasedStateMachine):
     @rule(by=st.sampled_from([1, 15, 30, 62, LIFETIME.total_seconds()]))
     def passes(self, by: float) -> None:
         self.clock.go(timedelta(seconds=by))
-        young = self.clock.now - _LONGEST_DELAY
+        young = self.clock.now - _MAX_DELAY
         self.on_their_way = [late for late in self.on_their_way if late.sent_at >= young]
 
     @precondition(lambda self: self.on_their_way)
@@ -285,11 +285,11 @@ class LeaseHistories(RuleBasedStateMachine):
         except StateConflict:
             assert before != seen, "a decision was refused, and nothing had changed"
         except StoreUnavailable:
-            self._if_it_lands(before, lambda _: self.model.settled(told, self.clock.now))
+            self._if_it_lands(before, lambda _: self.model.finalized(told, self.clock.now))
             return
         else:
             assert before == seen, "a decision was taken of what had changed"
-            self.model.settled(told, self.clock.now)
+            self.model.finalized(told, self.clock.now)
             return
         assert self.row == before
 

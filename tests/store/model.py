@@ -130,7 +130,7 @@ class Model:
         """An owner was told that he is none any more."""
         assert attempt is not self.now.owner or self.now.answer, "an owner lost his lease to nobody"
 
-    def settled(self, answer: tuple[str, Any] | None, at: datetime) -> None:
+    def finalized(self, answer: tuple[str, Any] | None, at: datetime) -> None:
         """A person decided. answer: None if the key was released."""
         assert all(one.over or one.until <= at for one in self.now.attempts), "a person decided over somebody at work"
         self.now = Generation(self.now.payload, [], answer)

@@ -9,7 +9,7 @@ from tests.unit.ordering.gateway import SECRET
 
 @pytest.fixture(scope="session")
 def gateway_server() -> Iterator[GatewayServer]:
-    """A stand-in of the payment gateway, in a thread."""
+    """A simulator of the payment gateway, in a thread."""
     with serving() as server:
         yield server
 
@@ -17,6 +17,6 @@ def gateway_server() -> Iterator[GatewayServer]:
 @pytest.fixture
 def gateway(gateway_server: GatewayServer) -> GatewayClient:
     """A client of a simulator that knows nothing yet but the client's secret."""
-    gateway_server.stand_in.reset()
-    gateway_server.stand_in.access.rotate(SECRET)
+    gateway_server.simulator.reset()
+    gateway_server.simulator.access.rotate(SECRET)
     return GatewayClient(gateway_server.address, secret=SECRET)

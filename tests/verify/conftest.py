@@ -50,10 +50,10 @@ def running(bridge: None) -> Iterator[emulator.Emulator]:
 @pytest.fixture(scope="session")
 def stack(running: emulator.Emulator) -> Stack:
     """A stack on which one saga has succeeded, and where nothing starts by itself."""
-    stack = Stack.local(running.endpoint, services=running.stand_ins)
+    stack = Stack.local(running.endpoint, services=running.simulators)
     for rule in stack.client("events").list_rules()["Rules"]:
         stack.client("events").disable_rule(Name=rule["Name"])
-    RemoteControl(running.stand_ins["connect"]).change(**QUICK)
+    RemoteControl(running.simulators["connect"]).change(**QUICK)
     stock.seed(stack, read_json(ROOT / "cli" / "seed_stock.json"))
     orders.place(stack, read_json(ROOT / "events/ordering" / "process_order.json"))
     assert orders.ended(stack, ORDER_ID).status == "SUCCEEDED"

@@ -30,7 +30,7 @@ class SagaExecution:
 
 @dataclass(frozen=True, slots=True)
 class Sagas:
-    """client: answers with a `boto3.client("stepfunctions")`; most orders are settled without one.
+    """client: answers with a `boto3.client("stepfunctions")`; most orders are finalized without one.
 
     saga, recovery: ARNs of the two state machines.
     """

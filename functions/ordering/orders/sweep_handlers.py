@@ -1,4 +1,4 @@
-"""Lambda handler of the sweep, which settles orders whose saga's last event was lost."""
+"""Lambda handler of the sweep, which finalizes orders whose saga's last event was lost."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,27 +10,27 @@ from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.tracing import traced
 
-from . import settlement_handlers
-from .settlement import Sweep
-from .settlement_handlers import settlement
+from . import finalization_handlers
+from .finalization import Sweep
+from .finalization_handlers import finalization
 from .table import UnsettledIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Environment(settlement_handlers.Environment):
-    """settle_after_seconds: the age at which an order's saga has ended, whatever came of it."""
+class Environment(finalization_handlers.Environment):
+    """finalize_after_seconds: the age at which an order's saga has ended, whatever came of it."""
 
-    settle_after_seconds: int
+    finalize_after_seconds: int
 
 
 @cache
 def sweep() -> Sweep:
     environment = read_environment(Environment)
     unsettled = UnsettledIndex(dynamodb(), environment.orders_table)
-    return Sweep(settlement(), unsettled, timedelta(seconds=environment.settle_after_seconds))
+    return Sweep(finalization(), unsettled, timedelta(seconds=environment.finalize_after_seconds))
 
 
 def sweep_orders(_event: Any, _context: LambdaContext) -> dict[str, int]:
-    """Settle the orders whose event was lost, and count those of which something stands."""
+    """Finalize the orders whose event was lost, and count those of which something stands."""
     with traced("sweep_orders"):
         return sweep().run(datetime.now(UTC))

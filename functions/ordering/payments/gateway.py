@@ -113,7 +113,7 @@ class HttpGateway:
             lease.extend()
         answer = self._call("POST", "/charges", charge.order_id, asdict(charge))
         if answer.status in (HTTPStatus.OK, HTTPStatus.CREATED):
-            return _settled(charge, answer)
+            return _finalized(charge, answer)
         if answer.status == HTTPStatus.PAYMENT_REQUIRED:
             raise PaymentDeclined.by_code(answer.code)
         raise _failure(answer)
@@ -126,7 +126,7 @@ class HttpGateway:
             raise _failure(answer)
         if answer.body.get("status") == "declined":
             raise PaymentDeclined.by_code(answer.code)
-        return Happened(_settled(charge, answer))
+        return Happened(_finalized(charge, answer))
 
     def _call(self, method: str, path: str, order_id: str, body: Mapping[str, Any] | None = None) -> _Answer:
         """Send a request. path: with KEY for the key of the order's charge, which no error shows."""
@@ -159,7 +159,7 @@ def _object(response: requests.Response) -> Mapping[str, Any]:
     return body if isinstance(body, dict) else {}
 
 
-def _settled(charge: Charge, answer: _Answer) -> str:
+def _finalized(charge: Charge, answer: _Answer) -> str:
     """The id of a charge that stands."""
     match answer.body:
         case {"status": "canceled"}:

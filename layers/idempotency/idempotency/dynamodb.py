@@ -164,7 +164,7 @@ def _decided(error: Exception, reasons: Sequence[Mapping[str, Any]]) -> Cancella
         if reason.get("Code") == _CONDITION_FAILED
     }
     # The step record (index 0) decides by itself. Without it, a refused business write next to a conflict proves
-    # nothing: the twin of this very call may be writing the row at this moment.
+    # nothing: the duplicate of this very call may be writing the row at this moment.
     if 0 in refusals:
         return Cancellation(refusals)
     codes = {str(reason.get("Code")) for reason in reasons} - {"None", _CONDITION_FAILED}

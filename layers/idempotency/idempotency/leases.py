@@ -29,7 +29,7 @@ from .resolution import NEVER_HAPPENED, Happened, Resolution
 from .work import Unknown, Work
 
 _KEY_LIMIT = 1024
-_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(milliseconds=100), timedelta(seconds=1)
+_FIRST_PAUSE, _MAX_PAUSE = timedelta(milliseconds=100), timedelta(seconds=1)
 
 
 class LeaseStore:
@@ -117,7 +117,7 @@ class LeaseStore:
                 if self.clock() + pause > give_up_at:
                     raise
             self._sleep(pause.total_seconds())
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
+            pause = min(pause * 1.5, _MAX_PAUSE)
 
 
 def _do[R](

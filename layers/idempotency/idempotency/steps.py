@@ -42,7 +42,7 @@ COMMITTED = "COMMITTED"
 COMPENSATING = "COMPENSATING"
 COMPENSATED = "COMPENSATED"
 
-# A compensation that finds no record writes a tombstone; each round lost means that a twin wrote the record just then.
+# A compensation that finds no record writes a tombstone; in each lost round a duplicate wrote the record just then.
 _COMPENSATION_ROUNDS = 3
 
 _UNDONE, _BARRED = {"undone": True}, {"undone": False}

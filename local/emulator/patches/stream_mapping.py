@@ -19,7 +19,7 @@ from .failed_batches import discard
 
 # A stream is polled four times a second, or at once if there is more than a batch.
 _POLL_SECONDS = 0.25
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
+_FIRST_PAUSE, _MAX_PAUSE = 0.1, 1.0
 
 type Mapping = dict[str, Any]
 type Record = dict[str, Any]
@@ -175,7 +175,7 @@ def _left(mapping: Mapping, function: Any, batch: Batch, failed: int) -> list[Ba
 
 
 def _later(batch: Batch, tries: int) -> Batch:
-    pause = min(_FIRST_PAUSE * 2**tries, _LONGEST_PAUSE)
+    pause = min(_FIRST_PAUSE * 2**tries, _MAX_PAUSE)
     return Batch(batch.records, tries, time.monotonic() + pause)
 
 

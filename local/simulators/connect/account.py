@@ -41,9 +41,9 @@ class Resource:
 
 @dataclass(kw_only=True)
 class Instance(Resource):
-    """settled_at: ACTIVE or CREATION_FAILED from then on. gone_at: when its deletion is over."""
+    """finalized_at: ACTIVE or CREATION_FAILED from then on. gone_at: when its deletion is over."""
 
-    settled_at: float
+    finalized_at: float
     profiles_at: float
     listed_until: float = float("inf")
     fails: bool = False
@@ -54,7 +54,7 @@ class Instance(Resource):
     usernames: dict[str, str] = field(default_factory=dict)
 
     def status(self, now: float) -> str:
-        if now < self.settled_at:
+        if now < self.finalized_at:
             return "CREATION_IN_PROGRESS"
         return "CREATION_FAILED" if self.fails else "ACTIVE"
 
@@ -107,10 +107,10 @@ class Account:
     def add(self, attributes: Document, tags: dict[str, str]) -> Instance:
         """Begin the creation of an instance."""
         identity = self.identity(f"arn:aws:connect:{REGION}:{ACCOUNT_ID}:instance")
-        settled_at = identity["created_at"] + self.settings.activation_seconds
-        profiles_at = settled_at + self.settings.profiles_seconds
+        finalized_at = identity["created_at"] + self.settings.activation_seconds
+        profiles_at = finalized_at + self.settings.profiles_seconds
         instance = Instance(
-            **identity, attributes=attributes, tags=tags, settled_at=settled_at, profiles_at=profiles_at
+            **identity, attributes=attributes, tags=tags, finalized_at=finalized_at, profiles_at=profiles_at
         )
         instance.security_profiles = self._profiles(f"{instance.arn}/security-profile", SECURITY_PROFILES)
         instance.routing_profiles = self._profiles(f"{instance.arn}/routing-profile", ROUTING_PROFILES)

@@ -9,9 +9,9 @@ import msgspec
 from . import settings
 from .faults import ANY, Fault
 from .operations import OPERATIONS
-from .simulator import Reply, StandIn
+from .simulator import Reply, Simulator
 
-PATH = "/_stand-in/"
+PATH = "/_simulator/"
 
 type Document = dict[str, Any]
 type Query = Mapping[str, str]
@@ -21,7 +21,7 @@ class ControlError(Exception):
     """What was asked of the control path makes no sense."""
 
 
-def reply(stand_in: StandIn, method: str, target: str, body: bytes) -> Reply:
+def reply(simulator: Simulator, method: str, target: str, body: bytes) -> Reply:
     """Answer a request to the control path."""
     url = urlsplit(target)
     operation = _ROUTES.get((method, url.path.removeprefix(PATH)))
@@ -29,56 +29,56 @@ def reply(stand_in: StandIn, method: str, target: str, body: bytes) -> Reply:
         return _answer(404, {"error": "there is nothing here"})
     query = {name: values[-1] for name, values in parse_qs(url.query).items()}
     try:
-        return _answer(200, operation(stand_in, query, _json_object(body)))
+        return _answer(200, operation(simulator, query, _json_object(body)))
     except (msgspec.MsgspecError, ControlError) as error:
         return _answer(400, {"error": str(error)})
 
 
-def _health(_stand_in: StandIn, _query: Query, _document: Document) -> Any:
+def _health(_simulator: Simulator, _query: Query, _document: Document) -> Any:
     return {"operations": sorted(OPERATIONS)}
 
 
-def _get_settings(stand_in: StandIn, _query: Query, _document: Document) -> Any:
-    return stand_in.state.account.settings
+def _get_settings(simulator: Simulator, _query: Query, _document: Document) -> Any:
+    return simulator.state.account.settings
 
 
-def _change_settings(stand_in: StandIn, _query: Query, document: Document) -> Any:
-    account = stand_in.state.account
+def _change_settings(simulator: Simulator, _query: Query, document: Document) -> Any:
+    account = simulator.state.account
     with account.lock:
         account.settings = settings.changed(account.settings, document)
         return account.settings
 
 
-def _get_faults(stand_in: StandIn, _query: Query, _document: Document) -> Any:
-    return stand_in.state.faults.left()
+def _get_faults(simulator: Simulator, _query: Query, _document: Document) -> Any:
+    return simulator.state.faults.left()
 
 
-def _order_fault(stand_in: StandIn, _query: Query, document: Document) -> Any:
+def _order_fault(simulator: Simulator, _query: Query, document: Document) -> Any:
     fault = msgspec.convert(document, Fault)
     if fault.operation not in OPERATIONS.keys() | {ANY}:
-        raise ControlError(f"the stand-in has no operation {fault.operation}")
-    if fault.code and not (fault.status or stand_in.protocol.status(fault.code)):
+        raise ControlError(f"the simulator has no operation {fault.operation}")
+    if fault.code and not (fault.status or simulator.protocol.status(fault.code)):
         raise ControlError(f"Amazon Connect has no error {fault.code}; give its status")
-    stand_in.state.faults.order(fault)
-    return stand_in.state.faults.left()
+    simulator.state.faults.order(fault)
+    return simulator.state.faults.left()
 
 
-def _clear_faults(stand_in: StandIn, _query: Query, _document: Document) -> Any:
-    stand_in.state.faults.clear()
+def _clear_faults(simulator: Simulator, _query: Query, _document: Document) -> Any:
+    simulator.state.faults.clear()
     return []
 
 
-def _requests(stand_in: StandIn, query: Query, _document: Document) -> Any:
-    return stand_in.state.journal.entries(query.get("operation"))
+def _requests(simulator: Simulator, query: Query, _document: Document) -> Any:
+    return simulator.state.journal.entries(query.get("operation"))
 
 
-def _clear_requests(stand_in: StandIn, _query: Query, _document: Document) -> Any:
-    stand_in.state.journal.clear()
+def _clear_requests(simulator: Simulator, _query: Query, _document: Document) -> Any:
+    simulator.state.journal.clear()
     return []
 
 
-def _instances(stand_in: StandIn, _query: Query, _document: Document) -> Any:
-    account = stand_in.state.account
+def _instances(simulator: Simulator, _query: Query, _document: Document) -> Any:
+    account = simulator.state.account
     with account.lock:
         return [
             {
@@ -92,12 +92,12 @@ def _instances(stand_in: StandIn, _query: Query, _document: Document) -> Any:
         ]
 
 
-def _reset(stand_in: StandIn, _query: Query, _document: Document) -> Any:
-    stand_in.reset()
+def _reset(simulator: Simulator, _query: Query, _document: Document) -> Any:
+    simulator.reset()
     return {}
 
 
-_ROUTES: Mapping[tuple[str, str], Callable[[StandIn, Query, Document], Any]] = {
+_ROUTES: Mapping[tuple[str, str], Callable[[Simulator, Query, Document], Any]] = {
     ("GET", "health"): _health,
     ("GET", "settings"): _get_settings,
     ("PATCH", "settings"): _change_settings,

@@ -1,4 +1,4 @@
-"""What the stand-in answers when it does not do what was asked."""
+"""What the simulator answers when it does not do what was asked."""
 
 
 class ConnectError(Exception):
@@ -11,7 +11,7 @@ class ConnectError(Exception):
 
 
 class NotSupported(Exception):
-    """Amazon Connect does this, the stand-in does not."""
+    """Amazon Connect does this, the simulator does not."""
 
 
 def invalid_parameter(message: str) -> ConnectError:

@@ -1,4 +1,4 @@
-"""Every request that the stand-in received, in the order of arrival."""
+"""Every request that the simulator received, in the order of arrival."""
 
 import threading
 import time

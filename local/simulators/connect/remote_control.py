@@ -1,4 +1,4 @@
-"""The control path of a stand-in that runs, for tests, benchmarks and demonstrations."""
+"""The control path of a simulator that runs, for tests, benchmarks and demonstrations."""
 
 import json
 import urllib.request
@@ -12,7 +12,7 @@ type Document = dict[str, Any]
 
 
 class RemoteControl:
-    """endpoint: of the stand-in, as in AWS_ENDPOINT_URL_CONNECT. Raises ValueError for what makes no sense to it."""
+    """endpoint: of the simulator, as in AWS_ENDPOINT_URL_CONNECT. Raises ValueError for what makes no sense to it."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint

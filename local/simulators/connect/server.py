@@ -1,4 +1,4 @@
-"""The HTTP server of the stand-in, one thread a connection."""
+"""The HTTP server of the simulator, one thread a connection."""
 
 import json
 import uuid
@@ -7,7 +7,7 @@ from typing import Any
 
 from . import control
 from .settings import Settings
-from .simulator import Clocks, Reply, StandIn
+from .simulator import Clocks, Reply, Simulator
 
 
 class ConnectServer(ThreadingHTTPServer):
@@ -16,7 +16,7 @@ class ConnectServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, settings: Settings, clocks: Clocks | None = None) -> None:
-        self.stand_in = StandIn(settings, clocks or Clocks())
+        self.simulator = Simulator(settings, clocks or Clocks())
         super().__init__(("127.0.0.1", 0), _Handler)
 
     @property
@@ -32,7 +32,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path.startswith(control.PATH):
-            self._send(control.reply(self.server.stand_in, self.command, self.path, body))
+            self._send(control.reply(self.server.simulator, self.command, self.path, body))
             return
         reply = self._reply(body)
         if reply:
@@ -45,12 +45,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _reply(self, body: bytes) -> Reply | None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         try:
-            return self.server.stand_in.reply(self.command, self.path, headers, body)
+            return self.server.simulator.reply(self.command, self.path, headers, body)
         except Exception as error:
             # Its own defects must not look like the service's.
             self.log_error("%s: %s", self.command, type(error).__name__)
-            message = json.dumps({"Message": "the stand-in is broken"}).encode()
-            return Reply(500, message, "BrokenStandIn")
+            message = json.dumps({"Message": "the simulator is broken"}).encode()
+            return Reply(500, message, "BrokenSimulator")
 
     def _send(self, reply: Reply) -> None:
         self.send_response(reply.status)

@@ -1,11 +1,11 @@
-"""Times and limits of the stand-in."""
+"""Times and limits of the simulator."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
 
-PREFIX = "CONNECT_STAND_IN_"
+PREFIX = "CONNECT_SIMULATOR_"
 
 type Count = Annotated[int, msgspec.Meta(ge=0)]
 type Seconds = Annotated[float, msgspec.Meta(ge=0)]
@@ -35,7 +35,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def from_environment(variables: Mapping[str, str]) -> Settings:
-    """Settings from variables like CONNECT_STAND_IN_BURST. Raises msgspec.ValidationError."""
+    """Settings from variables like CONNECT_SIMULATOR_BURST. Raises msgspec.ValidationError."""
     given = {name.removeprefix(PREFIX).lower(): value for name, value in variables.items() if name.startswith(PREFIX)}
     return msgspec.convert(given, Settings, strict=False)
 

@@ -1,4 +1,4 @@
-"""The stand-in without its HTTP server: a request comes in, an answer goes out, or none."""
+"""The simulator without its HTTP server: a request comes in, an answer goes out, or none."""
 
 import json
 import time
@@ -40,7 +40,7 @@ class State:
         self.journal = Journal()
 
 
-class StandIn:
+class Simulator:
     """settings: at the start, and again after `reset`."""
 
     def __init__(self, settings: Settings, clocks: Clocks) -> None:
@@ -97,7 +97,7 @@ class StandIn:
         except ConnectError as error:
             return self._refusal(error)
         except NotSupported as error:
-            return _error("NotSupportedByTheStandIn", f"the stand-in does not support {error}", 501)
+            return _error("NotSupportedByTheSimulator", f"the simulator does not support {error}", 501)
 
     def _refusal(self, error: ConnectError, status: int | None = None) -> Reply:
         return _error(error.code, error.message, status or self.protocol.status(error.code) or 404)

@@ -12,7 +12,7 @@ _USERNAME = re.compile(r"[a-zA-Z0-9_.\-@]+")
 _USERNAME_AS_EMAIL = re.compile(r"[^@]+@[^@.]+(\.[^@.]+)+")
 _EMAIL = re.compile(r"(?=.{0,265}$)[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,63}")
 _NAME_LENGTHS = {"FirstName": 255, "LastName": 256}
-_MOST_AFTER_CONTACT_WORK = 2_000_000
+_MAX_AFTER_CONTACT_WORK = 2_000_000
 
 type Rule = Callable[[str, Document], ConnectError | None]
 
@@ -77,6 +77,6 @@ def _phone(_identity_management: str, parameters: Document) -> ConnectError | No
     phone = parameters.get("PhoneConfig", {})
     if phone.get("PhoneType") == "DESK_PHONE" and "DeskPhoneNumber" not in phone:
         return invalid_request("a desk phone needs its DeskPhoneNumber")
-    if phone.get("AfterContactWorkTimeLimit", 0) > _MOST_AFTER_CONTACT_WORK:
-        return invalid_parameter(f"AfterContactWorkTimeLimit is over {_MOST_AFTER_CONTACT_WORK} seconds")
+    if phone.get("AfterContactWorkTimeLimit", 0) > _MAX_AFTER_CONTACT_WORK:
+        return invalid_parameter(f"AfterContactWorkTimeLimit is over {_MAX_AFTER_CONTACT_WORK} seconds")
     return None

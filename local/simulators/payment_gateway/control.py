@@ -6,7 +6,7 @@ import msgspec
 
 from .messages import Answer, answer, problem
 from .plan import Strike
-from .simulator import StandIn
+from .simulator import Simulator
 
 PREFIX = "/_simulator/"
 
@@ -17,42 +17,42 @@ class NewSecret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     secret: Annotated[str, msgspec.Meta(min_length=1)]
 
 
-def control(stand_in: StandIn, method: str, path: str, body: bytes) -> Answer:
+def control(simulator: Simulator, method: str, path: str, body: bytes) -> Answer:
     """Answer a request to a path that begins with PREFIX."""
     match method, path.removeprefix(PREFIX):
         case "GET", "ledger":
-            return answer(200, stand_in.report())
+            return answer(200, simulator.report())
         case "GET", "faults":
-            return _pending(stand_in)
+            return _pending(simulator)
         case "POST", "faults":
-            return _add(stand_in, body)
+            return _add(simulator, body)
         case "DELETE", "faults":
-            stand_in.faults.clear()
-            return _pending(stand_in)
+            simulator.faults.clear()
+            return _pending(simulator)
         case "POST", "reset":
-            stand_in.reset()
+            simulator.reset()
             return answer(200, {})
         case "POST", "secret":
-            return _rotate(stand_in, body)
+            return _rotate(simulator, body)
     return problem(404, "no_such_path", "the simulator has ledger, faults, secret and reset")
 
 
-def _add(stand_in: StandIn, body: bytes) -> Answer:
+def _add(simulator: Simulator, body: bytes) -> Answer:
     try:
-        stand_in.faults.add(msgspec.json.decode(body, type=Strike))
+        simulator.faults.add(msgspec.json.decode(body, type=Strike))
     except msgspec.DecodeError as error:
         return problem(400, "invalid_request", str(error))
-    return _pending(stand_in)
+    return _pending(simulator)
 
 
-def _rotate(stand_in: StandIn, body: bytes) -> Answer:
+def _rotate(simulator: Simulator, body: bytes) -> Answer:
     try:
-        stand_in.access.rotate(msgspec.json.decode(body, type=NewSecret).secret)
+        simulator.access.rotate(msgspec.json.decode(body, type=NewSecret).secret)
     except msgspec.DecodeError as error:
         return problem(400, "invalid_request", str(error))
     return answer(200, {})
 
 
-def _pending(stand_in: StandIn) -> Answer:
-    pending = [{"strike": msgspec.to_builtins(strike), "left": left} for strike, left in stand_in.faults.pending()]
+def _pending(simulator: Simulator) -> Answer:
+    pending = [{"strike": msgspec.to_builtins(strike), "left": left} for strike, left in simulator.faults.pending()]
     return answer(200, {"pending": pending})

@@ -1,4 +1,4 @@
-"""The stand-in as an HTTP server on 127.0.0.1."""
+"""The simulator as an HTTP server on 127.0.0.1."""
 
 import socket
 import threading
@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from .charges import KEY_HEADER
 from .control import PREFIX, control
 from .messages import Answer, ConnectionLost, Request, problem
-from .simulator import StandIn
+from .simulator import Simulator
 
 _LARGEST_BODY = 64 * 1024
 _IDLE_SECONDS = 60
@@ -26,7 +26,7 @@ class GatewayServer(ThreadingTCPServer):
     request_queue_size = 128
 
     def __init__(self) -> None:
-        self.stand_in = StandIn()
+        self.simulator = Simulator()
         super().__init__(("127.0.0.1", 0), _Handler)
 
     @property
@@ -77,10 +77,10 @@ class _Handler(BaseHTTPRequestHandler):
         if body is None:
             return problem(400, "invalid_request", "body: 64 KiB with a Content-Length are what is read", field="body")
         if path.startswith(PREFIX):
-            return control(self.server.stand_in, self.command, path, body)
+            return control(self.server.simulator, self.command, path, body)
         authorization = self.headers.get("Authorization", "")
         request = route(self.command, path, self.headers.get(KEY_HEADER, ""), body, authorization)
-        return self.server.stand_in.handle(request) if isinstance(request, Request) else request
+        return self.server.simulator.handle(request) if isinstance(request, Request) else request
 
     def _body(self) -> bytes | None:
         """The body; None if it cannot be read, and then the connection cannot be used any more."""

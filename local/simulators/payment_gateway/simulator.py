@@ -1,4 +1,4 @@
-"""The stand-in as a whole: its ledger, the faults that were ordered, and a count of what came."""
+"""The simulator as a whole: its ledger, the faults that were ordered, and a count of what came."""
 
 import threading
 from collections import Counter, defaultdict
@@ -55,7 +55,7 @@ class _Period:
                 self.flying(-1)
 
 
-class StandIn:
+class Simulator:
     """Answers requests as the processor would, and with the faults that were ordered. Thread-safe.
 
     access: the secrets that requests need; a reset does not change them.

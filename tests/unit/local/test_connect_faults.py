@@ -1,4 +1,4 @@
-"""Amazon Connect's stand-in: its control path, and the faults that it makes on request."""
+"""Amazon Connect's simulator: its control path, and the faults that it makes on request."""
 
 import threading
 import time
@@ -207,11 +207,11 @@ def test_a_reset_does_not_let_a_request_in_flight_through(connect: Connect) -> N
 
 
 def test_settings_come_from_the_environment() -> None:
-    variables = {"CONNECT_STAND_IN_BURST": "9", "CONNECT_STAND_IN_ACTIVATION_SECONDS": "0.5", "HOME": "/"}
+    variables = {"CONNECT_SIMULATOR_BURST": "9", "CONNECT_SIMULATOR_ACTIVATION_SECONDS": "0.5", "HOME": "/"}
     assert from_environment(variables) == Settings(burst=9, activation_seconds=0.5)
 
 
-@pytest.mark.parametrize("name", ["CONNECT_STAND_IN_BURST", "CONNECT_STAND_IN_BRUST"])
+@pytest.mark.parametrize("name", ["CONNECT_SIMULATOR_BURST", "CONNECT_SIMULATOR_BRUST"])
 def test_settings_that_make_no_sense_are_refused(name: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         from_environment({name: "zero"})

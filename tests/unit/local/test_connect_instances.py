@@ -1,4 +1,4 @@
-"""Amazon Connect's stand-in: the life of an instance, lists, quotas, tags."""
+"""Amazon Connect's simulator: the life of an instance, lists, quotas, tags."""
 
 import pytest
 from botocore.exceptions import ClientError
@@ -209,6 +209,6 @@ def test_a_resource_has_fifty_tags_and_no_more(connect: Connect) -> None:
     assert len(connect.client.list_tags_for_resource(resourceArn=arn)["tags"]) == 30
 
 
-def test_an_operation_that_the_stand_in_has_not_says_so(connect: Connect) -> None:
+def test_an_operation_that_the_simulator_has_not_says_so(connect: Connect) -> None:
     with pytest.raises(ClientError, match="does not support ListQueues"):
         connect.client.list_queues(InstanceId="i-1")

@@ -1,4 +1,4 @@
-"""Amazon Connect's stand-in: requests that boto3 would not send, and constraints of the service model."""
+"""Amazon Connect's simulator: requests that boto3 would not send, and constraints of the service model."""
 
 import http.client
 import json
@@ -63,9 +63,9 @@ def test_a_path_is_decoded(connect: Connect) -> None:
 
 
 def test_the_control_path_has_nothing_else(connect: Connect) -> None:
-    assert send(connect, "GET", "/_stand-in/health")[0] == 200
-    assert send(connect, "GET", "/_stand-in/elsewhere")[0] == 404
-    assert send(connect, "PATCH", "/_stand-in/settings", b"[]")[0] == 400
+    assert send(connect, "GET", "/_simulator/health")[0] == 200
+    assert send(connect, "GET", "/_simulator/elsewhere")[0] == 404
+    assert send(connect, "PATCH", "/_simulator/settings", b"[]")[0] == 400
 
 
 # --- constraints ---

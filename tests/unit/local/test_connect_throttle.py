@@ -1,4 +1,4 @@
-"""Amazon Connect's stand-in: two requests a second and a burst of five, of each operation, for all callers together."""
+"""Amazon Connect's simulator: two requests a second and a burst of five, for each operation, of all callers."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

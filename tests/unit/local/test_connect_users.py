@@ -1,4 +1,4 @@
-"""Amazon Connect's stand-in: users, the rules that they meet, and how they are found."""
+"""Amazon Connect's simulator: users, the rules that they meet, and how they are found."""
 
 import time
 import unicodedata
@@ -146,7 +146,7 @@ def test_the_same_user_at_once_is_created_once(
         time.sleep(0.005)
         return connect.clock()
 
-    monkeypatch.setattr(connect.server.stand_in.state.account, "now", slow_clock)
+    monkeypatch.setattr(connect.server.simulator.state.account, "now", slow_clock)
 
     def create(_: int) -> str:
         try:
@@ -178,7 +178,7 @@ def test_a_user_is_described_without_a_password(connect: Connect, user: Document
     assert described.keys() >= {"Id", "Arn", "LastModifiedTime"}
     assert described["Tags"] == {"import": "row-1"}
     assert "Password" not in described
-    assert user["Password"] not in repr(connect.server.stand_in.state.account.instances())
+    assert user["Password"] not in repr(connect.server.simulator.state.account.instances())
     for name in ("Username", "IdentityInfo", "SecurityProfileIds", "RoutingProfileId"):
         assert described[name] == user[name]
 

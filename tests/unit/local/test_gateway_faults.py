@@ -1,4 +1,4 @@
-"""Every fault of the gateway's stand-in, seen from a client that reads the ledger afterwards."""
+"""Every fault of the gateway's simulator, seen from a client that reads the ledger afterwards."""
 
 import http.client
 import json
@@ -31,7 +31,7 @@ from local.simulators.payment_gateway.server import GatewayServer
 from tests.kit.project import ROOT
 from tests.unit.ordering.gateway import counts
 
-# A time-out is none of these: the connection has to end.
+# A timeout is none of these: the connection has to end.
 NO_ANSWER = (ConnectionError, http.client.IncompleteRead)
 MS = 300
 
@@ -44,7 +44,7 @@ def timed(call: Callable[[], Response]) -> tuple[Response, float]:
 
 
 def gives_up(gateway: GatewayClient, key: str) -> None:
-    """Charge, and hang up before the stand-in answers."""
+    """Charge, and hang up before the simulator answers."""
     with pytest.raises(TimeoutError):
         replace(gateway, seconds=MS / 3000).charge(key, 3000)
 
@@ -280,7 +280,7 @@ def test_orders_are_listed_and_withdrawn(gateway: GatewayClient, gateway_server:
 
     assert (pending["left"], pending["strike"]["fault"]) == (2, {"kind": "answer_lost"})
     assert gateway.send("DELETE", "/_simulator/faults").document == {"pending": []}
-    assert gateway_server.stand_in.faults.draw("charge", "o-1") == []
+    assert gateway_server.simulator.faults.draw("charge", "o-1") == []
 
 
 def test_every_fault_is_in_the_document() -> None:

@@ -1,4 +1,4 @@
-"""The ledger of the gateway's stand-in: one charge a key, and none once the key is canceled."""
+"""The ledger of the gateway's simulator: one charge a key, and none once the key is canceled."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The ledger of the gateway's stand-in against a model of it: any calls, in any order, any number of times."""
+"""The ledger of the gateway's simulator against a model of it: any calls, in any order, any number of times."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,14 +27,14 @@ def said(call: Callable[[], Any]) -> Any:
 
 
 class LedgerModel(RuleBasedStateMachine):
-    """The model: who came first with a key, what is in flight, what is settled, what is canceled."""
+    """The model: who came first with a key, what is in flight, what is finalized, what is canceled."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ledger = Ledger()
         self.first: dict[str, ChargeRequest] = {}
         self.in_flight: set[str] = set()
-        self.settled: dict[str, str] = {}
+        self.finalized: dict[str, str] = {}
         self.canceled: set[str] = set()
 
     @rule(key=KEYS, request=REQUESTS)
@@ -47,8 +47,8 @@ class LedgerModel(RuleBasedStateMachine):
             return
         charge, replayed = outcome
         assert expected == ("replay" if replayed else "first")
-        self._settle(key, request)
-        assert charge.status == self.settled[key]
+        self._finalize(key, request)
+        assert charge.status == self.finalized[key]
 
     @rule(key=KEYS, request=REQUESTS)
     def accept(self, key: str, request: ChargeRequest) -> None:
@@ -72,11 +72,11 @@ class LedgerModel(RuleBasedStateMachine):
         outcome = said(lambda: self.ledger.land(key))
         assert (outcome == "key_canceled") == (key in self.canceled)
         if outcome != "key_canceled":
-            self._settle(key, self.first[key])
+            self._finalize(key, self.first[key])
 
     @rule(key=KEYS)
     def cancel(self, key: str) -> None:
-        captured = self.settled.get(key) == "succeeded"
+        captured = self.finalized.get(key) == "succeeded"
         refunded = self.first[key].amount if captured else 0
         self.canceled.add(key)
         assert self.ledger.cancel(key).refunded == refunded
@@ -90,7 +90,7 @@ class LedgerModel(RuleBasedStateMachine):
     def what_stands_is_what_succeeded_and_was_not_canceled(self) -> None:
         expected = {
             key: [self.first[key].amount]
-            for key, status in self.settled.items()
+            for key, status in self.finalized.items()
             if status == "succeeded" and key not in self.canceled
         }
         assert standing(self.ledger.snapshot()[1]) == expected
@@ -108,16 +108,16 @@ class LedgerModel(RuleBasedStateMachine):
             return "first"
         if self.first[key] != request:
             return "key_reused"
-        return "replay" if key in self.settled else "key_in_use"
+        return "replay" if key in self.finalized else "key_in_use"
 
     def _status(self, key: str) -> str | None:
         if key in self.canceled:
             return "canceled"
-        return self.settled.get(key, "processing" if key in self.first else None)
+        return self.finalized.get(key, "processing" if key in self.first else None)
 
-    def _settle(self, key: str, request: ChargeRequest) -> None:
+    def _finalize(self, key: str, request: ChargeRequest) -> None:
         self.first[key] = request
-        self.settled[key] = "succeeded" if request.token == "tok_visa" else "declined"
+        self.finalized[key] = "succeeded" if request.token == "tok_visa" else "declined"
 
 
 LedgerModel.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)

@@ -1,4 +1,4 @@
-"""A stand-in gateway in a thread, and what tests ask of it."""
+"""A simulator gateway in a thread, and what tests ask of it."""
 
 import threading
 import time

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from ordering.order import InvalidOrder, Item, Order, PaymentMethod, parse_order
 from tests.kit.bad_orders import BAD_ORDERS, TEXT_FIELDS, BadOrder, edited
-from tests.kit.orders import GOOD_ITEM, HIGHEST_PRICE, LONGEST_ID, MOST_ITEMS, MOST_PIECES, distinct_items, good_order
+from tests.kit.orders import GOOD_ITEM, HIGHEST_PRICE, MAX_ID, MAX_ITEMS, MAX_PIECES, distinct_items, good_order
 
 CARD_NUMBER = "4111 1111 1111 1111"
 GOOD_ORDERS = {
     "one line": good_order(),
-    "the most lines": good_order(items=distinct_items(MOST_ITEMS)),
+    "the most lines": good_order(items=distinct_items(MAX_ITEMS)),
     "one piece": edited("items[0].quantity", 1),
-    "the most pieces": edited("items[0].quantity", MOST_PIECES),
+    "the most pieces": edited("items[0].quantity", MAX_PIECES),
     "for nothing": edited("items[0].unit_price", 0),
     "the highest price": edited("items[0].unit_price", HIGHEST_PRICE),
-    "the longest ids": good_order(LONGEST_ID, customer_id=LONGEST_ID),
+    "the longest ids": good_order(MAX_ID, customer_id=MAX_ID),
     "the shortest ids": good_order("1", customer_id="_"),
     "every sign that an id may have": good_order("Az09_-", customer_id="-_90zA"),
     "every sign that a SKU may have": edited("items[0].sku", "Az09_-."),
@@ -89,7 +89,7 @@ def test_the_total_adds_up_every_line() -> None:
 
 
 def test_the_total_of_the_biggest_order_is_exact() -> None:
-    biggest = [{**item, "quantity": MOST_PIECES, "unit_price": HIGHEST_PRICE} for item in distinct_items(MOST_ITEMS)]
+    biggest = [{**item, "quantity": MAX_PIECES, "unit_price": HIGHEST_PRICE} for item in distinct_items(MAX_ITEMS)]
 
     assert parse_order(good_order(items=biggest)).total == 900_000_000_000_000
 

@@ -1,4 +1,4 @@
-"""Payments through a gateway, against the stand-in: what each answer and each fault means for a charge."""
+"""Payments through a gateway, against the simulator: what each answer and each fault means for a charge."""
 
 import json
 import logging
@@ -56,7 +56,7 @@ ALL_DONE = [
     Garbage("wrong_shape"),
     Garbage("another_charge"),
 ]
-# Statuses that the stand-in never gives, and what they are to a charge.
+# Statuses that the simulator never gives, and what they are to a charge.
 REFUSALS = [301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 413, 422]
 UNDECIDED = [202, 204, 408, 409, 425, 429, 500, 501, 502, 503, 504, 599]
 
@@ -429,19 +429,19 @@ def _forget_the_end(desk: Desk) -> None:
 
 
 def test_a_twin_gets_the_result_of_the_first(desk: Desk, gateway: GatewayClient) -> None:
-    twin = desk.at(gateway.address)
+    duplicate = desk.at(gateway.address)
     refused: list[Exception] = []
 
     def deliver_again(_: Sent) -> None:
         with pytest.raises(AlreadyInProgress) as caught:
-            twin.charge()
+            duplicate.charge()
         refused.append(caught.value)
 
     desk.heard.before = deliver_again
     first = desk.charge()
 
-    assert twin.charge() == first
-    assert (len(refused), twin.sent, counts(gateway, KEY)) == (1, [], (1, 0))
+    assert duplicate.charge() == first
+    assert (len(refused), duplicate.sent, counts(gateway, KEY)) == (1, [], (1, 0))
 
 
 def test_a_slow_question_leaves_the_charge_a_lease_of_full_length(desk: Desk, gateway: GatewayClient) -> None:
@@ -644,5 +644,5 @@ def test_a_secret_that_cannot_be_read_is_our_fault_or_an_outage(desk: Desk, monk
     assert desk.sent == []
 
 
-def test_settlement_knows_the_lease_by_its_name() -> None:
+def test_finalization_knows_the_lease_by_its_name() -> None:
     assert CHARGE.name == PROCESS_PAYMENT.outside

@@ -13,7 +13,7 @@ from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
 from ordering.payments.table import PaymentsTable, payment_id
 from runtime.dynamodb import attributes
-from tests.kit.orders import HIGHEST_PRICE, MOST_ITEMS, MOST_PIECES, distinct_items, good_order
+from tests.kit.orders import HIGHEST_PRICE, MAX_ITEMS, MAX_PIECES, distinct_items, good_order
 
 AT = datetime(2026, 11, 21, 23, 59, 59, tzinfo=UTC)
 ORDER = parse_order(good_order())
@@ -126,7 +126,7 @@ def test_setting_an_order_to_pending_counts_a_revision_and_keeps_its_creation() 
 
 
 def test_the_biggest_sum_of_money_is_written_exactly() -> None:
-    lines = [{**item, "quantity": MOST_PIECES, "unit_price": HIGHEST_PRICE} for item in distinct_items(MOST_ITEMS)]
+    lines = [{**item, "quantity": MAX_PIECES, "unit_price": HIGHEST_PRICE} for item in distinct_items(MAX_ITEMS)]
     order = parse_order(good_order(items=lines))
 
     assert put_item(ORDERS.save(order, AT))["total"] == {"N": "900000000000000"}

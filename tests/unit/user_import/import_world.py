@@ -17,8 +17,9 @@ import pytest
 from moto import mock_aws
 
 from idempotency import IdempotencyError, LeaseStore
-from tests.kit.connect_simulator import Connect as StandIn
+from tests.kit.connect_simulator import Connect as Simulator
 from tests.unit import dynamodb
+from user_import.backoff import Backoff
 from user_import.bucket import Bucket
 from user_import.connect import Connect
 from user_import.creation import Creation, RowTask
@@ -28,7 +29,6 @@ from user_import.files import Files
 from user_import.imports import Imports
 from user_import.instances import AllowedInstances, Instances
 from user_import.outcomes import Outcome
-from user_import.patience import Patience
 from user_import.profiles import ProfileIds, ProfileNames
 from user_import.request import parse_request
 from user_import.results import Result, read
@@ -64,7 +64,7 @@ class Row:
 class World:
     """passwords: that each user was created with, by id."""
 
-    simulator: StandIn
+    simulator: Simulator
     bucket: Bucket
     instance_id: str
     most_rows: int = 10
@@ -115,7 +115,7 @@ class World:
 
     @property
     def _connect(self) -> Connect:
-        return Connect(self.simulator.client, Patience(0.0))
+        return Connect(self.simulator.client, Backoff(0.0))
 
     @property
     def _imports(self) -> Imports:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from user_import.csv_file import (
-    LONGEST_ROW,
+    MAX_ROW,
     OPTIONAL_COLUMNS,
     REQUIRED_COLUMNS,
     RowPointer,
@@ -108,7 +108,7 @@ def test_a_quote_that_is_not_closed_is_told_with_its_place(data: bytes, place: s
 
 @pytest.mark.parametrize("size", [100, 10**6])
 def test_a_row_without_an_end_does_not_fill_the_memory(size: int) -> None:
-    data = b'a\nb\n"' + b"x" * (3 * LONGEST_ROW) + b'"\n'
+    data = b'a\nb\n"' + b"x" * (3 * MAX_ROW) + b'"\n'
 
     with pytest.raises(RowTooLong, match=r"^row 2 "):
         list(records(in_chunks(data, size)))
@@ -123,7 +123,7 @@ def test_a_quote_that_is_never_closed_is_told_before_the_file_is_read_to_its_end
 
 
 def test_a_row_at_the_limit_is_read() -> None:
-    longest = b"x" * LONGEST_ROW
+    longest = b"x" * MAX_ROW
 
     assert [record.data for record in records([b"a\n", longest, b"\n"])] == [b"a", longest]
 

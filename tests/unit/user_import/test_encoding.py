@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kit.connect_simulator import Connect as StandIn
+from tests.kit.connect_simulator import Connect as Simulator
 from tests.unit.user_import.import_world import KEY, World, versioned_bucket
 from user_import.bucket import Bucket
 from user_import.csv_file import parse_row
@@ -107,7 +107,7 @@ def bucket() -> Iterator[Bucket]:
 
 
 @pytest.fixture
-def world(connect: StandIn, bucket: Bucket) -> World:
+def world(connect: Simulator, bucket: Bucket) -> World:
     return World(connect, bucket, connect.instance())
 
 

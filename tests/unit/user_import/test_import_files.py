@@ -1,4 +1,4 @@
-"""What Initialize settles, on S3 as moto has it: which file, which earlier result, and where the new one belongs."""
+"""What Initialize finalizes, on S3 as moto has it: which file, which earlier result, and where the new one belongs."""
 
 import contextlib
 import csv
@@ -73,8 +73,8 @@ def plan(imports: Imports, **fields: Any) -> Plan:
     return imports.plan(parse_request(fields))
 
 
-def result_key(imports: Imports, settled: Plan) -> str:
-    return str(imports.count(CountCsvFiles(settled, None))["result_key"])
+def result_key(imports: Imports, finalized: Plan) -> str:
+    return str(imports.count(CountCsvFiles(finalized, None))["result_key"])
 
 
 def test_an_import_begins_with_its_own_file(imports: Imports) -> None:
@@ -87,19 +87,19 @@ def test_an_import_begins_with_its_own_file(imports: Imports) -> None:
 def test_a_retry_goes_on_with_the_import_that_it_is_of_whatever_file_it_has(imports: Imports) -> None:
     later = "manual/TestFile_20261122.csv"
     put(imports, **{later: CSV, ROOT_RESULT: FAILED})
-    settled = plan(imports, key=later, retry_of=ROOT_RESULT)
+    finalized = plan(imports, key=later, retry_of=ROOT_RESULT)
 
-    assert settled.source.key == later
-    assert settled.origin == ROOT_FILE
+    assert finalized.source.key == later
+    assert finalized.origin == ROOT_FILE
     # So a retry of the retry is one of the first import as well.
-    assert result_key(imports, settled) == ROOT_RESULT
+    assert result_key(imports, finalized) == ROOT_RESULT
 
 
 def test_a_validation_of_failed_rows_leaves_the_result_as_it_is(imports: Imports) -> None:
     put(imports, **{ROOT_FILE: CSV, ROOT_RESULT: FAILED})
-    settled = plan(imports, retry_of=ROOT_RESULT, validate_only=True)
+    finalized = plan(imports, retry_of=ROOT_RESULT, validate_only=True)
 
-    assert result_key(imports, settled) == "UserCreateResult_20261121_validate_only.csv"
+    assert result_key(imports, finalized) == "UserCreateResult_20261121_validate_only.csv"
 
 
 def test_a_retry_without_a_key_has_the_file_of_its_result_and_not_the_newest(imports: Imports) -> None:

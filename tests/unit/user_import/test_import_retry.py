@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.connect_simulator import Connect as StandIn
+from tests.kit.connect_simulator import Connect as Simulator
 from tests.unit.user_import.import_world import KEY, RESULT, Row, World, versioned_bucket
 from user_import.bucket import Bucket
 from user_import.errors import InvalidResultFile
@@ -36,7 +36,7 @@ def bucket() -> Iterator[Bucket]:
 
 
 @pytest.fixture
-def world(connect: StandIn, bucket: Bucket) -> World:
+def world(connect: Simulator, bucket: Bucket) -> World:
     return World(connect, bucket, connect.instance())
 
 

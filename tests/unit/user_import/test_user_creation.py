@@ -10,16 +10,16 @@ import pytest
 from botocore.exceptions import ClientError
 
 from idempotency import IdempotencyError, LeaseOperations, LeaseStore, Status
-from tests.kit.connect_simulator import Connect as StandIn
+from tests.kit.connect_simulator import Connect as Simulator
 from tests.unit import dynamodb
 from tests.unit.user_import.import_world import DEFAULTS, KEY, versioned_bucket
+from user_import.backoff import Backoff
 from user_import.bucket import Bucket, Source
 from user_import.connect import Connect
 from user_import.creation import CREATE_USER, ROW_TAG, Creation, RowTask
 from user_import.csv_file import REQUIRED_COLUMNS, RowPointer
 from user_import.errors import ConnectDenied, ConnectUnavailable, UserExists
 from user_import.outcomes import PASSWORD_NOT_SET, Outcome
-from user_import.patience import Patience
 
 # What leaves the outcome of CreateUser unknown, and what then keeps SearchUsers from finding it out.
 UNSURE: dict[str, dict[str, Any]] = {
@@ -44,7 +44,7 @@ NO_LOOK_UP: dict[str, dict[str, Any]] = {
 class Import:
     """One import of one-row files. Each attempt is an invocation of its own, with a clock of its own."""
 
-    simulator: StandIn
+    simulator: Simulator
     bucket: Bucket
     instance_id: str
     import_id: str = "import-1"
@@ -58,8 +58,8 @@ class Import:
         return self.bucket.put(KEY, ",".join(["1", *row.values()]).encode(), {})
 
     def create(self, source: Source) -> Outcome:
-        patience = Patience(3.0, clock=lambda: self.waited, sleep=self.wait, jitter=lambda: 1.0)
-        connect = Connect(self.simulator.client, patience)
+        backoff = Backoff(3.0, clock=lambda: self.waited, sleep=self.wait, jitter=lambda: 1.0)
+        connect = Connect(self.simulator.client, backoff)
         leases = LeaseStore(dynamodb.client(), self.table, clock=self.clock, sleep=self.clock.sleep)
         size = self.bucket.client.head_object(Bucket="users", Key=KEY, VersionId=source.version_id)["ContentLength"]
         task = RowTask(
@@ -99,7 +99,7 @@ def bucket() -> Iterator[Bucket]:
 
 
 @pytest.fixture
-def one(connect: StandIn, bucket: Bucket) -> Import:
+def one(connect: Simulator, bucket: Bucket) -> Import:
     return Import(connect, bucket, connect.instance())
 
 

@@ -1,4 +1,4 @@
-"""What is said to Amazon Connect, against its stand-in: paging, patience, and every error by its code."""
+"""What is said to Amazon Connect, against its simulator: paging, backoff, and every error by its code."""
 
 import dataclasses
 import hashlib
@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.kit.connect_simulator import Connect as StandIn
+from tests.kit.connect_simulator import Connect as Simulator
 from tests.kit.connect_simulator import client
+from user_import.backoff import Backoff
 from user_import.connect import Connect, forget_messages
 from user_import.errors import (
     ConnectDenied,
@@ -27,7 +28,6 @@ from user_import.errors import (
     UserQuotaExceeded,
 )
 from user_import.instances import STACK_TAG, AllowedInstances, Instances, default_alias
-from user_import.patience import Patience
 from user_import.profiles import ProfileIds, ProfileNames, used
 from user_import.user import User
 
@@ -56,8 +56,8 @@ class Waiting:
         self.pauses.append(seconds)
         self.now += seconds
 
-    def patience(self, seconds: float, jitter: float = 1.0) -> Patience:
-        return Patience(seconds, clock=lambda: self.now, sleep=self.sleep, jitter=lambda: jitter)
+    def backoff(self, seconds: float, jitter: float = 1.0) -> Backoff:
+        return Backoff(seconds, clock=lambda: self.now, sleep=self.sleep, jitter=lambda: jitter)
 
 
 @pytest.fixture
@@ -66,8 +66,8 @@ def waiting() -> Waiting:
 
 
 @pytest.fixture
-def ours(connect: StandIn, waiting: Waiting) -> Connect:
-    return Connect(forget_messages(client(connect.server.endpoint)), waiting.patience(3.5))
+def ours(connect: Simulator, waiting: Waiting) -> Connect:
+    return Connect(forget_messages(client(connect.server.endpoint)), waiting.backoff(3.5))
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def create(ours: Connect, instance_id: str, user: User = USER) -> str:
     return ours.create_user(instance_id, user, ours.profiles(instance_id), TAGS)
 
 
-def test_a_user_is_created_as_the_row_says_and_found_with_its_tag(ours: Connect, connect: StandIn) -> None:
+def test_a_user_is_created_as_the_row_says_and_found_with_its_tag(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     user_id = create(ours, instance_id)
     seen = connect.client.describe_user(InstanceId=instance_id, UserId=user_id)["User"]
@@ -92,7 +92,7 @@ def test_a_user_is_created_as_the_row_says_and_found_with_its_tag(ours: Connect,
     assert ours.find_user(instance_id, "taro") is None
 
 
-def test_a_user_without_a_phone_has_a_soft_phone(ours: Connect, connect: StandIn) -> None:
+def test_a_user_without_a_phone_has_a_soft_phone(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     user_id = create(ours, instance_id, User("hanako", "Passw0rd", "花子", "山田", None, None, DEFAULTS))
     seen = connect.client.describe_user(InstanceId=instance_id, UserId=user_id)["User"]
@@ -103,7 +103,7 @@ def test_a_user_without_a_phone_has_a_soft_phone(ours: Connect, connect: StandIn
 
 @pytest.mark.parametrize(("code", "error"), ERRORS.items())
 def test_every_error_of_create_user_is_ours_by_its_code(
-    ours: Connect, connect: StandIn, code: str, error: type[Exception]
+    ours: Connect, connect: Simulator, code: str, error: type[Exception]
 ) -> None:
     instance_id = connect.instance()
     connect.control.fail("CreateUser", code, message="the user taro.yamada, Passw0rd-Secret", times=50)
@@ -116,7 +116,7 @@ def test_every_error_of_create_user_is_ours_by_its_code(
     assert refused.value.__suppress_context__
 
 
-def test_not_even_the_sdks_own_error_repeats_what_connect_says(ours: Connect, connect: StandIn) -> None:
+def test_not_even_the_sdks_own_error_repeats_what_connect_says(ours: Connect, connect: Simulator) -> None:
     connect.control.fail("DescribeInstance", "InvalidRequestException", message="about taro.yamada")
 
     with pytest.raises(ClientError) as refused:
@@ -125,7 +125,7 @@ def test_not_even_the_sdks_own_error_repeats_what_connect_says(ours: Connect, co
     assert "taro" not in str(refused.value)
 
 
-def test_a_full_quota_is_no_throttling_though_both_are_429(ours: Connect, connect: StandIn) -> None:
+def test_a_full_quota_is_no_throttling_though_both_are_429(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     connect.control.change(users_per_instance=0)
 
@@ -135,7 +135,7 @@ def test_a_full_quota_is_no_throttling_though_both_are_429(ours: Connect, connec
     assert len(connect.control.requests("CreateUser")) == 1
 
 
-def test_a_missing_permission_and_an_unknown_error_are_told(ours: Connect, connect: StandIn) -> None:
+def test_a_missing_permission_and_an_unknown_error_are_told(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     connect.control.fail("CreateUser", "AccessDeniedException", status=403)
     connect.control.fail("CreateUser", "BrandNewException", status=400, message="about taro.yamada")
@@ -151,7 +151,7 @@ def test_a_missing_permission_and_an_unknown_error_are_told(ours: Connect, conne
 
 @pytest.mark.parametrize("lost", ["lose_answer", "lose_request"])
 def test_a_lost_answer_to_create_user_is_not_followed_by_a_second_try(
-    ours: Connect, connect: StandIn, lost: str
+    ours: Connect, connect: Simulator, lost: str
 ) -> None:
     instance_id = connect.instance()
     getattr(connect.control, lost)("CreateUser")
@@ -163,7 +163,7 @@ def test_a_lost_answer_to_create_user_is_not_followed_by_a_second_try(
 
 
 def test_what_is_throttled_is_tried_again_with_growing_pauses(
-    ours: Connect, connect: StandIn, waiting: Waiting
+    ours: Connect, connect: Simulator, waiting: Waiting
 ) -> None:
     instance_id = connect.instance()
     connect.control.fail("CreateUser", "ThrottlingException", times=2)
@@ -172,7 +172,7 @@ def test_what_is_throttled_is_tried_again_with_growing_pauses(
     assert waiting.pauses == [1.0, 2.0]
 
 
-def test_patience_ends_with_the_time_of_the_invocation(ours: Connect, connect: StandIn, waiting: Waiting) -> None:
+def test_patience_ends_with_the_time_of_the_invocation(ours: Connect, connect: Simulator, waiting: Waiting) -> None:
     instance_id = connect.instance()
     connect.control.fail("CreateUser", "ThrottlingException", times=50)
 
@@ -191,12 +191,12 @@ def test_jitter_spreads_the_pauses() -> None:
         if answer:
             raise answer
 
-    waiting.patience(60, jitter=0.25).call(call, on=(ConnectThrottled,))
+    waiting.backoff(60, jitter=0.25).call(call, on=(ConnectThrottled,))
 
     assert waiting.pauses == [0.25, 0.5]
 
 
-def test_reading_is_tried_again_after_a_lost_answer(ours: Connect, connect: StandIn) -> None:
+def test_reading_is_tried_again_after_a_lost_answer(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     connect.control.lose_answer("ListSecurityProfiles")
     connect.control.fail("ListRoutingProfiles", "InternalServiceException")
@@ -204,7 +204,7 @@ def test_reading_is_tried_again_after_a_lost_answer(ours: Connect, connect: Stan
     assert ours.profiles(instance_id).have(DEFAULTS)
 
 
-def test_instances_are_listed_page_by_page(ours: Connect, connect: StandIn) -> None:
+def test_instances_are_listed_page_by_page(ours: Connect, connect: Simulator) -> None:
     connect.control.change(instances=25)
     for number in range(23):
         connect.create_instance(InstanceAlias=f"alias-{number}")
@@ -220,7 +220,7 @@ def test_a_page_with_an_empty_token_is_the_last(ours: Connect, monkeypatch: pyte
     assert list(ours.instances()) == []
 
 
-def test_a_password_that_the_model_refuses_is_not_repeated(ours: Connect, connect: StandIn) -> None:
+def test_a_password_that_the_model_refuses_is_not_repeated(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     wrong = User("t" * 101, "short", "f", "l", None, None, DEFAULTS)
 
@@ -230,7 +230,7 @@ def test_a_password_that_the_model_refuses_is_not_repeated(ours: Connect, connec
     assert "t" * 101 not in str(refused.value)
 
 
-def test_the_stack_has_one_instance_however_often_it_is_asked_for(instances: Instances, connect: StandIn) -> None:
+def test_the_stack_has_one_instance_however_often_it_is_asked_for(instances: Instances, connect: Simulator) -> None:
     first = instances.ensure("import-1")
 
     assert instances.ensure("import-1") == first
@@ -238,21 +238,21 @@ def test_the_stack_has_one_instance_however_often_it_is_asked_for(instances: Ins
     assert [one["tags"] for one in connect.control.instances()] == [{STACK_TAG: "stepwise"}]
 
 
-def test_a_lost_answer_does_not_make_two_instances(instances: Instances, connect: StandIn) -> None:
+def test_a_lost_answer_does_not_make_two_instances(instances: Instances, connect: Simulator) -> None:
     connect.control.lose_answer("CreateInstance")
     instances.ensure("import-1")
 
     assert len(connect.control.instances()) == 1
 
 
-def test_an_alias_of_somebody_else_is_left_alone(instances: Instances, connect: StandIn) -> None:
+def test_an_alias_of_somebody_else_is_left_alone(instances: Instances, connect: Simulator) -> None:
     connect.create_instance(InstanceAlias="stepwise-alias", Tags={STACK_TAG: "another-stack"})
 
     with pytest.raises(InstanceAliasInUse, match="stepwise-alias"):
         instances.ensure("import-1")
 
 
-def test_a_failed_instance_is_no_instance(instances: Instances, connect: StandIn) -> None:
+def test_a_failed_instance_is_no_instance(instances: Instances, connect: Simulator) -> None:
     connect.control.fail_creation()
     failed = instances.ensure("import-1")
     connect.clock.advance(60)
@@ -267,7 +267,7 @@ def test_a_failed_instance_is_no_instance(instances: Instances, connect: StandIn
 
 
 def test_an_unknown_refusal_of_an_instance_is_not_taken_for_an_alias_in_use(
-    instances: Instances, connect: StandIn
+    instances: Instances, connect: Simulator
 ) -> None:
     connect.control.fail("CreateInstance", "BrandNewException", status=400)
 
@@ -277,7 +277,7 @@ def test_an_unknown_refusal_of_an_instance_is_not_taken_for_an_alias_in_use(
 
 @pytest.mark.parametrize("alias", ["a" * 46, "d-stepwise", "step_wise", "stepwise-", ""])
 def test_an_alias_that_no_instance_can_have_is_refused_before_connect_is_asked(
-    ours: Connect, connect: StandIn, alias: str
+    ours: Connect, connect: Simulator, alias: str
 ) -> None:
     with pytest.raises(InstanceAliasInvalid, match="ConnectInstanceAlias"):
         Instances(ours, "stepwise", alias).ensure("import-1")
@@ -286,14 +286,14 @@ def test_an_alias_that_no_instance_can_have_is_refused_before_connect_is_asked(
     assert Instances(ours, "stepwise", "a" * 45).ensure("import-1")
 
 
-def test_a_quota_of_instances_is_told(instances: Instances, connect: StandIn) -> None:
+def test_a_quota_of_instances_is_told(instances: Instances, connect: Simulator) -> None:
     connect.control.change(instances=0)
 
     with pytest.raises(InstanceQuotaExceeded):
         instances.ensure("import-1")
 
 
-def test_only_instances_with_the_stacks_tag_are_deleted(instances: Instances, connect: StandIn) -> None:
+def test_only_instances_with_the_stacks_tag_are_deleted(instances: Instances, connect: Simulator) -> None:
     connect.control.change(instances=9)
     own = connect.instance(InstanceAlias="a", Tags={STACK_TAG: "stepwise"})
     connect.instance(InstanceAlias="b", Tags={STACK_TAG: "stepwise-test"})
@@ -305,7 +305,7 @@ def test_only_instances_with_the_stacks_tag_are_deleted(instances: Instances, co
     assert [one["alias"] for one in connect.control.instances()] == ["b", "c", "d"]
 
 
-def test_an_instance_that_is_being_deleted_is_not_used_any_more(instances: Instances, connect: StandIn) -> None:
+def test_an_instance_that_is_being_deleted_is_not_used_any_more(instances: Instances, connect: Simulator) -> None:
     first = instances.ensure("import-1")
     connect.clock.advance(60)
     deleted = instances.delete_own()
@@ -317,7 +317,7 @@ def test_an_instance_that_is_being_deleted_is_not_used_any_more(instances: Insta
     assert instances.ensure("import-2", deleted) != first
 
 
-def test_an_instance_is_ready_when_it_is_active_and_has_its_profiles(instances: Instances, connect: StandIn) -> None:
+def test_an_instance_is_ready_when_it_is_active_and_has_its_profiles(instances: Instances, connect: Simulator) -> None:
     instance_id = connect.create_instance()
 
     assert instances.ready(instance_id, DEFAULTS, 1) is None
@@ -333,7 +333,7 @@ def test_an_instance_is_ready_when_it_is_active_and_has_its_profiles(instances: 
     ("known", "problem"), [(True, "not active yet"), (False, "not to be found")], ids=["in progress", "unknown"]
 )
 def test_the_waiting_for_an_instance_is_bounded(
-    instances: Instances, connect: StandIn, known: bool, problem: str
+    instances: Instances, connect: Simulator, known: bool, problem: str
 ) -> None:
     instance_id = connect.create_instance() if known else "no-such-instance"
 
@@ -342,12 +342,12 @@ def test_the_waiting_for_an_instance_is_bounded(
         instances.ready(instance_id, DEFAULTS, 60)
 
 
-def test_default_profiles_that_never_come_end_the_waiting(instances: Instances, connect: StandIn) -> None:
+def test_default_profiles_that_never_come_end_the_waiting(instances: Instances, connect: Simulator) -> None:
     with pytest.raises(InstanceNotReady, match="without the default profiles"):
         instances.ready(connect.instance(), ProfileNames("Agent", "No Such Profile"), 60)
 
 
-def test_an_instance_of_the_input_must_be_there(instances: Instances, connect: StandIn) -> None:
+def test_an_instance_of_the_input_must_be_there(instances: Instances, connect: Simulator) -> None:
     there = connect.instance()
     instances = dataclasses.replace(instances, allowed=AllowedInstances(("*",)))
 

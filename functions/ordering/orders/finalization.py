@@ -1,4 +1,4 @@
-"""Settles an order once its saga has ended, however it ended.
+"""Finalizes an order once its saga has ended, however it ended.
 
 A catcher sees neither a timeout nor a stop of the execution, nor `States.Runtime` or `States.DataLimitExceeded`. So the
 last word comes from outside: from the event of its status change, or, if that was lost, from the execution itself.
@@ -30,13 +30,13 @@ _ROUNDS = 4
 _logger = logging.getLogger(__name__)
 
 
-class Settled(Enum):
-    """What settling comes to."""
+class Finalized(Enum):
+    """What finalizing comes to."""
 
     YES = "yes"
     """The order is confirmed, or everything is undone, or its recovery has begun."""
     NOT_YET = "not yet"
-    """The execution is running, as one that was redriven; its end will be settled."""
+    """The execution is running, as one that was redriven; its end will be finalized."""
     STANDING = "standing"
     """Its recovery has ended, and something still stands: a person is needed."""
     NO = "no"
@@ -44,11 +44,11 @@ class Settled(Enum):
 
 
 class SweepIncomplete(Exception):
-    """Some orders could not be settled; the next sweep tries again. The message names them."""
+    """Some orders could not be finalized; the next sweep tries again. The message names them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class Finalization:
     """leases: bar a charge that has not begun; None where there is no payment gateway.
 
     lifetime: of a lease's record.
@@ -61,7 +61,7 @@ class Settlement:
     lifetime: timedelta
     leases: LeaseStore | None = None
 
-    def settle(self, saga: SagaExecution, at: datetime) -> Settled:
+    def finalize(self, saga: SagaExecution, at: datetime) -> Finalized:
         """Confirm the order of a saga that succeeded; otherwise see to it that everything is undone. Idempotent.
 
         An execution that failed under a name that is not its order_id says nothing of an order: the steps may belong to
@@ -69,11 +69,11 @@ class Settlement:
         Raises a TransientError, or as the client of Step Functions.
         """
         if saga.status not in _ENDED:
-            return Settled.NOT_YET
+            return Finalized.NOT_YET
         order_id = order_id_of(saga.document)
         if order_id is None or (saga.status != "SUCCEEDED" and order_id != saga.name):
-            _logger.warning("not settled: the input is no order of this name", extra={"order_id": saga.name})
-            return Settled.NO
+            _logger.warning("not finalized: the input is no order of this name", extra={"order_id": saga.name})
+            return Finalized.NO
         if saga.status == "SUCCEEDED":
             return self._confirm(order_id, saga.document, at)
         return self._undo(order_id, saga.document, at)
@@ -87,18 +87,18 @@ class Settlement:
         _logger.info("confirmed", extra={"order_id": order_id})
         return True
 
-    def settle_recovered(self, document: Any, at: datetime) -> Settled:
+    def finalize_recovered(self, document: Any, at: datetime) -> Finalized:
         """Look again at the order of a recovery that has ended. document: the recovery's input. Raises as `review`."""
         order_id = order_id_of(document)
         if order_id is None:
-            _logger.warning("not settled: the recovery's input is no order")
-            return Settled.NO
+            _logger.warning("not finalized: the recovery's input is no order")
+            return Finalized.NO
         return self.review(order_id, at)
 
-    def review(self, order_id: str, at: datetime) -> Settled:
-        """Settle an order by its own saga, if Step Functions still knows it, else by its rows.
+    def review(self, order_id: str, at: datetime) -> Finalized:
+        """Finalize an order by its own saga, if Step Functions still knows it, else by its rows.
 
-        Raises ExecutionNotFound if the rows do not say that the order has failed, and as `settle`.
+        Raises ExecutionNotFound if the rows do not say that the order has failed, and as `finalize`.
         """
         try:
             saga = self.sagas.execution(order_id)
@@ -106,9 +106,9 @@ class Settlement:
             if self.reader.read(order_id).order_status != PENDING:
                 raise
             return self._undo(order_id, None, at)
-        return self.settle(saga, at)
+        return self.finalize(saga, at)
 
-    def _confirm(self, order_id: str, document: Any, at: datetime) -> Settled:
+    def _confirm(self, order_id: str, document: Any, at: datetime) -> Finalized:
         try:
             self.steps.seal(order_id, STEP_NAMES, [self.orders.confirm(order_id, at)], at)
         except StateConflict:
@@ -120,7 +120,7 @@ class Settlement:
                 self._confirm_by_rows(order_id, state, at)
         # Also of one that was confirmed before: the line of the call that did it may be lost.
         _logger.info("confirmed", extra={"order_id": order_id})
-        return Settled.YES
+        return Finalized.YES
 
     def _confirm_by_rows(self, order_id: str, state: OrderState, at: datetime) -> None:
         """Records have expired; the rows have not."""
@@ -128,13 +128,13 @@ class Settlement:
         writes = [self.orders.confirm(order_id, at), *checks]
         self.steps.seal(order_id, STEP_NAMES, writes, at, lost=[step.name for step in state.lost])
 
-    def _undo(self, order_id: str, document: Any, at: datetime) -> Settled:
+    def _undo(self, order_id: str, document: Any, at: datetime) -> Finalized:
         """Bar what has not happened, note what stands, and have it recovered. document: None if nobody knows it."""
         order = _order(document)
         for _ in range(_ROUNDS):
             state = self._read(order_id, at)
             if state.confirmed or (state.untouched and order is None):
-                return Settled.YES
+                return Finalized.YES
             if order is not None:
                 adopt_lost(self.steps, self.reader, state, order, document, at)
             standing = state.standing
@@ -142,7 +142,7 @@ class Settlement:
                 self._bar(order_id, state, order, document, at)
             except StateConflict:
                 continue
-            return self._recovering(order_id, document, standing) if standing else Settled.YES
+            return self._recovering(order_id, document, standing) if standing else Finalized.YES
         raise Contention(f"order {order_id} is being written by other calls")
 
     def _read(self, order_id: str, at: datetime) -> OrderState:
@@ -179,7 +179,7 @@ class Settlement:
             return []
         return [self.orders.list_standing(order_id, status, at, standing)]
 
-    def _recovering(self, order_id: str, document: Any, standing: Iterable[str]) -> Settled:
+    def _recovering(self, order_id: str, document: Any, standing: Iterable[str]) -> Finalized:
         fields = {"order_id": order_id, "standing": ", ".join(sorted(standing))}
         try:
             if document is None:
@@ -187,9 +187,9 @@ class Settlement:
             self.sagas.recover(order_id, document)
         except RecoveryEnded as error:
             _logger.error("a failed order stands in part", extra={**fields, "reason": str(error)})
-            return Settled.STANDING
+            return Finalized.STANDING
         _logger.warning("recovery started", extra=fields)
-        return Settled.YES
+        return Finalized.YES
 
     def _table(self, step: SagaStep) -> str:
         return self.reader.tables[step.table]
@@ -197,36 +197,36 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Makes good for events that were lost: settles what is still in the index after the saga's longest possible life.
+    """Makes good for lost events: finalizes what is still in the index after the saga's longest possible life.
 
     It also looks again at what stands of failed orders, and counts it for the alarm.
     """
 
-    settlement: Settlement
+    finalization: Finalization
     unsettled: UnsettledIndex
-    longest_life: timedelta
+    max_life: timedelta
 
     def run(self, at: datetime) -> dict[str, int]:
-        """Settle all that is due. Returns how many orders were settled, and how many stand in part.
+        """Finalize all that is due. Returns how many orders were finalized, and how many stand in part.
 
         Raises SweepIncomplete if some could not be looked at.
         """
-        due = {order_id: self._settled(order_id, at) for order_id in self.unsettled.before(at - self.longest_life)}
+        due = {order_id: self._finalized(order_id, at) for order_id in self.unsettled.before(at - self.max_life)}
         found = list(due.values())
-        counts = {"settled": found.count(Settled.YES), "standing": found.count(Settled.STANDING)}
+        counts = {"finalized": found.count(Finalized.YES), "standing": found.count(Finalized.STANDING)}
         # The alarm's metric is made from this line, also when there is nothing to count.
         _logger.info("swept", extra=counts)
-        failed = [order_id for order_id, settled in due.items() if settled is Settled.NO]
+        failed = [order_id for order_id, finalized in due.items() if finalized is Finalized.NO]
         if failed:
             raise SweepIncomplete(f"{len(failed)} of {len(due)}: {_named(failed)}")
         return counts
 
-    def _settled(self, order_id: str, at: datetime) -> Settled:
+    def _finalized(self, order_id: str, at: datetime) -> Finalized:
         try:
-            return self.settlement.review(order_id, at)
+            return self.finalization.review(order_id, at)
         except Exception:
-            _logger.exception("order not settled", extra={"order_id": order_id})
-            return Settled.NO
+            _logger.exception("order not finalized", extra={"order_id": order_id})
+            return Finalized.NO
 
 
 def adopt_lost(
@@ -248,7 +248,7 @@ def adopt_lost(
 
 
 def _call(step: SagaStep, order_id: str, document: Any, at: datetime) -> Step:
-    return Step(order_id, step.name, document, "settlement", at.astimezone(UTC))
+    return Step(order_id, step.name, document, "finalization", at.astimezone(UTC))
 
 
 def _order(document: Any) -> Order | None:
@@ -260,7 +260,7 @@ def _order(document: Any) -> Order | None:
 
 
 def order_id_of(document: Any) -> str | None:
-    """The order_id of an input. Read leniently: what an earlier deployment accepted must be settled all the same."""
+    """The order_id of an input. Read leniently: what an earlier deployment accepted must be finalized all the same."""
     order_id = document.get("order_id") if isinstance(document, dict) else None
     return order_id if isinstance(order_id, str) and order_id else None
 

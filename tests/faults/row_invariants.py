@@ -1,9 +1,9 @@
-"""The laws of rows, records and the gateway's ledger. They are read plainly, never through the code under test."""
+"""The invariants of rows, records and the gateway's ledger, which are read plainly, not through the code under test."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tests.faults.laws import (
+from tests.faults.history_invariants import (
     AGREE,
     CHARGE,
     CHARGED,
@@ -25,7 +25,7 @@ _MAY_STAND = {"IN_PROGRESS", "UNKNOWN", "COMPLETED"}
 
 
 def at_rest(run: Run, found: Mapping[str, Rows]) -> Broken:
-    """What holds whenever nothing is in flight, however little is settled."""
+    """What holds whenever nothing is in flight, however little is finalized."""
     yield from run.broken
     yield from _stock(run, found)
     for order_id, rows in found.items():
@@ -112,10 +112,10 @@ def _agrees(rows: Rows, step: str) -> Broken:
         yield AGREE, f"{step}: the record says {status}, the row {row and row['status']}"
 
 
-def settled(run: Run, histories: Sequence[History], found: Mapping[str, Rows]) -> Broken:
-    """What holds once the orders are settled and recovered: the strong laws."""
+def finalized(run: Run, histories: Sequence[History], found: Mapping[str, Rows]) -> Broken:
+    """What holds once the orders are finalized and recovered: the strong invariants."""
     for order_id, rows in found.items():
-        yield from invariants.of_settled_order(rows.order, rows.payment, rows.reservation)
+        yield from invariants.of_finalized_order(rows.order, rows.payment, rows.reservation)
         stands = rows.payment is not None and rows.payment["status"] == "Captured"
         if rows.standing != ([invariants.captured(rows.payment)] if stands and run.by_gateway else []):
             yield CHARGED, f"{rows.standing} stand, {rows.payment and rows.payment['status']}"
@@ -133,7 +133,7 @@ def left(found: Mapping[str, Rows]) -> list[str]:
 
 
 def listed(run: Run, found: Mapping[str, Rows]) -> Broken:
-    """What holds of that which stands once a saga has been settled, however that went, and right after a sweep."""
+    """What holds of that which stands once a saga has been finalized, however that went, and right after a sweep."""
     orders = left(found)
     if not orders:
         return

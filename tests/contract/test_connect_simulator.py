@@ -1,4 +1,4 @@
-"""What Amazon Connect's stand-in answers, boto3's own stub of the service accepts."""
+"""What Amazon Connect's simulator answers, boto3's own stub of the service accepts."""
 
 import re
 from collections.abc import Iterator
@@ -122,7 +122,7 @@ def test_every_error_arrives_as_its_class_as_from_the_stub(connect: Connect, cod
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
-def test_an_error_of_the_stand_in_is_one_that_the_operation_has(connect: Connect, operation: str) -> None:
+def test_an_error_of_the_simulator_is_one_that_the_operation_has(connect: Connect, operation: str) -> None:
     """Asked about what is not there, each operation answers with an error of its own in the model."""
     shape = MODEL.operation_model(operation).input_shape
     anything: Document = {"Username": "a", "tags": {"a": "1"}, "tagKeys": ["a"], "SecurityProfileIds": ["p"]}

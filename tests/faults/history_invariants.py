@@ -1,4 +1,4 @@
-"""What the laws are called, and those of executions: where they went, and who was told. `row_laws` has the others."""
+"""The invariants' names, and those of executions: where they went, who was told. `row_invariants` has the others."""
 
 import json
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from tests.faults.scenario import is_order
 from tests.faults.seams import Document
 from tests.kit.invariants import CONFIRMED as CONFIRMED
 from tests.kit.invariants import FINAL as FINAL
+from tests.kit.invariants import FINALIZED as FINALIZED
 from tests.kit.invariants import LISTED as LISTED
 from tests.kit.invariants import MONEY as MONEY
 from tests.kit.invariants import NEGATIVE as NEGATIVE
 from tests.kit.invariants import REFUSED as REFUSED
-from tests.kit.invariants import SETTLED as SETTLED
 from tests.kit.invariants import STOCK as STOCK
 from tests.kit.invariants import Broken
 from tests.kit.machine import MACHINES, successors
@@ -46,14 +46,14 @@ _CUT_OFF = {"ABORTED", "TIMED_OUT"}
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """law: one of those above. when: the moment at which it was broken."""
+    """invariant: one of those above. when: the moment at which it was broken."""
 
-    law: str
+    invariant: str
     detail: str
     when: str
 
     def __str__(self) -> str:
-        return f"{self.law}: {self.detail} ({self.when})"
+        return f"{self.invariant}: {self.detail} ({self.when})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _silenced(run: Run) -> set[str]:
 
 
 def of_saga(run: Run, history: History, rows: Rows) -> Broken:
-    """What holds right after a saga that ended by itself, before anybody settles it."""
+    """What holds right after a saga that ended by itself, before anybody finalizes it."""
     if history.cut_off:
         return
     standing = [step for step in STEPS if rows.stands(step)]

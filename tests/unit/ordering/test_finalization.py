@@ -1,4 +1,4 @@
-"""Settlement of an order by its saga's execution, and what the sweep makes of it."""
+"""Finalization of an order by its saga's execution, and what the sweep makes of it."""
 
 import json
 import logging
@@ -14,9 +14,9 @@ from idempotency import NEVER_HAPPENED, LeaseStore, Status, Step, StepCompensate
 from ordering.definition import STEP_NAMES, STEPS
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
-from ordering.orders import settlement_handlers
+from ordering.orders import finalization_handlers
+from ordering.orders.finalization import Finalization, Finalized, Sweep, SweepIncomplete
 from ordering.orders.sagas import SagaExecution, Sagas
-from ordering.orders.settlement import Settled, Settlement, Sweep, SweepIncomplete
 from ordering.orders.state import OrderReader, OrderState
 from ordering.orders.table import OrdersTable
 from ordering.payments.gateway import CHARGE
@@ -67,7 +67,7 @@ class Unsettled:
 
 @dataclass
 class Desk:
-    """An order, whatever of it stands, and its settlement."""
+    """An order, whatever of it stands, and its finalization."""
 
     executions: Executions
     gateway: bool = False
@@ -81,7 +81,7 @@ class Desk:
         self.reader = OrderReader(self.client, self.tables, self.records)
         self.orders = OrdersTable(self.tables["OrdersTable"])
         executions: Any = self.executions
-        self.settlement = Settlement(
+        self.finalization = Finalization(
             self.steps,
             self.orders,
             Sagas(lambda: executions, "saga", "recovery"),
@@ -110,12 +110,12 @@ class Desk:
             self.client.delete_item(TableName=self.records, Key={"pk": {"S": f"{ORDER_ID}#{name}"}})
         return self
 
-    def settle(self, *, name: str = ORDER_ID, at: datetime = NOW) -> Settled:
-        return self.settlement.settle(SagaExecution(name, self.executions.status, DOCUMENT), at)
+    def finalize(self, *, name: str = ORDER_ID, at: datetime = NOW) -> Finalized:
+        return self.finalization.finalize(SagaExecution(name, self.executions.status, DOCUMENT), at)
 
     def sweep(self) -> dict[str, int]:
         unsettled: Any = Unsettled([ORDER_ID])
-        return Sweep(self.settlement, unsettled, timedelta(seconds=1)).run(NOW)
+        return Sweep(self.finalization, unsettled, timedelta(seconds=1)).run(NOW)
 
     @property
     def state(self) -> OrderState:
@@ -139,13 +139,13 @@ def after() -> Callable[[str], Desk]:
 
 @pytest.fixture
 def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let the function settle by an event as the rule hands it over: without the input."""
+    """Let the function finalize by an event as the rule hands it over: without the input."""
 
     def deliver(desk: Desk, status: str, name: str = ORDER_ID) -> None:
-        monkeypatch.setattr(settlement_handlers, "settlement", lambda: desk.settlement)
+        monkeypatch.setattr(finalization_handlers, "finalization", lambda: desk.finalization)
         detail = {"stateMachineArn": "saga", "executionArn": f"saga:{name}", "name": name, "status": status}
         context: Any = None
-        settlement_handlers.settle_order({"detail": detail}, context)
+        finalization_handlers.finalize_order({"detail": detail}, context)
 
     return deliver
 
@@ -160,7 +160,7 @@ def confirmed(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 def test_a_confirmed_order_has_a_line_at_every_event(after: Callable[[str], Desk], confirmed: Any) -> None:
     desk = after("SUCCEEDED")
 
-    assert [desk.settle(), desk.settle()] == [Settled.YES] * 2
+    assert [desk.finalize(), desk.finalize()] == [Finalized.YES] * 2
     assert confirmed() == [ORDER_ID] * 2
     assert desk.listed is None
 
@@ -180,7 +180,7 @@ def test_a_success_whose_name_confirms_nothing_goes_by_the_input(
 ) -> None:
     desk = after("SUCCEEDED")
     if name == ORDER_ID:
-        desk.settle()
+        desk.finalize()
     by_event(desk, "SUCCEEDED", name)
 
     assert desk.state.confirmed
@@ -200,15 +200,15 @@ def test_a_failure_reads_the_input_from_the_execution(
 def test_an_order_that_failed_is_recovered_and_has_no_line(after: Callable[[str], Desk], confirmed: Any) -> None:
     desk = after("FAILED")
 
-    assert desk.settle() is Settled.YES
+    assert desk.finalize() is Finalized.YES
     assert (desk.executions.started, confirmed()) == ([ORDER_ID], [])
     assert desk.listed == tuple(sorted(NAMES))
 
 
-def test_an_execution_of_another_name_that_failed_settles_nothing(after: Callable[[str], Desk]) -> None:
+def test_an_execution_of_another_name_that_failed_finalizes_nothing(after: Callable[[str], Desk]) -> None:
     desk = after("FAILED")
 
-    assert desk.settle(name="another") is Settled.NO
+    assert desk.finalize(name="another") is Finalized.NO
     assert desk.executions.started == []
 
 
@@ -218,26 +218,26 @@ def test_an_event_that_comes_after_the_records_have_expired_confirms_by_the_rows
 ) -> None:
     desk = after("SUCCEEDED").lose(*lost)
 
-    assert desk.settle() is Settled.YES
+    assert desk.finalize() is Finalized.YES
     assert (desk.state.confirmed, desk.executions.started) == (True, [])
 
 
 @pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "ABORTED"])
 def test_nothing_is_undone_of_a_confirmed_order_without_records(after: Callable[[str], Desk], status: str) -> None:
     desk = after("SUCCEEDED")
-    desk.settle()
+    desk.finalize()
     desk.lose(*NAMES)
     desk.executions.status = status
     before = desk.state
 
-    assert desk.settle() is Settled.YES
+    assert desk.finalize() is Finalized.YES
     assert (desk.state, desk.executions.started) == (before, [])
 
 
 def test_the_steps_that_a_failed_saga_never_called_are_barred() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessOrder").compensate_order()
 
-    assert desk.settle() is Settled.YES
+    assert desk.finalize() is Finalized.YES
     assert desk.statuses() == ["COMPENSATED"] * 3
     assert (desk.executions.started, desk.listed) == ([], None)
 
@@ -246,13 +246,13 @@ def test_a_saga_that_was_refused_its_input_leaves_nothing_behind() -> None:
     desk = Desk(Executions("FAILED"))
     refused = {**DOCUMENT, "items": []}
 
-    assert desk.settlement.settle(SagaExecution(ORDER_ID, "FAILED", refused), NOW) is Settled.YES
+    assert desk.finalization.finalize(SagaExecution(ORDER_ID, "FAILED", refused), NOW) is Finalized.YES
     assert desk.state.untouched
 
 
 def test_a_charge_that_has_not_begun_is_barred_too() -> None:
     desk = Desk(Executions("ABORTED"), gateway=True)
-    desk.settle()
+    desk.finalize()
 
     assert desk.state.charge is not None
     assert desk.state.charge["status"] == {"S": Status.FAILED}
@@ -271,7 +271,7 @@ def test_a_charge_that_may_stand_is_recovered_and_not_barred() -> None:
     desk = Desk(Executions("ABORTED"), gateway=True)
     desk.leases.lease(CHARGE, ORDER_ID, {}, deadline=NOW + timedelta(seconds=1))
 
-    assert desk.settle() is Settled.YES
+    assert desk.finalize() is Finalized.YES
     assert desk.executions.started == [ORDER_ID]
     assert desk.statuses() == ["COMPENSATED", None, "COMPENSATED"]
     assert desk.listed == ("ProcessPayment",)
@@ -279,7 +279,7 @@ def test_a_charge_that_may_stand_is_recovered_and_not_barred() -> None:
 
 def test_a_charge_whose_lease_may_have_expired_is_recovered() -> None:
     desk = Desk(Executions("FAILED"), gateway=True).commit("ProcessOrder").compensate_order()
-    desk.settle(at=NOW + LIFETIME + timedelta(days=1))
+    desk.finalize(at=NOW + LIFETIME + timedelta(days=1))
 
     assert desk.executions.started == [ORDER_ID]
 
@@ -287,7 +287,7 @@ def test_a_charge_whose_lease_may_have_expired_is_recovered() -> None:
 def test_a_step_whose_record_is_lost_can_be_undone_again(after: Callable[[str], Desk]) -> None:
     desk = after("FAILED").lose(*NAMES)
 
-    assert desk.settle() is Settled.YES
+    assert desk.finalize() is Finalized.YES
     assert desk.statuses() == ["COMMITTED"] * 3
     assert desk.executions.started == [ORDER_ID]
 
@@ -296,7 +296,7 @@ def test_a_row_of_another_order_under_the_same_id_is_not_taken_for_this_one(afte
     desk = after("FAILED").lose("ProcessPayment")
     other = {**DOCUMENT, "items": [{**DOCUMENT["items"][0], "unit_price": 1}]}
 
-    desk.settlement.settle(SagaExecution(ORDER_ID, "FAILED", other), NOW)
+    desk.finalization.finalize(SagaExecution(ORDER_ID, "FAILED", other), NOW)
     assert desk.statuses() == ["COMMITTED", None, "COMMITTED"]
     assert desk.listed == tuple(sorted(NAMES))
 
@@ -304,7 +304,7 @@ def test_a_row_of_another_order_under_the_same_id_is_not_taken_for_this_one(afte
 def test_what_stands_of_an_order_that_was_never_saved_is_listed() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessPayment")
 
-    assert desk.settle() is Settled.YES
+    assert desk.finalize() is Finalized.YES
     assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
     assert desk.statuses() == ["COMPENSATED", "COMMITTED", "COMPENSATED"]
 
@@ -312,7 +312,7 @@ def test_what_stands_of_an_order_that_was_never_saved_is_listed() -> None:
 def test_what_stands_under_an_input_that_is_no_order_is_listed() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessPayment")
 
-    desk.settlement.settle(SagaExecution(ORDER_ID, "FAILED", {"order_id": ORDER_ID}), NOW)
+    desk.finalization.finalize(SagaExecution(ORDER_ID, "FAILED", {"order_id": ORDER_ID}), NOW)
     assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
 
 
@@ -323,7 +323,7 @@ def test_a_payment_that_its_row_says_is_refunded_does_not_stand_whatever_its_rec
     refund = PaymentsTable(desk.tables["PaymentsTable"]).refund(ORDER_ID, NOW)
     desk.client.transact_write_items(TransactItems=[refund])
 
-    desk.settle()
+    desk.finalize()
     assert (desk.executions.started, desk.listed) == ([], None)
 
 
@@ -332,41 +332,41 @@ def test_what_stands_after_its_recovery_has_ended_stays_listed(after: Callable[[
     desk = after("FAILED").compensate_order()
     desk.executions.recovery = recovery
 
-    assert desk.settle() is Settled.STANDING
+    assert desk.finalize() is Finalized.STANDING
     assert desk.listed == ("ProcessPayment", "ReserveInventory")
-    assert desk.sweep() == {"settled": 0, "standing": 1}
+    assert desk.sweep() == {"finalized": 0, "standing": 1}
 
 
 def test_an_order_whose_saga_is_forgotten_stays_listed_while_something_stands(after: Callable[[str], Desk]) -> None:
     desk = after("FAILED").compensate_order()
     desk.executions.status = ""
 
-    assert desk.sweep() == {"settled": 0, "standing": 1}
+    assert desk.sweep() == {"finalized": 0, "standing": 1}
     assert desk.listed == ("ProcessPayment", "ReserveInventory")
 
 
 def test_the_end_of_a_recovery_takes_the_order_out_of_the_index() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessOrder")
-    desk.settle()
+    desk.finalize()
     assert desk.listed == ("ProcessOrder",)
     desk.compensate_order()
 
-    assert desk.settlement.settle_recovered(DOCUMENT, NOW) is Settled.YES
+    assert desk.finalization.finalize_recovered(DOCUMENT, NOW) is Finalized.YES
     assert desk.listed is None
 
 
-def test_a_recovery_of_what_is_no_order_settles_nothing() -> None:
-    assert Desk(Executions("FAILED")).settlement.settle_recovered([], NOW) is Settled.NO
+def test_a_recovery_of_what_is_no_order_finalizes_nothing() -> None:
+    assert Desk(Executions("FAILED")).finalization.finalize_recovered([], NOW) is Finalized.NO
 
 
 @pytest.mark.parametrize(
-    ("status", "settled"), [("SUCCEEDED", 1), ("FAILED", 1), ("RUNNING", 0), ("PENDING_REDRIVE", 0)]
+    ("status", "finalized"), [("SUCCEEDED", 1), ("FAILED", 1), ("RUNNING", 0), ("PENDING_REDRIVE", 0)]
 )
-def test_the_sweep_counts_what_it_has_settled(after: Callable[[str], Desk], status: str, settled: int) -> None:
-    assert after(status).sweep() == {"settled": settled, "standing": 0}
+def test_the_sweep_counts_what_it_has_finalized(after: Callable[[str], Desk], status: str, finalized: int) -> None:
+    assert after(status).sweep() == {"finalized": finalized, "standing": 0}
 
 
-def test_the_sweep_names_what_it_cannot_settle(after: Callable[[str], Desk], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sweep_names_what_it_cannot_finalize(after: Callable[[str], Desk], monkeypatch: pytest.MonkeyPatch) -> None:
     desk = after("SUCCEEDED")
     monkeypatch.setattr(Executions, "describe_execution", lambda *_, **__: {"status": "FAILED", "input": "[]"})
 

@@ -1,4 +1,4 @@
-"""Lambda handler that settles an order when its saga, or its recovery, has ended."""
+"""Lambda handler that finalizes an order when its saga, or its recovery, has ended."""
 
 import json
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, lease_store, step_store
 from runtime.tracing import traced
 
+from .finalization import Finalization
 from .sagas import SagaExecution, Sagas
-from .settlement import Settlement
 from .state import OrderReader
 from .table import OrdersTable
 
@@ -32,14 +32,14 @@ class Environment(StoreEnvironment):
 
 
 @cache
-def settlement() -> Settlement:
+def finalization() -> Finalization:
     environment = read_environment(Environment)
     tables = {
         "OrdersTable": environment.orders_table,
         "PaymentsTable": environment.payments_table,
         "InventoryTable": environment.inventory_table,
     }
-    return Settlement(
+    return Finalization(
         step_store(environment),
         OrdersTable(environment.orders_table),
         Sagas(partial(client, "stepfunctions"), environment.order_saga_arn, environment.order_recovery_arn),
@@ -49,25 +49,25 @@ def settlement() -> Settlement:
     )
 
 
-def settle_order(event: dict[str, Any], _context: LambdaContext) -> None:
-    """Settle the order of an event *Step Functions Execution Status Change*, of the saga or of the recovery."""
+def finalize_order(event: dict[str, Any], _context: LambdaContext) -> None:
+    """Finalize the order of an event *Step Functions Execution Status Change*, of the saga or of the recovery."""
     detail = event["detail"]
     name, now = detail["name"], datetime.now(UTC)
-    with traced("settle_order", order_id=name):
-        if detail["stateMachineArn"] == settlement().sagas.recovery:
-            settlement().settle_recovered(_document(detail), now)
+    with traced("finalize_order", order_id=name):
+        if detail["stateMachineArn"] == finalization().sagas.recovery:
+            finalization().finalize_recovered(_document(detail), now)
         elif not _confirmed_at_once(detail, now):
-            settlement().settle(SagaExecution(name, detail["status"], _document(detail)), now)
+            finalization().finalize(SagaExecution(name, detail["status"], _document(detail)), now)
 
 
 def _confirmed_at_once(detail: dict[str, Any], now: datetime) -> bool:
     """Without a look at the input: an account may call DescribeExecution some 15 times a second."""
     reading = detail["status"] == "SUCCEEDED" and not detail.get("input")
-    return reading and settlement().confirm_at_once(detail["name"], now)
+    return reading and finalization().confirm_at_once(detail["name"], now)
 
 
 def _document(detail: dict[str, Any]) -> Any:
     """The rule leaves the input out of the event, as it holds a payment token; the execution has it."""
     if detail.get("input"):
         return json.loads(detail["input"])
-    return settlement().sagas.document(detail["executionArn"])
+    return finalization().sagas.document(detail["executionArn"])

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import count
 
 # Connect refills two tokens a second for all callers together, so a longer pause would only leave them unused.
-_FIRST_SECONDS, _LONGEST_SECONDS = 1.0, 2.0
+_FIRST_SECONDS, _MAX_SECONDS = 1.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Backoff:
     """until: when to give up, on the clock. clock, sleep: in seconds. jitter: a number from 0 to 1."""
 
     until: float
@@ -25,7 +25,7 @@ class Patience:
             try:
                 return operation()
             except on:
-                pause = self.jitter() * min(_LONGEST_SECONDS, _FIRST_SECONDS * 2**attempt)
+                pause = self.jitter() * min(_MAX_SECONDS, _FIRST_SECONDS * 2**attempt)
                 if self.clock() + pause >= self.until:
                     raise
             self.sleep(pause)
