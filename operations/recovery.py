@@ -9,8 +9,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from idempotency import StepStore, payload_hash
-from ordering.definition import CONFIRMED, STEP_NAMES, STEPS
+from idempotency import COMPENSATED, StepStore, payload_hash
+from ordering.definition import CONFIRMED, PROCESS_ORDER, STEP_NAMES, STEPS, SagaStep
 from ordering.order import parse_order
 from ordering.orders.finalization import adopt_lost, order_id_of
 from ordering.orders.state import OrderReader, OrderState
@@ -25,7 +25,7 @@ class NothingToRecover(CommandError):
 
 
 class NotTheOrder(CommandError):
-    """The document is not the order whose steps stand; a recovery with it would undo nothing. Nothing was started."""
+    """The document is not the order of what stands; a recovery with it would undo nothing. Nothing was started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,8 @@ def recover(stack: Stack, order_id: str, document: Any = None) -> str:
             stack.stepfunctions.start_execution(
                 stateMachineArn=stack.outputs["OrderRecoveryArn"], name=name, input=text
             )
-        if last is None or last.status == "RUNNING":
+        # One that runs with another document does not undo what stands by this one.
+        if last is None or (last.status == "RUNNING" and json.loads(last.input) == document):
             return name
     raise AssertionError("there is always a next name")
 
@@ -99,15 +100,25 @@ def _reader(stack: Stack) -> OrderReader:
 
 
 def _require_the_order(order_id: str, state: OrderState, document: Any) -> None:
-    """Whether a compensation with this document undoes anything: its hash is that of a step that stands."""
+    """Require the document of a step that stands. Where none tells, require that of the order's row."""
     if order_id_of(document) != order_id:
         raise NotTheOrder(f"order_id: the document is not that of order {order_id}")
-    records = {name: state.records[name] or {} for name in state.standing}
-    hashes = {name: record["payload_hash"]["S"] for name, record in records.items() if "result" in record}
-    if hashes and payload_hash(document) not in hashes.values():
-        raise NotTheOrder(
-            f"{', '.join(sorted(hashes))} of order {order_id} stand by another document; give that, with --file"
-        )
+    verdicts = {step.name: _is_of(step, state, document) for step in STEPS if step.name in state.standing}
+    told = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
+    row = state.rows[PROCESS_ORDER.name]
+    # An order whose saga had no valid input has no lines on its row.
+    if not told and row is not None and row["items"]["L"]:
+        told = {PROCESS_ORDER.name: PROCESS_ORDER.is_of(row, parse_order(document))}
+    if told and not any(told.values()):
+        raise NotTheOrder(f"order {order_id}: another document made {', '.join(told)}; give that one, with --file")
+
+
+def _is_of(step: SagaStep, state: OrderState, document: Any) -> bool | None:
+    """Whether a step that stands is this document's: by its record, else by its row. None if neither tells."""
+    record, row = state.records[step.name], state.rows[step.name]
+    if record and "result" in record and record["status"]["S"] != COMPENSATED:
+        return bool(record["payload_hash"]["S"] == payload_hash(document))
+    return step.is_of(row, parse_order(document)) if row else None
 
 
 def _names(order_id: str) -> Iterator[str]:

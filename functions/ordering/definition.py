@@ -62,6 +62,10 @@ class SagaStep:
         """Whether a row, in DynamoDB's own JSON, says that the step's effect is there."""
         return row is not None and row["status"]["S"] in self.standing
 
+    def is_of(self, row: Mapping[str, Any], order: Order) -> bool:
+        """Whether a row, in DynamoDB's own JSON, is the effect of this very order."""
+        return all(row.get(name) == value for name, value in attributes(self.facts(order)).items())
+
     def _in(self) -> str:
         return f"#status IN ({', '.join(f':standing{index}' for index in range(len(self.standing)))})"
 

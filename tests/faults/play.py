@@ -16,7 +16,7 @@ from tests.faults.history_invariants import Violation
 from tests.faults.notes import Point
 from tests.faults.persons import needs_a_person
 from tests.faults.run import Run
-from tests.faults.scenario import Scenario
+from tests.faults.scenario import Scenario, is_order
 from tests.faults.seams import Document
 
 _numbers = itertools.count(1)
@@ -124,11 +124,19 @@ class _Life:
         return late or bool(run.landed or expired)
 
     def _repair(self) -> None:
-        """An operator mends what was broken for good, and recovers what `attention` lists until it lists nothing."""
-        run, operators = self.run, self.engine.operators
+        """An operator mends what was broken for good, and recovers what `attention` lists, again if a fault struck."""
+        run = self.run
         run.lifted = True
         run.say("an operator mends what was broken for good")
         run.sweep()
+        struck = -1
+        while struck != len(run.struck):
+            struck = len(run.struck)
+            self._recover_what_is_listed()
+        run.sweep()
+
+    def _recover_what_is_listed(self) -> None:
+        run, operators = self.run, self.engine.operators
         for document in (None, run.document, run.other):
             for order_id in operators.listed():
                 try:
@@ -137,12 +145,16 @@ class _Life:
                 except (CommandError, IdempotencyError) as refusal:
                     run.say(f"recover {order_id}: {type(refusal).__name__}")
                 run.calm_down()
-        run.sweep()
+
+    def _unheard_of(self, order: rows.Rows) -> bool:
+        """Whether nothing tells of the execution: its input is no order, and its status event was not handled."""
+        return order.order is None and not is_order(self.run.document) and not self.run.heard
 
     def _judge(self, when: str, *, finalized: bool = False, strong: bool = False) -> None:
         engine, run = self.engine, self.run
-        finalized, strong = finalized and not run.alone, strong and not run.alone
         found = rows.read(engine, run)
+        unknown = run.alone or self._unheard_of(found[run.order_id])
+        finalized, strong = finalized and not unknown, strong and not unknown
         # The first sweep may have started a recovery, and counts what stands only when that has ended.
         for _ in range(2 if finalized else 0):
             if row_invariants.left(found):

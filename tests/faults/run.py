@@ -31,12 +31,14 @@ class Run(Invoking):
     """Directs the engine, which asks at each seam what is to happen, and notes what does.
 
     swept: what the last sweep answered; None if it failed. finalized: the saga's end is dealt with. alone: a function
-    was called under the id of what is no order. delivered: status events that were handed over.
+    was called under the id of what is no order. delivered: status events that were handed over. heard: one that bears
+    the order's name was handled.
     """
 
     swept: Document | None = None
     finalized: bool = False
     alone: bool = False
+    heard: bool = False
     delivered: list[Document] = field(default_factory=list)
     _visit: Visit | None = None
     edges: Edges = field(init=False)
@@ -94,6 +96,7 @@ class Run(Invoking):
             if self.engine.matches(rule.pattern, event):
                 failed |= not self._delivered(rule.function, rule.delivered(as_delivered(event)), rule.retries)
         self.undelivered += failed
+        self.heard |= not failed and json.loads(event["Detail"])["name"] == self.order_id
 
     def sweep(self) -> None:
         """The scheduled sweep."""

@@ -119,6 +119,11 @@ EDGES_SEEN = [
         "out of stock: denied for good: ProcessRefund; operator runs recover--other-file after the finalization",
         ["recover--other-file: NotTheOrder"],
     ),
+    (
+        "declined by gateway: foreign call of ProcessPayment before ProcessOrder; operator runs recover--other-file"
+        " before recovery.ProcessRefund",
+        ["recover--other-file: done", "recovery.ReleaseInventory#2: answered", "recovery.ProcessRefund#1: answered"],
+    ),
     ("ok by gateway: operator runs release at last", ["release: done"]),
     ("declined by gateway: operator runs resolve before ProcessRefund", ["resolve: done"]),
     (

@@ -175,7 +175,7 @@ class Finalization:
         if status is None:
             return []
         row = state.rows[PROCESS_ORDER.name] or {}
-        if set(row.get("standing", {}).get("SS", ())) == standing and ("unsettled" in row) == bool(standing):
+        if state.noted == standing and ("unsettled" in row) == bool(standing):
             return []
         return [self.orders.list_standing(order_id, status, at, standing)]
 

@@ -70,6 +70,12 @@ class OrderState:
         return {step.name for step in STEPS if self._stands(step)}
 
     @property
+    def noted(self) -> frozenset[str]:
+        """The names of the steps that stand by the order's row, which outlives all records."""
+        row = self.rows[PROCESS_ORDER.name] or {}
+        return frozenset(row.get("standing", {}).get("SS", ()))
+
+    @property
     def unbarred(self) -> list[SagaStep]:
         """The steps that have not happened, and that no record bars."""
         return [step for step in STEPS if self.record_status(step) is None and not self._stands(step)]
@@ -90,8 +96,8 @@ class OrderState:
 
     def _may_be_charged(self, payment: str | None) -> bool:
         charge = self.charge["status"]["S"] if self.charge else None
-        forgotten = self.charge_forgotten and charge is None and payment is None
-        return forgotten or may_be_charged(charge, payment)
+        forgotten = self.charge_forgotten or PROCESS_PAYMENT.name in self.noted
+        return (forgotten and charge is None and payment is None) or may_be_charged(charge, payment)
 
 
 def may_be_charged(charge: str | None, payment: str | None) -> bool:

@@ -282,6 +282,8 @@ def test_a_charge_whose_lease_may_have_expired_is_recovered() -> None:
     desk.finalize(at=NOW + LIFETIME + timedelta(days=1))
 
     assert desk.executions.started == [ORDER_ID]
+    # `attention` reads the same state without the lifetime of a record.
+    assert desk.state.standing == {"ProcessPayment"}
 
 
 def test_a_step_whose_record_is_lost_can_be_undone_again(after: Callable[[str], Desk]) -> None:

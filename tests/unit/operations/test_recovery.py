@@ -1,0 +1,151 @@
+"""Which document a recovery by command accepts, and the name that it gets."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from idempotency import Step, StepStore
+from operations.recovery import NotTheOrder, recover
+from operations.stack import Stack
+from ordering.definition import STEPS
+from ordering.inventory.table import InventoryTable
+from ordering.order import parse_order
+from ordering.orders.table import OrdersTable
+from ordering.payments.table import PaymentsTable
+from tests.kit.orders import GOOD_PAYMENT, good_order
+from tests.unit import dynamodb
+from tests.unit.ordering.test_finalization import NOW, ORDER_ID
+
+ORDER = good_order()
+OTHER = good_order(customer_id="c-8", currency="EUR")
+OTHER_CARD = good_order(payment={**GOOD_PAYMENT, "token": "tok_mastercard"})
+
+
+@dataclass
+class Recoveries:
+    """A client of Step Functions that knows recoveries by name, and no saga."""
+
+    by_name: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def describe_execution(self, *, executionArn: str) -> Any:
+        machine, _, name = executionArn.rpartition(":")
+        if machine != "recovery" or name not in self.by_name:
+            raise ClientError({"Error": {"Code": "ExecutionDoesNotExist"}}, "DescribeExecution")
+        return self.by_name[name]
+
+    def get_paginator(self, _: str) -> Any:
+        return self
+
+    def paginate(self, **_: Any) -> list[Any]:
+        return [{"events": []}]
+
+    def start_execution(self, **started: str) -> None:
+        self.by_name[started["name"]] = {"status": "RUNNING", "input": started["input"]}
+
+
+class Desk:
+    """A stack in this process, and what stands in it."""
+
+    def __init__(self) -> None:
+        self.client: Any = dynamodb.client()
+        self.recoveries = Recoveries()
+        tables = {step.table: dynamodb.new_table(self.client, key=step.key) for step in STEPS}
+        records = dynamodb.new_table(self.client)
+        arns = {"OrderSagaArn": "saga", "OrderRecoveryArn": "recovery"}
+        any_session: Any = None
+        self.stack = Stack(any_session, None, {**tables, **arns, "IdempotencyTable": records})
+        self.stack._clients.update(dynamodb=self.client, stepfunctions=self.recoveries)
+        self.steps = StepStore(self.client, records)
+        self.orders = OrdersTable(tables["OrdersTable"])
+        self.payments = PaymentsTable(tables["PaymentsTable"])
+        self.inventory = InventoryTable(tables["InventoryTable"])
+
+    def commit(self, document: Any, *names: str) -> None:
+        order = parse_order(document)
+        writes = {
+            "ProcessOrder": self.orders.save(order, NOW),
+            "ProcessPayment": self.payments.capture(order, at=NOW),
+            "ReserveInventory": self.inventory.reserve(order, NOW),
+        }
+        for name in names:
+            self.steps.commit(Step(ORDER_ID, name, document, "r-1", NOW), [writes[name]], {})
+
+    def bar(self, document: Any, name: str) -> None:
+        self.steps.compensate(Step(ORDER_ID, name, document, "r-2", NOW), undo=[], absence=[])
+
+    def undo_order(self, document: Any) -> None:
+        step = Step(ORDER_ID, "ProcessOrder", document, "r-3", NOW)
+        self.steps.compensate(step, undo=[self.orders.set_pending(ORDER_ID, NOW)], absence=[])
+
+    def lose(self, name: str) -> None:
+        key = {"pk": {"S": f"{ORDER_ID}#{name}"}}
+        self.client.delete_item(TableName=self.stack.outputs["IdempotencyTable"], Key=key)
+
+    def accepts(self, document: Any) -> bool:
+        try:
+            recover(self.stack, ORDER_ID, document)
+        except NotTheOrder:
+            return False
+        return True
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_a_record_that_stands_decides_by_its_hash(desk: Desk) -> None:
+    desk.commit(ORDER, "ProcessOrder")
+    assert [desk.accepts(one) for one in (OTHER, OTHER_CARD, ORDER)] == [False, False, True]
+
+
+def test_where_the_record_is_lost_the_row_decides(desk: Desk) -> None:
+    desk.commit(ORDER, "ProcessOrder")
+    desk.lose("ProcessOrder")
+    assert not desk.accepts(OTHER)
+    assert desk.recoveries.by_name == {}
+    assert desk.accepts(ORDER)
+
+
+def test_the_tombstone_of_another_document_does_not_decide(desk: Desk) -> None:
+    desk.bar(OTHER, "ReserveInventory")
+    desk.commit(ORDER, "ProcessPayment")
+    desk.lose("ProcessPayment")
+    assert [desk.accepts(one) for one in (OTHER, ORDER)] == [False, True]
+
+
+def test_each_document_of_which_a_step_stands_is_accepted(desk: Desk) -> None:
+    desk.commit(ORDER, "ProcessOrder")
+    desk.commit(OTHER, "ProcessPayment")
+    desk.undo_order(ORDER)
+    assert [desk.accepts(one) for one in (ORDER, OTHER)] == [False, True]
+
+
+def test_where_no_step_tells_the_order_on_its_row_decides(desk: Desk) -> None:
+    desk.commit(ORDER, "ProcessOrder")
+    desk.undo_order(ORDER)
+    assert [desk.accepts(one) for one in (OTHER, ORDER)] == [False, True]
+
+
+def test_a_row_that_nobody_knows_the_order_of_decides_nothing(desk: Desk) -> None:
+    action = desk.orders.save_unknown(ORDER_ID, NOW, ["ProcessPayment"])
+    desk.client.transact_write_items(TransactItems=[action])
+    assert desk.accepts(ORDER)
+
+
+def test_a_recovery_that_runs_with_another_document_is_not_taken_for_this_one(desk: Desk) -> None:
+    desk.commit(ORDER, "ProcessOrder")
+    desk.recoveries.by_name[ORDER_ID] = {"status": "RUNNING", "input": json.dumps(OTHER)}
+    name = recover(desk.stack, ORDER_ID, ORDER)
+    assert name != ORDER_ID
+    assert recover(desk.stack, ORDER_ID, ORDER) == name
+    assert json.loads(desk.recoveries.by_name[name]["input"]) == ORDER
+
+
+def test_after_a_recovery_with_the_wrong_document_the_right_one_gets_the_next_name(desk: Desk) -> None:
+    desk.commit(ORDER, "ProcessOrder")
+    desk.recoveries.by_name[ORDER_ID] = {"status": "FAILED", "input": json.dumps(OTHER)}
+    assert recover(desk.stack, ORDER_ID, ORDER) != ORDER_ID
