@@ -66,7 +66,7 @@ def close_gaps() -> None:
     map_history.close_gap()
     buckets.close_gaps()
     mocked_tasks.close_gap()
-    lambda_svc._poll_dynamodb_streams = stream_mapping.poll
+    stream_mapping.apply()
 
 
 def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
