@@ -31,7 +31,7 @@ from typing import Any
 
 from local.simulators import simulators
 
-from .patches import buckets, map_history, mocked_tasks, stream_mapping
+from .patches import buckets, http_api, map_history, mocked_tasks, nested_stacks, stream_mapping
 
 UNTIL_EOF = "--until-eof"
 
@@ -67,6 +67,8 @@ def close_gaps() -> None:
     buckets.close_gaps()
     mocked_tasks.close_gap()
     stream_mapping.apply()
+    http_api.apply()
+    nested_stacks.apply()
 
 
 def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
