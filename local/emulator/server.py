@@ -31,7 +31,16 @@ from typing import Any
 
 from local.simulators import simulators
 
-from .patches import buckets, http_api, map_history, mocked_tasks, nested_stacks, stream_mapping
+from .patches import (
+    buckets,
+    http_api,
+    limited_requests,
+    limits,
+    map_history,
+    mocked_tasks,
+    nested_stacks,
+    stream_mapping,
+)
 
 UNTIL_EOF = "--until-eof"
 
@@ -69,6 +78,9 @@ def close_gaps() -> None:
     stream_mapping.apply()
     http_api.apply()
     nested_stacks.apply()
+    if limits.enabled():
+        limits.apply()
+        limited_requests.apply()
 
 
 def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:

@@ -1,8 +1,7 @@
 """HTTP APIs that SAM makes of events, also in a nested stack: the patches `http_api` and `nested_stacks`.
 
 What AWS documents is quoted from the API Gateway developer guide: [routes] http-api-develop-routes, [cors]
-http-api-cors, [jwt] http-api-jwt-authorizer, [lambda] http-api-lambda-authorizer, [format]
-http-api-develop-integrations-lambda.
+http-api-cors, [jwt] http-api-jwt-authorizer, [format] http-api-develop-integrations-lambda; and from its model [model].
 """
 
 import http.client
@@ -200,7 +199,7 @@ PREFIX = "[cors] http://* (allow any origin that begins with http://)"
 CLAIMS = "[jwt] After validating the JWT, API Gateway passes the claims in the token to the API route's integration."
 DENIES = "[jwt] If any of these steps fail, API Gateway denies the API request."
 SCOPES = "[jwt] scope or scp: The token must include at least one of the scopes in the route's authorizationScopes."
-SIMPLE = "[lambda] Your authorizer function returns isAuthorized, a Boolean, and a context object of your own."
+SIMPLE = "[model, EnableSimpleResponses] The Lambda authorizer can return a boolean value instead of an IAM policy."
 COMBINED = "[format] Duplicate query strings are combined with commas and included in the queryStringParameters field."
 ALLOW_ORIGIN, BEARER = "access-control-allow-origin", "Bearer {id}"
 
