@@ -40,6 +40,7 @@ from .patches import (
     mocked_tasks,
     nested_stacks,
     stream_mapping,
+    transactions,
 )
 
 UNTIL_EOF = "--until-eof"
@@ -81,6 +82,7 @@ def close_gaps() -> None:
     if limits.enabled():
         limits.apply()
         limited_requests.apply()
+        transactions.apply()
 
 
 def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
