@@ -27,7 +27,7 @@ SOON = {"LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
 
 def still_there(module: str, gap: str) -> str:
     """What a test says that fails once MiniStack closes a gap by itself. module: of local, which closes it."""
-    return f"MiniStack does this by itself now: remove it from local/emulator/{module}.py, and this test. Gap: {gap}"
+    return f"MiniStack does this by itself now: remove it from local/emulator/patches/{module}.py, and this test. Gap: {gap}"
 
 
 @dataclass(frozen=True)
