@@ -68,18 +68,18 @@ def function_raises(lab: Lab) -> Any:
 
 
 def heartbeats(lab: Lab) -> Any:
-    run, _, token = started(lab, HeartbeatSeconds=1)
-    for _ in range(4):
-        time.sleep(0.5)
+    run, _, token = started(lab, HeartbeatSeconds=2)
+    for _ in range(30):
+        time.sleep(0.1)
         lab.answer("send_task_heartbeat", taskToken=token)
     lab.succeed(token)
     return run.end()
 
 
 def timeout_with_heartbeats(lab: Lab) -> Any:
-    run, _, token = started(lab, HeartbeatSeconds=1, TimeoutSeconds=2)
+    run, _, token = started(lab, HeartbeatSeconds=2, TimeoutSeconds=3)
     began = time.monotonic()
-    while run.described()["status"] == "RUNNING" and time.monotonic() < began + 5:
+    while run.described()["status"] == "RUNNING" and time.monotonic() < began + 9:
         lab.answer("send_task_heartbeat", taskToken=token)
         time.sleep(0.2)
     return run.end()
