@@ -83,7 +83,7 @@ def at_once(account: Account, items: int, **settings: Any) -> int:
 
 
 def test_without_limits_all_iterations_run_at_once(ours: Account) -> None:
-    assert at_once(ours, 45) == 45, still_there("patches/limits", "40 concurrent iterations of an inline Map")
+    assert at_once(ours, 45) == 45, still_there("limits", "40 concurrent iterations of an inline Map")
 
 
 # "Also, this mode supports up to 40 concurrent iterations." [map]
@@ -146,7 +146,7 @@ def test_an_execution_has_256_kib_at_each_state(limited: Account, case: Payload)
 
 def test_without_limits_a_state_has_any_output(ours: Account) -> None:
     ended = ours.ended(start(ours, machine(ours, {"Twice": {**TWICE, "End": True}}), "a" * LIMIT))
-    assert ended["status"] == "SUCCEEDED", still_there("patches/limits", "256 KiB of output")
+    assert ended["status"] == "SUCCEEDED", still_there("limits", "256 KiB of output")
 
 
 # "25,000 events in a single state machine execution history. If the execution history reaches this quota, the execution
@@ -221,7 +221,7 @@ def test_names_and_labels_are_limited(limited: Account, case: Refused) -> None:
 
 
 def test_without_limits_a_name_has_any_length(ours: Account) -> None:
-    assert code(machine, ours, PASS, "m" * 81) is None, still_there("patches/limited_requests", "names")
+    assert code(machine, ours, PASS, "m" * 81) is None, still_there("limited_requests", "names")
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_without_limits_transactions_do_not_conflict(ours: Account) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: sent(ours, name, transaction(put("a"))), range(40)))
     assert [answer for answer in answers if isinstance(answer, tuple)] == [], still_there(
-        "patches/transactions", "TransactionConflict"
+        "transactions", "TransactionConflict"
     )
 
 

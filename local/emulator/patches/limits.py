@@ -1,6 +1,6 @@
 """Step Functions' limits on an execution, which MiniStack 1.5.33 does not enforce. Off unless `STEPWISE_LIMITS` is 1.
 
-1. 40 concurrent iterations of an inline Map.
+1. 40 concurrent iterations of an inline Map, as `groups` asks here.
 2. 256 KiB of input or output of a state or task: `States.DataLimitExceeded`, which `States.ALL` does not catch.
 3. 25,000 events of a history: the execution fails.
 4. State transitions come from a token bucket. Without a token an execution waits, and `ExecutionThrottled` counts it.
@@ -71,7 +71,6 @@ def apply() -> None:
     limits = chosen()
     stepfunctions._add_event = _limited(stepfunctions._add_event, limits)
     stepfunctions._error_matches = _not_catching_all(stepfunctions._error_matches)
-    stepfunctions._run_map_items = _with_inline_limit(stepfunctions._run_map_items)
 
 
 def inline_concurrency(requested: int) -> int:
@@ -79,18 +78,6 @@ def inline_concurrency(requested: int) -> int:
     if not enabled():
         return requested
     return min(requested or INLINE_ITERATIONS, INLINE_ITERATIONS)
-
-
-def _with_inline_limit(run: Callable[..., Any]) -> Callable[..., Any]:
-    def run_map_items(state: dict[str, Any], *args: Any) -> Any:
-        processor = state.get("ItemProcessor") or state.get("Iterator") or {}
-        inline = processor.get("ProcessorConfig", {}).get("Mode", "INLINE") == "INLINE"
-        requested = state.get("MaxConcurrency", 0)
-        if inline and isinstance(requested, int):
-            state = {**state, "MaxConcurrency": inline_concurrency(requested)}
-        return run(state, *args)
-
-    return run_map_items
 
 
 def _limited(add: Callable[..., Event], limits: Limits) -> Callable[..., Event]:
