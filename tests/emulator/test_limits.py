@@ -19,24 +19,11 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from local.emulator import emulator
-from tests.kit.ministack import Account, still_there
+from tests.kit.ministack import HISTORY, Account, still_there
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
 
-HISTORY = 300
 LIMIT = 256 * 1024
-
-
-@pytest.fixture(scope="module")
-def limited() -> Iterator[Account]:
-    """An emulator with AWS's limits, but a shorter history."""
-    settings = {
-        "STEPWISE_LIMITS": "1",
-        "STEPWISE_LIMIT_HISTORY_EVENTS": str(HISTORY),
-        "SFN_WAIT_SCALE": "0.4",
-    }
-    with emulator.attached(settings) as started:
-        yield Account(started.endpoint)
 
 
 @pytest.fixture(scope="module")

@@ -15,21 +15,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from local.emulator import emulator
-from tests.kit.ministack import Account, still_there
+from tests.kit.ministack import TRANSACTION_SECONDS, Account, still_there
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
 
-SECONDS = 0.4
 TOKEN = "the table's name"
-
-
-@pytest.fixture(scope="module")
-def slow() -> Iterator[Account]:
-    """An emulator whose transactions take a while."""
-    settings = {"STEPWISE_LIMITS": "1", "STEPWISE_LIMIT_TRANSACTION_MS": str(SECONDS * 1000)}
-    with emulator.attached(settings) as started:
-        yield Account(started.endpoint)
 
 
 def table(account: Account) -> str:
@@ -91,7 +81,7 @@ def ongoing(account: Account, name: str, request: Any) -> Iterator[Future[Any]]:
     """While a request is in hand."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(sent, account, name, request)
-        time.sleep(SECONDS / 4)
+        time.sleep(TRANSACTION_SECONDS / 4)
         yield future
 
 
@@ -156,25 +146,38 @@ def test_without_limits_transactions_do_not_conflict(ours: Account) -> None:
     )
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_request_meets_an_ongoing_transaction(slow: Account, case: Case) -> None:
-    name = table(slow)
-    with ongoing(slow, name, transaction(put("a"), put("b"), ClientRequestToken=TOKEN)) as first:
-        answer = sent(slow, name, case.request)
-        assert not isinstance(first.result(), tuple)
-    assert (answer if isinstance(answer, tuple) else None) == case.found
+def met(account: Account, request: Any) -> tuple[Any, Any]:
+    """What a transaction is answered, and what a request that meets it is."""
+    name = table(account)
+    with ongoing(account, name, transaction(put("a"), put("b"), ClientRequestToken=TOKEN)) as first:
+        answer = sent(account, name, request)
+        return first.result(), answer
+
+
+@pytest.fixture(scope="module")
+def answers(limited: Account) -> dict[str, Future[Any]]:
+    """Each case, which waits most of the time, in a thread of its own."""
+    pool = ThreadPoolExecutor(len(CASES))
+    return {name: pool.submit(met, limited, case.request) for name, case in CASES.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_request_meets_an_ongoing_transaction(answers: dict[str, Future[Any]], name: str) -> None:
+    first, answer = answers[name].result()
+    assert not isinstance(first, tuple), first
+    assert (answer if isinstance(answer, tuple) else None) == CASES[name].found
 
 
 # "TransactWriteItems is a synchronous and idempotent write operation" [transactions]: once it is answered, it is over.
-def test_what_follows_a_transaction_meets_none(slow: Account) -> None:
-    name = table(slow)
-    for request in (transaction(put("a")), transaction(update("a")), ("delete_item", {"Key": key("a")})):
-        assert not isinstance(sent(slow, name, request), tuple)
+def test_what_follows_a_transaction_meets_none(limited: Account) -> None:
+    name = table(limited)
+    for request in (transaction(put("a")), ("delete_item", {"Key": key("a")})):
+        assert not isinstance(sent(limited, name, request), tuple)
 
 
 # "Read-committed isolation ensures that read operations always return committed values for an item" [transactions]
-def test_a_read_sees_nothing_of_an_ongoing_transaction(slow: Account) -> None:
-    name = table(slow)
-    with ongoing(slow, name, transaction(put("a"))):
-        assert "Item" not in sent(slow, name, ("get_item", {"Key": key("a")}))
-    assert "Item" in sent(slow, name, ("get_item", {"Key": key("a")}))
+def test_a_read_sees_nothing_of_an_ongoing_transaction(limited: Account) -> None:
+    name = table(limited)
+    with ongoing(limited, name, transaction(put("a"))):
+        assert "Item" not in sent(limited, name, ("get_item", {"Key": key("a")}))
+    assert "Item" in sent(limited, name, ("get_item", {"Key": key("a")}))
