@@ -136,6 +136,23 @@ def test_without_limits_a_state_has_any_output(ours: Account) -> None:
     assert ended["status"] == "SUCCEEDED", still_there("limits", "256 KiB of output")
 
 
+# "This quota affects tasks (activity, Lambda function, or integrated service), state or execution output" [quotas]
+def test_a_task_has_256_kib_of_output(limited: Account) -> None:
+    function = limited.function('def handler(event, context):\n    return "a" * event')
+    fits, over = (limited.run(function, size) for size in (LIMIT - 2, LIMIT - 1))
+    (failed,) = [event for event in history(limited, over["executionArn"]) if event["type"] == "TaskFailed"]
+    assert (fits["status"], over["status"], over["error"]) == ("SUCCEEDED", "FAILED", DATA_LIMIT)
+    assert failed["taskFailedEventDetails"]["error"] == DATA_LIMIT
+
+
+# SensitiveData has at most 262,144 characters. [model] The service's answer is the one for a breach of its model.
+def test_the_output_that_answers_a_task_has_256_kib(limited: Account) -> None:
+    answer = limited.client("stepfunctions").send_task_success
+    codes = [code(answer, taskToken="none", output='"' + "a" * size + '"') for size in (LIMIT - 2, LIMIT - 1)]
+    assert codes[0] != "ValidationException"
+    assert codes[1] == "ValidationException"
+
+
 # "25,000 events in a single state machine execution history. If the execution history reaches this quota, the execution
 # will fail." [quotas]
 @pytest.mark.parametrize("catch", [False, True], ids=["plain", "States.ALL"])

@@ -106,15 +106,14 @@ def _limited(add: Callable[..., Event], limits: Limits) -> Callable[..., Event]:
 def _payload(kind: str, details: Event | None) -> tuple[str, str | None, Event]:
     """The kind of event that has a payload, the payload, and what else the event says; no payload for any other."""
     suffix = next((one for one in _PAYLOADS if kind.endswith(one)), "")
-    for members in (details or {}).values() if suffix else ():
-        return suffix, members.get(_PAYLOADS[suffix]), members
-    return suffix, None, {}
+    members: Event = next(iter((details or {}).values()), {}) if suffix else {}
+    return suffix, members.get(_PAYLOADS.get(suffix)), members
 
 
 def _is_standard(execution: Execution) -> bool:
     from ministack.services import stepfunctions
 
-    machine = stepfunctions._state_machines.get(execution["stateMachineArn"]) or {}
+    machine = stepfunctions._state_machines.get(execution.get("stateMachineArn", "")) or {}
     return not execution.get("sync") and machine.get("type", "STANDARD") == "STANDARD"
 
 
@@ -123,7 +122,7 @@ def _wait(seconds: float, execution: Execution) -> None:
         return
     from ministack.services import cloudwatch
 
-    dimensions = {"StateMachineArn": execution["stateMachineArn"]}
+    dimensions = {"StateMachineArn": execution.get("stateMachineArn", "")}
     cloudwatch.record_metric("AWS/States", "ExecutionThrottled", 1, unit="Count", dimensions=dimensions)
     time.sleep(seconds)
 
