@@ -106,8 +106,10 @@ def _limited(add: Callable[..., Event], limits: Limits) -> Callable[..., Event]:
 def _payload(kind: str, details: Event | None) -> tuple[str, str | None, Event]:
     """The kind of event that has a payload, the payload, and what else the event says; no payload for any other."""
     suffix = next((one for one in _PAYLOADS if kind.endswith(one)), "")
-    members: Event = next(iter((details or {}).values()), {}) if suffix else {}
-    return suffix, members.get(_PAYLOADS.get(suffix)), members
+    if not suffix or not details:
+        return "", None, {}
+    (members,) = details.values()
+    return suffix, members.get(_PAYLOADS[suffix]), members
 
 
 def _is_standard(execution: Execution) -> bool:
