@@ -1,6 +1,6 @@
 """Gradual deployment: what `sam build` left, with an alias for each function and CodeDeploy between two versions.
 
-`make deploy-gradual` builds, applies this, and deploys. docs/deploy.md has when, and the way back.
+`make deploy-gradual` builds, applies this, and deploys. docs/gradual-deployment.md says when, and how to go back.
 """
 
 import argparse
