@@ -19,8 +19,8 @@ from .job import parse_job
 from .objects import Objects
 from .service import Jobs
 
-# Reading twice does no harm. Lambda delivers an event again a minute after its worker has died, at the earliest: the
-# dead worker's lease must be over by then, or the retry would take it for a duplicate and end.
+# Reading twice is harmless. Lambda retries an event at the earliest a minute after its worker crashed. The crashed
+# owner's lease must have expired by then, or the retry would end as a duplicate.
 RUN_JOB = Work("RunJob", unknown=Unknown.RUN_AGAIN, duration=timedelta(seconds=30))
 
 _logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ def jobs() -> Jobs:
     in_progress=InProgress.END,
 )
 def run_job(event: Any, _context: Any, lease: Lease) -> Mapping[str, Any]:
-    """Record what the object holds; once for each job."""
+    """Record the object's size, checksum and lines, once for each job."""
     job = parse_job(event)
     fields = {"job_id": job.job_id, "attempt": lease.attempt}
     with traced("run_job", job_id=job.job_id):

@@ -13,7 +13,7 @@ from runtime.tracing import traced
 from .service import Reports
 from .table import ReportsTable
 
-# A record may take two calls of DynamoDB of some 7 s each before it is known that it cannot be counted now.
+# A record may take two DynamoDB calls of about 7 s each before it fails.
 _MILLISECONDS_FOR_A_RECORD = 20_000
 
 
@@ -29,9 +29,9 @@ def reports() -> Reports:
 
 
 def report_orders(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Count the changes of orders that a batch of the Orders stream shows.
+    """Count the changes of orders in a batch of the Orders stream.
 
-    Answers {"batchItemFailures": [{"itemIdentifier": sequence number}]} for those that could not be counted.
+    Returns {"batchItemFailures": [{"itemIdentifier": sequence number}]} for those that could not be counted.
     """
     with traced("report_orders"):
         failures = reports().apply_all(event["Records"], time_left=lambda: _time_left(context))

@@ -56,7 +56,7 @@ def connect_client() -> Any:
 
 
 def imports(context: LambdaContext) -> Imports:
-    """Everything but the creation of users."""
+    """Everything except creating users."""
     settings = environment()
     bucket = Bucket(client("s3"), settings.users_bucket)
     alias = settings.connect_instance_alias or default_alias(settings.stack_name, settings.stack_id)
@@ -67,7 +67,7 @@ def imports(context: LambdaContext) -> Imports:
 
 
 def creation(context: LambdaContext) -> Creation:
-    """The creation of users."""
+    """Creating users."""
     settings = environment()
     bucket = Bucket(client("s3"), settings.users_bucket)
     allowed = listed_names(settings.allowed_security_profiles)
@@ -75,34 +75,34 @@ def creation(context: LambdaContext) -> Creation:
 
 
 def initialize(event: Any, context: LambdaContext) -> Any:
-    """Decide what to import. A wrong input or header is refused here, before anything is created."""
+    """Decide what to import. Rejects a wrong input or header before anything is created."""
     with logged("initialize"):
         return msgspec.to_builtins(imports(context).plan(parse_request(event)))
 
 
 def create_instance(event: Any, context: LambdaContext) -> Any:
-    """Find or create the stack's instance; without it, if nothing is to be created."""
+    """Find or create the stack's instance, unless the import only validates."""
     call = parse_call(tasks.CreateInstance, event)
     with logged("create_instance", import_id=call.import_id):
         return {"instance_id": imports(context).instance(call)}
 
 
 def check_instance_existence(event: Any, context: LambdaContext) -> Any:
-    """Say whether the instance is READY, or whether to WAIT and ask again."""
+    """Return READY if the instance is ready, else WAIT."""
     call = parse_call(tasks.CheckInstanceExistence, event)
     with logged("check_instance_existence", import_id=call.import_id, instance_id=call.instance_id, checks=call.checks):
         return imports(context).check(call)
 
 
 def count_csv_files(event: Any, context: LambdaContext) -> Any:
-    """Point at each row that is to run, and map the names of profiles to ids."""
+    """Return a pointer to each row to run, and map profile names to ids."""
     call = parse_call(tasks.CountCsvFiles, event)
     with logged("count_csv_files", import_id=call.import_id):
         return imports(context).count(call)
 
 
 def result_csv_file_create(event: Any, context: LambdaContext) -> Any:
-    """Write a result file that says of every row that its outcome is not known yet."""
+    """Write a result file with NotRegistered in every row."""
     call = parse_call(tasks.ResultCsvFileCreate, event)
     with logged("result_csv_file_create", import_id=call.import_id):
         return imports(context).announce(call)
@@ -128,7 +128,7 @@ def user_create(event: Any, context: LambdaContext) -> str:
 
 
 def register_result(event: Any, context: LambdaContext) -> Any:
-    """Write the result file, and sum it up."""
+    """Write the result file and return a summary."""
     call = parse_call(tasks.RegisterResult, event)
     with logged("register_result", import_id=call.import_id):
         return imports(context).register(call)

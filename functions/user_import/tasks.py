@@ -1,4 +1,4 @@
-"""What the functions of the import are called with, and the one shape that they share."""
+"""The events of the import's functions, and the wrapper that they share."""
 
 import logging
 import time
@@ -22,16 +22,16 @@ from .outcomes import Outcome
 from .profiles import ProfileIds
 from .retry import Imported, Kept
 
-# Of the time that an invocation has: for a last call of Connect, which may take 2 + 10 s, when the waiting is over.
+# Reserved at the end of an invocation for a last call to Connect, which may take 2 + 10 s.
 _RESERVE = timedelta(seconds=13)
 
 _logger = logging.getLogger(__name__)
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What Initialize has decided: the files by their versions, and what is to be done with them.
+    """What Initialize decided: the files by version, and what to do with them.
 
-    deleted: ids of the instances whose deletion has begun; Connect may list them for a while.
+    deleted: ids of the instances being deleted; Connect may list them for a while.
     origin: key of the file that the import began with, which a retry may have from elsewhere; "" for the source's own.
     encoding: None if the input does not say it. retried: the file whose result `retry_of` is, None if that is unknown.
     """
@@ -52,7 +52,7 @@ class CreateInstance(msgspec.Struct, frozen=True):
 
 
 class CheckInstanceExistence(msgspec.Struct, frozen=True):
-    """instance_id: None if there is none to wait for. checks: how often it was looked at before."""
+    """instance_id: None if there is none to wait for. checks: number of earlier checks."""
 
     instance_id: str | None
     checks: int
@@ -66,7 +66,7 @@ class CountCsvFiles(msgspec.Struct, frozen=True):
 
 
 class ResultCsvFileCreate(msgspec.Struct, frozen=True):
-    """rows: pointers of those that are to run. kept: those that keep a result of `retry_of`, and which."""
+    """rows: pointers to those to run. kept: rows that keep a result of `retry_of`, and which."""
 
     import_id: str
     plan: Plan
@@ -121,9 +121,9 @@ def backoff_until(context: LambdaContext) -> float:
 
 @contextmanager
 def logged(name: str, **ids: Any) -> Iterator[None]:
-    """Log the beginning and the end of a task, with ids alone, and keep what is not ours out of the history.
+    """Log the start and the end of a task, ids only, and keep foreign messages out of the history.
 
-    Raises UnexpectedFailure for any error that is not one of ours: its message might hold anything.
+    Raises UnexpectedFailure for any foreign error, because its message might contain personal data.
     """
     fields = {"task": name, **ids}
     _logger.info("started", extra=fields)
@@ -134,7 +134,7 @@ def logged(name: str, **ids: Any) -> Iterator[None]:
 
 @contextmanager
 def _sanitized(fields: dict[str, Any]) -> Iterator[None]:
-    """Log a failure; let no message go on that is not of our own making, be it into the trace or the history."""
+    """Log a failure. Replace foreign exception messages before they reach X-Ray or the execution history."""
     try:
         yield
     except IdempotencyError as error:

@@ -25,7 +25,7 @@ def uploads() -> Uploads:
 
 
 def start_user_import(event: dict[str, Any], _context: LambdaContext) -> dict[str, str]:
-    """Start the import of the file of an event *Object Created*. What has none goes to the queue of failures."""
+    """Start the import of an uploaded file (event *Object Created*). Failed events go to the dead-letter queue."""
     detail = event["detail"]
     with logged("start_user_import", key=detail["object"]["key"]):
         uploaded = detail["object"]
