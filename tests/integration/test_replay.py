@@ -202,7 +202,7 @@ def test_a_command_that_was_ended_goes_on_and_fires_each_order_once(
     assert 0 < fired < 60
     if number == signal.SIGINT:
         assert process.returncode == 130
-        assert "goes on from here" in said
+        assert "resumes here" in said
     finished = stepwise(*arguments[:-2])
     assert finished.exit_code == 0, finished.stderr
     assert revisions(day) == [2] * 60
@@ -326,7 +326,7 @@ def test_a_deletion_that_failed_is_delivered_as_it_was(
         eventually(lambda: bool(kept(stack, order_id) and kept(stack, anew["order_id"])), seconds=SECONDS)
     day.write({**anew, "created_at": f"{day.name}T12:00:00+00:00", "total": 5})
     ended = stepwise("replay", "--failed")
-    assert "delivered as they were" in ended.stdout
+    assert "delivered unchanged" in ended.stdout
     eventually(day.counted, seconds=SECONDS)
     assert kept(stack, order_id) == []
 

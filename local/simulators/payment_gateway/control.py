@@ -1,4 +1,4 @@
-"""The paths under /_simulator: order faults, read the ledger, forget everything, rotate. No processor has these."""
+"""The control paths under /_simulator: faults, ledger, reset, secret. No processor has these."""
 
 from typing import Annotated
 
@@ -12,13 +12,13 @@ PREFIX = "/_simulator/"
 
 
 class NewSecret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The secret that becomes the current one."""
+    """The new current secret."""
 
     secret: Annotated[str, msgspec.Meta(min_length=1)]
 
 
 def control(simulator: Simulator, method: str, path: str, body: bytes) -> Answer:
-    """Answer a request to a path that begins with PREFIX."""
+    """Handle a request to a path that starts with PREFIX."""
     match method, path.removeprefix(PREFIX):
         case "GET", "ledger":
             return answer(200, simulator.report())

@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a card processor. Each fault wraps the work on a request from outside."""
+"""What can go wrong between a client and a card processor. Each fault wraps the processing of a request."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from .messages import Answer, ConnectionLost, Request, Work, problem
 
 type Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=600_000)]
 type FailureStatus = Literal[429, 500, 502, 503, 504]
-# Does some work after so many seconds, in a thread of its own.
+# Runs some work after so many seconds, in another thread.
 type Later = Callable[[float, Callable[[], object]], None]
 
 _GARBAGE = {
@@ -24,20 +24,20 @@ _GARBAGE = {
 
 
 class Fault(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
-    """One thing that goes wrong with one request."""
+    """A fault of one request."""
 
     def around(self, work: Work, later: Later) -> Work:
-        """The same work with this fault around it."""
+        """The same work, wrapped in this fault."""
         del later
         return partial(self.strike, work)
 
     def strike(self, work: Work, request: Request) -> Answer:
-        """What becomes of a request that meets this fault. Raises ConnectionLost."""
+        """Process a request with this fault. Raises ConnectionLost."""
         raise NotImplementedError
 
 
 class SlowBefore(Fault, tag="slow_before", frozen=True):
-    """The request is on its way for long: the processor does not know of it yet."""
+    """The request is delayed on its way: the processor does not know of it yet."""
 
     ms: Milliseconds
 
@@ -48,7 +48,7 @@ class SlowBefore(Fault, tag="slow_before", frozen=True):
 
 
 class SlowWorking(Fault, tag="slow_working", frozen=True):
-    """The processor works on a charge for long: its key is in use, nothing is decided."""
+    """The charge takes long: its key is in use, and nothing is decided."""
 
     ms: Milliseconds
 
@@ -58,7 +58,7 @@ class SlowWorking(Fault, tag="slow_working", frozen=True):
 
 
 class SlowAfter(Fault, tag="slow_after", frozen=True):
-    """The effect is there at once, the answer comes late."""
+    """The effect is immediate, the answer late."""
 
     ms: Milliseconds
 
@@ -70,7 +70,7 @@ class SlowAfter(Fault, tag="slow_after", frozen=True):
 
 
 class FailsBefore(Fault, tag="fails_before", frozen=True):
-    """An error of the processor, and nothing was done."""
+    """An error without an effect."""
 
     status: FailureStatus = 500
 
@@ -80,7 +80,7 @@ class FailsBefore(Fault, tag="fails_before", frozen=True):
 
 
 class FailsAfter(Fault, tag="fails_after", frozen=True):
-    """An error of the processor, though all was done."""
+    """An error after the effect."""
 
     status: FailureStatus = 500
 
@@ -91,7 +91,7 @@ class FailsAfter(Fault, tag="fails_after", frozen=True):
 
 
 class RequestLost(Fault, tag="request_lost", frozen=True):
-    """The connection ends before the processor has the request."""
+    """The connection closes before the processor has the request."""
 
     @override
     def strike(self, work: Work, request: Request) -> Answer:
@@ -99,7 +99,7 @@ class RequestLost(Fault, tag="request_lost", frozen=True):
 
 
 class AnswerLost(Fault, tag="answer_lost", frozen=True):
-    """All was done, and the connection ends before the answer."""
+    """The connection closes after the effect, before the answer."""
 
     @override
     def strike(self, work: Work, request: Request) -> Answer:
@@ -108,7 +108,7 @@ class AnswerLost(Fault, tag="answer_lost", frozen=True):
 
 
 class AnswerCut(Fault, tag="answer_cut", frozen=True):
-    """All was done, and the connection ends in the middle of the answer."""
+    """The connection closes after the effect, in the middle of the answer."""
 
     @override
     def strike(self, work: Work, request: Request) -> Answer:
@@ -117,7 +117,7 @@ class AnswerCut(Fault, tag="answer_cut", frozen=True):
 
 
 class DeliveredAgain(Fault, tag="delivered_again", frozen=True):
-    """The network delivers the request again, after each of after_ms (0: at once). Nobody gets those answers."""
+    """The network delivers the request again, after each of after_ms (0: at once). Those answers are dropped."""
 
     after_ms: Annotated[tuple[Milliseconds, ...], msgspec.Meta(min_length=1, max_length=20)] = (0,)
 
@@ -132,7 +132,7 @@ class DeliveredAgain(Fault, tag="delivered_again", frozen=True):
 
 
 class Garbage(Fault, tag="garbage", frozen=True):
-    """All was done, and the answer has its status and a body that is not the answer."""
+    """The effect and the status are right, the body is wrong."""
 
     body: Literal["not_json", "empty", "wrong_shape", "another_charge"] = "not_json"
 
