@@ -1,10 +1,10 @@
 """Event source mappings of DynamoDB streams as AWS documents them, in place of MiniStack 1.5.33's own.
 
-MiniStack reads batches and filters them. It ignores `ReportBatchItemFailures`, so that what a function could not
-process is gone; it never bisects; it retries for ever; and it has no S3 destination, the only one that keeps the whole
-record. One batch of a mapping is in hand at a time, so `ParallelizationFactor` is not emulated.
+MiniStack reads and filters batches. It ignores `ReportBatchItemFailures`, so unprocessed records are lost; it never
+bisects; it retries forever; and it has no S3 destination, the only one that keeps the whole record. This handles one
+batch of a mapping at a time, so `ParallelizationFactor` is not emulated.
 
-`tests/emulator/test_stream_mapping.py` fails once MiniStack does this by itself.
+`tests/emulator/test_stream_mapping.py` fails once MiniStack does this itself.
 """
 
 import threading
@@ -17,7 +17,7 @@ from typing import Any
 
 from .failed_batches import discard
 
-# A stream is polled four times a second, or at once if there is more than a batch.
+# Poll four times a second, or at once if there is more than a batch.
 _POLL_SECONDS = 0.25
 _FIRST_PAUSE, _MAX_PAUSE = 0.1, 1.0
 
@@ -27,7 +27,7 @@ type Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Records that go to the function together. due: when, by the monotonic clock."""
+    """Records of one invocation. due: when, by the monotonic clock."""
 
     records: Sequence[Record]
     tries: int = 0
@@ -39,7 +39,7 @@ class Batch:
 
 @dataclass(slots=True)
 class Work:
-    """What a mapping has read and not done yet, in order."""
+    """What a mapping has read but not finished, in order."""
 
     batches: deque[Batch] = field(default_factory=deque)
     next_poll: float = 0.0
@@ -48,8 +48,15 @@ class Work:
 _work: dict[str, Work] = {}
 
 
+def apply() -> None:
+    """Change the loaded MiniStack module."""
+    from ministack.services import lambda_svc
+
+    lambda_svc._poll_dynamodb_streams = poll
+
+
 def poll() -> bool:
-    """Give every mapping of a DynamoDB stream one turn. Returns whether one of them may have more to do at once."""
+    """Give every mapping of a DynamoDB stream one turn. Returns whether one may have more to do at once."""
     from ministack.services import lambda_svc
 
     mappings = list(lambda_svc._iter_all_esms())
@@ -78,7 +85,7 @@ def _scope(account: str, region: str) -> Iterator[None]:
 
 
 def _table(mapping: Mapping) -> str:
-    """The name of the table whose stream the mapping reads; nothing if there is no such stream, or it is not to."""
+    """The name of the table whose stream the mapping reads; empty if there is no such stream, or it is disabled."""
     from ministack.services import dynamodb
 
     source = mapping.get("EventSourceArn", "")
@@ -135,7 +142,7 @@ def _wake_in(seconds: float) -> None:
 
 
 def _delivered(mapping: Mapping, function: Any, batch: Batch) -> list[Batch]:
-    """Invoke the function with a batch. Returns what is left to do, in order."""
+    """Invoke the function with a batch. Returns the remaining batches, in order."""
     from ministack.services import lambda_svc
 
     fresh = _fresh(mapping, function, batch)
@@ -150,21 +157,21 @@ def _delivered(mapping: Mapping, function: Any, batch: Batch) -> list[Batch]:
 
 
 def _lowest_failure(mapping: Mapping, records: Sequence[Record], body: Any) -> int | None:
-    """The index of the first record that comes again, by what the function answered; None for none."""
+    """The index of the first record to deliver again, from the function's response; None for none."""
     if "ReportBatchItemFailures" not in mapping.get("FunctionResponseTypes", []):
         return None
     failures = body.get("batchItemFailures") if isinstance(body, dict) else None
     if not failures:
         return None
     numbers = {record["dynamodb"]["SequenceNumber"]: index for index, record in enumerate(records)}
-    # An identifier that is none fails the whole batch.
+    # An invalid identifier fails the whole batch.
     return min(numbers.get(failure.get("itemIdentifier"), 0) for failure in failures)
 
 
 def _left(mapping: Mapping, function: Any, batch: Batch, failed: int) -> list[Batch]:
     rest = batch.part(failed)
     if mapping.get("BisectBatchOnFunctionError") and len(batch.records) > 1:
-        # Splitting consumes no retry: at the failure, or in the middle if it is the first.
+        # Splitting uses no retry: at the failure, or in the middle if that is the first record.
         half = len(rest.records) // 2
         return [rest] if failed or not half else [rest.part(0, half), rest.part(half)]
     most = int(mapping.get("MaximumRetryAttempts", -1))
@@ -180,10 +187,10 @@ def _later(batch: Batch, tries: int) -> Batch:
 
 
 def _fresh(mapping: Mapping, function: Any, batch: Batch) -> Batch:
-    """The batch without the records that are too old, which are discarded."""
+    """The batch without records that are too old, which go to the failure destination."""
     longest = int(mapping.get("MaximumRecordAgeInSeconds", -1))
     ages = [time.time() - record["dynamodb"]["ApproximateCreationDateTime"] for record in batch.records]
-    # Records come in the order of their age.
+    # Records are ordered by age.
     old = sum(age > longest for age in ages) if longest >= 0 else 0
     if old:
         discard(mapping, function, batch.records[:old], tries=batch.tries, condition="MaxRecordAgeExceeded")
