@@ -11,7 +11,7 @@ from local.emulator import emulator
 from local.simulators.payment_gateway import secret
 from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import AnswerLost
-from local.simulators.payment_gateway.plan import Strike
+from local.simulators.payment_gateway.plan import Injection
 from operations import stock
 from operations.orders import OrderView, ended, finalized, place, view
 from operations.stack import Stack
@@ -53,7 +53,7 @@ def _show(out: Console, stack: Stack, gateway: GatewayClient) -> None:
         "out of stock": _order("o-1003", "pot-01", 2, 9000),
         "a lost answer": _order("o-1004", "tea-01", 1, 1500),
     }
-    gateway.order(Strike(AnswerLost(), on="charge", order_id="o-1004"))
+    gateway.inject(Injection(AnswerLost(), on="charge", order_id="o-1004"))
     for order in orders.values():
         place(stack, order)
     for order in orders.values():

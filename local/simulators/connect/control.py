@@ -59,7 +59,7 @@ def _order_fault(simulator: Simulator, _query: Query, document: Document) -> Any
         raise ControlError(f"the simulator has no operation {fault.operation}")
     if fault.code and not (fault.status or simulator.protocol.status(fault.code)):
         raise ControlError(f"Amazon Connect has no error {fault.code}; give its status")
-    simulator.state.faults.order(fault)
+    simulator.state.faults.add(fault)
     return simulator.state.faults.left()
 
 

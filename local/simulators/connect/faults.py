@@ -60,7 +60,7 @@ class Faults:
         self._ordered: list[Fault] = []
         self._lock = threading.Lock()
 
-    def order(self, fault: Fault) -> None:
+    def add(self, fault: Fault) -> None:
         with self._lock:
             self._ordered.append(fault)
 

@@ -28,25 +28,25 @@ class RemoteControl:
 
     def fail(self, operation: str, code: str, **fault: Any) -> None:
         """Answer the next calls of an operation with an error. fault: more fields of `faults.Fault`, here and below."""
-        self.order(operation, code=code, **fault)
+        self.inject(operation, code=code, **fault)
 
     def delay(self, operation: str, seconds: float, **fault: Any) -> None:
         """Delay the next calls of an operation."""
-        self.order(operation, delay_seconds=seconds, **fault)
+        self.inject(operation, delay_seconds=seconds, **fault)
 
     def lose_answer(self, operation: str, **fault: Any) -> None:
         """Execute the next calls of an operation, then close the connection without an answer."""
-        self.order(operation, lose="answer", **fault)
+        self.inject(operation, lose="answer", **fault)
 
     def lose_request(self, operation: str, **fault: Any) -> None:
         """Close the connection of the next calls of an operation without an effect."""
-        self.order(operation, lose="request", **fault)
+        self.inject(operation, lose="request", **fault)
 
     def fail_creation(self, **fault: Any) -> None:
         """Let the next created instance become CREATION_FAILED."""
-        self.order("CreateInstance", creation_fails=True, **fault)
+        self.inject("CreateInstance", creation_fails=True, **fault)
 
-    def order(self, operation: str, **fault: Any) -> None:
+    def inject(self, operation: str, **fault: Any) -> None:
         """Inject any fault, by the fields of `faults.Fault`."""
         self._call("POST", "faults", {"operation": operation, **fault})
 

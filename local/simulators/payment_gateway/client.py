@@ -11,7 +11,7 @@ import msgspec
 
 from .charges import KEY_HEADER
 from .control import PREFIX
-from .plan import Strike
+from .plan import Injection
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class GatewayClient:
     def cancel(self, key: str) -> Response:
         return self.send("POST", f"/charges/{quote(key, safe='')}/cancel")
 
-    def order(self, *strikes: Strike) -> None:
-        """Have the simulator strike requests to come. The fault that was ordered first is nearest to the client."""
-        for strike in strikes:
-            _accepted(self.send("POST", f"{PREFIX}faults", msgspec.json.encode(strike)))
+    def inject(self, *injections: Injection) -> None:
+        """Inject faults into future requests. The first one is nearest to the client."""
+        for injection in injections:
+            _accepted(self.send("POST", f"{PREFIX}faults", msgspec.json.encode(injection)))
 
     def ledger(self) -> Any:
         """The simulator's ledger; `docs/gateway.md` has its shape."""

@@ -29,9 +29,9 @@ class Fault(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields
     def around(self, work: Work, later: Later) -> Work:
         """The same work, wrapped in this fault."""
         del later
-        return partial(self.strike, work)
+        return partial(self.inject, work)
 
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         """Process a request with this fault. Raises ConnectionLost."""
         raise NotImplementedError
 
@@ -42,7 +42,7 @@ class SlowBefore(Fault, tag="slow_before", frozen=True):
     ms: Milliseconds
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         time.sleep(self.ms / 1000)
         return work(request)
 
@@ -53,7 +53,7 @@ class SlowWorking(Fault, tag="slow_working", frozen=True):
     ms: Milliseconds
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         return work(replace(request, working_seconds=request.working_seconds + self.ms / 1000))
 
 
@@ -63,7 +63,7 @@ class SlowAfter(Fault, tag="slow_after", frozen=True):
     ms: Milliseconds
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         answer = work(request)
         time.sleep(self.ms / 1000)
         return answer
@@ -75,7 +75,7 @@ class FailsBefore(Fault, tag="fails_before", frozen=True):
     status: FailureStatus = 500
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         return _failure(self.status)
 
 
@@ -85,7 +85,7 @@ class FailsAfter(Fault, tag="fails_after", frozen=True):
     status: FailureStatus = 500
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         work(request)
         return _failure(self.status)
 
@@ -94,7 +94,7 @@ class RequestLost(Fault, tag="request_lost", frozen=True):
     """The connection closes before the processor has the request."""
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         raise ConnectionLost
 
 
@@ -102,7 +102,7 @@ class AnswerLost(Fault, tag="answer_lost", frozen=True):
     """The connection closes after the effect, before the answer."""
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         work(request)
         raise ConnectionLost
 
@@ -111,7 +111,7 @@ class AnswerCut(Fault, tag="answer_cut", frozen=True):
     """The connection closes after the effect, in the middle of the answer."""
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         answer = work(request)
         return replace(answer, sent_bytes=len(answer.body) // 2)
 
@@ -137,7 +137,7 @@ class Garbage(Fault, tag="garbage", frozen=True):
     body: Literal["not_json", "empty", "wrong_shape", "another_charge"] = "not_json"
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         return replace(work(request), body=_GARBAGE[self.body])
 
 
