@@ -318,13 +318,13 @@ def test_a_deletion_that_failed_is_delivered_as_it_was(
     stepwise: Command, day: Day, orders: list[Document], stack: Stack, resources: Resources, no_retries: None
 ) -> None:
     eventually(day.counted, seconds=SECONDS)
-    order_id, anew = orders[0]["order_id"], orders[1]
+    order_id, recreated = orders[0]["order_id"], orders[1]
     with denied(stack, resources, "ReportOrders"):
         for order in orders[:2]:
             key = attributes({"order_id": order["order_id"]})
             stack.dynamodb.delete_item(TableName=stack.outputs["OrdersTable"], Key=key)
-        eventually(lambda: bool(kept(stack, order_id) and kept(stack, anew["order_id"])), seconds=SECONDS)
-    day.write({**anew, "created_at": f"{day.name}T12:00:00+00:00", "total": 5})
+        eventually(lambda: bool(kept(stack, order_id) and kept(stack, recreated["order_id"])), seconds=SECONDS)
+    day.write({**recreated, "created_at": f"{day.name}T12:00:00+00:00", "total": 5})
     ended = stepwise("replay", "--failed")
     assert "delivered unchanged" in ended.stdout
     eventually(day.counted, seconds=SECONDS)
