@@ -1,6 +1,6 @@
 """A change of an order, read from a record of the Orders stream."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -47,6 +47,12 @@ class Change:
     event_id: str
     before: Contribution | None
     after: Contribution | None
+
+
+def records_of(event: Any) -> Sequence[Record]:
+    """The records of a batch. Raises MalformedRecord."""
+    records: Sequence[Record] = _field(event, "Records")
+    return records
 
 
 def order_id_of(record: Record) -> str:

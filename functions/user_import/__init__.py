@@ -1,6 +1,6 @@
 """User import: creates Amazon Connect users from a CSV file, with one outcome for every row.
 
-handlers, upload_handlers   Lambda handlers; tasks: their events and their logging
+handlers, upload_handlers   the Lambda handlers; tasks: their events
 imports                     the other states, one method each; request, files, csv_file, results: its inputs and outputs
 encoding                    detects and checks a file's encoding; retry: which results of an earlier import are kept
 creation                    UserCreate, on its own: user (the rules of a row), profiles, outcomes (codes and sentences)
