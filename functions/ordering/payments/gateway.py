@@ -145,7 +145,7 @@ class HttpGateway:
 def charge_key(stack_key: str, order_id: str) -> str:
     """The idempotency key of an order's charge: HMAC-SHA256, 64 hex digits.
 
-    Whoever knows the order_id alone can neither look the charge up nor cancel it.
+    Knowing only the order_id, nobody can look the charge up or cancel it.
     """
     return hmac.new(stack_key.encode(), order_id.encode(), hashlib.sha256).hexdigest()
 
