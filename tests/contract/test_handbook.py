@@ -51,7 +51,7 @@ def test_the_guide_to_deployment_lists_every_parameter(parameter: str) -> None:
     assert f"| `{parameter}` |" in DEPLOYMENT
 
 
-def test_the_documents_name_the_life_of_a_saga_and_the_age_at_which_the_sweep_takes_an_order() -> None:
+def test_documents_name_the_saga_timeout_and_the_sweep_age() -> None:
     age = int(FUNCTIONS["SweepOrdersFunction"].properties["Environment"]["Variables"]["FINALIZE_AFTER_SECONDS"])
     named = {number for document in DOCUMENTS for number in re.findall(r"\b(\d,\d{3}) seconds", document.read_text())}
 

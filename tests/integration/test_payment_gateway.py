@@ -215,7 +215,7 @@ def test_a_charge_that_is_delivered_again_after_its_refund_does_not_stand(
     assert _requests(gateway, order) == {"charge": 1, "cancel": 4}
 
 
-def test_an_order_that_is_placed_while_the_gateway_is_down_is_undone_once_it_is_back(
+def test_order_placed_during_a_gateway_outage_is_undone_afterwards(
     run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document
 ) -> None:
     nobody = f"http://127.0.0.1:{emulator.free_port()}"

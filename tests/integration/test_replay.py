@@ -140,7 +140,7 @@ def test_a_throttle_is_waited_for(day: Day, orders: list[Document]) -> None:
     assert outcome == Outcome.FIRED
 
 
-def test_an_order_that_is_gone_is_not_made_anew(day: Day) -> None:
+def test_replay_does_not_recreate_a_deleted_order(day: Day) -> None:
     order_id = day.order("never")["order_id"]
     assert trigger(day.stack).fire(Seen(order_id, 1)) == Outcome.GONE
     assert day.stack.row("OrdersTable", order_id=order_id) is None

@@ -528,7 +528,7 @@ def test_a_key_is_the_hmac_of_the_order_id_under_the_stacks_key() -> None:
 
 
 @pytest.mark.parametrize("moment", range(4))
-def test_a_secret_that_rotates_in_the_middle_of_work_neither_loses_nor_doubles_a_charge(
+def test_secret_rotation_during_work_keeps_one_charge(
     desk: Desk, gateway: GatewayClient, errors: Any, moment: int
 ) -> None:
     """Twice, so that the secret at hand is not even the previous one, before any of four requests."""
