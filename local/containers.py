@@ -1,7 +1,7 @@
-"""Functions of the local stack in containers: the real `sam local invoke`, in Docker, with no IAM.
+"""Runs functions of the local stack in containers, with the real `sam local invoke` in Docker, without IAM.
 
-The stack listens on the loopback alone, which a container does not see. It sees the host's address on Docker's bridge,
-where a relay listens while it is needed.
+The stack listens on the loopback, which a container cannot reach. It reaches the host's address on Docker's bridge,
+where a relay listens while needed.
 """
 
 import json
@@ -30,7 +30,7 @@ _SECONDS = 300
 
 
 class ContainersUnavailable(LocalStackError):
-    """No container can be run here; the message says why."""
+    """Containers cannot run here; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,16 @@ class Containers:
     handlers: Mapping[str, str]
 
     def function(self, event: Path) -> str:
-        """The function whose handler's name the file's name starts with. Raises LocalStackError."""
+        """The function for an event, by its file's name, which starts with the handler's. Raises LocalStackError."""
         fitting = [handler for handler in self.handlers if re.fullmatch(rf"{handler}(_\w+)?", event.stem)]
         if not fitting:
-            raise LocalStackError(f"{event.name} is named after no handler ({', '.join(sorted(self.handlers))})")
+            raise LocalStackError(
+                f"{event.name} does not start with the name of a handler ({', '.join(sorted(self.handlers))})"
+            )
         return self.handlers[max(fitting, key=len)]
 
     def invoke(self, function: str, event: Path) -> Answer:
-        """Run a function once, in a container of its own. Raises LocalStackError with the end of what sam says."""
+        """Run a function once, in a new container. Raises LocalStackError with the end of sam's output."""
         command = ["sam", "local", "invoke", function, "--event", str(event), "--template", str(self.template)]
         command += ["--env-vars", str(self.variables), "--parameter-overrides", f"Architecture={architecture()}"]
         ended = subprocess.run(
@@ -80,7 +82,7 @@ class Containers:
 
 @contextmanager
 def containers(emulator: Emulator) -> Iterator[Containers]:
-    """Build what has changed, and let containers reach the stack. Raises ContainersUnavailable."""
+    """Build what has changed, and start the relay. Raises ContainersUnavailable."""
     address = host_address()
     functions = _functions(emulator.endpoint)
     built = build(emulator.endpoint, emulator.log)
@@ -107,7 +109,7 @@ def host_address() -> str:
         raise ContainersUnavailable(f"Docker does not answer: {ended.stderr.strip()}")
     addresses = [one.address for one in psutil.net_if_addrs().get(_BRIDGE, []) if "." in one.address]
     if not addresses:
-        raise ContainersUnavailable(f"this host has no interface {_BRIDGE}, by which containers could reach it")
+        raise ContainersUnavailable(f"this host has no interface {_BRIDGE}, which containers need to reach it")
     return addresses[0]
 
 
@@ -140,14 +142,14 @@ def _configuration(functions: Any, name: str) -> dict[str, Any]:
 
 
 def _template(built: Path, variables: Mapping[str, str]) -> Path:
-    """The built template with these variables named for all functions: sam sets no others."""
+    """The built template with these variables in all functions, because sam sets no others."""
     root = yaml.compose((built / "template.yaml").read_text())
     node: Any = root
     for name in ("Globals", "Function", "Environment", "Variables"):
         node = next(value for key, value in node.value if key.value == name)
     text = "tag:yaml.org,2002:str"
     node.value += [(yaml.ScalarNode(text, name), yaml.ScalarNode(text, "")) for name in variables]
-    # Beside the artefacts, to which its paths are relative; the same for all who write it at the same time.
+    # Beside the artifacts, because its paths are relative. Concurrent writers write the same.
     template, unfinished = built / "containers.yaml", built / f"containers.yaml.{os.getpid()}"
     unfinished.write_text(yaml.serialize(root))
     return unfinished.replace(template)

@@ -21,16 +21,16 @@ from .stack import Stack
 
 
 class NothingToRecover(CommandError):
-    """The order is not one that a recovery may touch; the message says why."""
+    """A recovery must not touch the order; the message says why."""
 
 
 class NotTheOrder(CommandError):
-    """The document is not the order of what stands; a recovery with it would undo nothing. Nothing was started."""
+    """The document is not the order that made what stands, so a recovery would undo nothing. Nothing was started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """An order that a person should look at. standing: the steps that are not undone."""
+    """An order that needs a person. standing: the steps that are not undone."""
 
     order_id: str
     saga: str
@@ -47,15 +47,15 @@ def recover(stack: Stack, order_id: str, document: Any = None) -> str:
     """
     seen = view(stack, order_id)
     if seen.execution is None and document is None:
-        raise OrderNotFound(f"order {order_id} has no saga of that name; give the order as it was placed, with --file")
+        raise OrderNotFound(f"order {order_id} has no saga of that name; pass the order as placed with --file")
     if seen.execution and seen.execution.status == "RUNNING":
-        raise NothingToRecover(f"the saga of order {order_id} is still running; stop it first if it must not go on")
+        raise NothingToRecover(f"the saga of order {order_id} is still running; stop it first if it must not continue")
     if seen.order and seen.order["status"] == CONFIRMED:
         raise NothingToRecover(f"order {order_id} has succeeded")
     reader = _reader(stack)
     state = reader.read(order_id)
     if seen.execution and seen.execution.status == "SUCCEEDED" and state.all_standing:
-        raise NothingToRecover(f"order {order_id} has succeeded; its finalization, or the sweep, will confirm it")
+        raise NothingToRecover(f"order {order_id} has succeeded; finalization or the sweep will confirm it")
     if document is None and seen.execution:
         document = json.loads(seen.execution.input)
     _require_the_order(order_id, state, document)
@@ -68,14 +68,14 @@ def recover(stack: Stack, order_id: str, document: Any = None) -> str:
             stack.stepfunctions.start_execution(
                 stateMachineArn=stack.outputs["OrderRecoveryArn"], name=name, input=text
             )
-        # One that runs with another document does not undo what stands by this one.
+        # A recovery with another document does not undo what this document made.
         if last is None or (last.status == "RUNNING" and json.loads(last.input) == document):
             return name
     raise AssertionError("there is always a next name")
 
 
 def recovery(stack: Stack, name: str) -> Execution | None:
-    """A recovery by the name of its execution, if there is one."""
+    """A recovery by its execution's name, if there is one."""
     try:
         return execution(stack, name, output="OrderRecoveryArn")
     except ClientError as error:
@@ -85,7 +85,7 @@ def recovery(stack: Stack, name: str) -> Execution | None:
 
 
 def needing_attention(stack: Stack) -> list[Attention]:
-    """Orders whose saga has ended with something left to undo, and that no running recovery is about to finalize."""
+    """Orders whose saga has ended with something left to undo, and that no running recovery handles."""
     reader = _reader(stack)
     listed = sorted(row["order_id"] for row in stack.rows("OrdersTable", index="unsettled"))
     found = (
@@ -100,7 +100,7 @@ def _reader(stack: Stack) -> OrderReader:
 
 
 def _require_the_order(order_id: str, state: OrderState, document: Any) -> None:
-    """Require the document of a step that stands. Where none tells, require that of the order's row."""
+    """Require the document of a standing step. If no step tells, require that of the order's row."""
     if order_id_of(document) != order_id:
         raise NotTheOrder(f"order_id: the document is not that of order {order_id}")
     verdicts = {step.name: _is_of(step, state, document) for step in STEPS if step.name in state.standing}
@@ -110,7 +110,7 @@ def _require_the_order(order_id: str, state: OrderState, document: Any) -> None:
     if not told and row is not None and row["items"]["L"]:
         told = {PROCESS_ORDER.name: PROCESS_ORDER.is_of(row, parse_order(document))}
     if told and not any(told.values()):
-        raise NotTheOrder(f"order {order_id}: another document made {', '.join(told)}; give that one, with --file")
+        raise NotTheOrder(f"order {order_id}: another document made {', '.join(told)}; pass that one with --file")
 
 
 def _is_of(step: SagaStep, state: OrderState, document: Any) -> bool | None:
@@ -122,7 +122,7 @@ def _is_of(step: SagaStep, state: OrderState, document: Any) -> bool | None:
 
 
 def _names(order_id: str) -> Iterator[str]:
-    """The first recovery has the saga's name, those by command after it have one that fits 80 characters."""
+    """The first recovery has the saga's name; later ones have a derived name of at most 80 characters."""
     yield order_id
     digest = hashlib.sha256(order_id.encode()).hexdigest()[:8]
     number = 2

@@ -1,4 +1,4 @@
-"""A change set that CloudFormation makes and nobody executes. It is deleted again, with all that it took."""
+"""Creates a change set, never executes it, and deletes it with everything that it needed."""
 
 import json
 import uuid
@@ -21,7 +21,7 @@ _NOTHING_CHANGED = ("didn't contain changes", "No updates are to be performed")
 
 
 def examine(target: Target, bucket: str = "") -> Iterator[Finding]:
-    """bucket: for the template, which is too long for a request. It gets one object, which is deleted again."""
+    """bucket: for the template, which is too long for a request. Holds one object temporarily."""
     bucket = bucket or _bucket(target)
     with ExitStack() as undone:
         address = _put(target, bucket, undone)
@@ -42,13 +42,13 @@ def _bucket(target: Target) -> str:
     sam = deployed(target.client("cloudformation"), _SAM)
     if sam is None or "SourceBucket" not in sam.outputs:
         raise NotReached(
-            "there is no bucket for the template: name one with BUCKET=..., or deploy anything with sam first"
+            "there is no bucket for the template: pass one with BUCKET=..., or deploy anything with sam first"
         )
     return sam.outputs["SourceBucket"]
 
 
 def _put(target: Target, bucket: str, undone: ExitStack) -> str:
-    """Put the template into the bucket until the end. Returns its address."""
+    """Keep the template in the bucket for the length of a block. Yields its address."""
     s3, key = target.client("s3"), f"preflight/{uuid.uuid4()}.template"
     body = json.dumps(uploaded(target.template, f"s3://{bucket}/preflight/"))
     version = s3.put_object(Bucket=bucket, Key=key, Body=body.encode()).get("VersionId")
@@ -62,7 +62,7 @@ def _stands(target: Target) -> bool:
 
 
 def _parameters(target: Target) -> list[dict[str, Any]]:
-    """What a deployment would say: the rest keeps the stack's values."""
+    """The parameters that a deployment would pass; the others keep the stack's values."""
     standing = target.deployed.parameters if target.deployed and _stands(target) else {}
     kept = [name for name in standing if name in target.template["Parameters"] and name not in target.said]
     said = [{"ParameterKey": name, "ParameterValue": value} for name, value in target.said.items()]
@@ -70,7 +70,7 @@ def _parameters(target: Target) -> list[dict[str, Any]]:
 
 
 def _delete(client: Any, made: dict[str, str], *, with_stack: bool) -> None:
-    """Delete the change set and, if that alone made it, the empty stack."""
+    """Delete the change set and, if it created one, the empty stack."""
     client.delete_change_set(ChangeSetName=made["Id"])
     if not with_stack:
         return
@@ -95,7 +95,7 @@ def _found(client: Any, change_set: str) -> Iterator[Finding]:
 
 
 def _invalid(client: Any, change_set: str) -> Iterator[Finding]:
-    """What CloudFormation's early validation has against a resource."""
+    """The objections of CloudFormation's early validation to a resource."""
     for page in client.get_paginator("describe_events").paginate(ChangeSetName=change_set):
         for event in page["OperationEvents"]:
             if event.get("ValidationStatus") == "FAILED":
@@ -108,11 +108,11 @@ def _changed(changes: list[Any]) -> Iterator[Finding]:
     yield from _lost(changes)
     actions = sorted({change["Action"] for change in changes})
     counted = ", ".join(f"{action} {sum(change['Action'] == action for change in changes)}" for action in actions)
-    yield Finding("change set", Verdict.OK, f"can be made: {counted or 'no change'}")
+    yield Finding("change set", Verdict.OK, f"can be created: {counted or 'no change'}")
 
 
 def _lost(changes: list[Any]) -> Iterator[Finding]:
-    """What holds data and would be replaced by something empty, or leave the stack."""
+    """Resources with data that would be replaced by empty ones, or leave the stack."""
     for change in changes:
         if change["ResourceType"] not in _HOLDS_DATA:
             continue

@@ -1,4 +1,4 @@
-"""The DynamoDB client, and the way from Python values to DynamoDB's own JSON."""
+"""The DynamoDB client, and the conversion of Python values to DynamoDB JSON."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,9 @@ def dynamodb() -> "DynamoDBClient":
 
 
 def attributes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping of str, int, bool, None, lists and mappings of these, in DynamoDB's own JSON.
+    """A mapping of str, int, bool, None, lists and mappings of these, in DynamoDB JSON.
 
-    Anything else is refused with a TypeError; so are floats: money is an integer.
+    Raises TypeError for anything else, also for floats: money is an integer.
     """
     return {name: _attribute(value) for name, value in values.items()}
 

@@ -1,4 +1,4 @@
-"""The stack's step records and leases, in one table."""
+"""The stack's step records and leases, which share a table."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,7 +10,7 @@ from .dynamodb import dynamodb
 
 @dataclass(frozen=True, slots=True)
 class StoreEnvironment:
-    """The environment variables of every function that keeps records. record_lifetime_days: how long one is kept."""
+    """The environment variables of every function with records. record_lifetime_days: how long a record is kept."""
 
     idempotency_table: str
     record_lifetime_days: int

@@ -101,7 +101,7 @@ def test_an_alert_names_the_order_even_if_its_input_is_broken(name: str) -> None
     assert SAGA.states[name]["Parameters"]["Message"]["order_id.$"] == "$$.Execution.Name"
 
 
-def test_a_success_goes_to_the_order_events_and_names_the_order_whatever_the_executions_name_is() -> None:
+def test_success_notice_names_the_order_of_the_input() -> None:
     parameters = SAGA.states["sns:NotifySuccess"]["Parameters"]
 
     assert parameters["TopicArn"] == "${OrderEventsTopicArn}"

@@ -213,7 +213,7 @@ def test_a_cancel_ends_before_its_function_does() -> None:
     assert FUNCTIONS["ProcessRefundFunction"].timeout > max(4 * DYNAMODB + REQUEST, ends_early)
 
 
-def test_the_lease_of_a_charge_outlasts_a_request_and_is_outlasted_by_the_attempts() -> None:
+def test_charge_lease_outlasts_a_request_but_not_the_attempts() -> None:
     retries = SAGA.states["ProcessPayment"]["Retry"][0]["MaxAttempts"]
 
     assert CHARGE.duration is not None

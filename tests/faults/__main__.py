@@ -127,7 +127,7 @@ def _replay(scenario: Scenario, dynamodb: str) -> int:
     outcome = play(engine(), scenario)
     sys.stdout.write("\n".join([str(scenario), *(f"  {line}" for line in outcome.trace), ""]))
     sys.stdout.write(
-        f"{outcome.struck} of {len(scenario.faults)} faults struck, {len(outcome.violations)} violations\n"
+        f"{outcome.injected} of {len(scenario.faults)} faults injected, {len(outcome.violations)} violations\n"
     )
     return 1 if outcome.violations else 0
 

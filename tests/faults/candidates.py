@@ -1,4 +1,4 @@
-"""Which faults can strike a run: read from where it went."""
+"""Which faults are possible in a run: read from where it went."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,13 +18,13 @@ _NO_MATTER_OF_DYNAMODB = (
     f.ANSWER_LOST,
     f.UNREACHABLE,
     f.THROTTLED,
-    f.TWIN_AT,
+    f.DUPLICATE_AT,
 )
 
 
 def faults_of(points: Sequence[Point]) -> list[Fault]:
-    """All single faults that can strike a run that passes these points, in the order in which they would."""
-    # Another order is struck in runs of its own.
+    """All single faults that are possible in a run that passes these points, in their order."""
+    # Another order has its faults in runs of its own.
     points = [point for point in points if not point.id.startswith(NEIGHBOR_PREFIX)]
     found: dict[Fault, None] = dict.fromkeys(_strays(points))
     for index, point in enumerate(points):
@@ -80,7 +80,7 @@ def _strays(points: Sequence[Point]) -> Iterator[Fault]:
     """What others may do to an order that is charged at the gateway, whenever it hurts."""
     if not any(point.operation in CALLS for point in points):
         return
-    for place in (*_entries(points), f.AFTER_SAGA, f.AFTER_SETTLEMENT, f.AT_LAST):
+    for place in (*_entries(points), f.AFTER_SAGA, f.AFTER_FINALIZATION, f.AT_LAST):
         yield Fault(f.STRAY, "ProcessRefund", place)
         yield Fault(f.SECOND, SAGA, place)
     for point in points:
@@ -95,7 +95,7 @@ def _entries(points: Sequence[Point]) -> Iterator[str]:
 
 
 def edges_of(points: Sequence[Point]) -> list[Fault]:
-    """All single faults of `edges` that can strike a run that passes these points, and stray calls of all functions."""
+    """All single faults of `edges` that are possible at these points, and stray calls of all functions."""
     return list(dict.fromkeys(edge_candidates.faults_of(points, [*_entries(points)])))
 
 
@@ -153,7 +153,7 @@ def _compensating_places(point: Point) -> Iterator[str]:
 def _ends(state: str) -> Iterator[str]:
     if "." not in state and state not in OUTSIDE_A_MACHINE:
         yield f.AFTER_SAGA
-    yield f.AFTER_SETTLEMENT
+    yield f.AFTER_FINALIZATION
     yield f.AT_LAST
 
 

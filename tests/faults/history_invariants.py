@@ -102,7 +102,7 @@ def of_execution(run: Run, history: History) -> Broken:
     for before, after in zip(history.visited, history.visited[1:], strict=False):
         if after not in successors(states[before]):
             yield ENDS, f"from {before} to {after}"
-    was_told_to = any(fault.kind in f.STATE_KINDS and _strikes(fault, history) for fault in run.struck)
+    was_told_to = any(fault.kind in f.STATE_KINDS and _injected_in(fault, history) for fault in run.injected)
     if not was_told_to:
         last = history.visited[-1]
         wanted = {"Succeed": "SUCCEEDED", "Fail": "FAILED"}.get(states[last]["Type"])
@@ -126,7 +126,7 @@ def _alarm(history: History) -> Broken:
         yield ALERT, f"{RECOVERY} ended {history.execution['status']}, and no alarm watches {metric}"
 
 
-def _strikes(fault: Fault, history: History) -> bool:
+def _injected_in(fault: Fault, history: History) -> bool:
     return fault.at.rpartition(".")[0] == history.prefix.removesuffix(".")
 
 
@@ -158,7 +158,7 @@ def _names(order_id: str, alert: Any, state: str, compensation: str) -> bool:
 
 
 def _silenced(run: Run) -> set[str]:
-    return {fault.at for fault in run.struck if fault.kind == f.PUBLISH_ALWAYS_FAILS}
+    return {fault.at for fault in run.injected if fault.kind == f.PUBLISH_ALWAYS_FAILS}
 
 
 def of_saga(run: Run, history: History, rows: Rows) -> Broken:

@@ -83,13 +83,13 @@ class Run(Invoking):
                 self.hand_over(event)
 
     def deliver(self) -> None:
-        """Deliver the saga's status event to whoever has a rule for it."""
+        """Deliver the saga's status event to every target of a rule."""
         for event in list(self.events):
             self.hand_over(event)
         self.calm_down()
 
     def hand_over(self, event: Document) -> None:
-        """Invoke whoever has a rule for an event."""
+        """Invoke every target of a rule for an event."""
         failed = False
         self.delivered.append(event)
         for rule in self.engine.rules:
@@ -154,7 +154,7 @@ class Run(Invoking):
             self.say(f"{invocation.id}: broken")
             return failure("Runtime.ImportModuleError")
         self.points.append(Point(invocation.id, "invocation", function))
-        answer = self._struck_invocation(invocation)
+        answer = self._invocation_with_faults(invocation)
         self.say(f"{invocation.id}: {outcome(answer)}")
         if not answer.get("error"):
             self.answered[name] += 1
@@ -187,7 +187,7 @@ class Run(Invoking):
 
     def _ended(self, visit: Visit, state: str, *, before: bool) -> tuple[Any, str | None] | None:
         for fault in () if self.lifted else self.by_place.get(state, ()):
-            if fault.kind not in f.STATE_KINDS or (fault.kind in _BEFORE) != before or fault in self.struck:
+            if fault.kind not in f.STATE_KINDS or (fault.kind in _BEFORE) != before or fault in self.injected:
                 continue
             self.has(fault.kind, state)
             if fault.kind in {f.RUNTIME_ERROR_BEFORE, f.RUNTIME_ERROR_AFTER}:

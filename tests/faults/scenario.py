@@ -1,4 +1,4 @@
-"""A scenario: a kind of order and the faults that strike it, in one line that replays it."""
+"""A scenario: a kind of order and its faults, in one line that replays it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

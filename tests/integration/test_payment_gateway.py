@@ -24,7 +24,7 @@ from local.simulators.payment_gateway.faults import (
     FailsBefore,
     SlowWorking,
 )
-from local.simulators.payment_gateway.plan import Strike
+from local.simulators.payment_gateway.plan import Injection
 from local.simulators.payment_gateway.server import GatewayServer, serving
 from operations import orders, work
 from operations.recovery import needing_attention, recovery
@@ -75,10 +75,10 @@ def resources(stack: Stack) -> Resources:
 def ordered(gateway: GatewayClient, order: Document) -> Callable[..., None]:
     """Order faults for the requests of the test's own order."""
 
-    def strike(fault: AnyFault, on: Any = "any", **more: Any) -> None:
-        gateway.order(Strike(fault, on=on, order_id=order["order_id"], **more))
+    def inject(fault: AnyFault, on: Any = "any", **more: Any) -> None:
+        gateway.inject(Injection(fault, on=on, order_id=order["order_id"], **more))
 
-    return strike
+    return inject
 
 
 def _key(stack: Stack, resources: Resources, order: Document) -> str:
@@ -215,7 +215,7 @@ def test_a_charge_that_is_delivered_again_after_its_refund_does_not_stand(
     assert _requests(gateway, order) == {"charge": 1, "cancel": 4}
 
 
-def test_an_order_that_is_placed_while_the_gateway_is_down_is_undone_once_it_is_back(
+def test_order_placed_during_a_gateway_outage_is_undone_afterwards(
     run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document
 ) -> None:
     nobody = f"http://127.0.0.1:{emulator.free_port()}"

@@ -125,7 +125,7 @@ def test_a_recovery_that_gives_up_names_order_step_and_cause(
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_saga_that_is_stopped_while_a_step_is_at_work_is_undone_also_when_it_lands_late(
+def test_stopped_saga_is_undone_even_if_a_step_lands_late(
     stack: Stack, resources: Resources, order: Document, step: str
 ) -> None:
     with through_proxy(stack, resources, step) as proxy:

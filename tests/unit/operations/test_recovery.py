@@ -145,7 +145,7 @@ def test_a_recovery_that_runs_with_another_document_is_not_taken_for_this_one(de
     assert json.loads(desk.recoveries.by_name[name]["input"]) == ORDER
 
 
-def test_after_a_recovery_with_the_wrong_document_the_right_one_gets_the_next_name(desk: Desk) -> None:
+def test_recovery_after_a_wrong_document_gets_the_next_name(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.recoveries.by_name[ORDER_ID] = {"status": "FAILED", "input": json.dumps(OTHER)}
     assert recover(desk.stack, ORDER_ID, ORDER) != ORDER_ID

@@ -213,9 +213,7 @@ def test_an_execution_of_another_name_that_failed_finalizes_nothing(after: Calla
 
 
 @pytest.mark.parametrize("lost", [NAMES, NAMES[:1], NAMES[1:]], ids=str)
-def test_an_event_that_comes_after_the_records_have_expired_confirms_by_the_rows(
-    after: Callable[[str], Desk], lost: list[str]
-) -> None:
+def test_event_after_expiry_confirms_by_the_rows(after: Callable[[str], Desk], lost: list[str]) -> None:
     desk = after("SUCCEEDED").lose(*lost)
 
     assert desk.finalize() is Finalized.YES
@@ -318,7 +316,7 @@ def test_what_stands_under_an_input_that_is_no_order_is_listed() -> None:
     assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
 
 
-def test_a_payment_that_its_row_says_is_refunded_does_not_stand_whatever_its_records_say() -> None:
+def test_refunded_row_overrides_the_payment_records() -> None:
     desk = Desk(Executions("FAILED"), gateway=True).commit("ProcessOrder", "ProcessPayment").compensate_order()
     with desk.leases.lease(CHARGE, ORDER_ID, DOCUMENT, deadline=NOW) as lease:
         lease.complete("ch_1")
