@@ -10,10 +10,11 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from idempotency import COMPENSATED, StepStore, payload_hash
-from ordering.definition import CONFIRMED, PROCESS_ORDER, STEP_NAMES, STEPS, SagaStep
+from idempotency.saga import SagaStep
+from idempotency.saga.finalization import adopt_lost
+from idempotency.saga.state import SagaReader, SagaState
+from ordering.definition import CONFIRMED, ORDER_SAGA, PROCESS_ORDER
 from ordering.order import parse_order
-from ordering.orders.finalization import adopt_lost, order_id_of
-from ordering.orders.state import OrderReader, OrderState
 
 from .errors import CommandError
 from .orders import Execution, OrderNotFound, OrderView, execution, view
@@ -60,7 +61,7 @@ def recover(stack: Stack, order_id: str, document: Any = None) -> str:
         document = json.loads(seen.execution.input)
     _require_the_order(order_id, state, document)
     steps = StepStore(stack.dynamodb, stack.outputs["IdempotencyTable"])
-    adopt_lost(steps, reader, state, parse_order(document), document, datetime.now(UTC))
+    adopt_lost(steps, reader, order_id, state, parse_order(document), document, datetime.now(UTC))
     text = json.dumps(document, sort_keys=True)
     for name in _names(order_id):
         last = recovery(stack, name)
@@ -94,18 +95,19 @@ def needing_attention(stack: Stack) -> list[Attention]:
     return [attention for attention in found if attention]
 
 
-def _reader(stack: Stack) -> OrderReader:
-    tables = {step.table: stack.outputs[step.table] for step in STEPS}
-    return OrderReader(stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
+def _reader(stack: Stack) -> SagaReader:
+    tables = {step.table: stack.outputs[step.table] for step in ORDER_SAGA.all_steps}
+    return SagaReader(ORDER_SAGA, stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
 
 
-def _require_the_order(order_id: str, state: OrderState, document: Any) -> None:
+def _require_the_order(order_id: str, state: SagaState, document: Any) -> None:
     """Require the document of a step that stands. Where none tells, require that of the order's row."""
-    if order_id_of(document) != order_id:
+    if ORDER_SAGA.id_of(document) != order_id:
         raise NotTheOrder(f"order_id: the document is not that of order {order_id}")
-    verdicts = {step.name: _is_of(step, state, document) for step in STEPS if step.name in state.standing}
+    standing = [step for step in ORDER_SAGA.all_steps if step.name in state.standing]
+    verdicts = {step.name: _is_of(step, state, document) for step in standing}
     told = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
-    row = state.rows[PROCESS_ORDER.name]
+    row = state.row
     # An order whose saga had no valid input has no lines on its row.
     if not told and row is not None and row["items"]["L"]:
         told = {PROCESS_ORDER.name: PROCESS_ORDER.is_of(row, parse_order(document))}
@@ -113,7 +115,7 @@ def _require_the_order(order_id: str, state: OrderState, document: Any) -> None:
         raise NotTheOrder(f"order {order_id}: another document made {', '.join(told)}; give that one, with --file")
 
 
-def _is_of(step: SagaStep, state: OrderState, document: Any) -> bool | None:
+def _is_of(step: SagaStep, state: SagaState, document: Any) -> bool | None:
     """Whether a step that stands is this document's: by its record, else by its row. None if neither tells."""
     record, row = state.records[step.name], state.rows[step.name]
     if record and "result" in record and record["status"]["S"] != COMPENSATED:
@@ -141,10 +143,9 @@ def _last_recovery(stack: Stack, order_id: str) -> Execution | None:
     return last
 
 
-def _attention(seen: OrderView, state: OrderState, last: Execution | None) -> Attention | None:
+def _attention(seen: OrderView, state: SagaState, last: Execution | None) -> Attention | None:
     saga = seen.execution.status if seen.execution else "none"
     finalizing = saga == "RUNNING" or (last is not None and last.status == "RUNNING")
     if finalizing or state.confirmed or not state.standing:
         return None
-    standing = tuple(name for name in STEP_NAMES if name in state.standing)
-    return Attention(seen.order_id, saga, last.status if last else "none", standing)
+    return Attention(seen.order_id, saga, last.status if last else "none", ORDER_SAGA.named(state.standing))

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 from idempotency import Step
+from idempotency.saga import SagaStep
 from runtime.context import LambdaContext
 from runtime.tracing import traced
 
@@ -30,10 +31,10 @@ class Task:
     deadline: datetime
 
 
-def saga_task(*, step: str) -> Callable[[Callable[[Task], Result]], Callable[[Any, LambdaContext], Result]]:
+def saga_task(step: SagaStep) -> Callable[[Callable[[Task], Result]], Callable[[Any, LambdaContext], Result]]:
     """Make a Lambda handler of a function from Task to result.
 
-    step: the name of the step that the function commits or compensates.
+    step: the one that the function commits or compensates.
     Raises InvalidOrder before the function is called, or whatever the function raises.
     """
 
@@ -42,9 +43,9 @@ def saga_task(*, step: str) -> Callable[[Callable[[Task], Result]], Callable[[An
         def handler(event: Any, context: LambdaContext) -> Result:
             order = parse_order(event)
             now = datetime.now(UTC)
-            call = Step(order.order_id, step, event, context.aws_request_id, now)
+            call = Step(order.order_id, step.name, event, context.aws_request_id, now)
             deadline = now + timedelta(milliseconds=context.get_remaining_time_in_millis())
-            with traced(run.__name__, order_id=order.order_id, step=step):
+            with traced(run.__name__, order_id=order.order_id, step=step.name):
                 return _logged(run, Task(order, call, deadline))
 
         return handler

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ordering.definition import ORDER_SAGA
 from tests.faults import faults as f
 from tests.faults.engine import RECOVERY, SAGA, Engine
 from tests.faults.faults import Fault
@@ -24,7 +25,7 @@ from tests.kit.invariants import Broken
 from tests.kit.machine import MACHINES, successors
 from tests.kit.template import of_type
 
-COMPENSATIONS = ("ReleaseInventory", "ProcessRefund", "UpdateOrderStatus")
+COMPENSATIONS = ORDER_SAGA.compensations
 
 CHARGE = "at most one charge stands at the gateway, of the order's total"
 PAID = "a payment that stands is charged, one that is undone is not"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.types import TypeDeserializer
 
+from ordering.definition import ORDER_SAGA
 from tests.faults.engine import Engine
 from tests.faults.seams import Document
 from tests.kit import invariants
@@ -17,22 +18,8 @@ if TYPE_CHECKING:
 CHARGE = "ChargeCard"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a step's row is. prefix: what its key has before the order's id. standing: its statuses while it stands."""
-
-    table: str
-    key: str
-    prefix: str
-    standing: tuple[str, ...]
-
-
-PLACES = {
-    "ProcessOrder": Place("OrdersTable", "order_id", "", ("New", "Confirmed")),
-    "ProcessPayment": Place("PaymentsTable", "order_id", "", ("Captured",)),
-    "ReserveInventory": Place("InventoryTable", "pk", "RESERVATION#", ("Reserved",)),
-}
-STEPS = tuple(PLACES)
+PLACES = {step.name: step for step in ORDER_SAGA.all_steps}
+STEPS = ORDER_SAGA.step_names
 RECORDS = (*STEPS, CHARGE)
 
 _deserialize = TypeDeserializer().deserialize

@@ -28,6 +28,6 @@ class Orders:
         order_id, step = task.order.order_id, task.step
         return self.steps.compensate(
             step,
-            undo=[self.table.set_pending(order_id, step.at)],
+            undo=[self.table.fail(order_id, step.at)],
             absence=[PROCESS_ORDER.does_not_stand(self.table.name, order_id)],
         )

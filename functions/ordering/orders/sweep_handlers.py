@@ -5,15 +5,15 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
+from idempotency.saga.sweep import Sweep
+from idempotency.saga.table import UnsettledIndex
 from runtime.context import LambdaContext
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.tracing import traced
 
 from . import finalization_handlers
-from .finalization import Sweep
 from .finalization_handlers import finalization
-from .table import UnsettledIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Desk:
 
     def undo_order(self, document: Any) -> None:
         step = Step(ORDER_ID, "ProcessOrder", document, "r-3", NOW)
-        self.steps.compensate(step, undo=[self.orders.set_pending(ORDER_ID, NOW)], absence=[])
+        self.steps.compensate(step, undo=[self.orders.fail(ORDER_ID, NOW)], absence=[])
 
     def lose(self, name: str) -> None:
         key = {"pk": {"S": f"{ORDER_ID}#{name}"}}

@@ -11,13 +11,15 @@ import pytest
 from botocore.exceptions import ClientError
 
 from idempotency import NEVER_HAPPENED, LeaseStore, Status, Step, StepCompensated, StepStore
-from ordering.definition import STEP_NAMES, STEPS
+from idempotency.saga import executions
+from idempotency.saga.executions import SagaExecution
+from idempotency.saga.finalization import Finalization, Finalized
+from idempotency.saga.state import SagaReader, SagaState
+from idempotency.saga.sweep import Sweep, SweepIncomplete
+from ordering.definition import ORDER_SAGA, STEP_NAMES, STEPS
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
 from ordering.orders import finalization_handlers
-from ordering.orders.finalization import Finalization, Finalized, Sweep, SweepIncomplete
-from ordering.orders.sagas import SagaExecution, Sagas
-from ordering.orders.state import OrderReader, OrderState
 from ordering.orders.table import OrdersTable
 from ordering.payments.gateway import CHARGE
 from ordering.payments.table import PaymentsTable
@@ -78,14 +80,16 @@ class Desk:
         self.tables = {step.table: dynamodb.new_table(self.client, key=step.key) for step in STEPS}
         self.steps = StepStore(self.client, self.records)
         self.leases = LeaseStore(self.client, self.records, clock=lambda: NOW)
-        self.reader = OrderReader(self.client, self.tables, self.records)
+        self.reader = SagaReader(ORDER_SAGA, self.client, self.tables, self.records)
         self.orders = OrdersTable(self.tables["OrdersTable"])
-        executions: Any = self.executions
+        stepfunctions: Any = self.executions
         self.finalization = Finalization(
+            ORDER_SAGA,
             self.steps,
             self.orders,
-            Sagas(lambda: executions, "saga", "recovery"),
+            executions.Executions(ORDER_SAGA, lambda: stepfunctions, "saga", "recovery"),
             self.reader,
+            parse_order,
             LIFETIME,
             self.leases if self.gateway else None,
         )
@@ -102,7 +106,7 @@ class Desk:
 
     def compensate_order(self) -> "Desk":
         step = Step(ORDER_ID, "ProcessOrder", DOCUMENT, "r-2", NOW)
-        self.steps.compensate(step, undo=[self.orders.set_pending(ORDER_ID, NOW)], absence=[])
+        self.steps.compensate(step, undo=[self.orders.fail(ORDER_ID, NOW)], absence=[])
         return self
 
     def lose(self, *names: str) -> "Desk":
@@ -118,7 +122,7 @@ class Desk:
         return Sweep(self.finalization, unsettled, timedelta(seconds=1)).run(NOW)
 
     @property
-    def state(self) -> OrderState:
+    def state(self) -> SagaState:
         return self.reader.read(ORDER_ID)
 
     @property
@@ -153,7 +157,7 @@ def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 @pytest.fixture
 def confirmed(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     """The orders that the log says are confirmed."""
-    caplog.set_level(logging.INFO, "ordering")
+    caplog.set_level(logging.INFO, "idempotency")
     return lambda: [vars(record)["order_id"] for record in caplog.records if record.message == "confirmed"]
 
 
@@ -254,8 +258,8 @@ def test_a_charge_that_has_not_begun_is_barred_too() -> None:
     desk = Desk(Executions("ABORTED"), gateway=True)
     desk.finalize()
 
-    assert desk.state.charge is not None
-    assert desk.state.charge["status"] == {"S": Status.FAILED}
+    assert (lease := desk.state.leases["ProcessPayment"]) is not None
+    assert lease["status"] == {"S": Status.FAILED}
     with pytest.raises(StepCompensated):
         desk.leases.run(
             CHARGE,
@@ -307,7 +311,7 @@ def test_what_stands_of_an_order_that_was_never_saved_is_listed() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessPayment")
 
     assert desk.finalize() is Finalized.YES
-    assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
+    assert (desk.state.status, desk.listed) == ("Pending", ("ProcessPayment",))
     assert desk.statuses() == ["COMPENSATED", "COMMITTED", "COMPENSATED"]
 
 
@@ -315,7 +319,7 @@ def test_what_stands_under_an_input_that_is_no_order_is_listed() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessPayment")
 
     desk.finalization.finalize(SagaExecution(ORDER_ID, "FAILED", {"order_id": ORDER_ID}), NOW)
-    assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
+    assert (desk.state.status, desk.listed) == ("Pending", ("ProcessPayment",))
 
 
 def test_a_payment_that_its_row_says_is_refunded_does_not_stand_whatever_its_records_say() -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from ordering.definition import PROCESS_ORDER, PROCESS_PAYMENT
 from ordering.order import InvalidOrder, parse_order
 from ordering.payments.authorization import PaymentDeclined
 from ordering.task import Result, Task, saga_task
@@ -36,7 +37,7 @@ class Desk:
         return {"status": "done"}
 
     def call(self, event: object) -> Result:
-        @saga_task(step="ProcessPayment")
+        @saga_task(PROCESS_PAYMENT)
         def process_payment(task: Task) -> Result:
             return self.handle(task)
 
@@ -125,7 +126,7 @@ def test_an_error_of_the_function_is_raised_as_it_is() -> None:
 
 
 def test_a_handler_keeps_the_name_and_the_description_of_its_function() -> None:
-    @saga_task(step="ProcessOrder")
+    @saga_task(PROCESS_ORDER)
     def described(task: Task) -> Result:
         """Does it."""
         return {}
