@@ -4,7 +4,7 @@ from typing import Any
 
 from idempotency.saga import Saga, SagaStep
 
-from .order import Order
+from .order import Order, parse_order
 
 NEW = "New"
 CONFIRMED = "Confirmed"
@@ -60,6 +60,7 @@ ORDER_SAGA = Saga(
     machine="OrderSaga",
     recovery="OrderRecovery",
     id_field="order_id",
+    parse=parse_order,
     steps=(PROCESS_ORDER, PROCESS_PAYMENT, RESERVE_INVENTORY),
     open=NEW,
     confirmed=CONFIRMED,

@@ -106,7 +106,7 @@ def _unconditional_order(_: Engine) -> AbstractContextManager[None]:
 
     def process(self: Any, task: Any) -> Any:
         record = self.steps._committed(task.step, {"status": "New"})
-        row = self.table.save(task.order, task.step.at)
+        row = self.table.save(task.request, task.step.at)
         self.steps._client.transact_write_items(TransactItems=[without_condition(record), without_condition(row)])
         return {"status": "New"}
 
@@ -165,7 +165,7 @@ def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
     from ordering.payments.service import Payments
 
     def refund(self: Any, task: Any) -> Any:
-        action = without_condition(self.table.refund(task.order.order_id, task.step.at))
+        action = without_condition(self.table.refund(task.request.order_id, task.step.at))
         del action["Update"]["ExpressionAttributeValues"][":captured"]
         self.steps._client.transact_write_items(TransactItems=[action])
         return {"undone": True}

@@ -15,6 +15,7 @@ TRIP = Saga(
     machine="TripSaga",
     recovery="TripRecovery",
     id_field="trip_id",
+    parse=dict,
     steps=(FLIGHT, Parallel(((HOTEL,), (CAR, INSURANCE))), TICKET),
     open="New",
     confirmed="Confirmed",

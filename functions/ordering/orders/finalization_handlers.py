@@ -1,21 +1,18 @@
 """Lambda handler that finalizes an order when its saga, or its recovery, has ended."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache, partial
-from typing import Any
 
 from idempotency.saga.executions import Executions
 from idempotency.saga.finalization import Finalization
 from idempotency.saga.state import SagaReader
 from ordering.definition import ORDER_SAGA
-from ordering.order import parse_order
+from runtime import saga
 from runtime.clients import client
-from runtime.context import LambdaContext
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
+from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, lease_store, saga_tables, step_store
-from runtime.tracing import traced
 
 from .table import OrdersTable
 
@@ -42,14 +39,21 @@ def finalization() -> Finalization:
         OrdersTable(environment.orders_table),
         Executions(ORDER_SAGA, stepfunctions, environment.order_saga_arn, environment.order_recovery_arn),
         SagaReader(ORDER_SAGA, dynamodb(), saga_tables(ORDER_SAGA, environment), environment.idempotency_table),
-        parse_order,
         environment.lifetime,
         lease_store(environment) if environment.payment_gateway_url else None,
     )
 
 
-def finalize_order(event: dict[str, Any], _context: LambdaContext) -> None:
-    """Finalize the order of an event *Step Functions Execution Status Change*, of the saga or of the recovery."""
-    detail = event["detail"]
-    with traced("finalize_order", order_id=detail["name"]):
-        finalization().finalize_event(detail, datetime.now(UTC))
+class Ended(saga.Ended, frozen=True, rename="camel"):
+    @property
+    def order_id(self) -> str:
+        return self.name
+
+
+parse_ended = saga.ended_parser(Ended)
+
+
+@handler(parse_ended, ids=("order_id",))
+def finalize_order(ended: Ended, call: Call) -> None:
+    """Finalize the order of an execution that ended, be it the saga's or the recovery's."""
+    finalization().finalize_event(ended, call.at)

@@ -89,7 +89,6 @@ class Desk:
             self.orders,
             executions.Executions(ORDER_SAGA, lambda: stepfunctions, "saga", "recovery"),
             self.reader,
-            parse_order,
             LIFETIME,
             self.leases if self.gateway else None,
         )

@@ -84,7 +84,7 @@ class Saga:
     """A saga. The row of its first step says whether it is decided.
 
     name: for people. machine, recovery: the logical ids of its two state machines.
-    id_field: the field of the input that has the saga's id.
+    id_field: the field of the input that has the saga's id. parse: reads the input; raises a BusinessError.
     open, confirmed, failed: the statuses of the first step's row.
     on_interruption: what finalization does with an execution that was stopped or timed out. "backward": undo it.
         "hold": bar nothing, and leave it to an operator, who recovers it backward or forward.
@@ -94,6 +94,7 @@ class Saga:
     machine: str
     recovery: str
     id_field: str
+    parse: Callable[[Any], Any]
     steps: tuple[SagaStep | Parallel, ...]
     open: str
     confirmed: str

@@ -21,6 +21,25 @@ class StepFunctionsClient(Protocol):
     def start_execution(self) -> Callable[..., Any]: ...
 
 
+class Ended(Protocol):
+    """The `detail` of an event *Step Functions Execution Status Change*. input: as JSON; None if it is left out."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def execution_arn(self) -> str: ...
+
+    @property
+    def state_machine_arn(self) -> str: ...
+
+    @property
+    def input(self) -> str | None: ...
+
+
 class RecoveryEnded(Exception):
     """An earlier recovery has ended, and something stands all the same. A person must start it again."""
 

@@ -9,7 +9,7 @@ stands (`standing`) and stays in the index that the sweep reads.
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -21,7 +21,7 @@ from idempotency.leases import LeaseStore
 from idempotency.steps import Step, StepStore
 
 from .definition import Saga, SagaStep
-from .executions import ENDED, ExecutionNotFound, Executions, RecoveryEnded, SagaExecution
+from .executions import ENDED, Ended, ExecutionNotFound, Executions, RecoveryEnded, SagaExecution
 from .state import SagaReader, SagaState
 
 # Each round lost means that a call wrote between the look and the decision.
@@ -65,36 +65,30 @@ class SagaRow(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Finalization:
-    """parse: reads the saga's input; raises a BusinessError. leases: bar work outside that has not begun; None where
-    no step works outside. lifetime: of a lease's record.
-    """
+    """leases: bar work outside that has not begun; None where no step works outside. lifetime: of a lease's record."""
 
     saga: Saga
     steps: StepStore
     row: SagaRow
     executions: Executions
     reader: SagaReader
-    parse: Callable[[Any], Any]
     lifetime: timedelta
     leases: LeaseStore | None = None
 
-    def finalize_event(self, detail: Mapping[str, Any], at: datetime) -> Finalized:
-        """Finalize by the `detail` of an *Execution Status Change*, of the saga or of its recovery.
+    def finalize_event(self, ended: Ended, at: datetime) -> Finalized:
+        """Finalize by the event of an execution that ended, the saga's or its recovery's.
 
         Without its input, if the rule leaves that out: then it is read from the execution, unless the saga's name says
         enough. An account may call DescribeExecution some 15 times a second.
         """
-        name, status = detail["name"], detail["status"]
-        if detail["stateMachineArn"] == self.executions.recovery:
-            return self.finalize_recovered(self._document(detail), at)
-        if status == "SUCCEEDED" and not detail.get("input") and self.confirm_at_once(name, at):
+        if ended.state_machine_arn == self.executions.recovery:
+            return self.finalize_recovered(self._document(ended), at)
+        if ended.status == "SUCCEEDED" and not ended.input and self.confirm_at_once(ended.name, at):
             return Finalized.YES
-        return self.finalize(SagaExecution(name, status, self._document(detail)), at)
+        return self.finalize(SagaExecution(ended.name, ended.status, self._document(ended)), at)
 
-    def _document(self, detail: Mapping[str, Any]) -> Any:
-        if detail.get("input"):
-            return json.loads(detail["input"])
-        return self.executions.document(detail["executionArn"])
+    def _document(self, ended: Ended) -> Any:
+        return json.loads(ended.input) if ended.input else self.executions.document(ended.execution_arn)
 
     def finalize(self, execution: SagaExecution, at: datetime) -> Finalized:
         """Confirm a saga that succeeded; otherwise see to it that everything is undone. Idempotent.
@@ -233,7 +227,7 @@ class Finalization:
     def _request(self, document: Any) -> Any:
         """The saga's input as its context reads it; None if this version of the code would not accept it."""
         try:
-            return self.parse(document)
+            return self.saga.parse(document)
         except BusinessError:
             return None
 
