@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from ordering.definition import ORDER_SAGA
-from tests.kit.machine import SAGA, State, is_lambda, retry_block
+from tests.kit.machine import MACHINES, State, is_lambda, retry_block
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE
+
+SAGA = MACHINES["OrderSaga"]
 
 # state: (type, next, next on failure)
 TABLE: dict[str, tuple[str, str | None, str | None]] = {

@@ -103,8 +103,8 @@ def _ignored_file(_: Engine) -> AbstractContextManager[None]:
 
     recover = operations.recovery.recover
 
-    def by_execution(stack: Any, order_id: str, document: Any = None) -> str:
-        return recover(stack, order_id, None if view(stack, order_id).execution else document)
+    def by_execution(stack: Any, order_id: str, document: Any = None, **options: Any) -> str:
+        return recover(stack, order_id, None if view(stack, order_id).execution else document, **options)
 
     @contextmanager
     def both() -> Iterator[None]:
