@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -384,3 +384,52 @@ def test_the_sweep_names_an_order_that_is_new_and_whose_saga_is_forgotten(after:
 
     with pytest.raises(SweepIncomplete, match=ORDER_ID):
         desk.sweep()
+
+
+@pytest.fixture
+def held() -> Callable[[str], Desk]:
+    """An order with its first step, in a saga that holds what was interrupted; its execution is in this status."""
+
+    def desk(status: str) -> Desk:
+        made = Desk(Executions(status)).commit("ProcessOrder")
+        saga = replace(ORDER_SAGA, on_interruption="hold")
+        made.finalization = replace(made.finalization, saga=saga)
+        return made
+
+    return desk
+
+
+@pytest.mark.parametrize("status", ["ABORTED", "TIMED_OUT"])
+def test_an_interrupted_saga_is_held_listed_and_counted(held: Callable[[str], Desk], status: str) -> None:
+    desk = held(status)
+
+    assert [desk.finalize(), desk.finalize()] == [Finalized.STANDING] * 2
+    assert desk.statuses() == ["COMMITTED", None, None]
+    assert (desk.listed, desk.executions.started) == (("ProcessOrder",), [])
+    assert desk.sweep() == {"finalized": 0, "standing": 1}
+
+
+def test_a_saga_that_failed_by_itself_is_not_held(held: Callable[[str], Desk]) -> None:
+    desk = held("FAILED")
+
+    assert desk.finalize() is Finalized.YES
+    assert desk.executions.started == [ORDER_ID]
+
+
+def test_a_held_saga_that_an_operator_undoes_is_barred_in_the_end(held: Callable[[str], Desk]) -> None:
+    desk = held("ABORTED")
+    desk.finalize()
+    desk.compensate_order()
+
+    assert desk.finalization.finalize_recovered(DOCUMENT, NOW) is Finalized.YES
+    assert (desk.statuses(), desk.listed) == (["COMPENSATED"] * 3, None)
+
+
+def test_a_held_saga_that_went_on_is_confirmed(held: Callable[[str], Desk]) -> None:
+    desk = held("ABORTED")
+    desk.finalize()
+    desk.commit("ProcessPayment", "ReserveInventory")
+    desk.executions.status = "SUCCEEDED"
+
+    assert desk.finalize() is Finalized.YES
+    assert (desk.state.confirmed, desk.listed) == (True, None)

@@ -21,7 +21,7 @@ from idempotency.leases import LeaseStore
 from idempotency.steps import Step, StepStore
 
 from .definition import Saga, SagaStep
-from .executions import ENDED, Ended, ExecutionNotFound, Executions, RecoveryEnded, SagaExecution
+from .executions import ENDED, INTERRUPTED, Ended, ExecutionNotFound, Executions, RecoveryEnded, SagaExecution
 from .state import SagaReader, SagaState
 
 # Each round lost means that a call wrote between the look and the decision.
@@ -105,6 +105,8 @@ class Finalization:
             return Finalized.NO
         if execution.status == "SUCCEEDED":
             return self._confirm(saga_id, execution.document, at)
+        if execution.status in INTERRUPTED and self.saga.on_interruption == "hold":
+            return self._hold(saga_id, execution.document, at)
         return self._undo(saga_id, execution.document, at)
 
     def confirm_at_once(self, saga_id: str, at: datetime) -> bool:
@@ -211,6 +213,22 @@ class Finalization:
         if status is None or (state.noted == standing and ("unsettled" in (state.row or {})) == bool(standing)):
             return []
         return [self.row.list_standing(saga_id, status, at, standing)]
+
+    def _hold(self, saga_id: str, document: Any, at: datetime) -> Finalized:
+        """List what stands and bar nothing: an operator recovers it, backward or forward."""
+        state = self._read(saga_id, at)
+        if state.compensated and not state.confirmed:
+            # The operator chose to go backward, or a stray compensation has barred the way forward.
+            return self._undo(saga_id, document, at)
+        if state.confirmed or not state.standing:
+            return Finalized.YES
+        if note := self._note(saga_id, state, self._request(document), at):
+            try:
+                self.steps.bar([], note)
+            except StateConflict:
+                raise Contention(f"{self.saga.called(saga_id)} is being written by other calls") from None
+        _logger.error("an interrupted saga is held", extra=self._fields(saga_id))
+        return Finalized.STANDING
 
     def _recovering(self, saga_id: str, document: Any, standing: Iterable[str]) -> Finalized:
         fields = {**self._fields(saga_id), "standing": ", ".join(sorted(standing))}
