@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from local.emulator.patches import redrive as patch
 from operations import recovery
 from ordering.definition import ORDER_SAGA
 from ordering.orders import finalization_handlers
-from tests.faults import history_invariants, row_invariants, rows
+from tests.faults import history_invariants, redriving, row_invariants, rows
 from tests.faults.engine import SAGA
 from tests.faults.mutant import replaced
 from tests.faults.play import clear, new_run, seed
@@ -20,7 +19,7 @@ HELD = replace(ORDER_SAGA, on_interruption="hold")
 
 def forward(scenario: Scenario) -> tuple[list[str], list[str]]:
     """Stop the saga as the scenario says, and let it go on. Returns what is broken, and the trace."""
-    patch.close_gap()
+    redriving.take_hold()
     with replaced(finalization_handlers, "ORDER_SAGA", HELD):
         run = new_run(engine(), scenario)
         _forget_saga()

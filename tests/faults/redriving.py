@@ -1,4 +1,4 @@
-"""RedriveExecution, which MiniStack 1.5.33 lacks: an execution goes on from the state in which it ended.
+"""RedriveExecution for the explorer's engine, which is MiniStack without the emulator's patches.
 
 As on AWS, states that succeeded do not run again, the state that ended it gets the input that it had, and retries
 start over. A Parallel state runs all its branches again; on AWS only those that did not succeed.
@@ -9,16 +9,18 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from ministack.services import stepfunctions
+
 type Execution = dict[str, Any]
 type Answer = tuple[int, dict[str, str], bytes]
 
 _REDRIVABLE = frozenset({"FAILED", "TIMED_OUT", "ABORTED"})
 
 
-def close_gap() -> None:
-    """Change the loaded MiniStack module."""
-    from ministack.services import stepfunctions
-
+def take_hold() -> None:
+    """Change the loaded MiniStack module, once."""
+    if stepfunctions.handle_request.__module__ == __name__:
+        return
     stepfunctions.handle_request = _knowing_redrives(stepfunctions.handle_request)
 
 
@@ -33,8 +35,6 @@ def _knowing_redrives(handle: Callable[..., Awaitable[Answer]]) -> Callable[...,
 
 def redrive(request: dict[str, Any]) -> Answer:
     """Start the execution again, in a thread of its own."""
-    from ministack.services import stepfunctions
-
     execution = stepfunctions._executions.get(request.get("executionArn"))
     if execution is None:
         return _refusal("ExecutionDoesNotExist", f"Execution {request.get('executionArn')} not found")
@@ -57,15 +57,11 @@ def redrive(request: dict[str, Any]) -> Answer:
 
 
 def _refusal(code: str, message: str) -> Answer:
-    from ministack.services import stepfunctions
-
     answer: Answer = stepfunctions.error_response_json(code, message, 400)
     return answer
 
 
 def _run(execution: Execution, entered: list[dict[str, Any]]) -> None:
-    from ministack.services import stepfunctions
-
     machine = stepfunctions._state_machines[execution["stateMachineArn"]]
     definition, document = json.loads(machine["definition"]), json.loads(execution["input"])
     name, given = definition["StartAt"], document
@@ -94,8 +90,6 @@ def _run(execution: Execution, entered: list[dict[str, Any]]) -> None:
 
 def _walk(states: dict[str, Any], name: str | None, given: Any, execution: Execution, context: dict[str, Any]) -> Any:
     """Run states until one ends the execution; the output."""
-    from ministack.services import stepfunctions
-
     while name and execution["status"] == "RUNNING":
         state = states[name]
         context["State"] = {"Name": name, "EnteredTime": stepfunctions.now_iso(), "RetryCount": 0}
@@ -115,8 +109,6 @@ def _walk(states: dict[str, Any], name: str | None, given: Any, execution: Execu
 
 
 def _succeed(execution: Execution, output: Any) -> None:
-    from ministack.services import stepfunctions
-
     if execution["status"] != "RUNNING":
         return
     text = json.dumps(output)
