@@ -55,13 +55,14 @@ RESERVE_INVENTORY = SagaStep(
     standing=(RESERVED,),
     facts=lambda order: {"items": reserved_lines(order)},
 )
+_STEPS = (PROCESS_ORDER, PROCESS_PAYMENT, RESERVE_INVENTORY)
 ORDER_SAGA = Saga(
     "order-saga",
     machine="OrderSaga",
     recovery="OrderRecovery",
     id_field="order_id",
     parse=parse_order,
-    steps=(PROCESS_ORDER, PROCESS_PAYMENT, RESERVE_INVENTORY),
+    steps=_STEPS,
     open=NEW,
     confirmed=CONFIRMED,
     failed=PENDING,
