@@ -35,6 +35,8 @@ def test_the_code_of_the_guide_is_formatted_and_typed(followed: Path) -> None:
     guide.run(followed, "-m", "mypy", "--cache-dir", os.devnull, "functions")
 
 
+# Some 1,300 scenarios: a minute on two free cores, and several beside other work.
+@pytest.mark.timeout(900)
 def test_no_single_fault_breaks_an_invariant_of_the_second_saga(followed: Path) -> None:
     report = explore(followed, "-m", "tests.faults", "--only", "singles")
 
