@@ -141,12 +141,18 @@ def show(order_id: OrderId, port: Port = 4566, aws: OnAws = False, name: StackNa
 def recover(
     order_id: OrderId,
     file: Annotated[Path | None, typer.Option(help="The order as placed, if its saga had another name.")] = None,
+    forward: Annotated[bool, typer.Option("--forward", help="Let a held execution go on instead.")] = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
     """Undo what a failed saga left, and follow the recovery to its end. Exits with 1 if something is left."""
     stack, out = chosen_stack(port, aws, name), views.console()
+    if forward:
+        recovery.redrive(stack, order_id)
+        last = _followed(stack, order_id)
+        out.print(views.order(finalized(stack, order_id)))
+        raise typer.Exit(0 if last.status == "SUCCEEDED" else 1)
     execution_name = recovery.recover(stack, order_id, _document(file) if file else None)
     with out.status(f"recovering {order_id}"):
         last = ended(stack, execution_name, seconds=_RECOVERY_SECONDS, output="OrderRecoveryArn")

@@ -117,11 +117,11 @@ def attention(orders: Sequence[Attention]) -> Table:
     """Orders that need a person, and what to do."""
     rows: list[list[RenderableType]] = [
         [
-            order.order_id,
+            order.saga_id,
             status(order.saga),
             status(order.recovery),
             ", ".join(order.standing),
-            f"./stepwise recover {order.order_id}",
+            f"./stepwise recover {order.saga_id}",
         ]
         for order in orders
     ]

@@ -1,9 +1,9 @@
 """Work under leases, for operators."""
 
 from idempotency import LeaseOperations, LeaseRecord
+from idempotency.saga.state import may_stand_outside
 from jobs.handlers import RUN_JOB
 from ordering.definition import PROCESS_PAYMENT
-from ordering.orders.state import may_be_charged
 from ordering.payments.gateway import CHARGE
 from user_import.creation import CREATE_USER
 
@@ -32,7 +32,7 @@ def _charges_nothing(stack: Stack, record: LeaseRecord) -> bool:
     if work != CHARGE.name:
         return False
     payment = stack.row("IdempotencyTable", pk=f"{order_id}#{PROCESS_PAYMENT.name}")
-    return not may_be_charged(record.status, payment["status"] if payment else None)
+    return not may_stand_outside(record.status, payment["status"] if payment else None)
 
 
 def caller(stack: Stack) -> str:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from idempotency import Action
-
 from .clients import client
 
 if TYPE_CHECKING:
@@ -40,15 +38,3 @@ def _attribute(value: Any) -> dict[str, Any]:
         case Mapping():
             return {"M": attributes(value)}
     raise TypeError(f"DynamoDB gets no {type(value).__name__} from here")
-
-
-def absent(table: str, **key: str) -> Action:
-    """An action of a transaction: check that no row has this primary key (given as attribute=value)."""
-    (name,) = key
-    return {
-        "ConditionCheck": {
-            "TableName": table,
-            "Key": attributes(key),
-            "ConditionExpression": f"attribute_not_exists({name})",
-        }
-    }

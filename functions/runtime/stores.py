@@ -1,9 +1,12 @@
 """The stack's step records and leases, which share a table."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 from idempotency import LeaseStore, StepStore
+from idempotency.saga import Saga
 
 from .dynamodb import dynamodb
 
@@ -28,3 +31,12 @@ def step_store(environment: StoreEnvironment) -> StepStore:
 def lease_store(environment: StoreEnvironment) -> LeaseStore:
     """The leases."""
     return LeaseStore(dynamodb(), environment.idempotency_table, lifetime=environment.lifetime)
+
+
+def saga_tables(saga: Saga, environment: StoreEnvironment) -> Mapping[str, str]:
+    """The physical names of the tables of a saga's steps, by logical id: `OrdersTable` is in `orders_table`."""
+    return {step.table: getattr(environment, _variable(step.table)) for step in saga.all_steps}
+
+
+def _variable(logical_id: str) -> str:
+    return re.sub(r"(?<=.)(?=[A-Z])", "_", logical_id).lower()

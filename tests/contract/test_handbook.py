@@ -8,9 +8,11 @@ import typer
 
 from cli.app import app
 from tests.contract.alarms import ALARMS
-from tests.kit.machine import MACHINES, SAGA
+from tests.kit.machine import MACHINES
 from tests.kit.project import DEPLOYED, DOCUMENTS, ROOT, sources
 from tests.kit.template import FUNCTIONS, TEMPLATE
+
+SAGA = MACHINES["OrderSaga"]
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 HANDBOOK = (ROOT / "docs" / "alarms.md").read_text()

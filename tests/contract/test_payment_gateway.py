@@ -12,12 +12,13 @@ from idempotency.claim import _MARGIN
 from ordering.payments import bearer, gateway
 from ordering.payments.gateway import CHARGE
 from runtime import clients
-from tests.kit.machine import MACHINES, SAGA
+from tests.kit.machine import MACHINES
 from tests.kit.project import FUNCTIONS as SOURCES
 from tests.kit.project import IDEMPOTENCY, ROOT
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type, statements
 
 CONDITION = "HasPaymentGateway"
+SAGA = MACHINES["OrderSaga"]
 ENVIRONMENT = {
     "IDEMPOTENCY_TABLE": "records",
     "RECORD_LIFETIME_DAYS": "90",

@@ -1,6 +1,6 @@
 """Which faults are possible in a run: read from where it went."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tests.faults import edge_candidates
 from tests.faults import faults as f
@@ -10,7 +10,7 @@ from tests.faults.gateway import CALLS
 from tests.faults.history_invariants import COMPENSATIONS
 from tests.faults.notes import Point
 from tests.faults.run import NEIGHBOR_PREFIX, OUTSIDE_A_MACHINE, RECOVERY_PREFIX, SECOND_PREFIX, STRAY_PREFIX
-from tests.kit.machine import MACHINES
+from tests.kit.machine import MACHINES, State
 
 _NO_MATTER_OF_DYNAMODB = (
     f.DIES_BEFORE,
@@ -139,15 +139,21 @@ def _compensating_places(point: Point) -> Iterator[str]:
         return
     prefix, _, state = own.rpartition(".")
     states = MACHINES[RECOVERY if own.startswith(RECOVERY_PREFIX) else SAGA].states
-    after = states[state]["Catch"][-1]["Next"]
+    after = _catcher(states, state)["Catch"][-1]["Next"]
     while after:
         name = f"{prefix}.{after}" if prefix else after
         if states[after]["Type"] == "Task":
             yield f"before {name}"
         if after in COMPENSATIONS:
             yield f"at {name}#1.call2"
-        after = states[after].get("Next", "")
+        after = states[after].get("Next") or states[after].get("Default", "")
     yield from _ends(own)
+
+
+def _catcher(states: Mapping[str, State], name: str) -> State:
+    """The state, or the group around it."""
+    groups = (state for state in states.values() for branch in state.get("Branches", []) if name in branch["States"])
+    return states[name] if name in states else next(groups)
 
 
 def _ends(state: str) -> Iterator[str]:

@@ -36,19 +36,24 @@ class Outcome:
 
 def play(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Outcome:
     """Run the scenario with an order and SKUs of its own. watching: note the order's records at each place of rest."""
+    run = new_run(engine, scenario, watching=watching)
+    life = _Life(engine, run)
+    try:
+        seed(engine, run)
+        life.live()
+        return Outcome(scenario, tuple(life.violations), tuple(run.points), tuple(run.trace), len(run.struck))
+    finally:
+        clear(engine, run)
+
+
+def new_run(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Run:
+    """A run with an id of its own, which directs the engine until `clear`."""
     run = Run(scenario, f"o-{os.getpid()}-{next(_numbers)}", engine=engine, watching=watching)
     engine.use_gateway(run.by_gateway)
     engine.gateway.reset()
     engine.clock.reset()
     engine.director = run
-    life = _Life(engine, run)
-    try:
-        _seed(engine, run)
-        life.live()
-        return Outcome(scenario, tuple(life.violations), tuple(run.points), tuple(run.trace), len(run.injected))
-    finally:
-        engine.director = None
-        _clear(engine, run)
+    return run
 
 
 @dataclass
@@ -183,13 +188,17 @@ class _Life:
         self.violations += new
 
 
-def _seed(engine: Engine, run: Run) -> None:
+def seed(engine: Engine, run: Run) -> None:
+    """Write what the saga finds when it starts."""
+    if not run.stock:
+        return
     stock = [{"pk": {"S": f"STOCK#{sku}"}, "on_hand": {"N": str(stocked)}} for sku, stocked in run.stock.items()]
     _write(engine, {engine.stack.name("InventoryTable"): [{"PutRequest": {"Item": item}} for item in stock]})
 
 
-def _clear(engine: Engine, run: Run) -> None:
+def clear(engine: Engine, run: Run) -> None:
     """Take the run's rows away: the next sweep must not see them, and a scan must not grow with each run."""
+    engine.director = None
     keys = rows.keys(engine, run).items()
     _write(engine, {table: [{"DeleteRequest": {"Key": key}} for key in of_table] for table, of_table in keys})
     engine.forget()

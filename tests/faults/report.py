@@ -9,21 +9,17 @@ from rich.table import Table
 
 from tests.faults.edges import KINDS as EDGES
 from tests.faults.faults import KINDS, Fault
+from tests.faults.subject import SUBJECT
 from tests.faults.workers import Result
 
 _COLUMNS = (
-    "ProcessOrder",
-    "ProcessPayment",
-    "ReserveInventory",
-    "ReleaseInventory",
-    "ProcessRefund",
-    "UpdateOrderStatus",
+    *SUBJECT.saga.step_names,
+    *SUBJECT.saga.compensations,
     "notices",
     "recovery",
-    "FinalizeOrder",
-    "SweepOrders",
+    *SUBJECT.outside_a_machine,
     "status event",
-    "OrderSaga",
+    SUBJECT.saga.machine,
     "second",
     "stray",
 )

@@ -12,11 +12,12 @@ from tests.faults.engine import RECOVERY, SAGA, Visit, execution_error
 from tests.faults.invocation import Invocation, as_delivered, failure, outcome
 from tests.faults.invoking import Invoking
 from tests.faults.notes import Point, Published
-from tests.faults.scenario import is_order
+from tests.faults.scenario import ORDERS, is_order
 from tests.faults.seams import Document
+from tests.faults.subject import SUBJECT
 
 RECOVERY_PREFIX, SECOND_PREFIX, NEIGHBOR_PREFIX, STRAY_PREFIX = "recovery.", "second.", "neighbor.", "stray."
-OUTSIDE_A_MACHINE = ("FinalizeOrder", "SweepOrders")
+OUTSIDE_A_MACHINE = SUBJECT.outside_a_machine
 _ENDS = {
     f.ABORTED_BEFORE: "ABORTED",
     f.ABORTED_AFTER: "ABORTED",
@@ -55,7 +56,7 @@ class Run(Invoking):
     def prefix(self, execution: Document) -> str:
         """What the places of an execution begin with."""
         machine = execution["stateMachineArn"].rpartition(":")[2]
-        neighbor = json.loads(execution["input"]).get("order_id") == self.neighbor_id
+        neighbor = SUBJECT.saga.id_of(json.loads(execution["input"])) == self.neighbor_id
         whose = NEIGHBOR_PREFIX if neighbor else ""
         if machine == RECOVERY:
             return whose + RECOVERY_PREFIX
@@ -69,7 +70,7 @@ class Run(Invoking):
         self.engine.start_execution(SAGA, self.order_id, document)
         self.calm_down()
         self.in_saga = False
-        self.say(f"order-saga {self.saga['status']} {self.saga.get('error') or ''}".rstrip())
+        self.say(f"{SUBJECT.saga.name} {self.saga['status']} {self.saga.get('error') or ''}".rstrip())
         self.reached(f.AFTER_SAGA)
 
     def calm_down(self) -> None:
@@ -101,7 +102,7 @@ class Run(Invoking):
     def sweep(self) -> None:
         """The scheduled sweep."""
         self.swept = None
-        self._delivered("SweepOrdersFunction", {"source": "aws.events"}, retries=2)
+        self._delivered(SUBJECT.sweeper, {"source": "aws.events"}, retries=2)
         self.calm_down()
 
     def _delivered(self, function: str, event: Document, retries: int) -> bool:
@@ -110,7 +111,7 @@ class Run(Invoking):
             answer = self.invoke(function, event)
             self.engine.drain()
             if not answer.get("error"):
-                self.swept = answer["body"] if function == "SweepOrdersFunction" else self.swept
+                self.swept = answer["body"] if function == SUBJECT.sweeper else self.swept
                 return True
         self.say(f"{function} gave up")
         return False
@@ -172,6 +173,9 @@ class Run(Invoking):
         if not failed:
             self.published.append(Published(topic, state, json.loads(json.dumps(message))))
         return not failed
+
+    def branches(self) -> str:
+        return ORDERS[self.scenario.order].branches
 
     def status_changed(self, event: Document) -> None:
         detail = json.loads(event["Detail"])

@@ -256,13 +256,13 @@ def test_a_refund_that_gave_up_is_listed_and_recovered_by_command(
         assert saga.visit("ProcessRefund").errors == ["GatewayRefused"]
         assert _recovered(stack, name) == "FAILED"
         assert gateway.ledger()["standing"][_row(gateway, order)["key"]] == [3000]
-    (listed,) = [found for found in needing_attention(stack) if found.order_id == name]
+    (listed,) = [found for found in needing_attention(stack) if found.saga_id == name]
     assert listed.standing == ("ProcessPayment",)
     assert _charge(stack, order) in work.listed(stack)
     _stepwise(stack, "recover", name)
     assert _finalized(stack, gateway, order) == ("Pending", [])
     assert _charge(stack, order) not in work.listed(stack)
-    assert name not in [found.order_id for found in needing_attention(stack)]
+    assert name not in [found.saga_id for found in needing_attention(stack)]
 
 
 def _stepwise(stack: Stack, *arguments: str) -> None:

@@ -1,5 +1,6 @@
-"""template.yaml, read without any of the tools that deploy it."""
+"""template.yaml, or the one that `TEMPLATE` names, read without any of the tools that deploy it."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 from deployment.templates import load
 from tests.kit.project import ROOT
 
-TEMPLATE: dict[str, Any] = load(ROOT / "template.yaml")
+PATH = ROOT / os.environ.get("TEMPLATE", "template.yaml")
+TEMPLATE: dict[str, Any] = load(PATH)
 RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
 
 

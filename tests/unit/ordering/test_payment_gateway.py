@@ -13,6 +13,7 @@ import pytest
 from requests.adapters import HTTPAdapter
 
 from idempotency import AlreadyInProgress, BusinessError, LeaseOperations, LeaseStore, StepCompensated, TransientError
+from idempotency.saga.state import may_stand_outside
 from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import (
     AnswerCut,
@@ -29,7 +30,6 @@ from local.simulators.payment_gateway.faults import (
 )
 from local.simulators.payment_gateway.plan import Injection
 from ordering.definition import PROCESS_PAYMENT
-from ordering.orders.state import may_be_charged
 from ordering.payments import bearer
 from ordering.payments.bearer import BearerSession
 from ordering.payments.charge import Charge, PaymentDeclined
@@ -348,7 +348,7 @@ def test_a_charge_of_another_amount_is_refused_and_may_stand(desk: Desk, gateway
         desk.charge()
 
     assert len(errors()) == 1
-    assert may_be_charged(desk.record().status, None)
+    assert may_stand_outside(desk.record().status, None)
 
 
 def test_a_question_that_is_refused_leaves_the_charge_unknown(desk: Desk, gateway: GatewayClient) -> None:
@@ -358,7 +358,7 @@ def test_a_question_that_is_refused_leaves_the_charge_unknown(desk: Desk, gatewa
     with answering(Fixed(401)) as url, pytest.raises(GatewayRefused):
         desk.at(url).charge()
 
-    assert may_be_charged(desk.record().status, None)
+    assert may_stand_outside(desk.record().status, None)
     assert desk.charge() == gateway.lookup(KEY).document["id"]
     assert counts(gateway, KEY) == (1, 0)
 
@@ -596,7 +596,7 @@ def test_a_refused_secret_is_an_error_line_and_never_the_outcome_of_a_charge(
         desk.at(url).charge()
     assert read.count(desk.gateway.http.secret._arn) == 2
     assert errors() == ["the payment gateway refuses our request"]
-    assert may_be_charged(desk.record().status, None)
+    assert may_stand_outside(desk.record().status, None)
 
     desk.charge()
     assert counts(gateway, KEY) == (1, 0)
