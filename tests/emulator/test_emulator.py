@@ -160,7 +160,7 @@ def test_what_a_service_keeps_on_disk_is_in_the_emulators_own_directory(port: in
 
 
 def test_a_taken_port_is_refused_with_the_variable_that_chooses_another(port: int) -> None:
-    refusal = rf"port {port} is taken.*STEPWISE_PORT"
+    refusal = rf"port {port} is in use.*STEPWISE_PORT"
     with socket.create_server(("127.0.0.1", port)), pytest.raises(LocalStackError, match=refusal):
         emulator.start(port)
     assert _started_here(port) == []
@@ -169,7 +169,7 @@ def test_a_taken_port_is_refused_with_the_variable_that_chooses_another(port: in
 
 def test_an_emulator_that_does_not_come_up_says_why_and_leaves_nothing(port: int) -> None:
     with pytest.raises(
-        LocalStackError, match=r"ended at its start:\n(.|\n)*ModuleNotFoundError: No module named 'local'"
+        LocalStackError, match=r"stopped during startup:\n(.|\n)*ModuleNotFoundError: No module named 'local'"
     ):
         emulator.start(port, settings={"PYTHONPATH": os.devnull})
     assert _started_here(port) == []
@@ -279,7 +279,7 @@ def test_two_emulators_side_by_side_do_not_disturb_each_other(port: int) -> None
             topics = {started: Account(started.endpoint).client("sns") for started in (one, two)}
             arn = topics[one].create_topic(Name="of-one")["TopicArn"]
             assert topics[two].list_topics()["Topics"] == []
-            with pytest.raises(LocalStackError, match=f"port {two.port} is taken"):
+            with pytest.raises(LocalStackError, match=f"port {two.port} is in use"):
                 emulator.start(two.port)
             assert (emulator.running(one.port), emulator.running(two.port)) == (one, two)
         assert [topic["TopicArn"] for topic in topics[one].list_topics()["Topics"]] == [arn]

@@ -245,4 +245,4 @@ functions.apply()
         check=False,
     )
     assert ended.returncode == 1
-    assert "RuntimeError: this MiniStack answers exceptions in another way" in ended.stderr
+    assert "RuntimeError: this MiniStack reports exceptions differently" in ended.stderr

@@ -105,5 +105,7 @@ def test_it_ends_with_an_emulator_that_is_killed_alone() -> None:
 
 
 def test_an_emulator_without_its_simulators_does_not_come_up() -> None:
-    with pytest.raises(LocalStackError, match=r"ended at its start(.|\n)*the simulator connect ended at its start"):
+    with pytest.raises(
+        LocalStackError, match=r"stopped during startup(.|\n)*the simulator connect stopped during startup"
+    ):
         emulator.start(emulator.free_port(), attached=True, settings={"CONNECT_SIMULATOR_BURST": "zero"})

@@ -408,8 +408,8 @@ def test_a_failed_look_up_after_a_lost_create_makes_nobody_twice(
     kinds = [(*kind, times) for kind in product(UNSURE, NO_LOOK_UP) for times in (1, 1000)]
     persons = people(len(kinds))
     for person, (create, look_up, times) in zip(persons, kinds, strict=True):
-        simulator.order("CreateUser", where={"Username": person.username}, **create)
-        simulator.order("SearchUsers", where={"Username": person.username}, times=times, **look_up)
+        simulator.inject("CreateUser", where={"Username": person.username}, **create)
+        simulator.inject("SearchUsers", where={"Username": person.username}, times=times, **look_up)
     client, name = stack.client("lambda"), resources["UserCreateFunction"]
     # Too short to wait for a place in Connect: the first throttled call ends the attempt.
     client.update_function_configuration(FunctionName=name, Timeout=7)
