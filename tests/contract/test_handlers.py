@@ -26,6 +26,7 @@ def break_down(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "read_environment", read_environment)
     for name, value in vars(module).items():
         if hasattr(value, "cache_clear"):
+            value.cache_clear()  # a decorator holds the factory itself, and another test may have filled it
             monkeypatch.setattr(module, name, value.__wrapped__)
 
 
