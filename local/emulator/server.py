@@ -1,5 +1,5 @@
 """The emulator process: MiniStack 1.5.33, with gaps to AWS closed from outside: these five, and those of
-`map_history`, `buckets` and `mocked_tasks`.
+`map_history`, `buckets`, `mocked_tasks` and `nested_stacks`.
 
 1. An exception of a function arrives under its class name, as on AWS, where MiniStack says `Runtime.HandlerError`; and
    the worker lives on, where MiniStack starts another one.
@@ -31,7 +31,7 @@ from typing import Any
 
 from local.simulators import simulators
 
-from .patches import buckets, map_history, mocked_tasks, stream_mapping
+from .patches import buckets, map_history, mocked_tasks, nested_stacks, stream_mapping
 
 UNTIL_EOF = "--until-eof"
 
@@ -66,6 +66,7 @@ def close_gaps() -> None:
     map_history.close_gap()
     buckets.close_gaps()
     mocked_tasks.close_gap()
+    nested_stacks.close_gaps()
     lambda_svc._poll_dynamodb_streams = stream_mapping.poll
 
 

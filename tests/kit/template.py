@@ -1,13 +1,13 @@
-"""template.yaml, read without any of the tools that deploy it."""
+"""template.yaml and the stacks below it as one template, read without any of the tools that deploy them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deployment.templates import load
+from deployment.application import flat
 from tests.kit.project import ROOT
 
-TEMPLATE: dict[str, Any] = load(ROOT / "template.yaml")
+TEMPLATE: dict[str, Any] = flat(ROOT / "template.yaml")
 RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
 
 
