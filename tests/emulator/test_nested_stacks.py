@@ -80,7 +80,7 @@ def test_ministack_still_leaves_a_childs_transform_undone(upstream: Account) -> 
 
     root.deploy(SERVERLESS)
 
-    assert not _tables(upstream, root), still_there("patches/nested_stacks", "a nested stack's transforms")
+    assert not _tables(upstream, root), still_there("nested_stacks", "a nested stack's transforms")
 
 
 def test_ministack_still_forgets_the_attributes_of_what_an_update_leaves_alone(upstream: Account) -> None:
@@ -88,7 +88,7 @@ def test_ministack_still_forgets_the_attributes_of_what_an_update_leaves_alone(u
     assert root.deploy(UNCHANGED) == "CREATE_COMPLETE"
 
     assert root.deploy(UNCHANGED, update=True) != "UPDATE_COMPLETE", still_there(
-        "patches/nested_stacks", "attributes of a nested stack's resources"
+        "nested_stacks", "attributes of a nested stack's resources"
     )
 
 

@@ -1,4 +1,4 @@
-"""Two gaps of MiniStack 1.5.33 about nested stacks, closed from outside.
+"""Nested stacks.
 
 1. The transforms of a nested stack's template run, as on AWS. MiniStack runs those of the root alone.
 2. A resource that an update leaves alone keeps its attributes. A nested stack forgets them, and an output that names
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def close_gaps() -> None:
+def apply() -> None:
     """Change the loaded MiniStack modules. Those that deploy a root keep the functions that they have imported."""
     from ministack.services.cloudformation import changesets, engine, handlers, provisioners
 
