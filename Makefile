@@ -44,7 +44,7 @@ test-aws: setup ## Integration tests on a deployed stack, beside what it holds: 
 verify: setup ## Linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories node': pass over nothing
 	@local/setup.sh verify
 	@.venv-verify/bin/cfn-lint -- template.yaml stacks/*.yaml
-	@.venv-verify/bin/checkov
+	@.venv-verify/bin/checkov --file template.yaml stacks/*.yaml
 	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers operations cli deployment local
 	@REQUIRE='$(REQUIRE)' python -m pytest -q tests/verify
 
