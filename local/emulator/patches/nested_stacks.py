@@ -1,34 +1,54 @@
 """Nested stacks.
 
-1. The transforms of a nested stack's template run, as on AWS. MiniStack runs those of the root alone.
+1. The template of a nested stack is transformed, as on AWS. MiniStack 1.5.33 transforms that of the root alone, so that
+   an `AWS::Serverless` resource in a child fails.
 2. A resource that an update leaves alone keeps its attributes. A nested stack forgets them, and an output that names
    one fails.
-
-`tests/emulator/test_nested_stacks.py` fails once MiniStack does one of these by itself.
 """
 
+import contextvars
 from collections.abc import Callable
 from typing import Any
 
+_parameters = contextvars.ContextVar[dict[str, Any]]("parameters")
+
 
 def apply() -> None:
-    """Change the loaded MiniStack modules. Those that deploy a root keep the functions that they have imported."""
-    from ministack.services.cloudformation import changesets, engine, handlers, provisioners
+    """Change the loaded MiniStack module."""
+    from ministack.services.cloudformation import provisioners
 
-    if not changesets._parse_template is handlers._parse_template is engine._parse_template:
-        raise RuntimeError("this MiniStack parses templates in another way; see whether the fix is still needed")
-    engine._parse_template = _transformed(engine._parse_template)
+    provisioners._cfn_nested_stack_deploy = _keeping_parameters(provisioners._cfn_nested_stack_deploy)
+    provisioners._check_nested_stack_capabilities = _transforming(provisioners._check_nested_stack_capabilities)
+    # The module that deploys a root has imported the function already, and keeps it.
     provisioners._update_resource = _keeping_attributes(provisioners._update_resource)
 
 
-def _transformed(parse: Callable[[str], dict[str, Any]]) -> Callable[[str], dict[str, Any]]:
-    def parse_template(body: str) -> dict[str, Any]:
+def _keeping_parameters(deploy: Callable[..., Any]) -> Callable[..., Any]:
+    def deploy_nested_stack(logical_id: str, props: dict[str, Any], *args: Any, **named: Any) -> Any:
+        token = _parameters.set(props.get("Parameters") or {})
+        try:
+            return deploy(logical_id, props, *args, **named)
+        finally:
+            _parameters.reset(token)
+
+    return deploy_nested_stack
+
+
+def _transforming(check: Callable[[str, dict[str, Any]], None]) -> Callable[[str, dict[str, Any]], None]:
+    def check_nested_stack_capabilities(parent: str, template: dict[str, Any]) -> None:
         from ministack.services.cloudformation import engine
 
-        template: dict[str, Any] = engine._apply_transforms(parse(body))
-        return template
+        check(parent, template)
+        given = [{"Key": name, "Value": str(value)} for name, value in _parameters.get().items()]
+        transformed = engine._apply_transforms(template, given)
+        if isinstance(transformed, engine._TransformFailed):
+            raise ValueError(transformed.error)
+        # The caller goes on with the template that it passed.
+        transformed = dict(transformed)
+        template.clear()
+        template.update(transformed)
 
-    return parse_template
+    return check_nested_stack_capabilities
 
 
 def _keeping_attributes(update: Callable[..., Any]) -> Callable[..., Any]:
