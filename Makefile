@@ -8,10 +8,10 @@ export SAM_CLI_TELEMETRY := 0
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## Make the environments (every target does it when needed)
+setup: ## Create the environments (every target does this when needed)
 	@local/setup.sh
 
-demo: ## Deploy to a local stack of its own, run real orders, show what happened
+demo: ## Deploy to a temporary local stack, run real orders, show what happened
 	@./stepwise demo
 
 up: ## Start the local stack, deploy to it, seed stock, and leave it serving
@@ -33,28 +33,28 @@ types: setup
 unit: setup
 	@python -m pytest -q -m "not slow" --numprocesses 2 --dist loadfile tests/unit tests/contract tests/store
 
-test: setup ## Everything that the README promises, on a local stack of its own
+test: setup ## Every test, on temporary local stacks
 	@$(MAKE) --no-print-directory lint types
 	@python -m pytest -q --numprocesses 2 --dist loadfile --ignore tests/verify tests
 
-test-aws: setup ## Integration tests on a deployed stack, beside what it holds: STACK=stepwise; CONNECT_INSTANCE=ID: imports too
+test-aws: setup ## Integration tests on a deployed stack, beside its data: STACK=stepwise; CONNECT_INSTANCE=ID: also imports
 	@python -m pytest -q -o timeout_func_only=true -p tests.kit.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
 		$(or $(TESTS),tests/integration)
 
-verify: setup ## Linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories node': pass over nothing
+verify: setup ## Linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories node': skip nothing
 	@local/setup.sh verify
 	@.venv-verify/bin/cfn-lint -- template.yaml stacks/*.yaml
 	@.venv-verify/bin/checkov --file template.yaml stacks/*.yaml
 	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers operations cli deployment local
 	@REQUIRE='$(REQUIRE)' python -m pytest -q tests/verify
 
-preflight: setup ## What the account says of the template, nothing deployed: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
+preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
 	@python -m deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
 
 deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; LEAVE=1; PARAMETERS='A=1 B=2'
 	@python -m deployment.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(LEAVE),--leave) $(PARAMETERS)
 
-faults: setup ## Try every fault on the state machines; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one
+faults: setup ## Run the fault explorer; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one scenario
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
 bench: setup ## Cold starts and calls beside Powertools, sagas per second through a warm local stack
@@ -62,35 +62,35 @@ bench: setup ## Cold starts and calls beside Powertools, sagas per second throug
 	@python -m benchmarks.calls
 	@python -m benchmarks.sagas
 
-bench-import: setup ## What an import of users reads, takes and holds: 3 minutes
+bench-import: setup ## Reads, time and memory of a user import: 3 minutes
 	@python -m benchmarks.user_import
 
 bench-costs: setup ## What an order and an imported user consume and cost; PRICES=FILE: with your own prices
 	@python -m benchmarks.costs $(PRICES)
 
-bench-reports: setup ## Records a second into the reports; replays of 10,000 and 100,000 orders, and their memory
+bench-reports: setup ## Records per second into the reports; time and memory of replays of 10,000 and 100,000 orders
 	@python -m benchmarks.reports
 
 bench-streams: setup ## Records a second through the emulator's stream mappings
 	@python -m benchmarks.streams
 
-replay-test: setup ## Replay 10,000 orders while new ones arrive: the counters equal a recount
+replay-test: setup ## Replay 10,000 orders while new ones arrive, and compare the counters with a recount
 	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py
 
 machines: setup ## Every path and every state of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines
 
-models: setup ## Cut the descriptions of services down anew, to what the functions call
+models: setup ## Reduce the AWS service models to what the functions call
 	@python -m local.service_models
 
-actions: setup ## Cut AWS's reference of IAM actions down to what the roles are granted
+actions: setup ## Reduce AWS's reference of IAM actions to what the roles are granted
 	@local/setup.sh verify
 	@python -m tests.kit.service_authorization .venv-verify
 
-pictures: setup ## Draw the state machines anew in the documents
+pictures: setup ## Redraw the state machines in the documents
 	@python -m local.pictures
 
-requirements: setup ## Pin the environments anew
+requirements: setup ## Update the pins of the environments
 	@for name in dev sam bench verify; do \
 		uv=$$(command -v uv || echo .venv-uv/bin/uv); \
 		$$uv pip compile --quiet --upgrade --python-version 3.13 --no-header --no-annotate --no-emit-index-url \
@@ -99,7 +99,7 @@ requirements: setup ## Pin the environments anew
 	@command -v npm >/dev/null || { echo "no npm: asl-validator keeps its pins"; exit 0; }; cd requirements/asl-validator && \
 		npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --no-audit --no-fund
 
-clean: ## Remove everything that the targets made
+clean: ## Remove everything that the targets created
 	@[ ! -x .venv/bin/python ] || .venv/bin/python -m cli stop --everywhere
 	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-verify .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 """Cold starts, from the import of a handler to its first AWS call, without network: `python -m benchmarks.cold_start`.
 
-Each start is a process of its own; the variants take turns, so that a busy moment of the machine strikes all alike.
+Each start is a process of its own; the variants take turns, so that a busy moment affects all of them.
 """
 
 import json

@@ -32,7 +32,7 @@ app.command("invoke")(invoke_command.invoke)
 app.command("import")(import_command.import_users)
 app.command("replay")(replay)
 
-# What order-recovery may take at most.
+# How long to follow a recovery, which may run longer.
 _RECOVERY_SECONDS = 28_800
 _SEED = Path(__file__).with_name("seed_stock.json")
 
@@ -58,23 +58,23 @@ def start(
             )
         running = running or emulator.start(port, settings=emulator.limits() if limits else None)
         status.update("sam build, sam deploy")
-        # Always passed: a parameter that is not keeps its value from an earlier start.
+        # Always passed, because an omitted parameter keeps its value from an earlier start.
         address = running.simulators["gateway"]
         chosen = secret.parameters(running.endpoint, address) if gateway else secret.NO_GATEWAY
         deploy(running.endpoint, running.log, **chosen)
         stack = Stack.local(running.endpoint, services=running.simulators)
         stock.seed(stack, json.loads(_SEED.read_text()))
     seconds = time.monotonic() - began
-    out.print(f"Serving at {running.endpoint} after {seconds:.1f} s; stop it with './stepwise stop --port {port}'.")
+    out.print(f"Serving at {running.endpoint} after {seconds:.1f} s. Stop it with './stepwise stop --port {port}'.")
     out.print(views.stock(stock.on_hand(stack)))
 
 
 @app.command()
 def stop(
     port: Port = 4566,
-    everywhere: Annotated[bool, typer.Option("--everywhere", help="Whatever port it is at.")] = False,
+    everywhere: Annotated[bool, typer.Option("--everywhere", help="On all ports.")] = False,
 ) -> None:
-    """Stop the local stack. What it holds is gone."""
+    """Stop the local stack. Its data is lost."""
     out = views.console()
     if everywhere:
         for one in emulator.running_anywhere():
@@ -82,20 +82,20 @@ def stop(
         return
     running = emulator.running(port)
     if running is None:
-        out.print(f"Nothing runs at port {port}.")
+        out.print(f"Nothing is running on port {port}.")
         return
     with out.status("stopping"):
         emulator.stop(running)
-    out.print(f"Stopped the stack at port {port}.")
+    out.print(f"Stopped the stack on port {port}.")
 
 
 @app.command()
 def status(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
-    """Say whether the stack is there, and what it is made of."""
+    """Show whether the stack is running, with its outputs."""
     out = views.console()
     running = None if aws else emulator.running(port)
     if not aws and running is None:
-        out.print(f"Nothing runs at port {port}; start it with 'make up'.")
+        out.print(f"Nothing is running on port {port}; start it with 'make up'.")
         raise typer.Exit(1)
     outputs = chosen_stack(port, aws, name).outputs
     out.print(views.table("Outputs", ["output", "value"], [[key, value] for key, value in sorted(outputs.items())]))
@@ -110,19 +110,19 @@ def place_order(
     customer: Annotated[str, typer.Option(help="The customer's id.")] = "c-1",
     currency: Annotated[str, typer.Option(help="Three letters, as in ISO 4217.")] = "JPY",
     item: Annotated[list[str] | None, typer.Option(help="SKU:QUANTITY:UNIT_PRICE; may be repeated.")] = None,
-    token: Annotated[str, typer.Option(help="Payment token; tok_declined is refused.")] = "tok_visa",
+    token: Annotated[str, typer.Option(help="Payment token; tok_declined is declined.")] = "tok_visa",
     wait: Annotated[bool, typer.Option("--follow/--no-follow", help="Follow the order to its end.")] = True,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Place an order, from a file or from options, and follow it to its end. Ends with 1 if the order fails."""
+    """Place an order, from a file or from options, and follow it to its end. Exits with 1 if the order fails."""
     document = _document(file) if file else _from_options(order_id, customer, currency, item or [], token)
     stack = chosen_stack(port, aws, name)
     placement = place(stack, document)
     out = views.console()
     if placement.again:
-        out.print(f"Order {placement.order_id} was placed before; nothing is done twice.")
+        out.print(f"Order {placement.order_id} was placed before; nothing runs twice.")
     if not wait:
         out.print(f"Placed order {placement.order_id}; see 'show {placement.order_id}'.")
         return
@@ -133,7 +133,7 @@ def place_order(
 
 @app.command()
 def show(order_id: OrderId, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
-    """Show all that is known of an order: rows, step records, and the states it went through."""
+    """Show an order: rows, step records, and the states of its saga."""
     views.console().print(views.order(view(chosen_stack(port, aws, name), order_id)))
 
 
@@ -141,12 +141,18 @@ def show(order_id: OrderId, port: Port = 4566, aws: OnAws = False, name: StackNa
 def recover(
     order_id: OrderId,
     file: Annotated[Path | None, typer.Option(help="The order as placed, if its saga had another name.")] = None,
+    forward: Annotated[bool, typer.Option("--forward", help="Let a held execution go on instead.")] = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Undo what a failed saga has left, and follow it to its end. Ends with 1 if something is still left."""
+    """Undo what a failed saga left, and follow the recovery to its end. Exits with 1 if something is left."""
     stack, out = chosen_stack(port, aws, name), views.console()
+    if forward:
+        recovery.redrive(stack, order_id)
+        last = _followed(stack, order_id)
+        out.print(views.order(finalized(stack, order_id)))
+        raise typer.Exit(0 if last.status == "SUCCEEDED" else 1)
     execution_name = recovery.recover(stack, order_id, _document(file) if file else None)
     with out.status(f"recovering {order_id}"):
         last = ended(stack, execution_name, seconds=_RECOVERY_SECONDS, output="OrderRecoveryArn")
@@ -157,7 +163,7 @@ def recover(
 
 @app.command()
 def attention(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
-    """List the orders that need attention: something is left to undo, and nothing is about to undo it."""
+    """List the orders that need a person: something is left to undo, and no recovery is running."""
     views.console().print(views.attention(recovery.needing_attention(chosen_stack(port, aws, name))))
 
 
@@ -169,26 +175,24 @@ def show_stock(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NA
 
 @app.command()
 def seed(
-    pieces: Annotated[list[str], typer.Argument(metavar="SKU=PIECES...", help="Stock of SKUs that have none yet.")],
+    pieces: Annotated[list[str], typer.Argument(metavar="SKU=PIECES...", help="Stock for SKUs that have none yet.")],
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Stock SKUs that are not stocked yet. What is stocked already stays as it is."""
+    """Stock SKUs that have no stock yet. Existing stock does not change."""
     wanted = dict(_pieces(text) for text in pieces)
     stack = chosen_stack(port, aws, name)
     kept = stock.seed(stack, wanted)
     out = views.console()
     if kept:
-        out.print(f"Stocked already, left as they are: {', '.join(kept)}")
+        out.print(f"Already stocked, not changed: {', '.join(kept)}")
     out.print(views.stock(stock.on_hand(stack)))
 
 
 @app.command("report")
 def show_report(
-    day: Annotated[
-        str, typer.Option("--date", help="Day of the orders' creation, YYYY-MM-DD; today if left out.")
-    ] = "",
+    day: Annotated[str, typer.Option("--date", help="Day of the orders' creation, YYYY-MM-DD. Default: today.")] = "",
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
@@ -200,7 +204,7 @@ def show_report(
 
 @app.command()
 def demo() -> None:
-    """Deploy to a local stack of its own, run real orders, show what happened, and stop it."""
+    """Deploy to a temporary local stack, run real orders, show what happened, and stop it."""
     run_demo()
 
 
@@ -213,7 +217,7 @@ def _document(file: Path) -> Any:
 
 def _from_options(order_id: str, customer: str, currency: str, items: list[str], token: str) -> dict[str, Any]:
     if not (order_id and items):
-        raise typer.BadParameter("give --file, or --order-id and at least one --item", param_hint="place")
+        raise typer.BadParameter("pass --file, or --order-id and at least one --item", param_hint="place")
     return {
         "order_id": order_id,
         "customer_id": customer,

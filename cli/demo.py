@@ -1,4 +1,4 @@
-"""The demonstration: real orders and users through a real deployment, on a stack that is gone afterwards."""
+"""The demonstration: real orders and users through a real deployment, on a temporary stack."""
 
 import json
 import time
@@ -11,7 +11,7 @@ from local.emulator import emulator
 from local.simulators.payment_gateway import secret
 from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import AnswerLost
-from local.simulators.payment_gateway.plan import Strike
+from local.simulators.payment_gateway.plan import Injection
 from operations import stock
 from operations.orders import OrderView, ended, finalized, place, view
 from operations.stack import Stack
@@ -26,7 +26,7 @@ _NOTES = {
 
 
 def run_demo() -> None:
-    """Start, deploy, place five orders and import 22 users, show what became of them, stop."""
+    """Start, deploy, place five orders and import 22 users, show the outcomes, stop."""
     out = views.console()
     began = time.monotonic()
     with out.status("starting the emulator") as status, emulator.attached(import_demo.QUICK) as running:
@@ -41,7 +41,7 @@ def run_demo() -> None:
         _show(out, stack, gateway)
         status.stop()
         import_demo.show(out, stack, importing)
-    out.print(f"Done in {time.monotonic() - began:.1f} s; everything that was started is stopped.")
+    out.print(f"Done in {time.monotonic() - began:.1f} s; everything is stopped.")
 
 
 def _show(out: Console, stack: Stack, gateway: GatewayClient) -> None:
@@ -53,7 +53,7 @@ def _show(out: Console, stack: Stack, gateway: GatewayClient) -> None:
         "out of stock": _order("o-1003", "pot-01", 2, 9000),
         "a lost answer": _order("o-1004", "tea-01", 1, 1500),
     }
-    gateway.order(Strike(AnswerLost(), on="charge", order_id="o-1004"))
+    gateway.inject(Injection(AnswerLost(), on="charge", order_id="o-1004"))
     for order in orders.values():
         place(stack, order)
     for order in orders.values():
@@ -84,7 +84,7 @@ def _placed_again(stack: Stack, order: dict[str, Any]) -> OrderView:
 
 
 def _charges(gateway: GatewayClient, orders: dict[str, dict[str, Any]]) -> Any:
-    """What the gateway was asked for each order, and the money that it moved."""
+    """The gateway's requests and money for each order."""
     ledger = gateway.ledger()
     charges = {charge["order_id"]: charge for charge in ledger["charges"]}
     found = {title: charges.get(order["order_id"], {}) for title, order in orders.items()}
@@ -101,9 +101,9 @@ def _at_gateway(asked: dict[str, int], charge: dict[str, Any]) -> list[str]:
 
 
 def _delivered_twice(stack: Stack, order: dict[str, Any]) -> Any:
-    """Invoke each step's function once more with the same event, as Lambda may do by itself."""
+    """Invoke each step's function again with the same event, as Lambda may do."""
     rows = [[step, _invoke_again(stack, step, order)] for step in view(stack, order["order_id"]).steps]
-    title = "The success, each function delivered once more: the stored result, and not one more row"
+    title = "The success, with each function delivered again: the stored result, and no new row"
     return views.table(title, ["function", "answer"], rows)
 
 

@@ -28,17 +28,15 @@ class Encoding(StrEnum):
 def import_users(
     file: File,
     validate_only: Annotated[bool, typer.Option("--validate-only", help="Check every row, create nothing.")] = False,
-    retry_of: Annotated[str, typer.Option(help="Key of a result file: run its failed rows alone.")] = "",
-    encoding: Annotated[
-        Encoding | None, typer.Option(help="Of the file: cp932 is what Excel in Japanese saves.")
-    ] = None,
+    retry_of: Annotated[str, typer.Option(help="Key of a result file: run only its failed rows.")] = "",
+    encoding: Annotated[Encoding | None, typer.Option(help="Encoding of the file. Japanese Excel saves cp932.")] = None,
     instance_id: Annotated[str, typer.Option(help="Connect instance to use, instead of the stack's own.")] = "",
     result: Annotated[Path | None, typer.Option(help="Where to save the result file.")] = None,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Create Amazon Connect users from a CSV file, and follow it row by row. Ends with 1 unless every row succeeds."""
+    """Create Amazon Connect users from a CSV file, and show its progress. Exits with 1 unless every row succeeds."""
     stack, out = chosen_stack(port, aws, name), views.console()
     options = {
         "validate_only": validate_only,
@@ -82,7 +80,7 @@ def _show(bar: Progress, task: TaskID, seen: imports.Progress) -> None:
 
 
 def summary_table(ended: Summary) -> Table:
-    """What an import came to."""
+    """The summary of an import."""
     succeeded = "valid" if ended.validate_only else "succeeded"
     columns = ["import", "rows", "run now", succeeded, "failed", "result file"]
     numbers = [str(number) for number in (ended.rows, ended.run, ended.succeeded, ended.failed)]
@@ -94,6 +92,6 @@ def _what_next(stack: Stack, file: Path, ended: Summary, encoding: Encoding | No
     if not ended.failed or ended.validate_only:
         return f"{where}."
     return (
-        f"{where}; correct the rows that it calls False, and run them again with\n"
+        f"{where}; correct the rows with False, and run them again with\n"
         f"./stepwise import {file} --retry-of {ended.result_key}{f' --encoding {encoding}' if encoding else ''}"
     )

@@ -1,4 +1,4 @@
-"""The demonstration of an import: a file as people send them, and what becomes of each row."""
+"""The demonstration of an import: a realistic file, and the outcome of each row."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,7 +14,7 @@ from user_import.results import FAILURE, SUCCESS, Result
 from . import views
 from .import_command import follow, summary_table
 
-# Amazon Connect allows two calls a second, and takes a minute to make an instance. A demonstration need not.
+# Amazon Connect allows two calls a second and takes a minute to create an instance. The demonstration is faster.
 QUICK = {
     "SFN_WAIT_SCALE": "0.1",
     "CONNECT_SIMULATOR_REQUESTS_PER_SECOND": "50",

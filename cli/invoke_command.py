@@ -16,16 +16,18 @@ from .options import Port
 
 def invoke(
     event: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="As in events/.")],
-    function: Annotated[str, typer.Option(help="Its logical id, if the file is not named after its handler.")] = "",
+    function: Annotated[
+        str, typer.Option(help="Logical id of the function, if the file is not named after its handler.")
+    ] = "",
     port: Port = 4566,
 ) -> None:
-    """Run one function with an event in Docker, by `sam local invoke`, on the local stack. Ends with 1 if it fails.
+    """Run one function with an event in Docker, by `sam local invoke`, on the local stack. Exits with 1 if it fails.
 
-    The answer goes to standard output, the function's log to standard error.
+    The result goes to standard output, the function's log to standard error.
     """
     running = emulator.running(port)
     if running is None:
-        raise StackNotFound(f"nothing runs at port {port}; start it with 'make up'")
+        raise StackNotFound(f"nothing is running on port {port}; start it with 'make up'")
     with containers(running) as started:
         answer = started.invoke(function or started.function(event), event)
     sys.stderr.write(answer.log)

@@ -1,4 +1,4 @@
-"""Options that most commands have: which stack is meant."""
+"""Options of most commands: which stack to use."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from local.emulator.emulator import endpoints_beside
 from operations.stack import Stack
 
 Port = Annotated[int, typer.Option(envvar="STEPWISE_PORT", help="Port of the local stack.")]
-OnAws = Annotated[bool, typer.Option("--aws", help="Use the AWS account of your usual settings.")]
+OnAws = Annotated[bool, typer.Option("--aws", help="Use the stack in the AWS account of your settings.")]
 StackName = Annotated[str, typer.Option("--stack", help="Name of the stack.")]
 
 

@@ -26,14 +26,14 @@ DEFAULT_RATE = 500.0
 
 
 def replay(
-    order_id: Annotated[str, typer.Option(help="Fire this one order.")] = "",
-    day: Annotated[str, typer.Option("--date", help="Fire the orders that were created on this day, YYYY-MM-DD.")] = "",
-    every: Annotated[bool, typer.Option("--all", help="Fire every order.")] = False,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Fire what is kept in the bucket of failed records.")
+    order_id: Annotated[str, typer.Option(help="Replay this order.")] = "",
+    day: Annotated[str, typer.Option("--date", help="Replay the orders created on this day, YYYY-MM-DD.")] = "",
+    every: Annotated[bool, typer.Option("--all", help="Replay every order.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="Replay the bucket of failed records.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count what would be replayed, and replay nothing.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be fired, and fire nothing.")] = False,
-    checkpoint: Annotated[Path | None, typer.Option(help="File to go on from after Ctrl-C or a crash.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="File to resume from after Ctrl-C or a crash.")] = None,
     rate: Annotated[
         float, typer.Option(min=0, help="Capacity units a second, reads and writes together; 0: no limit.")
     ] = DEFAULT_RATE,
@@ -41,11 +41,13 @@ def replay(
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Let the stream of Orders show orders again, by raising their revision. Ends with 1 if something is stuck."""
+    """Replay orders through the stream of Orders, by raising their revision. Exits with 1 if something is stuck."""
     if [bool(order_id), bool(day), every, failed].count(True) != 1:
-        raise typer.BadParameter("give one of --order-id, --date, --all and --failed", param_hint="replay")
+        raise typer.BadParameter("pass exactly one of --order-id, --date, --all and --failed", param_hint="replay")
     if failed and checkpoint:
-        raise typer.BadParameter("--failed needs none: what is done leaves the bucket", param_hint="--checkpoint")
+        raise typer.BadParameter(
+            "--failed needs no checkpoint: finished objects leave the bucket", param_hint="--checkpoint"
+        )
     stack, budget = chosen_stack(port, aws, name), Budget(rate)
     orders = Orders(stack.dynamodb, stack.outputs["OrdersTable"], budget)
     with _progress(orders.count() if every else None) as progress, _broken_off(checkpoint, failed=failed):
@@ -90,7 +92,7 @@ def _failed(stack: Stack, budget: Budget, progress: Any) -> FailedRecords:
 
 
 def deliverer(stack: Stack) -> Deliver:
-    """Hands a record to the function of this ARN alone, as its event source mapping does."""
+    """Invokes the function of this ARN with a record, as its event source mapping does."""
 
     def deliver(function: str, record: Any) -> bool:
         answer = stack.client("lambda").invoke(FunctionName=function, Payload=json.dumps({"Records": [record]}))
@@ -105,8 +107,8 @@ def _broken_off(checkpoint: Path | None, *, failed: bool) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        goes_on = "goes on from here" if checkpoint or failed else "begins anew; with --checkpoint it would go on"
-        views.console(stderr=True).print(f"Broken off. The same command {goes_on}.")
+        goes_on = "resumes here" if checkpoint or failed else "starts again; use --checkpoint to resume"
+        views.console(stderr=True).print(f"Interrupted. The same command {goes_on}.")
         raise typer.Exit(130) from None
 
 

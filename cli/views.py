@@ -1,4 +1,4 @@
-"""What the command line shows: plain tables."""
+"""The output of the command line: plain tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -34,7 +34,7 @@ _COLOURS = {
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that does not cut its tables where no terminal gives it a width."""
+    """A console that does not cut tables when there is no terminal."""
     plain = Console(stderr=stderr, highlight=False)
     return plain if plain.is_terminal else Console(stderr=stderr, highlight=False, width=140)
 
@@ -49,13 +49,13 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Renderable
 
 
 def status(word: object) -> Text:
-    """A status in the colour that says whether all is well."""
+    """A status in its color."""
     text = str(word or "-")
     return Text(text, style=_COLOURS.get(text, ""))
 
 
 def outcome(execution: Execution | None) -> Text:
-    """How an execution ended, with its first error."""
+    """An execution's status, with its first error."""
     if execution is None:
         return Text("no execution")
     text = status(execution.status)
@@ -68,7 +68,7 @@ def reason(execution: Execution | None) -> str:
 
 
 def summary(views: Mapping[str, OrderView], notes: Mapping[str, str] | None = None) -> Table:
-    """One line an order, by a title for each."""
+    """One line per order, each with a title."""
     columns = ["what", "order_id", "saga", "order", "payment", "reservation", "why"]
     rows: list[list[RenderableType]] = [
         [
@@ -86,7 +86,7 @@ def summary(views: Mapping[str, OrderView], notes: Mapping[str, str] | None = No
 
 
 def order(view: OrderView) -> Group:
-    """All that is known of one order."""
+    """Everything about one order."""
     lines = [
         ("order", view.order, _order_details),
         ("payment", view.payment, _payment_details),
@@ -114,18 +114,18 @@ def states(execution: Execution) -> Table:
 
 
 def attention(orders: Sequence[Attention]) -> Table:
-    """Orders that a person should look at, and what helps."""
+    """Orders that need a person, and what to do."""
     rows: list[list[RenderableType]] = [
         [
-            order.order_id,
+            order.saga_id,
             status(order.saga),
             status(order.recovery),
             ", ".join(order.standing),
-            f"./stepwise recover {order.order_id}",
+            f"./stepwise recover {order.saga_id}",
         ]
         for order in orders
     ]
-    return table("Orders that need attention", ["order_id", "saga", "recovery", "not undone", "what helps"], rows)
+    return table("Orders that need attention", ["order_id", "saga", "recovery", "not undone", "action"], rows)
 
 
 def stock(pieces: Mapping[str, int]) -> Table:
@@ -133,7 +133,7 @@ def stock(pieces: Mapping[str, int]) -> Table:
 
 
 def work(records: Iterable[LeaseRecord]) -> Table:
-    """Pieces of work, and what is known of them."""
+    """Pieces of work, with their state."""
     rows: list[list[RenderableType]] = [
         [record.key, status(record.status), str(record.attempt), record.updated_at, _what_is_known(record)]
         for record in records
@@ -160,7 +160,7 @@ def _what_is_known(record: LeaseRecord) -> str:
 
 
 def simulators(endpoints: Mapping[str, str]) -> Table:
-    """The servers beside the emulator, and the variable or the template's parameter that leads to each."""
+    """The simulators, with the variable or template parameter that leads to each."""
     rows = [[one.name, endpoints.get(one.name, "-"), one.variable or one.parameter] for one in SIMULATORS]
     return table("Simulators", ["name", "endpoint", "variable or parameter"], rows)
 

@@ -1,4 +1,4 @@
-"""`stepwise work`: look up what is done under leases, and decide what nobody else can."""
+"""`stepwise work`: look up work under leases, and decide what only a person can."""
 
 import json
 from collections.abc import Iterable
@@ -22,19 +22,19 @@ Reason = Annotated[str, typer.Option(help="Why; kept on the record, with your AR
 
 @app.command("list")
 def list_work(
-    status: Annotated[list[Status] | None, typer.Option(help="Only what is in this status; may be repeated.")] = None,
+    status: Annotated[list[Status] | None, typer.Option(help="Only this status; may be repeated.")] = None,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """List what is in progress, unknown, held or failed, but for what needs nobody; the oldest first."""
+    """List work that is in progress, unknown, held or failed, oldest first. Leaves out what needs nobody."""
     records = work.listed(chosen_stack(port, aws, name))
     _show(sorted((one for one in records if not status or one.status in status), key=lambda one: one.updated_at))
 
 
 @app.command()
 def show(key: Key, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
-    """Show all records of a business id, and what operators did to them."""
+    """Show all records of a business id, and what operators decided."""
     records = work.operations(chosen_stack(port, aws, name)).find(key, work.NAMES)
     if not records:
         raise work.WorkNotFound(f"{key} has no record of any work ({', '.join(work.NAMES)})")
@@ -47,7 +47,7 @@ def show(key: Key, port: Port = 4566, aws: OnAws = False, name: StackName = STAC
 def release(
     key: Key, what: Name, reason: Reason, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME
 ) -> None:
-    """Free a key: the next call does the work, whatever came before."""
+    """Release a key: the next call does the work, whatever happened before."""
     stack = chosen_stack(port, aws, name)
     record = work.record(stack, key, what)
     work.operations(stack).release(record, by=work.caller(stack), reason=reason)
@@ -59,15 +59,17 @@ def resolve(
     key: Key,
     what: Name,
     reason: Reason,
-    result: Annotated[str | None, typer.Option(help="It is done, with this result, as JSON.")] = None,
-    error: Annotated[str | None, typer.Option(metavar="NAME:MESSAGE", help="It ended in this final error.")] = None,
+    result: Annotated[str | None, typer.Option(help="The work succeeded with this result, as JSON.")] = None,
+    error: Annotated[
+        str | None, typer.Option(metavar="NAME:MESSAGE", help="The work ended with this final error.")
+    ] = None,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Say how a piece of work has ended; duplicates get that from now on."""
+    """Record the outcome of a piece of work; duplicates get it from now on."""
     if (result is None) == (error is None):
-        raise typer.BadParameter("give either --result or --error", param_hint="resolve")
+        raise typer.BadParameter("pass either --result or --error", param_hint="resolve")
     stack = chosen_stack(port, aws, name)
     record, by = work.record(stack, key, what), work.caller(stack)
     if error is None:

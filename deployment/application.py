@@ -39,6 +39,8 @@ def flat(root: Path) -> Template:
     Raises ValueError if two stacks declare one thing in different ways.
     """
     template = load(root)
+    if not nested(template):
+        return template
     outputs: dict[str, Any] = {}
     stacks = [
         _stack(root.parent, name, template["Resources"][name]["Properties"], outputs)

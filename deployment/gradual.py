@@ -1,6 +1,6 @@
-"""Gradual deployment: what `sam build` left, with an alias for each function and CodeDeploy between two versions.
+"""Gradual deployment: the built template, with an alias for each function and CodeDeploy between two versions.
 
-`make deploy-gradual` builds, applies this, and deploys. docs/deploy.md has when, and the way back.
+`make deploy-gradual` builds, applies this, and deploys. docs/gradual-deployment.md says when, and how to go back.
 """
 
 import argparse
@@ -28,9 +28,9 @@ CANARY = "Canary10Percent10Minutes"
 AT_ONCE = "AtOnce"
 # The parameter by which a stack below the root knows its name.
 ROOT_NAME = "RootStackName"
-# CodeDeploy turns back when one of these rings, and does not begin while one does. All fall silent by themselves.
+# CodeDeploy turns back when one of these goes off, and does not start while one is on. All reset automatically.
 ALARMS = ("SagaFailedAlarm", "SagaTimedOutAlarm", "RecoveryFailedAlarm", "FunctionsThrottledAlarm")
-# The state machines' definitions are not among them: they are no part of a function's version.
+# Without the state machines' definitions, which are not part of a function's version.
 _SOURCES = ("template.yaml", "stacks", "functions", "layers")
 
 
@@ -52,7 +52,7 @@ def gradual(template: Template, release: str, shift: str = CANARY, *, leave: boo
     for properties in of_type(changed, FUNCTION).values():
         properties |= {"AutoPublishAlias": ALIAS, "AutoPublishCodeSha256": release}
         properties |= {} if shift == AT_ONCE else {"DeploymentPreference": {"Type": shift, "Alarms": names}}
-    # Named: a reference would close a circle, from an alias by its deployment group, alarm and state machine to itself.
+    # By name: a reference would be circular: alias, deployment group, alarm, state machine, alias.
     for alarm, name in zip(ALARMS, names, strict=True):
         if alarm in resources:
             resources[alarm]["Properties"]["AlarmName"] = name
@@ -73,7 +73,7 @@ def _beside(file: Path) -> Path:
 
 
 def release_of(template: Template, parameters: Mapping[str, str], attempt: str = "", root: Path = ROOT) -> str:
-    """What tells one release from another: its sources, all its parameters, the attempt before it if that failed."""
+    """A hash that identifies a release: its sources, all parameters, and the previous attempt if that failed."""
     defaults = {name: str(body.get("Default", "")) for name, body in template["Parameters"].items()}
     effective = json.dumps({**defaults, **parameters}, sort_keys=True)
     return hashlib.sha256("\0".join([digest(_SOURCES, root=root), effective, attempt]).encode()).hexdigest()[:16]
@@ -85,7 +85,7 @@ def _names(template: Template) -> list[dict[str, str]]:
 
 
 def _led(body: Mapping[str, Any], functions: frozenset[str], *, leave: bool) -> dict[str, Any]:
-    """A resource that calls the alias, or a role that allows both: executions that run call what they began with."""
+    """A resource that calls the alias, or a role that allows both: running executions keep their targets."""
     if body["Type"] == "AWS::IAM::Role":
         return dict(_allowed(body, functions))
     return dict(_aliased(body, functions, leave=leave))
@@ -133,7 +133,7 @@ def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -
 
 
 def _standing(stage: Stage) -> tuple[Mapping[str, str], str]:
-    """The stack's parameters, and the time of its last deployment if that was turned back.
+    """The stack's parameters, and the time of its last deployment if CodeDeploy turned that back.
 
     The versions of a failed attempt stay, and Lambda publishes nothing that equals the last version: a release that is
     tried again must differ.
@@ -145,7 +145,7 @@ def _standing(stage: Stage) -> tuple[Mapping[str, str], str]:
 
 
 def _sam(command: str, stage: Stage, *arguments: str) -> int:
-    # sam looks for its configuration beside the template otherwise.
+    # Otherwise sam looks for its configuration beside the template.
     configuration = ["--config-file", str(ROOT / "samconfig.toml"), "--config-env", stage.name]
     return subprocess.run(["sam", command, *configuration, *arguments], cwd=ROOT, check=False).returncode
 

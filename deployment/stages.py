@@ -1,4 +1,4 @@
-"""The stages of samconfig.toml, each a stack with its parameters, and what of it is deployed."""
+"""The stages of samconfig.toml, each a stack with its parameters, and what is deployed."""
 
 import shlex
 import tomllib
@@ -15,7 +15,7 @@ _BUILT = ".aws-sam/build"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """built: the folder in which `sam build` leaves the template. parameters: that `sam deploy` sets, by name."""
+    """built: the folder in which `sam build` leaves the template. parameters: set by `sam deploy`, by name."""
 
     name: str
     stack_name: str
@@ -26,7 +26,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A stack as CloudFormation describes it. updated: when it last changed, or was to change."""
+    """A stack as CloudFormation describes it. updated: the last change, or attempted change."""
 
     parameters: Mapping[str, str]
     status: str
@@ -35,7 +35,7 @@ class Deployed:
 
 
 def deployed(cloudformation: Any, stack_name: str) -> Deployed | None:
-    """What of a stack is deployed; None if it is not there. Raises botocore's errors."""
+    """The deployed stack; None if it does not exist. Raises botocore's errors."""
     try:
         stack = cloudformation.describe_stacks(StackName=stack_name)["Stacks"][0]
     except ClientError as error:
@@ -55,13 +55,13 @@ def stages() -> dict[str, Stage]:
 
 
 def stage_of(stack_name: str) -> Stage:
-    """The stage with this stack, or one without parameters. `default` and `prod` share theirs; `prod` says more."""
+    """The stage with this stack, or one without parameters. `prod` wins over `default`, which has its stack."""
     found = [stage for stage in stages().values() if stage.stack_name == stack_name and stage.name != "local"]
     return found[-1] if found else Stage("", stack_name, None)
 
 
 def pairs(overrides: str | list[str]) -> dict[str, str]:
-    """`NAME=VALUE` as `sam deploy` takes it: a list, or one text with quotes. Raises ValueError for anything else."""
+    """`NAME=VALUE` as `sam deploy` accepts it: a list, or one string with quotes. Raises ValueError otherwise."""
     found = shlex.split(overrides) if isinstance(overrides, str) else overrides
     if wrong := [pair for pair in found if "=" not in pair]:
         raise ValueError(f"{wrong[0]}: write NAME=VALUE")

@@ -11,7 +11,7 @@ from samtranslator.utils.py27hash_fix import to_py27_compatible_template, undo_m
 
 from .templates import FUNCTION, NESTED, Template, of_type
 
-# Where the translator expects what `sam deploy` has uploaded.
+# Where the translator expects the packages that `sam deploy` uploads.
 _UPLOADED = {
     FUNCTION: "CodeUri",
     "AWS::Serverless::LayerVersion": "ContentUri",
@@ -24,7 +24,7 @@ logging.getLogger("samtranslator").setLevel(logging.CRITICAL)  # what is wrong w
 
 
 def uploaded(template: Template, place: str = _PLACE) -> Template:
-    """The template as if its packages lay in S3. A package's address follows from its path alone."""
+    """The template as if its packages were in S3. A package's address depends only on its path."""
     template = copy.deepcopy(template)
     for kind, field in _UPLOADED.items():
         for name, properties in of_type(template, kind).items():
@@ -34,9 +34,9 @@ def uploaded(template: Template, place: str = _PLACE) -> Template:
 
 
 def translated(template: Template, region: str, parameters: Mapping[str, str] | None = None) -> Template:
-    """What CloudFormation makes of it in a Region: plain resources. Raises samtranslator's InvalidDocumentException.
+    """The template translated for a Region: plain resources. Raises samtranslator's InvalidDocumentException.
 
-    As samtranslator's own `transform`, which takes the Region from the environment.
+    Like samtranslator's `transform`, which takes the Region from the environment.
     """
     given, values = uploaded(template), dict(parameters or {})
     to_py27_compatible_template(given, values)

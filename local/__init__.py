@@ -1,1 +1,1 @@
-"""The laptop: the emulator with its fixes, deployment to it, and the command line (the same for AWS)."""
+"""The local stack: the emulator with its patches, the simulators, and deployment to them."""

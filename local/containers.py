@@ -1,7 +1,7 @@
-"""Functions of the local stack in containers: the real `sam local invoke`, in Docker, with no IAM.
+"""Runs functions of the local stack in containers, with the real `sam local invoke` in Docker, without IAM.
 
-The stack listens on the loopback alone, which a container does not see. It sees the host's address on Docker's bridge,
-where a relay listens while it is needed.
+The stack listens on the loopback, which a container cannot reach. It reaches the host's address on Docker's bridge,
+where a relay listens while needed.
 """
 
 import json
@@ -32,7 +32,7 @@ _COPY = "containers.yaml"
 
 
 class ContainersUnavailable(LocalStackError):
-    """No container can be run here; the message says why."""
+    """Containers cannot run here; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,16 @@ class Containers:
     handlers: Mapping[str, str]
 
     def function(self, event: Path) -> str:
-        """The function whose handler's name the file's name starts with. Raises LocalStackError."""
+        """The function for an event, by its file's name, which starts with the handler's. Raises LocalStackError."""
         fitting = [handler for handler in self.handlers if re.fullmatch(rf"{handler}(_\w+)?", event.stem)]
         if not fitting:
-            raise LocalStackError(f"{event.name} is named after no handler ({', '.join(sorted(self.handlers))})")
+            raise LocalStackError(
+                f"{event.name} does not start with the name of a handler ({', '.join(sorted(self.handlers))})"
+            )
         return self.handlers[max(fitting, key=len)]
 
     def invoke(self, function: str, event: Path) -> Answer:
-        """Run a function once, in a container of its own. Raises LocalStackError with the end of what sam says."""
+        """Run a function once, in a new container. Raises LocalStackError with the end of sam's output."""
         command = ["sam", "local", "invoke", function, "--event", str(event), "--template", str(self.template)]
         command += ["--env-vars", str(self.variables), "--parameter-overrides", f"Architecture={architecture()}"]
         ended = subprocess.run(
@@ -82,7 +84,7 @@ class Containers:
 
 @contextmanager
 def containers(emulator: Emulator) -> Iterator[Containers]:
-    """Build what has changed, and let containers reach the stack. Raises ContainersUnavailable."""
+    """Build what has changed, and start the relay. Raises ContainersUnavailable."""
     address = host_address()
     functions = _functions(emulator.endpoint)
     built = build(emulator.endpoint, emulator.log)
@@ -109,7 +111,7 @@ def host_address() -> str:
         raise ContainersUnavailable(f"Docker does not answer: {ended.stderr.strip()}")
     addresses = [one.address for one in psutil.net_if_addrs().get(_BRIDGE, []) if "." in one.address]
     if not addresses:
-        raise ContainersUnavailable(f"this host has no interface {_BRIDGE}, by which containers could reach it")
+        raise ContainersUnavailable(f"this host has no interface {_BRIDGE}, which containers need to reach it")
     return addresses[0]
 
 
@@ -139,7 +141,7 @@ def _configuration(functions: Any, name: str) -> dict[str, Any]:
 
 
 def _template(built: Path, variables: Mapping[str, str]) -> Path:
-    """Copy the built templates and name these variables for all functions: sam sets no others. Returns the root's."""
+    """Copies of the built templates with these variables in all functions: sam sets no others. Returns the root."""
     for child in built.glob("*/template.yaml"):
         root = yaml.compose(child.read_text())
         _name(root, variables)
@@ -160,7 +162,7 @@ def _name(root: Any, variables: Mapping[str, str]) -> None:
 
 
 def _written(template: Path, text: str) -> Path:
-    """The copy, which is the same for all who write it at the same time."""
+    """The copy. Concurrent writers write the same."""
     unfinished = template.with_name(f"{_COPY}.{os.getpid()}")
     unfinished.write_text(text)
     return unfinished.replace(template.with_name(_COPY))

@@ -14,30 +14,30 @@ from .emulator.emulator import ROOT, STATE, LocalStackError, environment
 
 _BUILD = STATE / "build"
 _SOURCES = ("template.yaml", "stacks", "samconfig.toml", "functions", "layers", "statemachine")
-# An instance of the simulator gets its id when it is made, so none can be listed before.
+# The simulator's instances get their ids when they are created, so none can be listed before.
 _ANY_INSTANCE = "arn:aws:connect:us-east-1:000000000000:instance/*"
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 
 
 def deploy(endpoint: str, log: Path, *, name: str = "stepwise", **parameters: str) -> None:
-    """Build what has changed and deploy the template. What sam prints goes to `log`.
+    """Build what has changed and deploy the template. sam's output goes to `log`.
 
-    name: of the stack. parameters: the template's, where they are not to be the defaults.
-    Raises LocalStackError with the end of the log. Two deployments at once wait for each other, as they share a build.
+    name: of the stack. parameters: those that differ from the template's defaults.
+    Raises LocalStackError with the end of the log. Concurrent deployments wait for each other: they share a build.
     """
     STATE.mkdir(exist_ok=True)
     with FileLock(STATE / "build.lock"):
         _build(endpoint, log)
         overrides = {"Architecture": architecture(), "ConnectInstanceArns": _ANY_INSTANCE, **parameters}
-        # Quoted, as sam takes an empty value for a mistake otherwise.
+        # Quoted, because sam rejects an empty value otherwise.
         chosen = (f'{parameter}="{value}"' for parameter, value in overrides.items())
         _sam(endpoint, log, "deploy", "--stack-name", name, "--parameter-overrides", *chosen)
 
 
 def build(endpoint: str, log: Path) -> Path:
-    """Build what has changed. Returns the folder of the artefacts: one a stack, and in it one a layer and a function.
+    """Build what has changed, without deploying. Returns the folder of the artifacts, one folder per stack.
 
-    Nothing is deployed. Raises LocalStackError, as `deploy` does.
+    Raises LocalStackError, like `deploy`.
     """
     STATE.mkdir(exist_ok=True)
     with FileLock(STATE / "build.lock"):
@@ -56,10 +56,10 @@ def _build(endpoint: str, log: Path) -> None:
 
 
 def architecture() -> str:
-    """Lambda's word for this machine's instruction set. Raises LocalStackError if it has none."""
+    """Lambda's name of this machine's architecture. Raises LocalStackError if it has none."""
     machine = platform.machine().lower()
     if machine not in _ARCHITECTURES:
-        raise LocalStackError(f"Lambda has no architecture like this machine's ({machine})")
+        raise LocalStackError(f"Lambda does not support this machine's architecture ({machine})")
     return _ARCHITECTURES[machine]
 
 
@@ -87,9 +87,9 @@ def resources(cloudformation: Any, stack: str = "stepwise") -> Iterator[dict[str
 
 
 def sam_environment(endpoint: str) -> dict[str, str]:
-    """Environment in which the project's SAM CLI is found and talks to the local stack."""
+    """Environment in which the project's SAM CLI uses the local stack."""
     path = os.pathsep.join([str(ROOT / ".venv-sam/bin"), str(ROOT / ".venv/bin"), os.environ["PATH"]])
-    # sam asks for the stack's state every five seconds unless told otherwise; a local stack is ready in two.
+    # By default sam polls the stack's state every five seconds; a local stack is ready in two.
     return environment(endpoint) | {"PATH": path, "SAM_CLI_POLL_DELAY": "0.2"}
 
 

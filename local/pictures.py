@@ -1,6 +1,6 @@
 """Pictures of the state machines, drawn from their definitions into the documents: `python -m local.pictures`.
 
-A document has one between `<!-- picture of order-saga, LR -->` and `<!-- end of picture -->`; LR is the direction.
+A picture is between `<!-- picture of order-saga, LR -->` and `<!-- end of picture -->`; LR is the direction.
 """
 
 import json
@@ -24,17 +24,17 @@ def main() -> None:
 
 
 def documents() -> list[Path]:
-    """The documents that may hold a picture."""
+    """The documents that may have a picture."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def with_pictures(text: str) -> str:
-    """A document with its pictures as the definitions are now."""
+    """A document with its pictures redrawn."""
     return _PICTURE.sub(lambda match: f"{match[1]}{_drawn(match[2], match[3])}{match[4]}", text)
 
 
 def drawn_in(text: str) -> set[str]:
-    """The state machines that a document has pictures of, by the names of their files."""
+    """The state machines in a document's pictures, by file name."""
     return {match[2] for match in _PICTURE.finditer(text)}
 
 
@@ -68,7 +68,7 @@ def _node(name: str, state: State) -> Iterator[str]:
 
 
 def _ways(state: State) -> list[tuple[str, str]]:
-    """Where a state leads to: label and state. What comes next whatever happens is one way."""
+    """The transitions of a state: label and next state. Next and Catch to the same state are one transition."""
     caught = {catcher["Next"]: _errors(catcher) for catcher in state.get("Catch", [])}
     following = state.get("Next")
     ways = [(_condition(choice), choice["Next"]) for choice in state.get("Choices", [])]

@@ -1,4 +1,4 @@
-"""Lets containers reach what listens on the loopback alone, while they need it."""
+"""Lets containers reach the loopback address while they need it."""
 
 import socket
 import socketserver
@@ -11,7 +11,7 @@ _CHUNK = 64 * 1024
 
 @contextmanager
 def relay(address: str, port: int) -> Iterator[int]:
-    """Pass connections to this address of the host on to the loopback's port. Gives the port of the address."""
+    """Forward connections to this host address to a port of the loopback. Yields the forwarded port."""
     with _Server((address, 0), port) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
@@ -36,7 +36,7 @@ class _Connection(socketserver.BaseRequestHandler):
     request: socket.socket
 
     def handle(self) -> None:
-        # Nobody at home: the container sees its connection closed.
+        # Nothing listens: close the container's connection.
         with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", self.server.port)) as inner:
             back = threading.Thread(target=_copy, args=(inner, self.request), daemon=True)
             back.start()
@@ -45,7 +45,7 @@ class _Connection(socketserver.BaseRequestHandler):
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:
-    """Until either side has closed."""
+    """Copy until either side has closed."""
     with suppress(OSError):
         while data := source.recv(_CHUNK):
             target.sendall(data)

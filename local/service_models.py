@@ -1,7 +1,7 @@
-"""Amazon's descriptions of its services, cut down to what the functions call: `python -m local.service_models`.
+"""Reduces AWS service models to what the functions call: `python -m local.service_models`.
 
-botocore reads the whole description of a service when it makes a client: a quarter of a cold start of three clients.
-One to three hundredths of it are left here; botocore finds them by its own setting `data_path` (runtime.clients).
+botocore reads a service's whole model to create a client: a quarter of a cold start with three clients.
+1 to 3 % of it are left here; botocore finds them through its setting `data_path` (runtime.clients).
 """
 
 import json
@@ -29,9 +29,9 @@ OPERATIONS = {
     "secretsmanager": ("GetSecretValue",),
     "stepfunctions": ("DescribeExecution", "StartExecution"),
 }
-"""What the functions call. A client of theirs has no other method."""
+"""The operations that the functions call. Their clients have no others."""
 BY_BOTOCORE = {"s3": ("HeadBucket",)}
-"""What botocore calls by itself: it asks for a bucket's Region after an answer with status 301 or 400."""
+"""The operations that botocore calls: after status 301 or 400, it looks up the bucket's Region."""
 
 _HOME = ROOT / "functions" / "runtime" / "service_models"
 _KIND = "service-2"
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def files() -> dict[Path, str]:
-    """What each file has to hold, by the description that the installed botocore has."""
+    """The content of each file, from the installed botocore."""
     loader = Loader(include_default_search_paths=False, extra_search_paths=[Loader.BUILTIN_DATA_PATH])
     return dict(_file(loader, service) for service in OPERATIONS)
 
@@ -89,7 +89,7 @@ def _named(value: Any) -> Iterator[str]:
 def _undocumented(value: Any) -> Any:
     match value:
         case dict():
-            # A shape may have a member of that name, which is no text.
+            # A shape may have a member of that name, which is no string.
             texts = {key for key in ("documentation", "documentationUrl") if isinstance(value.get(key), str)}
             return {key: _undocumented(inner) for key, inner in value.items() if key not in texts}
         case list():

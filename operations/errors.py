@@ -1,5 +1,5 @@
-"""What a command may end with."""
+"""Errors of commands."""
 
 
 class CommandError(Exception):
-    """The command cannot do what was asked. The message says why, or what to do; it is shown without a traceback."""
+    """The command cannot continue. Its message says why or what to do, and is shown without a traceback."""

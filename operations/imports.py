@@ -18,17 +18,17 @@ from .stack import Stack
 
 _OUTPUT = "UserImportArn"
 _MAP, _ROW_FAILED = "CreateUsers", "RowFailed"
-# The machine's own timeout.
+# The state machine's timeout.
 _MAX_SECONDS = 14_400
 
 
 class ImportFailed(CommandError):
-    """The import as a whole did not go on; the message says why."""
+    """The import as a whole failed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """state: where the execution is. total: rows that are to run, None until that is known. failed: of those done."""
+    """state: the execution's current state. total: rows to run, None until known. failed: of those done."""
 
     status: str = "RUNNING"
     state: str = ""
@@ -39,7 +39,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What RegisterResult sums up. run: rows that ran this time; the others had succeeded before."""
+    """RegisterResult's summary. run: rows that ran this time; the others had succeeded before."""
 
     import_id: str
     file: str
@@ -53,9 +53,9 @@ class Summary:
 
 
 def start(stack: Stack, file: Path, **options: Any) -> str:
-    """Upload a file where its upload starts nothing by itself, and start its import. Returns the execution's name.
+    """Upload a file where uploads start nothing, and start its import. Returns the execution's name.
 
-    options: fields of the workflow's input, but for key and version_id.
+    options: fields of the workflow's input, except key and version_id.
     """
     key = _key(stack, file, datetime.now(UTC))
     put = stack.client("s3").put_object(Bucket=stack.outputs["UsersBucket"], Key=key, Body=file.read_bytes())
@@ -68,7 +68,7 @@ def start(stack: Stack, file: Path, **options: Any) -> str:
 
 
 def follow(stack: Stack, name: str) -> Iterator[Progress]:
-    """Yield how far the import is, again and again, last of all when it has ended. Raises TimeoutError."""
+    """Yield the import's progress until it has ended. Raises TimeoutError."""
     arn, progress, seen = execution_arn(stack, name, output=_OUTPUT), Progress(), 0
     for _ in patiently(_MAX_SECONDS):
         status = stack.stepfunctions.describe_execution(executionArn=arn)["status"]
@@ -80,11 +80,11 @@ def follow(stack: Stack, name: str) -> Iterator[Progress]:
         yield progress
         if status != "RUNNING":
             return
-    raise TimeoutError(f"import {name} is still running; it goes on by itself")
+    raise TimeoutError(f"import {name} is still running, and continues without this command")
 
 
 def summary(stack: Stack, name: str) -> Summary:
-    """What an import that has ended came to. Raises ImportFailed."""
+    """The summary of an import that has ended. Raises ImportFailed."""
     ended = stack.stepfunctions.describe_execution(executionArn=execution_arn(stack, name, output=_OUTPUT))
     if ended["status"] != "SUCCEEDED":
         reason = message_of(ended.get("cause", "")) or "see the history of the execution"
@@ -93,7 +93,7 @@ def summary(stack: Stack, name: str) -> Summary:
 
 
 def result_file(stack: Stack, ended: Summary) -> bytes:
-    """The result file, as it was written by this import."""
+    """The result file, as this import wrote it."""
     answer = stack.client("s3").get_object(
         Bucket=stack.outputs["UsersBucket"], Key=ended.result_key, VersionId=ended.result_version_id
     )
@@ -106,7 +106,7 @@ def results(stack: Stack, ended: Summary) -> list[Result]:
 
 
 def _key(stack: Stack, file: Path, now: datetime) -> str:
-    """A date that the file has in its name is kept; any other file is one of today, beside no other's result."""
+    """The file's own date, if its name has one; otherwise today, in a separate folder."""
     prefix = stack.parameters["UserFilePrefix"]
     if date_in_name(file.name, prefix):
         return f"manual/{file.name}"
@@ -127,7 +127,7 @@ def _events_after(stack: Stack, arn: str, seen: int) -> list[Any]:
 
 
 def moved(progress: Progress, event: Any) -> Progress:
-    """How far the import is after an event of its history."""
+    """The import's progress after an event of its history."""
     match event["type"]:
         case "MapStateStarted":
             return replace(progress, total=event["mapStateStartedEventDetails"]["length"])

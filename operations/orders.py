@@ -1,4 +1,4 @@
-"""Places orders, follows them, and reads all that is known of one."""
+"""Places orders, follows them, and reads everything about one."""
 
 import json
 import time
@@ -16,7 +16,7 @@ from ordering.order import Order, parse_order
 from .errors import CommandError
 from .stack import Row, Stack
 
-# An account has a quota of calls: what is not done soon is asked for less often.
+# The account has a quota of calls, so poll less often over time.
 _FIRST_PAUSE, _MAX_PAUSE, _GROWTH = 0.1, 2.0, 1.1
 _FAILURES = ("TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "TaskStartFailed")
 
@@ -26,12 +26,12 @@ class OrderReused(CommandError):
 
 
 class OrderNotFound(CommandError):
-    """Nothing is known of the order."""
+    """The order does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """order_id, and whether the very same order had been placed before."""
+    """order_id, and whether the same order had been placed before."""
 
     order_id: str
     again: bool
@@ -97,9 +97,9 @@ def place(stack: Stack, document: Any) -> Placement:
 
 
 def follow(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "OrderSagaArn") -> Iterator[Execution]:
-    """Yield the execution as it goes on, last of all when it has ended.
+    """Yield the execution's progress until it has ended.
 
-    Raises TimeoutError if it has not ended in time; it goes on.
+    Raises TimeoutError if it has not ended in time; it continues.
     """
     for _ in patiently(seconds):
         seen = execution(stack, order_id, output=output)
@@ -110,7 +110,7 @@ def follow(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = 
 
 
 def ended(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "OrderSagaArn") -> Execution:
-    """Wait until the execution of this name has ended. Raises TimeoutError if it has not in time; it goes on."""
+    """Wait until the execution of this name has ended. Raises TimeoutError otherwise; the execution continues."""
     arn = execution_arn(stack, order_id, output=output)
     for _ in patiently(seconds):
         if stack.stepfunctions.describe_execution(executionArn=arn)["status"] != "RUNNING":
@@ -119,9 +119,9 @@ def ended(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "
 
 
 def finalized(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
-    """Read all that is known of an order once it is finalized, or as it is when the time is over.
+    """Read an order once it is finalized, or its state at the deadline.
 
-    The saga's end and the order's last status are two things: an event comes in between.
+    Finalization follows the saga's end asynchronously, by an event.
     """
     seen = view(stack, order_id)
     for _ in patiently(seconds):
@@ -149,7 +149,7 @@ def execution(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> Execu
 
 
 def view(stack: Stack, order_id: str) -> OrderView:
-    """Read all that is known of an order. Raises OrderNotFound."""
+    """Read everything about an order. Raises OrderNotFound."""
     try:
         saga = execution(stack, order_id)
     except ClientError as error:
@@ -166,12 +166,12 @@ def view(stack: Stack, order_id: str) -> OrderView:
         stack.row("IdempotencyTable", pk=f"{order_id}#{PROCESS_PAYMENT.outside}"),
     )
     if not any([seen.execution, seen.order, seen.payment, seen.reservation, seen.charge, *seen.steps.values()]):
-        raise OrderNotFound(f"nothing is known of order {order_id}")
+        raise OrderNotFound(f"there is no order {order_id}")
     return seen
 
 
 def patiently(seconds: float) -> Iterator[None]:
-    """Come round again and again, ever less often, until the time is over."""
+    """Poll with exponential backoff until the deadline."""
     deadline, pause = time.monotonic() + seconds, _FIRST_PAUSE
     while True:
         yield

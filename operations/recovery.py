@@ -9,120 +9,170 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from idempotency import COMPENSATED, StepStore, payload_hash
-from ordering.definition import CONFIRMED, PROCESS_ORDER, STEP_NAMES, STEPS, SagaStep
-from ordering.order import parse_order
-from ordering.orders.finalization import adopt_lost, order_id_of
-from ordering.orders.state import OrderReader, OrderState
+from idempotency import COMMITTED, COMPENSATED, StepStore, payload_hash
+from idempotency.saga import Saga, SagaStep
+from idempotency.saga.definition import Item
+from idempotency.saga.executions import INTERRUPTED
+from idempotency.saga.finalization import adopt_lost
+from idempotency.saga.state import SagaReader, SagaState
+from idempotency.saga.table import UNSETTLED
+from ordering.definition import ORDER_SAGA
 
 from .errors import CommandError
-from .orders import Execution, OrderNotFound, OrderView, execution, view
+from .orders import Execution, OrderNotFound, execution, execution_arn
 from .stack import Stack
 
 
 class NothingToRecover(CommandError):
-    """The order is not one that a recovery may touch; the message says why."""
+    """A recovery must not touch the order; the message says why."""
 
 
 class NotTheOrder(CommandError):
-    """The document is not the order of what stands; a recovery with it would undo nothing. Nothing was started."""
+    """The document is not the order that made what stands, so a recovery would undo nothing. Nothing was started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """An order that a person should look at. standing: the steps that are not undone."""
+    """A saga that a person should look at. standing: the steps that are not undone."""
 
-    order_id: str
+    saga_id: str
     saga: str
     recovery: str
     standing: tuple[str, ...]
 
 
-def recover(stack: Stack, order_id: str, document: Any = None) -> str:
-    """Start the order's recovery, or find the one that is running. Returns the name of its execution.
+def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = ORDER_SAGA) -> str:
+    """Start the saga's recovery, or find the one that is running. Returns the name of its execution.
 
-    document: the order as it was placed; needed if its saga ran under another name than the order_id, or if other
-        calls under this order_id had another payload. The input of the saga is taken without it.
-    Raises OrderNotFound; NothingToRecover if the saga is running or the order has succeeded; NotTheOrder.
+    document: the saga's input; needed if it ran under another name than its id, or if other calls under this id had
+        another payload. The input of the execution is taken without it.
+    Raises OrderNotFound; NothingToRecover if the saga is running or has succeeded; NotTheOrder.
     """
-    seen = view(stack, order_id)
-    if seen.execution is None and document is None:
-        raise OrderNotFound(f"order {order_id} has no saga of that name; give the order as it was placed, with --file")
-    if seen.execution and seen.execution.status == "RUNNING":
-        raise NothingToRecover(f"the saga of order {order_id} is still running; stop it first if it must not go on")
-    if seen.order and seen.order["status"] == CONFIRMED:
-        raise NothingToRecover(f"order {order_id} has succeeded")
-    reader = _reader(stack)
-    state = reader.read(order_id)
-    if seen.execution and seen.execution.status == "SUCCEEDED" and state.all_standing:
-        raise NothingToRecover(f"order {order_id} has succeeded; its finalization, or the sweep, will confirm it")
-    if document is None and seen.execution:
-        document = json.loads(seen.execution.input)
-    _require_the_order(order_id, state, document)
+    called, reader, found = saga.called(saga_id), _reader(stack, saga), _find(stack, saga.machine, saga_id)
+    state = reader.read(saga_id)
+    if found is None and state.untouched:
+        raise OrderNotFound(f"nothing is known of {called}")
+    if found is None and document is None:
+        raise OrderNotFound(f"{called} has no saga of that name; give the {saga.noun} as it was placed, with --file")
+    if found and found.status == "RUNNING":
+        raise NothingToRecover(f"the saga of {called} is still running; stop it first if it must not go on")
+    if state.confirmed:
+        raise NothingToRecover(f"{called} has succeeded")
+    if found and found.status == "SUCCEEDED" and state.all_standing:
+        raise NothingToRecover(f"{called} has succeeded; its finalization, or the sweep, will confirm it")
+    if document is None and found:
+        document = json.loads(found.input)
+    _require_the_order(saga_id, state, document)
     steps = StepStore(stack.dynamodb, stack.outputs["IdempotencyTable"])
-    adopt_lost(steps, reader, state, parse_order(document), document, datetime.now(UTC))
-    text = json.dumps(document, sort_keys=True)
-    for name in _names(order_id):
-        last = recovery(stack, name)
+    adopt_lost(steps, reader, saga_id, state, saga.parse(document), document, datetime.now(UTC))
+    return _start(stack, saga, saga_id, document)
+
+
+def redrive(stack: Stack, saga_id: str, *, saga: Saga = ORDER_SAGA) -> None:
+    """Let a held execution go on from the state in which it was stopped. Step Functions allows that for 14 days.
+
+    Raises OrderNotFound, or NothingToRecover: the saga is not one that is held, the execution has ended in another way,
+    or a step was undone or barred since.
+    """
+    called, found, state = saga.called(saga_id), _find(stack, saga.machine, saga_id), _reader(stack, saga).read(saga_id)
+    if found is None:
+        raise OrderNotFound(f"{called} has no saga of that name")
+    if saga.on_interruption != "hold":
+        raise NothingToRecover(f"{saga.name} is not held when it is stopped; recover {called} without --forward")
+    if found.status not in INTERRUPTED:
+        raise NothingToRecover(
+            f"the saga of {called} is {found.status}; only one that was stopped or timed out goes on"
+        )
+    gone = [step.name for step in saga.all_steps if not _may_go_on(state, step)]
+    if gone:
+        raise NothingToRecover(f"{called}: {', '.join(gone)} is undone or barred; recover it without --forward")
+    try:
+        stack.stepfunctions.redrive_execution(executionArn=execution_arn(stack, saga_id, output=f"{saga.machine}Arn"))
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ExecutionNotRedrivable":
+            raise
+        raise NothingToRecover(f"{called}: Step Functions no longer redrives its execution") from None
+
+
+def _may_go_on(state: SagaState, step: SagaStep) -> bool:
+    """Whether the step has not happened, or stands; and its record does not bar it."""
+    status, row = state.record_status(step), state.rows[step.name]
+    return step.is_standing(row) if status == COMMITTED else status is None and row is None
+
+
+def _start(stack: Stack, saga: Saga, saga_id: str, document: Any) -> str:
+    for name in _names(saga_id):
+        last = _find(stack, saga.recovery, name)
         if last is None:
             stack.stepfunctions.start_execution(
-                stateMachineArn=stack.outputs["OrderRecoveryArn"], name=name, input=text
+                stateMachineArn=stack.outputs[f"{saga.recovery}Arn"],
+                name=name,
+                input=json.dumps(document, sort_keys=True),
             )
-        # One that runs with another document does not undo what stands by this one.
+        # A recovery with another document does not undo what this document made.
         if last is None or (last.status == "RUNNING" and json.loads(last.input) == document):
             return name
     raise AssertionError("there is always a next name")
 
 
 def recovery(stack: Stack, name: str) -> Execution | None:
-    """A recovery by the name of its execution, if there is one."""
+    """A recovery of an order by the name of its execution, if there is one."""
+    return _find(stack, ORDER_SAGA.recovery, name)
+
+
+def _find(stack: Stack, machine: str, name: str) -> Execution | None:
     try:
-        return execution(stack, name, output="OrderRecoveryArn")
+        return execution(stack, name, output=f"{machine}Arn")
     except ClientError as error:
         if error.response["Error"]["Code"] != "ExecutionDoesNotExist":
             raise
         return None
 
 
-def needing_attention(stack: Stack) -> list[Attention]:
-    """Orders whose saga has ended with something left to undo, and that no running recovery is about to finalize."""
-    reader = _reader(stack)
-    listed = sorted(row["order_id"] for row in stack.rows("OrdersTable", index="unsettled"))
-    found = (
-        _attention(view(stack, order_id), reader.read(order_id), _last_recovery(stack, order_id)) for order_id in listed
-    )
+def needing_attention(stack: Stack, saga: Saga = ORDER_SAGA) -> list[Attention]:
+    """Sagas that have ended with something left to undo, and that no running recovery is about to finalize."""
+    reader = _reader(stack, saga)
+    listed = sorted(row[UNSETTLED] for row in stack.rows(saga.first.table, index=UNSETTLED))
+    found = (_attention(stack, saga, saga_id, reader.read(saga_id)) for saga_id in listed)
     return [attention for attention in found if attention]
 
 
-def _reader(stack: Stack) -> OrderReader:
-    tables = {step.table: stack.outputs[step.table] for step in STEPS}
-    return OrderReader(stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
+def _reader(stack: Stack, saga: Saga) -> SagaReader:
+    tables = {step.table: stack.outputs[step.table] for step in saga.all_steps}
+    return SagaReader(saga, stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
 
 
-def _require_the_order(order_id: str, state: OrderState, document: Any) -> None:
-    """Require the document of a step that stands. Where none tells, require that of the order's row."""
-    if order_id_of(document) != order_id:
-        raise NotTheOrder(f"order_id: the document is not that of order {order_id}")
-    verdicts = {step.name: _is_of(step, state, document) for step in STEPS if step.name in state.standing}
+def _require_the_order(saga_id: str, state: SagaState, document: Any) -> None:
+    """Require the document of a step that stands. Where none tells, require that of the saga's row."""
+    saga, first = state.saga, state.saga.first
+    if saga.id_of(document) != saga_id:
+        raise NotTheOrder(f"{saga.id_field}: the document is not that of {saga.called(saga_id)}")
+    standing = [step for step in saga.all_steps if step.name in state.standing]
+    verdicts = {step.name: _is_of(step, state, document) for step in standing}
     told = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
-    row = state.rows[PROCESS_ORDER.name]
-    # An order whose saga had no valid input has no lines on its row.
-    if not told and row is not None and row["items"]["L"]:
-        told = {PROCESS_ORDER.name: PROCESS_ORDER.is_of(row, parse_order(document))}
+    request = saga.parse(document)
+    if not told and _tells(first, state.row, request):
+        told = {first.name: first.is_of(state.row or {}, request)}
     if told and not any(told.values()):
-        raise NotTheOrder(f"order {order_id}: another document made {', '.join(told)}; give that one, with --file")
+        made = ", ".join(told)
+        raise NotTheOrder(f"{saga.called(saga_id)}: another document made {made}; give that one, with --file")
 
 
-def _is_of(step: SagaStep, state: OrderState, document: Any) -> bool | None:
+def _tells(step: SagaStep, row: Item | None, request: Any) -> bool:
+    """Whether a row tells whose it is: that of a saga without a valid input has no facts."""
+    return row is not None and all(row.get(name) not in (None, {"L": []}) for name in step.facts(request))
+
+
+def _is_of(step: SagaStep, state: SagaState, document: Any) -> bool | None:
     """Whether a step that stands is this document's: by its record, else by its row. None if neither tells."""
     record, row = state.records[step.name], state.rows[step.name]
     if record and "result" in record and record["status"]["S"] != COMPENSATED:
         return bool(record["payload_hash"]["S"] == payload_hash(document))
-    return step.is_of(row, parse_order(document)) if row else None
+    return step.is_of(row, state.saga.parse(document)) if row else None
 
 
 def _names(order_id: str) -> Iterator[str]:
-    """The first recovery has the saga's name, those by command after it have one that fits 80 characters."""
+    """The first recovery has the saga's name; later ones have a derived name of at most 80 characters."""
     yield order_id
     digest = hashlib.sha256(order_id.encode()).hexdigest()[:8]
     number = 2
@@ -131,20 +181,20 @@ def _names(order_id: str) -> Iterator[str]:
         number += 1
 
 
-def _last_recovery(stack: Stack, order_id: str) -> Execution | None:
+def _last_recovery(stack: Stack, saga: Saga, saga_id: str) -> Execution | None:
     last = None
-    for name in _names(order_id):
-        found = recovery(stack, name)
+    for name in _names(saga_id):
+        found = _find(stack, saga.recovery, name)
         if found is None:
             return last
         last = found
     return last
 
 
-def _attention(seen: OrderView, state: OrderState, last: Execution | None) -> Attention | None:
-    saga = seen.execution.status if seen.execution else "none"
-    finalizing = saga == "RUNNING" or (last is not None and last.status == "RUNNING")
+def _attention(stack: Stack, saga: Saga, saga_id: str, state: SagaState) -> Attention | None:
+    found, last = _find(stack, saga.machine, saga_id), _last_recovery(stack, saga, saga_id)
+    status = found.status if found else "none"
+    finalizing = status == "RUNNING" or (last is not None and last.status == "RUNNING")
     if finalizing or state.confirmed or not state.standing:
         return None
-    standing = tuple(name for name in STEP_NAMES if name in state.standing)
-    return Attention(seen.order_id, saga, last.status if last else "none", standing)
+    return Attention(saga_id, status, last.status if last else "none", saga.named(state.standing))

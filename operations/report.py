@@ -16,7 +16,7 @@ class Line(NamedTuple):
 
 
 def lines(stack: Stack, day: str) -> list[Line]:
-    """The lines of a day (YYYY-MM-DD) that are not empty, their parts summed up."""
+    """The lines of a day (YYYY-MM-DD) that are not empty, with their write shards summed."""
     sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows(stack, day):
         line = sums[row["status"], row["currency"]]
@@ -26,7 +26,7 @@ def lines(stack: Stack, day: str) -> list[Line]:
 
 
 def rows(stack: Stack, day: str) -> list[Row]:
-    """The rows of a day, which are the parts of its lines."""
+    """The rows of a day: the write shards of its lines."""
     pages = stack.dynamodb.get_paginator("query").paginate(
         TableName=stack.outputs["ReportsTable"],
         KeyConditionExpression="#day = :day",

@@ -24,14 +24,14 @@ type Row = dict[str, Any]
 
 
 class StackNotFound(CommandError):
-    """There is no such stack; the message says how to get one."""
+    """The stack does not exist; the message says how to create it."""
 
 
 @dataclass(frozen=True)
 class Stack:
-    """outputs: what the template names in its Outputs section, by name. parameters: that it was deployed with.
+    """outputs: by name. parameters: those it was deployed with.
 
-    status: of its last deployment, as CloudFormation has it. services: other endpoints, by the service's name.
+    status: CloudFormation's status. services: other endpoints, by service name.
     """
 
     session: boto3.Session
@@ -43,20 +43,20 @@ class Stack:
 
     @classmethod
     def local(cls, endpoint: str, name: str = STACK_NAME, services: Mapping[str, str] | None = None) -> "Stack":
-        """A stack at a local endpoint. services: endpoints of what listens elsewhere. Raises StackNotFound."""
+        """A stack at a local endpoint. services: endpoints of simulators, by service name. Raises StackNotFound."""
         session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=_LOCAL_REGION)
         found = cls._described(session, endpoint, name, "start it with 'make up'")
         return replace(found, services=services or {})
 
     @classmethod
     def on_aws(cls, name: str) -> "Stack":
-        """A stack of the account that the usual AWS settings name. Raises StackNotFound."""
+        """A stack in the account of your AWS settings. Raises StackNotFound."""
         return cls._described(boto3.Session(), None, name, "deploy it with 'sam build && sam deploy'")
 
     @classmethod
     def _described(cls, session: boto3.Session, endpoint: str | None, name: str, remedy: str) -> "Stack":
         try:
-            # Whether anything answers is known at once; waiting for it is nobody's wish.
+            # Fail fast: a local endpoint either answers at once or is not there.
             settings = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
             cloudformation: CloudFormationClient = session.client(
                 "cloudformation", endpoint_url=endpoint, config=settings
@@ -69,7 +69,7 @@ class Stack:
         return cls(session, endpoint, outputs, parameters, described["StackStatus"])
 
     def client(self, service: str) -> Any:
-        """The boto3 client of a service that reaches this stack."""
+        """A boto3 client of a service for this stack."""
         if service not in self._clients:
             settings = Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32)
             self._clients[service] = self.session.client(

@@ -1,4 +1,4 @@
-"""Stock on hand: show it, put it there."""
+"""Stock on hand: show and seed it."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ def on_hand(stack: Stack) -> dict[str, int]:
 
 
 def seed(stack: Stack, pieces: Mapping[str, int]) -> list[str]:
-    """Stock each SKU that is not stocked yet. Returns the SKUs that were; theirs stays as it is."""
+    """Stock each SKU that has no stock yet. Returns the SKUs that had; their stock is unchanged."""
     return [sku for sku, count in pieces.items() if not _insert(stack, sku, count)]
 
 

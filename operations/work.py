@@ -1,9 +1,9 @@
-"""Work under leases, as operators see it: which there is, and who decides."""
+"""Work under leases, for operators."""
 
 from idempotency import LeaseOperations, LeaseRecord
+from idempotency.saga.state import may_stand_outside
 from jobs.handlers import RUN_JOB
 from ordering.definition import PROCESS_PAYMENT
-from ordering.orders.state import may_be_charged
 from ordering.payments.gateway import CHARGE
 from user_import.creation import CREATE_USER
 
@@ -14,7 +14,7 @@ NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_USER, RUN_JOB)))
 
 
 class WorkNotFound(CommandError):
-    """There is no such record; the message says what was looked for."""
+    """The record does not exist; the message says which."""
 
 
 def operations(stack: Stack) -> LeaseOperations:
@@ -23,7 +23,7 @@ def operations(stack: Stack) -> LeaseOperations:
 
 
 def listed(stack: Stack) -> list[LeaseRecord]:
-    """What operators may want to see. A charge of which it is certain that it does not stand is left out."""
+    """Work that may concern operators. Leaves out charges that certainly do not stand."""
     return [record for record in operations(stack).listed() if not _charges_nothing(stack, record)]
 
 
@@ -32,11 +32,11 @@ def _charges_nothing(stack: Stack, record: LeaseRecord) -> bool:
     if work != CHARGE.name:
         return False
     payment = stack.row("IdempotencyTable", pk=f"{order_id}#{PROCESS_PAYMENT.name}")
-    return not may_be_charged(record.status, payment["status"] if payment else None)
+    return not may_stand_outside(record.status, payment["status"] if payment else None)
 
 
 def caller(stack: Stack) -> str:
-    """The ARN of whoever gives the command, for the record."""
+    """The ARN of the caller, for the audit trail."""
     return str(stack.client("sts").get_caller_identity()["Arn"])
 
 

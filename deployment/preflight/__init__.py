@@ -1,1 +1,1 @@
-"""`make preflight`: what an account says of the template before anything is deployed. It leaves nothing behind."""
+"""`make preflight`: checks the template against an account before anything is deployed. It leaves nothing behind."""

@@ -1,4 +1,4 @@
-"""The command: each part, a table, and whether one of them failed."""
+"""The command: runs each part, prints a table, and fails if a part failed."""
 
 import argparse
 import sys
@@ -17,7 +17,7 @@ _COLORS = {Verdict.OK: "green", Verdict.LOOK: "yellow", Verdict.FAILED: "red"}
 
 
 def preflight(target: Target, bucket: str, orders: float) -> list[Part]:
-    """Every part, whatever becomes of the others."""
+    """Run every part, even if others fail."""
     return [
         examined("Template", lambda: template.examine(target)),
         examined("Change set, not executed", lambda: change_set.examine(target, bucket)),
@@ -37,12 +37,12 @@ def shown(part: Part) -> Table:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if no part that was reached failed, 1 otherwise."""
+    """1 if a part failed that could run, 0 otherwise."""
     parser = argparse.ArgumentParser(prog="make preflight", description=__doc__)
-    parser.add_argument("stack", help="name of the stack, there or to be")
+    parser.add_argument("stack", help="name of the stack, which need not exist")
     parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
-    parser.add_argument("--bucket", default="", help="for the template; without it, that of sam deploy")
-    parser.add_argument("--orders", type=float, default=10, help="in a second, at the busiest")
+    parser.add_argument("--bucket", default="", help="bucket for the template; default: sam deploy's")
+    parser.add_argument("--orders", type=float, default=10, help="per second, at peak")
     chosen = parser.parse_intermixed_args(arguments)
     target = Target(chosen.stack, pairs(chosen.parameters))
     console, parts = Console(), preflight(target, chosen.bucket, chosen.orders)
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         console.print(shown(part))
     missed = [part.title for part in parts if part.not_reached]
     if missed:
-        console.print(f"Not reached, so nothing is known of it: {'; '.join(missed)}.")
+        console.print(f"Could not run, so nothing is known about: {'; '.join(missed)}.")
     return int(any(part.failed for part in parts))
 
 

@@ -1,4 +1,4 @@
-"""A change set that CloudFormation makes and nobody executes. It is deleted again, with all that it took."""
+"""Creates a change set, never executes it, and deletes it with everything that it needed."""
 
 import json
 import uuid
@@ -23,7 +23,7 @@ _NOTHING_CHANGED = ("didn't contain changes", "No updates are to be performed")
 
 
 def examine(target: Target, bucket: str = "") -> Iterator[Finding]:
-    """bucket: for the templates. It gets one object each, which is deleted again."""
+    """bucket: for the templates. Holds one object each, temporarily."""
     bucket = bucket or _bucket(target)
     with ExitStack() as undone:
         address = _put(target, bucket, undone)
@@ -45,7 +45,7 @@ def _bucket(target: Target) -> str:
     sam = deployed(target.client("cloudformation"), _SAM)
     if sam is None or "SourceBucket" not in sam.outputs:
         raise NotReached(
-            "there is no bucket for the template: name one with BUCKET=..., or deploy anything with sam first"
+            "there is no bucket for the template: pass one with BUCKET=..., or deploy anything with sam first"
         )
     return sam.outputs["SourceBucket"]
 
@@ -73,7 +73,7 @@ def _stands(target: Target) -> bool:
 
 
 def _parameters(target: Target) -> list[dict[str, Any]]:
-    """What a deployment would say: the rest keeps the stack's values."""
+    """The parameters that a deployment would pass; the others keep the stack's values."""
     standing = target.deployed.parameters if target.deployed and _stands(target) else {}
     kept = [name for name in standing if name in target.template["Parameters"] and name not in target.said]
     said = [{"ParameterKey": name, "ParameterValue": value} for name, value in target.said.items()]
@@ -81,7 +81,7 @@ def _parameters(target: Target) -> list[dict[str, Any]]:
 
 
 def _delete(client: Any, made: dict[str, str], *, with_stack: bool) -> None:
-    """Delete the change set and, if that alone made it, the empty stack."""
+    """Delete the change set and, if it created one, the empty stack."""
     client.delete_change_set(ChangeSetName=made["Id"])
     if not with_stack:
         return
@@ -114,7 +114,7 @@ def _changes(client: Any, change_set: str) -> Iterator[Any]:
 
 
 def _invalid(client: Any, change_set: str) -> Iterator[Finding]:
-    """What CloudFormation's early validation has against a resource."""
+    """The objections of CloudFormation's early validation to a resource."""
     for page in client.get_paginator("describe_events").paginate(ChangeSetName=change_set):
         for event in page["OperationEvents"]:
             if event.get("ValidationStatus") == "FAILED":
@@ -127,11 +127,11 @@ def _changed(changes: list[Any]) -> Iterator[Finding]:
     yield from _lost(changes)
     actions = sorted({change["Action"] for change in changes})
     counted = ", ".join(f"{action} {sum(change['Action'] == action for change in changes)}" for action in actions)
-    yield Finding("change set", Verdict.OK, f"can be made: {counted or 'no change'}")
+    yield Finding("change set", Verdict.OK, f"can be created: {counted or 'no change'}")
 
 
 def _lost(changes: list[Any]) -> Iterator[Finding]:
-    """What holds data and would be replaced by something empty, or leave the stack."""
+    """Resources with data that would be replaced by empty ones, or leave the stack."""
     for change in changes:
         if change["ResourceType"] not in _HOLDS_DATA:
             continue

@@ -1,4 +1,4 @@
-"""Each state machine's definition, as Step Functions judges it: `ValidateStateMachineDefinition`."""
+"""Validates each state machine's definition with Step Functions: `ValidateStateMachineDefinition`."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A part of the preflight, and what it finds."""
+"""A part of the preflight, and its findings."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """not_reached: why the part ended before its end, if it did."""
+    """not_reached: why the part could not finish, if so."""
 
     title: str
     findings: tuple[Finding, ...]
@@ -36,13 +36,13 @@ class Part:
 
 
 class NotReached(Exception):
-    """What a part needs is not there. The message says what, and how to get it."""
+    """A part lacks something. The message says what, and how to get it."""
 
 
 def examined(title: str, examine: Callable[[], Iterator[Finding]]) -> Part:
-    """A part with all that it found. A service that does not answer, or refuses to, ends this part alone.
+    """Run a part and return its findings. A service that denies access or does not answer ends only this part.
 
-    What a service says of a request's validity is a finding.
+    A validation error of a service is a finding.
     """
     findings: list[Finding] = []
     not_reached = None

@@ -1,4 +1,4 @@
-"""Every role's policies, as IAM Access Analyzer judges them: `ValidatePolicy`."""
+"""Validates every role's policies with IAM Access Analyzer: `ValidatePolicy`."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _VERDICTS = {"ERROR": Verdict.FAILED, "SECURITY_WARNING": Verdict.FAILED}
 
 
 def policies(resolver: Resolver) -> Iterator[Policy]:
-    """(role, what the policy is called, the policy), of every role: who may take it, and what it may do."""
+    """(role, name of the policy, policy) for every role: trust and permissions."""
     for role, properties in resolver.resources("AWS::IAM::Role").items():
         yield role, TRUST, properties["AssumeRolePolicyDocument"]
         for policy in properties.get("Policies", []):

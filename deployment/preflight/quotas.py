@@ -1,4 +1,4 @@
-"""The account's quotas, as Service Quotas has them, beside what the template and its orders need."""
+"""Compares the account's quotas, from Service Quotas, with what the template and its orders need."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from typing import Any
 from .part import Finding, Verdict
 from .target import Target
 
-# Of an order, counted in docs/costs.md: the longest way through the saga, and all of its functions together, with
-# some room for cold starts.
+# Per order, counted in docs/costs.md: the longest path through the saga, and all of its functions together, with
+# a margin for cold starts.
 TRANSITIONS = 8
 FUNCTION_SECONDS = 1.0
-# Rows of an import at once: MaxConcurrency of user-import.
+# Concurrent rows of an import: MaxConcurrency of user-import.
 ROWS_AT_ONCE = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """code: of Service Quotas. words: all in the quota's name, where its code is not known to us."""
+    """code: of Service Quotas. words: in the quota's name, if its code is unknown."""
 
     service: str
     what: str
@@ -31,7 +31,7 @@ class Quota:
 
 
 def needed(target: Target, orders: float) -> list[Quota]:
-    """orders: in a second, at the busiest."""
+    """orders: per second, at peak."""
 
     def count(kind: str) -> int:
         return len(target.resolver.resources(kind))
@@ -39,8 +39,8 @@ def needed(target: Target, orders: float) -> list[Quota]:
     concurrency = orders * FUNCTION_SECONDS + ROWS_AT_ONCE
     return [
         Quota("lambda", "functions at once", concurrency, code="L-B99A9384"),
-        Quota("states", "executions started in a second", orders, words=("startexecution", "refill")),
-        Quota("states", "state transitions in a second", orders * TRANSITIONS, words=("statetransition", "refill")),
+        Quota("states", "executions started per second", orders, words=("startexecution", "refill")),
+        Quota("states", "state transitions per second", orders * TRANSITIONS, words=("statetransition", "refill")),
         Quota("dynamodb", "tables", count("AWS::DynamoDB::Table"), code="L-F98FE922"),
         Quota("events", "rules", count("AWS::Events::Rule"), code="L-244521F2"),
         Quota("s3", "buckets", count("AWS::S3::Bucket"), code="L-DC2B2D3D"),
@@ -58,14 +58,14 @@ def examine(target: Target, orders: float) -> Iterator[Finding]:
         if not values:
             yield Finding(quota.what, Verdict.LOOK, f"needed: {quota.needed:g}; Service Quotas does not list it")
             continue
-        # The applied value comes first; a default stands for what was never raised.
+        # The applied value comes first; the default applies if it was never raised.
         enough = values[0] >= quota.needed
-        detail = f"needed: {quota.needed:g}; quota: {values[0]:g}, for all that the account has"
+        detail = f"needed: {quota.needed:g}; quota: {values[0]:g}, for the whole account"
         yield Finding(quota.what, Verdict.OK if enough else Verdict.FAILED, detail)
 
 
 def _listed(client: Any, service: str) -> list[Any]:
-    """Those applied to the account, then AWS's defaults. None where the Region has no such service."""
+    """The applied quotas, then AWS's defaults. None if the Region has no such service."""
     operations = ("list_service_quotas", "list_aws_default_service_quotas")
     pages = (client.get_paginator(operation).paginate(ServiceCode=service) for operation in operations)
     try:

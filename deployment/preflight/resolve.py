@@ -1,4 +1,4 @@
-"""A translated template with its intrinsic functions carried out, before any resource has a name."""
+"""Resolves the intrinsic functions of a translated template, before any resource has a name."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import boto3
 from deployment.templates import Template
 
 _UUID = "12345678-1234-1234-1234-123456789012"
-# Where the name of a resource stands in its ARN; `{service}:{region}:{account}:{name}` for the others.
+# The position of a resource's name in its ARN; `{service}:{region}:{account}:{name}` for the others.
 _ARNS = {
     "AWS::DynamoDB::Table": "dynamodb:{region}:{account}:table/{name}",
     "AWS::Events::Rule": "events:{region}:{account}:rule/{name}",
@@ -47,7 +47,7 @@ class Resolver:
 
     @classmethod
     def to(cls, template: Template, region: str, account: str, stack_name: str, given: Mapping[str, str]) -> "Resolver":
-        """For an account's Region. given: parameters that are not to have their defaults."""
+        """For an account's Region. given: parameters that differ from their defaults."""
         defaults = {name: str(body.get("Default", "")) for name, body in template.get("Parameters", {}).items()}
         pseudo = {
             "AWS::AccountId": account,
@@ -68,7 +68,7 @@ class Resolver:
         }
 
     def resolve(self, value: Any) -> Any:
-        """Raises Unresolved. `AWS::NoValue` takes its place in a list or a mapping with it."""
+        """Raises Unresolved. `AWS::NoValue` removes its item from a list or a mapping."""
         match value:
             case {"Ref": str(name)}:
                 return self._ref(name)
@@ -97,7 +97,7 @@ class Resolver:
                 return self.resolve(parts)[int(index)]
             case "Fn::Split", [str(separator), text]:
                 return str(self.resolve(text)).split(separator)
-        raise Unresolved(f"{name}: say in {__name__} what it comes to")
+        raise Unresolved(f"{name}: add its value to {__name__}")
 
     def holds(self, condition: Any) -> bool:
         """Whether a condition holds, given by its name or written out. Raises Unresolved."""
@@ -112,7 +112,7 @@ class Resolver:
                 return any(self.holds(one) for one in inner)
             case {"Fn::Equals": [left, right]}:
                 return str(self.resolve(left)) == str(self.resolve(right))
-        raise Unresolved(f"{condition}: say in {__name__} when it holds")
+        raise Unresolved(f"{condition}: add to {__name__} when it holds")
 
     def _ref(self, name: str) -> Any:
         if name == "AWS::NoValue":

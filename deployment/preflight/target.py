@@ -1,4 +1,4 @@
-"""Where the template is to go: an account's Region, a stack, its parameters."""
+"""The target of a deployment: an account's Region, a stack, its parameters."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -20,13 +20,13 @@ from local.emulator.emulator import ROOT
 from .resolve import Resolver
 
 _MACHINE = "AWS::Serverless::StateMachine"
-# In ARNs, where nobody says which account it is.
+# In ARNs, if the account is unknown.
 _ANY_ACCOUNT = "123456789012"
 
 
 @dataclass(frozen=True)
 class Target:
-    """given: parameters that the command names; they come before the stage's, and those before the stack's."""
+    """given: parameters of the command, which override the stage's, which override the stack's."""
 
     stack_name: str
     given: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Target:
 
     @cached_property
     def session(self) -> boto3.Session:
-        """Of the caller's own settings. A stage's Region is the default."""
+        """From the caller's AWS settings. Default Region: the stage's."""
         own = boto3.Session()
         return own if own.region_name else boto3.Session(region_name=self.stage.region or "us-east-1")
 
@@ -47,13 +47,13 @@ class Target:
         return str(self.session.region_name)
 
     def client(self, service: str) -> Any:
-        """A client that gives up soon. Any, as boto3 has no type for a service whose name is a variable."""
+        """A client with short timeouts. Any, because boto3 has no type for a variable service name."""
         make: Any = self.session.client
         return make(service, config=Config(connect_timeout=5, retries={"mode": "standard", "total_max_attempts": 3}))
 
     @cached_property
     def deployed(self) -> Deployed | None:
-        """The stack, if it is there. Raises botocore's errors."""
+        """The stack, if it exists. Raises botocore's errors."""
         return deployed(self.client("cloudformation"), self.stack_name)
 
     @cached_property
@@ -67,12 +67,12 @@ class Target:
 
     @cached_property
     def said(self) -> dict[str, str]:
-        """The parameters that a deployment would name."""
+        """The parameters that a deployment would pass."""
         return {**self.stage.parameters, **self.given}
 
     @cached_property
     def resolver(self) -> Resolver:
-        """The translated template with every parameter's value. An account that does not answer is taken for empty."""
+        """The translated template with every parameter's value. An account that does not answer counts as empty."""
         try:
             standing = self.deployed.parameters if self.deployed else {}
             account = self.client("sts").get_caller_identity()["Account"]

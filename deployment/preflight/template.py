@@ -1,4 +1,4 @@
-"""The templates by themselves: what `sam validate` says, and CloudFormation's limits of one template."""
+"""Checks the templates alone: `sam validate`, and CloudFormation's limits of one template."""
 
 import subprocess
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from local.emulator.emulator import ROOT
 from .part import Finding, Verdict
 from .target import Target
 
-# "Understand CloudFormation quotas", the user guide; none can be raised. Bytes: of a template in S3.
+# From "Understand CloudFormation quotas" in the user guide; none can be raised. Bytes: of a template in S3.
 LIMITS = {"Resources": 500, "Outputs": 200, "Parameters": 200, "bytes": 1_000_000}
 
 

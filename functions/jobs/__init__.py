@@ -1,1 +1,1 @@
-"""Jobs: RunJob reads an S3 object once, however often it is asked to."""
+"""Jobs: RunJob reads an S3 object once, however often it is called."""

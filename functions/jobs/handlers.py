@@ -18,8 +18,8 @@ from .job import Job, parse_job
 from .objects import Objects
 from .service import Jobs
 
-# Reading twice does no harm. Lambda delivers an event again a minute after its worker has died, at the earliest: the
-# dead worker's lease must be over by then, or the retry would take it for a duplicate and end.
+# Reading twice is harmless. Lambda retries an event at the earliest a minute after its worker crashed. The crashed
+# owner's lease must have expired by then, or the retry would end as a duplicate.
 RUN_JOB = Work("RunJob", unknown=Unknown.RUN_AGAIN, duration=timedelta(seconds=30))
 
 
@@ -41,5 +41,5 @@ def jobs() -> Jobs:
 @handler(parse_job, ids=("job_id",))
 @idempotent_handler(leases, RUN_JOB, key="job_id", payload=msgspec.to_builtins, in_progress=InProgress.END)
 def run_job(job: Job, _call: Call, lease: Lease) -> Mapping[str, Any]:
-    """Record what the object holds; once for each job."""
+    """Record the object's size, checksum and lines, once for each job."""
     return jobs().run(job, still_alive=lease.heartbeat)

@@ -1,4 +1,4 @@
-"""What a job is asked to do: by a caller, or by S3's own event."""
+"""The request of a job: from a caller or from an S3 event."""
 
 import uuid
 from typing import Annotated, Any
@@ -12,13 +12,13 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/jobs")
 
 
 class InvalidJob(BusinessError):
-    """The event asks for no job. The message names the field; nothing was started."""
+    """The event is no valid job. The message names the field; nothing was started."""
 
 
 class Job(Struct, frozen=True):
-    """One object to be read, once for each job_id.
+    """One object to read, once for each job_id.
 
-    version_id: of the object; None for the one that is current when the job runs.
+    version_id: of the object; None for the current version when the job runs.
     """
 
     job_id: str
@@ -59,7 +59,7 @@ _parse_event = parser(_Event, InvalidJob, "the job")
 def parse_job(event: Any) -> Job:
     """Read `{"JobId": ..., "ObjKey": "bucket/key"}`, or an event *Object Created* of S3.
 
-    The job of an event has an id that derives from the object's version, so that an event that comes twice is one job.
+    An event's job id derives from the object's version, so a duplicate event is one job.
     Raises InvalidJob.
     """
     try:
@@ -67,12 +67,12 @@ def parse_job(event: Any) -> Job:
             return _created(_parse_event(event).detail)
         return _requested(_parse_request(event))
     except UnicodeEncodeError:
-        raise InvalidJob("the job: a name in it is not valid Unicode") from None
+        raise InvalidJob("the job: a field's name is not valid Unicode") from None
 
 
 def _requested(request: _Request) -> Job:
     bucket, _, key = request.ObjKey.partition("/")
-    # S3 knows keys in UTF-8 only.
+    # S3 keys are UTF-8.
     key.encode()
     return Job(request.JobId, bucket, key)
 

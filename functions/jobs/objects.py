@@ -1,4 +1,4 @@
-"""S3 objects, read in a stream."""
+"""S3 objects, read as streams."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ObjectNotReadable(BusinessError):
 
 
 class ReadBrokenOff(TransientError):
-    """S3 failed, throttled, or the connection broke; the object can be read again from its beginning."""
+    """S3 failed or throttled, or the connection broke; the object can be read again from the start."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ class Jobs:
     objects: Objects
 
     def run(self, job: Job, *, still_alive: Callable[[], None]) -> dict[str, Any]:
-        """Read the object from its beginning to its end.
+        """Read the whole object.
 
         still_alive: called after each part. Returns size (bytes), sha256 (hex) and lines; a last line without a line
         feed counts. Raises ObjectNotReadable, ReadBrokenOff, and what `still_alive` raises.

@@ -1,1 +1,1 @@
-"""What the services of the order saga share: the order as it comes in, and the shape of a task."""
+"""The order saga: orders, payments and inventory, and what they share: the order and the shape of a task."""

@@ -1,1 +1,1 @@
-"""Reports: orders and revenue by day, status and currency, kept exact from the stream of the Orders table."""
+"""Reports: orders and revenue by day, status and currency, counted exactly from the stream of the Orders table."""

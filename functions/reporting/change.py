@@ -1,4 +1,4 @@
-"""What a record of the Orders stream says: the state that an order came to, and its place among the others."""
+"""A change of an order, read from a record of the Orders stream."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,21 +8,21 @@ from typing import Any
 type Record = Mapping[str, Any]
 type Image = Mapping[str, Any]
 
-# How DynamoDB signs what it deletes by itself because its time to live is over.
+# The principal of deletions by TTL.
 _TIME_TO_LIVE = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 
 
 class MalformedRecord(Exception):
-    """The record shows no order that a report can count. The message names the attribute and never a value."""
+    """The record has no order that a report can count. The message names the attribute, never a value."""
 
 
 class RevisionNotRaised(Exception):
-    """An order was changed without a higher `revision`, so nobody can say which of the two states is the later one."""
+    """An order was changed without raising its `revision`, so it is unknown which state is newer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one order adds to the reports: 1 to the orders, `total` (in the currency's minor unit) to the revenue."""
+    """What one order adds to the reports: 1 order, and `total` (in the currency's minor unit) to the revenue."""
 
     day: str
     status: str
@@ -34,10 +34,10 @@ class Contribution:
 class Change:
     """One change of an order.
 
-    created_at: which life of the order this is. One that was deleted and is made anew counts its revisions from the
-        start; its lives are counted apart, as if they were two orders.
+    created_at: which life of the order this is. An order that is deleted and created again restarts its revisions;
+        its lives are counted as two orders.
     version: grows from state to state of this life.
-    before: what the order added before this change; None for nothing. Another state may be counted than this one.
+    before: what the order added before this change; None for nothing. The reports may have counted another state.
     after: what the order adds from now on; None for nothing.
     """
 
@@ -56,12 +56,12 @@ def records_of(event: Any) -> Sequence[Record]:
 
 
 def order_id_of(record: Record) -> str:
-    """The order that a record is about. Raises MalformedRecord."""
+    """The order of a record. Raises MalformedRecord."""
     return _text(_field(record, "dynamodb").get("Keys", {}), "order_id")
 
 
 def sequence_number(record: Record) -> str:
-    """What the event source mapping knows the record by. Raises MalformedRecord."""
+    """The record's sequence number. Raises MalformedRecord."""
     return str(_field(_field(record, "dynamodb"), "SequenceNumber"))
 
 
@@ -87,7 +87,7 @@ def read_change(record: Record) -> Change:
 
 
 def _version(image: Image, *, deleted: bool = False) -> int:
-    """A deletion comes after the revision that it deletes, and before the next one, should the order be put back."""
+    """A deletion follows the revision that it deletes, and precedes the next one if the order is restored."""
     return 2 * _whole(image, "revision") + deleted
 
 
@@ -97,7 +97,7 @@ def _contribution_before(old: Image | None, new: Image | None) -> Contribution |
     except MalformedRecord:
         if new is None:
             raise
-        # A row that nobody could count was put right; what stands counted of it is in its record.
+        # The old image was malformed. The counter record holds what was counted for this order.
         return None
 
 
@@ -107,7 +107,7 @@ def _require_progress(old: Image, change: Change) -> None:
     except MalformedRecord:
         return
     if created_at != change.created_at:
-        raise MalformedRecord("created_at: changed in the life of an order")
+        raise MalformedRecord("created_at: must not change during the life of an order")
     if change.version < version or (change.version == version and change.before != change.after):
         raise RevisionNotRaised("revision: not raised by a change; see docs/streams.md")
 

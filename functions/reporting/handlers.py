@@ -14,7 +14,7 @@ from .change import Record, records_of
 from .service import Reports
 from .table import ReportsTable
 
-# A record may take two calls of DynamoDB of some 7 s each before it is known that it cannot be counted now.
+# A record may take two DynamoDB calls of about 7 s each before it fails.
 _MILLISECONDS_FOR_A_RECORD = 20_000
 
 
@@ -31,9 +31,9 @@ def reports() -> Reports:
 
 @handler(records_of)
 def report_orders(records: Sequence[Record], call: Call) -> dict[str, Any]:
-    """Count the changes of orders that a batch of the Orders stream shows.
+    """Count the changes of orders in a batch of the Orders stream.
 
-    Answers {"batchItemFailures": [{"itemIdentifier": sequence number}]} for those that could not be counted.
+    Returns {"batchItemFailures": [{"itemIdentifier": sequence number}]} for those that could not be counted.
     """
     failures = reports().apply_all(records, time_left=lambda: _time_left(call))
     return {"batchItemFailures": [{"itemIdentifier": number} for number in failures]}

@@ -11,8 +11,8 @@ from idempotency import Contention, TransactionClient, transact
 from .change import Change, Record, RevisionNotRaised, order_id_of, read_change, sequence_number
 from .table import Counted, ReportsTable, counted
 
-# The first round writes; a second one is for an order of which another state is counted than the record's OldImage;
-# any more, for a duplicate that wrote in between.
+# The first round writes. The second handles an order whose counted state differs from the record's OldImage;
+# others handle a concurrent duplicate.
 _ROUNDS = 4
 _TRIES, _MAX_PAUSE = 3, 0.2
 
@@ -27,9 +27,9 @@ class Reports:
     table: ReportsTable
 
     def apply(self, change: Change) -> bool:
-        """Count a change, once, whenever and however often it comes. One DynamoDB call if it comes in its turn.
+        """Count a change once, however late and often it arrives. One DynamoDB call if it arrives in order.
 
-        Returns False if this change or a later one of its order is counted already.
+        Returns False if this change, or a later one of its order, was counted already.
         Raises RevisionNotRaised, Contention or StoreUnavailable.
         """
         standing = change.before
@@ -37,7 +37,7 @@ class Reports:
             cancelled = transact(self.client, self.table.count(change, standing))
             if cancelled is None:
                 return True
-            # Nothing but the record has a condition, and its refusal brings it along.
+            # Only the record has a condition, and the failed condition returns the record.
             record = cancelled.refusals[0].item
             stands = counted(record) if record else None
             if stands and stands.version >= change.version:
@@ -47,11 +47,11 @@ class Reports:
         raise Contention(f"order {change.order_id} is being counted by other calls")
 
     def apply_all(self, records: Sequence[Record], *, time_left: Callable[[], bool]) -> list[str]:
-        """Apply a batch in its order. Stops at the first failure of an order; the others go on.
+        """Apply a batch in order. An order stops at its first failure; other orders continue.
 
         Returns the sequence number of each failure. The event source mapping delivers everything from the lowest of
         them again, so what was left out after a failure needs no mention.
-        time_left: asked before each record; False leaves the rest to the next invocation.
+        time_left: called before each record; False leaves the rest to the next invocation.
         """
         failed: dict[str, str] = {}
         done = 0
@@ -70,7 +70,7 @@ class Reports:
         return list(failed.values())
 
     def _apply_with_backoff(self, change: Change) -> bool:
-        """Two orders that are counted in the same row at the same moment: one of them waits."""
+        """Two orders are counted in the same row at the same time: one of them waits."""
         for _ in range(_TRIES - 1):
             try:
                 return self.apply(change)
@@ -85,7 +85,7 @@ def _identity(record: Record) -> tuple[str, str]:
 
 def _require_same(stands: Counted, change: Change) -> None:
     if stands.version == change.version and stands.contribution != change.after:
-        raise RevisionNotRaised("revision: two states of the order have the same; see docs/streams.md")
+        raise RevisionNotRaised("revision: two states of the order have the same one; see docs/streams.md")
 
 
 def _log_failure(record: Record, order_id: str, number: str, error: Exception) -> None:

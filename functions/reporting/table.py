@@ -1,4 +1,4 @@
-"""The Reports table, and the records of what it counts: every write to them."""
+"""Every write to the Reports table and to the records of what it counts."""
 
 import zlib
 from collections import Counter
@@ -11,7 +11,7 @@ from runtime.dynamodb import attributes
 
 from .change import Change, Contribution
 
-# A line of a report is spread over as many rows, so that the changes of many orders at once seldom meet on one.
+# Write shards of a report's line, so that concurrent changes rarely conflict on one row.
 PARTS = 16
 
 type Line = tuple[str, str, str]
@@ -19,7 +19,7 @@ type Line = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What the reports count of an order. contribution: None for nothing, as the order was deleted."""
+    """What the reports count of an order. contribution: None if the order was deleted."""
 
     version: int
     contribution: Contribution | None
@@ -37,9 +37,9 @@ class ReportsTable:
     records: str
 
     def count(self, change: Change, standing: Contribution | None) -> list[Action]:
-        """Take what stands counted of the order out of the reports, and put in what it adds now.
+        """Subtract what was counted for the order, and add what it adds now.
 
-        standing: what the record is expected to say; nothing is written if it says anything else, or if it has seen
+        standing: the expected record; nothing is written if the record differs, or if it has counted
         this change or a later one.
         """
         return [self._record(change, standing), *self._moves(change, standing)]
@@ -54,7 +54,7 @@ class ReportsTable:
                 "TableName": self.records,
                 "Item": attributes(
                     {
-                        # The record is worth nothing with other reports than its own, so its key names them.
+                        # A record belongs to one reports table, so its key names the table.
                         "pk": f"{change.order_id}#{self.name}#{change.created_at}",
                         "version": change.version,
                         "event_id": change.event_id,
@@ -95,7 +95,7 @@ class ReportsTable:
 
 
 def counted(record: Mapping[str, Any]) -> Counted:
-    """Read an order's record, in DynamoDB's own JSON."""
+    """Read an order's record, in DynamoDB JSON."""
     kept = record.get("contribution", {}).get("M")
     return Counted(int(record["version"]["N"]), _contribution(kept) if kept else None)
 

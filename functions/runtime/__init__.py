@@ -1,1 +1,1 @@
-"""What every function needs of its surroundings: typed environment, Lambda's context, AWS clients, tracing."""
+"""What every function needs: typed environment, Lambda context, AWS clients, tracing."""

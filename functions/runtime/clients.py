@@ -1,7 +1,7 @@
 """AWS clients with their timeouts.
 
-They come from botocore itself, as boto3's do; importing boto3 takes an eighth of a cold start, for resources and S3
-transfers that nothing here uses. They know the operations that are called, and no others.
+botocore creates them, as it does boto3's. Importing boto3 takes an eighth of a cold start, for resources and S3
+transfers that nothing here uses. They have only the operations that are called.
 """
 
 from functools import cache
@@ -17,17 +17,17 @@ from .tracing import trace_aws_calls
 # of 15 s, those around a gateway's before its 30 s. A lost answer is StoreUnavailable, where a timeout says nothing.
 _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 
-# For services whose callers decide themselves what to repeat.
+# For callers that decide themselves what to retry.
 _ONCE = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 1})
 
 
-# Descriptions of the services with these operations: local/service_models.py makes them.
+# Service models with these operations; local/service_models.py writes them.
 _SERVICE_MODELS = Path(__file__).with_name("service_models")
 
 
 @cache
 def session() -> Session:
-    """The session of this execution environment, which makes all its clients."""
+    """The session of this execution environment, which creates all its clients."""
     made = get_session()
     made.set_config_variable("data_path", str(_SERVICE_MODELS))
     return made
@@ -35,13 +35,13 @@ def session() -> Session:
 
 @cache
 def client(service: str) -> Any:
-    """The client of a service in this execution environment, made at its first use."""
+    """The client of a service in this execution environment, created at first use."""
     trace_aws_calls()
     return session().create_client(service, config=_CONFIG)
 
 
 @cache
 def single_try_client(service: str) -> Any:
-    """A client that never tries a call again by itself."""
+    """A client without retries."""
     trace_aws_calls()
     return session().create_client(service, config=_ONCE)

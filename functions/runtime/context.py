@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class LambdaContext(Protocol):
-    """The part of Lambda's context object that is used."""
+    """The parts of Lambda's context object that the functions use."""
 
     @property
     def aws_request_id(self) -> str: ...

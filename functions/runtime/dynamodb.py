@@ -1,9 +1,7 @@
-"""The DynamoDB client, and the way from Python values to DynamoDB's own JSON."""
+"""The DynamoDB client, and the conversion of Python values to DynamoDB JSON."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-from idempotency import Action
 
 from .clients import client
 
@@ -18,9 +16,9 @@ def dynamodb() -> "DynamoDBClient":
 
 
 def attributes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping of str, int, bool, None, lists and mappings of these, in DynamoDB's own JSON.
+    """A mapping of str, int, bool, None, lists and mappings of these, in DynamoDB JSON.
 
-    Anything else is refused with a TypeError; so are floats: money is an integer.
+    Raises TypeError for anything else, also for floats: money is an integer.
     """
     return {name: _attribute(value) for name, value in values.items()}
 
@@ -40,15 +38,3 @@ def _attribute(value: Any) -> dict[str, Any]:
         case Mapping():
             return {"M": attributes(value)}
     raise TypeError(f"DynamoDB gets no {type(value).__name__} from here")
-
-
-def absent(table: str, **key: str) -> Action:
-    """An action of a transaction: check that no row has this primary key (given as attribute=value)."""
-    (name,) = key
-    return {
-        "ConditionCheck": {
-            "TableName": table,
-            "Key": attributes(key),
-            "ConditionExpression": f"attribute_not_exists({name})",
-        }
-    }

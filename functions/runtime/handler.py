@@ -31,9 +31,9 @@ _logger = logging.getLogger(__name__)
 
 
 class UnexpectedFailure(Exception):
-    """A defect, or an answer of AWS that the code does not expect. The message is the name of what was raised.
+    """A defect, or an unexpected answer of AWS. The message is the name of the original error.
 
-    The original message is left out, because it might hold anything.
+    The original message is dropped, because it might contain anything.
     """
 
 

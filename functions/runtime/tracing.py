@@ -1,4 +1,4 @@
-"""X-Ray, silent where there is no trace (a laptop, an unsampled call)."""
+"""X-Ray, silent without a trace (a laptop, an unsampled call)."""
 
 import logging
 from collections.abc import Iterator
@@ -6,19 +6,19 @@ from contextlib import contextmanager
 
 from aws_xray_sdk.core import patch, xray_recorder
 
-# The SDK warns at each call that comes without a trace header.
+# The SDK warns at each call without a trace header.
 logging.getLogger("aws_xray_sdk").setLevel(logging.ERROR)
 xray_recorder.configure(context_missing="IGNORE_ERROR")
 
 
 def trace_aws_calls() -> None:
-    """Let each AWS call show as a subsegment of its own."""
+    """Record each AWS call as a subsegment."""
     patch(("botocore",))
 
 
 @contextmanager
 def traced(name: str, **annotations: str) -> Iterator[None]:
-    """Show the block as the subsegment `name`, found in X-Ray by its annotations."""
+    """Record the block as the subsegment `name`, with annotations to search for in X-Ray."""
     with xray_recorder.in_subsegment(name):
         annotate(**annotations)
         yield

@@ -1,4 +1,4 @@
-"""What msgspec finds wrong with a document, in words that may be logged."""
+"""Validation errors of msgspec, in words that may be logged."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 _PATH = re.compile(r"^(?P<problem>.*) - at `\$\.?(?P<path>[^`]*)`$", re.DOTALL)
-# An unknown field is named in the message, however long its name is.
+# The message names an unknown field, however long its name is.
 _MAX_PROBLEM = 100
 _QUOTED_VALUE = re.compile(r"^Invalid enum value .*$", re.DOTALL)
 
@@ -20,7 +20,7 @@ def parser[T](kind: type[T], refusal: type[Exception] = InvalidEvent, whole: str
     """A function that reads parsed JSON into `kind`, a msgspec.Struct.
 
     It raises `refusal`, whose message starts with the path of the field and never repeats a value.
-    whole: what to call the document where no field can be named.
+    whole: what to call the document if no field can be named.
     """
 
     def parse(document: Any) -> T:
@@ -29,7 +29,7 @@ def parser[T](kind: type[T], refusal: type[Exception] = InvalidEvent, whole: str
         except msgspec.ValidationError as error:
             raise refusal(_explained(str(error), whole)) from None
         except UnicodeEncodeError:
-            raise refusal(f"{whole}: a name in it is not valid Unicode") from None
+            raise refusal(f"{whole}: a field's name is not valid Unicode") from None
 
     return parse
 
@@ -37,5 +37,5 @@ def parser[T](kind: type[T], refusal: type[Exception] = InvalidEvent, whole: str
 def _explained(message: str, whole: str) -> str:
     match = _PATH.match(message)
     problem, path = (match["problem"], match["path"]) if match else (message, None)
-    problem = _QUOTED_VALUE.sub("not one of the values that are allowed here", problem)
+    problem = _QUOTED_VALUE.sub("not one of the allowed values", problem)
     return f"{path or whole}: {problem[:_MAX_PROBLEM]}"

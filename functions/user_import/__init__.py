@@ -1,8 +1,8 @@
-"""Users: the import of a CSV file of users into Amazon Connect, one outcome for every row.
+"""User import: creates Amazon Connect users from a CSV file, with one outcome for every row.
 
-handlers, upload_handlers   the Lambda handlers; tasks: what they are called with
-imports                     the other states, one method each; request, files, csv_file, results: what it reads, writes
-encoding                    what a file's bytes mean; retry: which results of an earlier import stand
+handlers, upload_handlers   the Lambda handlers; tasks: their events
+imports                     the other states, one method each; request, files, csv_file, results: its inputs and outputs
+encoding                    detects and checks a file's encoding; retry: which results of an earlier import are kept
 creation                    UserCreate, on its own: user (the rules of a row), profiles, outcomes (codes and sentences)
 instances                   the instance: found or created, waited for, deleted
 bucket, connect             all that is said to S3 and to Amazon Connect; backoff: how long it waits for the latter

@@ -1,4 +1,4 @@
-"""Trying again, within the time that an invocation has: what Connect throttles is worth waiting for."""
+"""Backoff within the time of an invocation, for calls that Connect throttles."""
 
 import random
 import time
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-# Connect refills two tokens a second for all callers together, so a longer pause would only leave them unused.
+# Connect refills two tokens a second for all callers, so a longer pause would leave tokens unused.
 _FIRST_SECONDS, _MAX_SECONDS = 1.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """until: when to give up, on the clock. clock, sleep: in seconds. jitter: a number from 0 to 1."""
+    """until: when to give up, by `clock`. clock, sleep: in seconds. jitter: returns a number from 0 to 1."""
 
     until: float
     clock: Callable[[], float] = time.monotonic
@@ -20,7 +20,7 @@ class Backoff:
     jitter: Callable[[], float] = random.random
 
     def call[R](self, operation: Callable[[], R], *, on: tuple[type[Exception], ...]) -> R:
-        """Call until it answers with none of these errors, or the time is over: then the last error is raised."""
+        """Call until it raises none of these errors. After `until`, raise the last error."""
         for attempt in count():
             try:
                 return operation()

@@ -1,4 +1,4 @@
-"""All that is said to S3: the one bucket for files of users and for results."""
+"""All calls to S3: the bucket for files of users and for results."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _CHUNK = 256 * 1024
-# Without s3:ListBucket, which functions that read one known file lack, S3 answers "denied" for what is not there.
+# Functions that read one known file have no s3:ListBucket. For them, S3 answers "denied" if the key is missing.
 _GONE = frozenset({"NoSuchKey", "NoSuchVersion", "MethodNotAllowed", "AccessDenied", "400", "403", "404", "405"})
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One version of one file: what it says can no longer change."""
+    """One version of one file. Its content never changes."""
 
     key: str
     version_id: str
@@ -28,7 +28,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What stands at a key. metadata: that it was written with."""
+    """The object at a key. metadata: as it was written."""
 
     source: Source
     etag: str
@@ -37,17 +37,17 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """client: a `boto3.client("s3")`. name: of a bucket with versions."""
+    """client: a `boto3.client("s3")`. name: of a versioned bucket."""
 
     client: "S3Client"
     name: str
 
     def source(self, key: str, version_id: str | None = None) -> Source:
-        """The version that stands now, or the one given. Raises NoImportFile, BucketUnavailable."""
+        """The current version, or the given one. Raises NoImportFile, BucketUnavailable."""
         return self.stored(key, version_id).source
 
     def stored(self, key: str, version_id: str | None = None) -> Stored:
-        """As `source`, with what else S3 knows of it."""
+        """Like `source`, with the object's metadata."""
         version: Any = {"VersionId": version_id} if version_id else {}
         answer = _answered(lambda: self.client.head_object(Bucket=self.name, Key=key, **version), key)
         return Stored(Source(key, answer["VersionId"]), answer["ETag"], answer["Metadata"])
@@ -60,12 +60,12 @@ class Bucket:
                 yield found["Key"]
 
     def stream(self, source: Source) -> Iterator[bytes]:
-        """The file, in chunks. Raises NoImportFile, BucketUnavailable (also in the midst of it)."""
+        """The file, in chunks. Raises NoImportFile, BucketUnavailable (also while it is read)."""
         body = self._get(source)["Body"]
         yield from _guarded(body.iter_chunks(_CHUNK), source.key)
 
     def part(self, source: Source, offset: int, length: int) -> bytes:
-        """These bytes, or fewer where the file ends before. Raises NoImportFile, BucketUnavailable."""
+        """These bytes, or fewer at the end of the file. Raises NoImportFile, BucketUnavailable."""
         try:
             answer = self._get(source, Range=f"bytes={offset}-{offset + length - 1}")
         except ClientError as error:
@@ -91,7 +91,7 @@ class Bucket:
         return Source(key, answer["VersionId"])
 
     def replace(self, key: str, data: bytes, metadata: Mapping[str, str], old: Stored | None) -> Source | None:
-        """Write over what was seen at the key, or where nothing was. None: something else stands there now."""
+        """Replace the object that was read at the key, or none. Returns None if the key has changed since."""
         try:
             return self.put(key, data, metadata, **({"IfMatch": old.etag} if old else {"IfNoneMatch": "*"}))
         except ClientError as error:
@@ -112,7 +112,7 @@ class Bucket:
 
 
 def date_in_name(key: str, prefix: str) -> str | None:
-    """yyyymmdd of `<prefix>yyyymmdd.csv`, in any folder; None if the name is another, or no date of the calendar."""
+    """yyyymmdd of `<prefix>yyyymmdd.csv`, in any folder; None for another name or an invalid date."""
     match = re.fullmatch(rf"(?:.*/)?{re.escape(prefix)}([0-9]{{8}})\.csv", key, re.DOTALL)
     if match is None:
         return None
@@ -124,7 +124,7 @@ def date_in_name(key: str, prefix: str) -> str | None:
 
 
 def folder_of(key: str) -> str:
-    """ "" or a path with a slash at its end."""
+    """ "" or a path that ends with a slash."""
     return key[: key.rfind("/") + 1]
 
 

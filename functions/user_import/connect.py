@@ -1,4 +1,4 @@
-"""All that is said to Amazon Connect. Its errors become ours by their code, and nothing of their text is kept."""
+"""All calls to Amazon Connect. Maps its errors by their code and drops their messages."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -64,22 +64,22 @@ class FoundUser:
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """client: a `boto3.client("connect")` that does not try again by itself. backoff: how long to wait for a place."""
+    """client: a `boto3.client("connect")` without retries. backoff: how long to wait while Connect throttles."""
 
     client: "ConnectClient"
     backoff: Backoff
 
     def instances(self) -> Iterator[Instance]:
-        """Every instance of the account in this Region. The listing has no tags."""
+        """Every instance of the account in this Region, without tags."""
         for page in self._pages("list_instances", MaxResults=10):
             yield from (_instance(summary) for summary in page["InstanceSummaryList"])
 
     def instance(self, instance_id: str) -> Instance:
-        """Raises InstanceNotFound, ConnectRefused (no such id can be)."""
+        """Raises InstanceNotFound, ConnectRefused (an invalid id)."""
         return _instance(self._read(lambda: self.client.describe_instance(InstanceId=instance_id))["Instance"])
 
     def create_instance(self, alias: str, *, token: str, tags: Mapping[str, str]) -> str:
-        """Begin to create an instance; returns its id. The same token again is the same instance.
+        """Start to create an instance; returns its id. The same token creates one instance.
 
         Raises ConnectRefused (the alias is taken, or malformed), InstanceQuotaExceeded.
         """
@@ -96,7 +96,7 @@ class Connect:
         return str(answer["Id"])
 
     def delete_instance(self, instance_id: str) -> None:
-        """Begin to delete an instance; one that is gone already is fine."""
+        """Start to delete an instance. Succeeds if it does not exist."""
         try:
             self._read(lambda: self.client.delete_instance(InstanceId=instance_id))
         except InstanceNotFound:
@@ -112,7 +112,7 @@ class Connect:
         )
 
     def create_user(self, instance_id: str, user: User, profiles: ProfileIds, tags: Mapping[str, str]) -> str:
-        """Create the user; returns its id. A lost answer is not followed by a second try: see ConnectUnavailable.
+        """Create the user; returns its id. Does not retry after a lost answer: see ConnectUnavailable.
 
         Raises UserExists, UserQuotaExceeded, ConnectRefused, ConnectDenied, InstanceNotFound, ConnectThrottled.
         """
@@ -133,7 +133,7 @@ class Connect:
         return str(answer["UserId"])
 
     def find_user(self, instance_id: str, username: str) -> FoundUser | None:
-        """The user of exactly this name. A user that was created just now may not be found yet."""
+        """The user of exactly this name. May miss a user that was just created."""
         criteria = {"StringCondition": {"FieldName": "Username", "Value": username, "ComparisonType": "EXACT"}}
         for page in self._pages("search_users", InstanceId=instance_id, SearchCriteria=criteria):
             for user in page["Users"]:
@@ -142,7 +142,7 @@ class Connect:
         return None
 
     def _pages(self, operation: str, **parameters: Any) -> Iterator[Mapping[str, Any]]:
-        """The pages of a listing, each asked for with backoff."""
+        """The pages of a list, each requested with backoff."""
         call = getattr(self.client, operation)
         token: str | None = ""
         while token is not None:
@@ -155,7 +155,7 @@ class Connect:
 
 
 def forget_messages(client: "ConnectClient") -> "ConnectClient":
-    """Let the errors of this client say their code alone: a message may repeat what it was given."""
+    """Reduce this client's errors to their code, because a message may repeat its input."""
     client.meta.events.register("after-call.connect", _forget_message)
     return client
 
@@ -173,7 +173,7 @@ def _answered[R](call: Callable[[], R]) -> R:
     except (ConnectionError, HTTPClientError) as error:
         raise ConnectUnavailable(f"no answer from Amazon Connect ({type(error).__name__})") from None
     except ParamValidationError:
-        raise ConnectRefused("a parameter does not fit Amazon Connect's model") from None
+        raise ConnectRefused("a parameter does not match Amazon Connect's model") from None
 
 
 def _meant(error: ClientError) -> Exception:

@@ -1,4 +1,4 @@
-"""UserCreate: one row becomes one user, once."""
+"""UserCreate: creates the user of one row, once."""
 
 import hashlib
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ from .user import User
 
 ROW_TAG = "stepwise-import-row"
 
-# Nothing is final: a quota is raised, a user is deleted, and the row runs again. What was refused has no effect.
+# No error is final: after somebody raises a quota or deletes a user, the row can run again. A rejection has no effect.
 CREATE_USER = Work("UserCreate", Unknown.RESOLVE, final=(), harmless=(ConnectError, ConnectThrottled))
-# What an owner who vanished leaves is free when his invocation would have ended: a retry waits for that, up to here.
+# A crashed owner's lease expires when its invocation would have timed out. A retry waits for that, but no longer.
 _MIN_TIME_AFTER_WAITING = timedelta(seconds=5)
 
 
@@ -38,8 +38,8 @@ _MIN_TIME_AFTER_WAITING = timedelta(seconds=5)
 class RowTask:
     """One row of one import.
 
-    origin: key of the file that the import began with: a user is known by it, also in a retry from another file.
-    profiles: ids by name; None to create nothing (and then no name is known to be wrong).
+    origin: key of the file that the import began with: it identifies the user, also in a retry from another file.
+    profiles: ids by name; None to create nothing, and then any name is accepted.
     """
 
     import_id: str
@@ -59,7 +59,7 @@ class RowTask:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """security_profiles: names of those that a row may ask for, besides the default one."""
+    """security_profiles: names that a row may use, besides the default."""
 
     bucket: Bucket
     connect: Connect
@@ -68,10 +68,10 @@ class Creation:
     security_profiles: frozenset[str] = frozenset()
 
     def run(self, task: RowTask, deadline: datetime) -> Outcome:
-        """Create the user of a row, or find the one that was made from it. Safe to repeat.
+        """Create the user of a row, or find the one that the row created. Safe to repeat.
 
         deadline: when the invocation ends, aware UTC.
-        Raises InvalidRow, ConnectError, NoImportFile, and every TransientError: then the row is worth another try.
+        Raises InvalidRow, ConnectError, NoImportFile, and every TransientError: a retry may succeed.
         """
         user = self._user(task)
         if user.profiles.security not in {self.defaults.security, *self.security_profiles}:
@@ -106,7 +106,7 @@ class Creation:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A user is tagged with the fingerprint of its row, which has no password, and with the version of the file.
+    """Tags a user with the fingerprint of its row, which excludes the password, and with the version of the file.
 
     Results are the user's id, or the `ending` of an Outcome.
     """
@@ -119,14 +119,14 @@ class _Row:
     version: str
 
     def create(self) -> str:
-        """A lost answer leads to a look-up at once, and again in the next attempt."""
+        """After a lost answer, look the user up at once, and again in the next attempt."""
         try:
             tags = {ROW_TAG: f"{self.fingerprint}.{self.version}"}
             return self.connect.create_user(self.instance_id, self.user, self.profiles, tags)
         except UserExists:
             found = self._found()
             if found is None:
-                raise UserNotVisible("Connect says that the user exists and does not show it yet") from None
+                raise UserNotVisible("Connect says that the user exists but does not list it yet") from None
             return self._own(found)
         except ConnectUnavailable as lost:
             found = self._found_after(lost)
@@ -135,13 +135,13 @@ class _Row:
             return self._own(found)
 
     def resolve(self) -> Resolution[str]:
-        """What became of an attempt whose answer was lost."""
+        """The outcome of an attempt whose answer was lost."""
         found = self._found()
         # SearchUsers may not show the user yet. CreateUser then says that the username is taken.
         return Happened(self._own(found)) if found else NEVER_HAPPENED
 
     def _found_after(self, lost: ConnectUnavailable) -> FoundUser | None:
-        """A look-up that is throttled or refused says nothing about the create before it: the outcome stays unknown."""
+        """If the lookup is throttled or rejected, the outcome of the create before it stays unknown."""
         try:
             return self._found()
         except CREATE_USER.harmless:
@@ -153,7 +153,7 @@ class _Row:
     def _own(self, found: FoundUser) -> str:
         fingerprint, _, version = found.tags.get(ROW_TAG, "").partition(".")
         if fingerprint != self.fingerprint:
-            raise UserExists("a user of this name was not made from this row")
+            raise UserExists("another row, or a person, created the user of this name")
         if version != self.version:
             return Outcome(0, PASSWORD_NOT_SET, found.id).ending
         return found.id
@@ -169,5 +169,5 @@ def _require_profiles(user: User, profiles: ProfileIds | None) -> None:
 
 
 def _version(source: Source) -> str:
-    """A hash, as a version's id may be longer than a tag. What the file says, passwords included, is not in it."""
+    """A hash, because a version id may be longer than a tag. It does not depend on the file's content."""
     return hashlib.sha256(source.version_id.encode()).hexdigest()[:16]

@@ -1,7 +1,7 @@
-"""A CSV file as a stream: where each row begins and ends, found in constant memory and with one look at each byte.
+"""Finds where each row of a CSV stream begins and ends, in constant memory and one pass.
 
-A record ends where the csv module of Python ends it (RFC 4180, with lone carriage returns and stray quotes let pass).
-No character of UTF-8 or cp932 but these themselves has a byte of a comma, a quote or a line end.
+A record ends where Python's csv module ends it (RFC 4180; lone carriage returns and stray quotes are accepted).
+In UTF-8 and cp932, only these characters themselves contain the byte of a comma, a quote or a line end.
 """
 
 import csv
@@ -18,18 +18,18 @@ REQUIRED_COLUMNS = ("No.", "username", "default_password", "first_name", "last_n
 OPTIONAL_COLUMNS = ("email", "phone", "security_profile", "routing_profile")
 
 MAX_ROW = 16 * 1024
-"""Bytes. Every cell at its limit, in four-byte characters, comes to less than a quarter of it."""
+"""Bytes. A row with every cell at its limit, in four-byte characters, needs less than a quarter."""
 
 _BOM = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-# Possessive, so that a field that is not complete yet never matches in part.
+# Possessive: an incomplete field must not match in part.
 _FIELD = rb'(?:"(?:[^"]++|"")*+"[^,\r\n]*+|[^",\r\n][^,\r\n]*+|)'
 _RECORD = re.compile(rb"(%b(?:,%b)*+)(?:\r\n?|\n)" % (_FIELD, _FIELD))
 
 
 @dataclass(frozen=True, slots=True)
 class RowPointer:
-    """Where a row stands in its file: a compact text in state data, never what the row says.
+    """The position of a row in its file: a compact text for state data, without the row's content.
 
     number: 1 is the first row after the header; blank lines do not count. offset, length: in bytes.
     repeats: the number of an earlier row with the same username; 0 for none.
@@ -46,7 +46,7 @@ class RowPointer:
 
     @classmethod
     def parse(cls, text: str) -> "RowPointer":
-        """The opposite of str(). Raises ValueError."""
+        """The inverse of str(). Raises ValueError."""
         numbers = [int(part) for part in text.split(":")]
         if len(numbers) not in (3, 4) or min(numbers) < 0:
             raise ValueError("not a row pointer")
@@ -55,16 +55,16 @@ class RowPointer:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record as it stands in the file, without its line end. offset: in bytes, from the start of the file."""
+    """One record of the file, without its line end. offset: in bytes, from the start of the file."""
 
     offset: int
     data: bytes
 
 
 def records(chunks: Iterable[bytes]) -> Iterator[Record]:
-    """The records of a file that comes in chunks of any size; no byte order mark, no blank lines.
+    """The records of a file that arrives in chunks of any size, without byte order mark and blank lines.
 
-    Raises UnclosedQuote or RowTooLong, naming the record: after it nobody can tell where a row begins.
+    Raises UnclosedQuote or RowTooLong, naming the record: the rows after it cannot be located.
     """
     source = iter(chunks)
     head = _head(source)
@@ -86,7 +86,7 @@ def records(chunks: Iterable[bytes]) -> Iterator[Record]:
 
 
 def _head(source: Iterator[bytes]) -> bytes:
-    """Enough bytes to tell a byte order mark. Raises InvalidHeader if it is that of UTF-16."""
+    """Enough bytes to detect a byte order mark. Raises InvalidHeader if it is that of UTF-16."""
     head = b""
     while len(head) < len(_BOM) and (chunk := next(source, None)) is not None:
         head += chunk
@@ -98,7 +98,7 @@ def _head(source: Iterator[bytes]) -> bytes:
 def _require_length(length: int, records_before: int) -> None:
     if length > MAX_ROW:
         raise RowTooLong(
-            f"{_place(records_before)} is longer than {MAX_ROW} bytes; most likely a quote in it, or before it, "
+            f"{_place(records_before)} is longer than {MAX_ROW} bytes; probably a quote in it, or before it, "
             "is not closed"
         )
 
@@ -108,7 +108,7 @@ def _place(records_before: int) -> str:
 
 
 def parse_header(data: bytes) -> tuple[str, ...]:
-    """The names of the columns. Raises InvalidHeader, which repeats no cell: without a header, it would be a row's."""
+    """The names of the columns. Raises InvalidHeader, without a cell: it may be personal data."""
     try:
         columns = tuple(cell.strip() for cell in _cells(data))
     except UnicodeDecodeError:
@@ -121,7 +121,7 @@ def parse_header(data: bytes) -> tuple[str, ...]:
         )
     for position, name in enumerate(columns, start=1):
         if name not in REQUIRED_COLUMNS + OPTIONAL_COLUMNS:
-            raise InvalidHeader(f"column {position} of the first line is none of those that are known; remove it")
+            raise InvalidHeader(f"column {position} of the first line is unknown; remove it")
         if name in columns[: position - 1]:
             raise InvalidHeader(f"the first line names {name} twice")
     return columns

@@ -1,6 +1,6 @@
-"""The encoding of a file of users. A wrong one must refuse the whole file: some rows would pass, with wrong names.
+"""The encoding of a file of users. A wrong one must reject the whole file, or some rows would pass with wrong names.
 
-Bytes of cp932 may be valid UTF-8 by chance, pairs of half-width katakana above all, and UTF-8 is mostly valid cp932.
+cp932 bytes may be valid UTF-8 by chance (above all pairs of half-width katakana), and most UTF-8 is valid cp932.
 """
 
 import re
@@ -13,14 +13,14 @@ type Encoding = Literal["utf-8", "cp932"]
 UTF_8: Encoding = "utf-8"
 CP932: Encoding = "cp932"
 
-# What Python's decoder accepts although no character of cp932 has these bytes.
+# Bytes that Python's decoder accepts although cp932 has no such character.
 _NO_CP932 = re.compile("[\x80\xa0\uf8f0-\uf8f3]")
-# A cell of half-width katakana, with ASCII but no letter, and without punctuation, which no name has. Western names
-# have letters; one in Cyrillic may look so by chance.
+# A cell of half-width katakana, with ASCII but without letters and without punctuation, which no name has. Western
+# names have letters; a Cyrillic one may match by chance.
 _KATAKANA = re.compile(rb"[^A-Za-z\x80-\xa4\xe0-\xff]+")
-# Latin-1 decodes as cp932 too, to names in which ideographs stand between Latin letters.
+# Latin-1 decodes as cp932 too, to ideographs between Latin letters.
 _MIXED = re.compile(r"[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
-# An option of the command; a field of the input has the same name.
+# The command's option; the input's field has the same name.
 _SAY = "import it with --encoding"
 
 
@@ -34,9 +34,9 @@ def decoded(data: bytes, encoding: Encoding) -> str:
 
 
 class EncodingCheck:
-    """Sees each row of a file once, and refuses the file as soon as it cannot be in its encoding.
+    """Checks each row of a file once, and rejects the file as soon as a row is not in its encoding.
 
-    encoding: None if nobody has said it; then it is UTF-8, unless the file might as well be cp932.
+    encoding: None if the input does not give it; then UTF-8, unless the file could also be cp932.
     """
 
     def __init__(self, encoding: Encoding | None) -> None:
@@ -55,7 +55,7 @@ class EncodingCheck:
             raise WrongEncoding(f"row {number} is not {_advice(data, self._encoding or UTF_8)}")
 
     def end(self) -> None:
-        """Raises WrongEncoding if all rows can be decoded, and yet not be what they seem to be."""
+        """Raises WrongEncoding if every row can be decoded, but the file may be in the other encoding."""
         if not self._cells or not self._all_utf_8:
             return
         ambiguous = 2 * self._katakana >= self._cells

@@ -1,10 +1,10 @@
-"""Why a row, or an import, fails. A class name is a stable code: `outcomes` has the sentence that goes with it.
+"""Why a row or an import fails. A class name is a stable code; `outcomes` has its sentence.
 
-No message holds anything of a row: Step Functions keeps messages in the history of the execution.
+No message contains row data, because Step Functions keeps messages in the execution history.
 
 BusinessError
-├── InvalidRow          the row breaks a rule; Connect was not asked
-├── ConnectError        Connect was asked, and refused: a row, or what the import needs of its instance
+├── InvalidRow          the row breaks a rule; Connect was not called
+├── ConnectError        Connect rejected a row, or what the import needs of its instance
 └── ImportRefused       the import as a whole cannot go on
 TransientError
 ├── ConnectThrottled, ConnectUnavailable, UserNotVisible, InstanceAliasInUse
@@ -85,7 +85,7 @@ class RoutingProfileUnknown(InvalidRow): ...
 
 
 class ConnectError(BusinessError):
-    """Connect was asked and refused; it did nothing."""
+    """Connect rejected the call and did nothing."""
 
 
 class UserExists(ConnectError): ...
@@ -112,11 +112,11 @@ class InvalidImport(ImportRefused):
 
 
 class NoImportFile(ImportRefused):
-    """There is no file to import, not in this version, or not for this function to read."""
+    """The file or its version does not exist, or the function may not read it."""
 
 
 class UploadNameInvalid(ImportRefused):
-    """A file was uploaded whose name has the prefix and no date of the calendar after it: nothing imports it."""
+    """The name of an uploaded file has the prefix but no valid date after it: nothing imports it."""
 
 
 class InvalidHeader(ImportRefused):
@@ -128,11 +128,11 @@ class WrongEncoding(ImportRefused):
 
 
 class UnclosedQuote(ImportRefused):
-    """A quoted field has no end, so where the rows after it begin cannot be known."""
+    """A quoted field has no end, so the rows after it cannot be located."""
 
 
 class RowTooLong(ImportRefused):
-    """A row is longer than any user; most likely a quote is not closed."""
+    """A row is longer than any user; probably a quote is not closed."""
 
 
 class TooManyRows(ImportRefused):
@@ -140,7 +140,7 @@ class TooManyRows(ImportRefused):
 
 
 class TooManyProfiles(ImportRefused):
-    """More profiles in one file than the rows can carry along."""
+    """More profiles in one file than the state data can carry."""
 
 
 class InvalidResultFile(ImportRefused):
@@ -148,11 +148,11 @@ class InvalidResultFile(ImportRefused):
 
 
 class InstanceAliasInvalid(ImportRefused):
-    """No instance can have the alias that the stack is to give it."""
+    """The alias that the stack would give its instance is invalid."""
 
 
 class InstanceCreationFailed(ImportRefused):
-    """Connect gave the creation of the instance up."""
+    """Connect failed to create the instance."""
 
 
 class InstanceNotReady(ImportRefused):
@@ -160,11 +160,11 @@ class InstanceNotReady(ImportRefused):
 
 
 class InstanceQuotaExceeded(ImportRefused):
-    """The account may have, or create, no more instances."""
+    """The account's quota of instances, or of their creation, is used up."""
 
 
 class ConnectThrottled(TransientError):
-    """Connect had no room for the call within the time that the function has. Nothing happened."""
+    """Connect throttled the call for as long as the function could wait. Nothing happened."""
 
 
 class ConnectUnavailable(TransientError):
@@ -172,12 +172,12 @@ class ConnectUnavailable(TransientError):
 
 
 class UserNotVisible(TransientError):
-    """Connect says that the user exists and does not show it yet, so whose it is cannot be told."""
+    """Connect says that the user exists but does not list it yet, so its owner is unknown."""
 
 
 class InstanceAliasInUse(TransientError):
-    """The alias belongs to an instance that is not ours, or that is still being deleted."""
+    """The alias belongs to another stack's instance, or to one that is still being deleted."""
 
 
 class BucketUnavailable(TransientError):
-    """S3 failed or its answer broke off."""
+    """S3 failed, or its response was cut off."""

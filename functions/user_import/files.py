@@ -1,4 +1,4 @@
-"""The files of an import: which one, which of its rows, and the results that it ends in."""
+"""The files of an import: the imported file with its rows, and the result files."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,17 +14,17 @@ from .results import Result, ResultKey
 from .retry import Kept, content, import_noted
 
 _MAX_COUNTED = 1_000_000
-# Bytes. The longest result of 3,000 rows comes to a third of it.
+# Bytes. The longest result of 3,000 rows needs a third of it.
 _MAX_RESULT = 4 * 1024 * 1024
-# Uploads to this folder start nothing by themselves. The bucket lets go of them as of files of the prefix.
+# Uploads to this folder start no import. They expire like files with the prefix.
 _MANUAL = "manual/"
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """columns: of the header. pointers: of all rows. profiles: every pair of names that a row asks for.
+    """columns: of the header. pointers: of all rows. profiles: every pair of names that a row uses.
 
-    contents: by which `retry` knows each row, b"" for one that cannot be read.
+    contents: identifies each row for `retry`; b"" for an unreadable one.
     """
 
     columns: tuple[str, ...]
@@ -49,19 +49,19 @@ class Files:
         return self.bucket.source(dated[max(dated)])
 
     def chosen(self, key: str | None, version_id: str | None) -> Source:
-        """The file that is asked for, or the newest. Raises InvalidImport, NoImportFile."""
+        """The requested file, or the newest. Raises InvalidImport, NoImportFile."""
         if key is None:
             return self.newest()
         if date_in_name(key, self.prefix) is None:
             raise InvalidImport(f"key: must end in {self.prefix}<yyyymmdd>.csv")
         if not key.startswith((self.prefix, _MANUAL)):
             raise InvalidImport(
-                f"key: must be in no folder, or below {_MANUAL}; elsewhere passwords would stay for ever"
+                f"key: must be in no folder, or below {_MANUAL}; elsewhere passwords would never expire"
             )
         return self.bucket.source(key, version_id)
 
     def check_start(self, source: Source, defaults: ProfileNames, encoding: Encoding | None = None) -> None:
-        """Raises InvalidHeader, or what `count` raises if the file is so short that this has read all of it."""
+        """Raises InvalidHeader. For a short file, which this reads completely, also what `count` raises."""
         head = self.bucket.part(source, 0, MAX_ROW)
         if len(head) < MAX_ROW:
             self._count([head], defaults, encoding)
@@ -89,11 +89,11 @@ class Files:
         return counting.rows()
 
     def result_key(self, origin: str, *, validate_only: bool) -> str:
-        """Where the result of an import belongs: beside the file that it began with, with the date of its name."""
+        """The key of an import's result: beside the import's first file, with that file's date."""
         return str(ResultKey(folder_of(origin), date_in_name(origin, self.prefix) or "", validate_only))
 
     def origin(self, result: ResultKey) -> str:
-        """The key of the file whose result this is: the opposite of `result_key`."""
+        """The key of the file whose result this is: the inverse of `result_key`."""
         return f"{result.folder}{self.prefix}{result.date}.csv"
 
     def earlier(self, retry_of: Source) -> list[Result]:
@@ -103,15 +103,15 @@ class Files:
             raise InvalidResultFile("retry_of: longer than any result file")
         earlier = results.read(data)
         if [result.csv_row for result in earlier] != list(range(1, len(earlier) + 1)):
-            raise InvalidResultFile("retry_of: its rows are not those of an import, from 1 to the last")
+            raise InvalidResultFile("retry_of: its rows must be numbered from 1 without a gap")
         return earlier
 
     def announce(self, key: str, rows: Iterable[Result], note: Mapping[str, str]) -> Source:
-        """Write the result file as it stands if the import is cut off. From now on the key is this import's."""
+        """Write the result file that remains if the import is cut off. From now on this import owns the key."""
         return self.bucket.put(key, results.write(rows), note)
 
     def register(self, key: str, rows: Iterable[Result], note: Mapping[str, str]) -> Source:
-        """Write the result file, in one put; under the import's own name if another has announced itself since."""
+        """Write the result file in one put; under the import's own name if a newer import owns the key."""
         data = results.write(rows)
         try:
             standing = self.bucket.stored(key)
@@ -126,7 +126,7 @@ class Files:
 
 
 class _Counting:
-    """What is known of the rows that were read so far."""
+    """The rows read so far."""
 
     def __init__(self, columns: tuple[str, ...], defaults: ProfileNames, encoding: Encoding | None) -> None:
         self._columns = columns
@@ -145,7 +145,7 @@ class _Counting:
         try:
             row = parse_row(record.data, self._columns, self._encoding)
         except InvalidRow:
-            # Its own task will say so.
+            # UserCreate reports it for the row.
             pass
         else:
             known = content(row)
@@ -168,9 +168,9 @@ def merged(
     kept: Iterable[Kept],
     instance_arn: str,
 ) -> list[Result]:
-    """One result for every row: what is known of it now, or else what it keeps of the earlier ones.
+    """One result for every row: its outcome, or else the earlier result that it keeps.
 
-    A row without either has the one that says so.
+    A row without either gets NotRegistered.
     """
     numbers = {result.csv_row for result in earlier} | {pointer.number for pointer in pointers}
     known = {number: Result.of(Outcome(number, NOT_REGISTERED), "") for number in numbers}

@@ -55,7 +55,7 @@ def connect_client() -> Any:
 
 
 def imports(call: Call) -> Imports:
-    """Everything but the creation of users."""
+    """Everything except creating users."""
     settings = environment()
     bucket = Bucket(client("s3"), settings.users_bucket)
     alias = settings.connect_instance_alias or default_alias(settings.stack_name, settings.stack_id)
@@ -66,7 +66,7 @@ def imports(call: Call) -> Imports:
 
 
 def creation(call: Call) -> Creation:
-    """The creation of users."""
+    """Creating users."""
     settings = environment()
     bucket = Bucket(client("s3"), settings.users_bucket)
     allowed = listed_names(settings.allowed_security_profiles)
@@ -75,31 +75,31 @@ def creation(call: Call) -> Creation:
 
 @handler(parse_request)
 def initialize(request: ImportRequest, call: Call) -> Any:
-    """Decide what to import. A wrong input or header is refused here, before anything is created."""
+    """Decide what to import. Rejects a wrong input or header before anything is created."""
     return msgspec.to_builtins(imports(call).plan(request))
 
 
 @handler(tasks.CreateInstance.parse, ids=("import_id",))
 def create_instance(task: tasks.CreateInstance, call: Call) -> Any:
-    """Find or create the stack's instance; without it, if nothing is to be created."""
+    """Find or create the stack's instance, unless the import only validates."""
     return {"instance_id": imports(call).instance(task)}
 
 
 @handler(tasks.CheckInstanceExistence.parse, ids=("import_id", "instance_id", "checks"))
 def check_instance_existence(task: tasks.CheckInstanceExistence, call: Call) -> Any:
-    """Say whether the instance is READY, or whether to WAIT and ask again."""
+    """Return READY if the instance is ready, else WAIT."""
     return imports(call).check(task)
 
 
 @handler(tasks.CountCsvFiles.parse, ids=("import_id",))
 def count_csv_files(task: tasks.CountCsvFiles, call: Call) -> Any:
-    """Point at each row that is to run, and map the names of profiles to ids."""
+    """Return a pointer to each row to run, and map profile names to ids."""
     return imports(call).count(task)
 
 
 @handler(tasks.ResultCsvFileCreate.parse, ids=("import_id",))
 def result_csv_file_create(task: tasks.ResultCsvFileCreate, call: Call) -> Any:
-    """Write a result file that says of every row that its outcome is not known yet."""
+    """Write a result file with NotRegistered in every row."""
     return imports(call).announce(task)
 
 
@@ -111,7 +111,7 @@ def user_create(task: RowTask, call: Call) -> str:
 
 @handler(tasks.RegisterResult.parse, ids=("import_id",))
 def register_result(task: tasks.RegisterResult, call: Call) -> Any:
-    """Write the result file, and sum it up."""
+    """Write the result file and return a summary."""
     return imports(call).register(task)
 
 

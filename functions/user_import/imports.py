@@ -30,10 +30,10 @@ class Imports:
     defaults: ProfileNames
 
     def plan(self, request: ImportRequest) -> Plan:
-        """Pin the files to their versions, and see that they and the instance are there.
+        """Pin the files to their versions, and check that they and the instance exist.
 
         Raises InvalidImport, NoImportFile, InvalidHeader, InvalidResultFile, and for a short file what CountCsvFiles
-        raises for a long one: then nothing was created or deleted.
+        raises for a long one. Then nothing was created or deleted.
         """
         if request.reset:
             self.instances.require_reset()
@@ -55,7 +55,7 @@ class Imports:
         )
 
     def instance(self, call: CreateInstance) -> str | None:
-        """The id of the stack's own instance; None if nothing is to be created."""
+        """The id of the stack's own instance; None if the import only validates."""
         return None if call.plan.validate_only else self.instances.ensure(call.import_id, call.plan.deleted)
 
     def check(self, call: CheckInstanceExistence) -> Mapping[str, Any]:
@@ -69,7 +69,7 @@ class Imports:
         return {"status": READY, "checks": checks, "instance_arn": instance.arn}
 
     def count(self, call: CountCsvFiles) -> Mapping[str, Any]:
-        """The rows that are to run, as pointers, and what all of them need.
+        """Pointers to the rows to run, and what they share.
 
         Raises what `Files.count` raises, TooManyProfiles, InvalidResultFile.
         """
@@ -89,12 +89,12 @@ class Imports:
         }
 
     def announce(self, call: ResultCsvFileCreate) -> Mapping[str, Any]:
-        """Write the result file as it stands if the import should end here: one row for each, none of them known."""
+        """Write the result file that remains if the import ends here: every row NotRegistered."""
         written = self.files.announce(call.result_key, self._results(call, [], ""), self._note(call))
         return {"key": written.key, "version_id": written.version_id}
 
     def register(self, call: RegisterResult) -> Mapping[str, Any]:
-        """Write the result file, in one put. Returns the summary: counts and keys, nothing of a person."""
+        """Write the result file in one put. Returns the summary: counts and keys, no personal data."""
         results = self._results(call, call.known, call.instance_arn)
         written = self.files.register(call.result_key, results, self._note(call))
         succeeded = sum(result.succeeded for result in results)
@@ -115,7 +115,7 @@ class Imports:
         return merged(call.pointers, outcomes, earlier, call.kept_rows, instance_arn)
 
     def _kept(self, call: CountCsvFiles, found: Rows) -> list[Kept]:
-        """The rows that keep their results. None if the file that these are of is gone: then all rows run."""
+        """The rows that keep their results. None if the earlier file is gone: then all rows run."""
         plan = call.plan
         earlier = self.files.earlier(plan.retry_of) if plan.retry_of else []
         try:

@@ -26,7 +26,7 @@ _ALIAS, _MAX_ALIAS = re.compile(r"(?!d-)[0-9a-zA-Z]+(?:-*[0-9a-zA-Z])*\Z"), 45
 
 
 def default_alias(stack: str, stack_id: str) -> str:
-    """An alias that is unique on AWS, whatever the account and Region, and does not show the account."""
+    """An alias that is unique on AWS and does not expose the account id."""
     return f"{stack[:32]}-{hashlib.sha256(stack_id.encode()).hexdigest()[:12]}"
 
 
@@ -38,7 +38,7 @@ class AllowedInstances:
 
     @classmethod
     def parse(cls, arns: str) -> "AllowedInstances":
-        """From ARNs with commas between them; `instance/*` at the end of one stands for any."""
+        """From comma-separated ARNs; `instance/*` at the end of one means any."""
         return cls(tuple(arn.strip().rpartition("/")[2] for arn in arns.split(",") if arn.strip()))
 
     def chosen(self, named: str | None) -> str | None:
@@ -61,16 +61,16 @@ class Instances:
     may_reset: bool = False
 
     def delete_own(self) -> list[str]:
-        """Begin to delete every instance that has this stack's tag, and no other. Returns their ids."""
+        """Start to delete every instance with this stack's tag, and no other. Returns their ids."""
         own = [instance.id for instance in self._described() if self._is_own(instance)]
         for instance_id in own:
             self.connect.delete_instance(instance_id)
         return own
 
     def ensure(self, import_id: str, deleted: Sequence[str] = ()) -> str:
-        """The id of the stack's instance, which is created if it is not there. Safe to repeat.
+        """The id of the stack's instance, creating it if it does not exist. Safe to repeat.
 
-        deleted: ids of instances that may still be listed, and are not to be used any more.
+        deleted: ids of deleted instances, which Connect may still list.
         Raises InstanceAliasInvalid, InstanceAliasInUse, InstanceQuotaExceeded.
         """
         self._require_alias()
@@ -82,7 +82,7 @@ class Instances:
             return self.connect.create_instance(self.alias, token=token, tags={STACK_TAG: self.stack})
         except ConnectRefused:
             raise InstanceAliasInUse(
-                f"Connect does not take the alias {self.alias}: it is another instance's, one's that failed, or still "
+                f"Connect rejects the alias {self.alias}: another or a failed instance has it, or it is still "
                 "being freed; wait, start with reset, or give the stack another ConnectInstanceAlias"
             ) from None
 
@@ -94,7 +94,7 @@ class Instances:
             )
 
     def chosen(self, named: str | None) -> str | None:
-        """The id of the instance to use; None for the stack's own. Raises InvalidImport unless it is there."""
+        """The id of the instance to use; None for the stack's own. Raises InvalidImport if it does not exist."""
         instance_id = self.allowed.chosen(named)
         if instance_id:
             self._require(instance_id)
@@ -114,16 +114,16 @@ class Instances:
             )
 
     def ready(self, instance_id: str, defaults: ProfileNames, checks: int) -> Instance | None:
-        """The instance once it is active and has the default profiles, which may come later; None until then.
+        """The instance, once it is active and has the default profiles, which appear later; None until then.
 
-        checks: how often it was looked at, this time included.
-        Raises InstanceCreationFailed, InstanceNotReady (after as many checks as are worth it).
+        checks: number of checks, including this one.
+        Raises InstanceCreationFailed, InstanceNotReady (after the last check).
         """
         try:
             instance = self.connect.instance(instance_id)
             if instance.status == CREATION_FAILED:
                 raise InstanceCreationFailed(
-                    "Connect gave the creation up; its console says why. Start with reset, which needs AllowReset"
+                    "Connect failed to create the instance; see its console. Start with reset, which needs AllowReset"
                 )
             if instance.status == ACTIVE and self.connect.profiles(instance_id).have(defaults):
                 return instance

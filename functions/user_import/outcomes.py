@@ -1,14 +1,15 @@
-"""What became of a row, as it travels in state data, and the sentence that tells a person how to mend it."""
+"""The outcome of a row, as it travels in state data, and the sentence that says how to fix it."""
 
 import re
 from dataclasses import dataclass
 
 _CODE = re.compile(r"[A-Za-z0-9_.]{1,80}\Z")
 _TRY_AGAIN = "Run the failed rows again."
+_TRY_SAFELY = f"{_TRY_AGAIN} A retry will not create a duplicate user."
 
-# What a row has as long as nothing else is known of it.
+# The outcome of a row until its own is known.
 NOT_REGISTERED = "NotRegistered"
-# The only code of a row that succeeded. In state data, where every byte counts, it is one character.
+# The only code of a successful row. One character in state data, where every byte counts.
 PASSWORD_NOT_SET, _PASSWORD_NOT_SET = "PasswordNotSet", "="
 
 SENTENCES = {
@@ -22,54 +23,54 @@ SENTENCES = {
     "PasswordMissing": "Give a default password.",
     "PasswordTooShort": "Make the password at least 8 characters long.",
     "PasswordTooLong": "Make the password at most 64 characters long.",
-    "PasswordHasSpace": "Take the space or line break out of the password.",
+    "PasswordHasSpace": "Remove the space or line break from the password.",
     "PasswordTooWeak": "Put a lower-case letter, an upper-case letter and a digit into the password.",
     "FirstNameMissing": "Give a first name.",
     "FirstNameTooLong": "Shorten the first name to 255 characters.",
-    "FirstNameNotNormalized": "Type the first name's accents anew, as single characters (Unicode NFC).",
+    "FirstNameNotNormalized": "Retype the first name's accents as single characters (Unicode NFC).",
     "LastNameMissing": "Give a last name.",
     "LastNameTooLong": "Shorten the last name to 256 characters.",
-    "LastNameNotNormalized": "Type the last name's accents anew, as single characters (Unicode NFC).",
+    "LastNameNotNormalized": "Retype the last name's accents as single characters (Unicode NFC).",
     "EmailInvalid": "Correct the e-mail address, or leave it empty.",
     "PhoneInvalid": "Write the phone number as + and up to 15 digits, country first, or leave it empty.",
     "SecurityProfileNotAllowed": "Leave the security profile empty, or have it added to AllowedSecurityProfiles.",
     "SecurityProfileUnknown": "The instance has no security profile of this name. Correct it, or create the profile.",
     "RoutingProfileUnknown": "The instance has no routing profile of this name. Correct it, or create the profile.",
-    "UserExists": "A user of this name exists already and was left as it is. Choose another username, or drop the row.",
-    PASSWORD_NOT_SET: "The user was there, created from this row before. If its password is new, set it in Connect.",
+    "UserExists": "A user of this name already exists and was not changed. Choose another username, or remove the row.",
+    PASSWORD_NOT_SET: "This row had already created the user. If the row has a new password, set it in Connect.",
     "UserQuotaExceeded": "The instance is full. Raise its quota of users, then run the failed rows again.",
-    "ConnectRefused": "Connect refuses the row by a rule unknown here. Add an e-mail address, or check every cell.",
-    "ConnectDenied": "The import lacks a permission in Connect. Have it granted, then run the failed rows again.",
+    "ConnectRefused": "Connect rejected the row for an unknown reason. Add an e-mail address, or check every cell.",
+    "ConnectDenied": "The import lacks a permission in Connect. Ask for it, then run the failed rows again.",
     "InstanceNotFound": "The instance, or a profile in it, is gone. Start the import again.",
-    "ConnectThrottled": f"Connect had no room for the row. {_TRY_AGAIN}",
-    "ConnectUnavailable": f"Connect did not answer; the user may exist. {_TRY_AGAIN} Nobody is created twice.",
-    "UserNotVisible": f"Connect says that the user exists and does not show it. {_TRY_AGAIN}",
+    "ConnectThrottled": f"Connect throttled the row for too long. {_TRY_AGAIN}",
+    "ConnectUnavailable": f"Connect did not answer; the user may exist. {_TRY_SAFELY}",
+    "UserNotVisible": f"Connect says that the user exists but does not list it. {_TRY_AGAIN}",
     "InstanceAliasInUse": f"The instance is still being set up. {_TRY_AGAIN}",
     "BucketUnavailable": f"The file could not be read. {_TRY_AGAIN}",
     "NoImportFile": "The file, or its version, was deleted while the import ran. Upload it again.",
-    "AlreadyInProgress": f"Another call was at work on the row. {_TRY_AGAIN} Nobody is created twice.",
-    "Contention": f"Too many calls were writing at once. {_TRY_AGAIN}",
-    "LeaseLost": f"The row took too long. {_TRY_AGAIN} Nobody is created twice.",
-    "StoreUnavailable": f"The records of the import could not be reached. {_TRY_AGAIN} Nobody is created twice.",
-    "UnexpectedFailure": "The row hit a defect of the import. An operator finds it in the log of UserCreate.",
-    "States.Timeout": f"The row took too long; the user may exist. {_TRY_AGAIN} Nobody is created twice.",
-    "Lambda.Unknown": f"The function broke off; the user may exist. {_TRY_AGAIN} Nobody is created twice.",
-    "Runtime.ExitError": f"The function broke off; the user may exist. {_TRY_AGAIN} Nobody is created twice.",
-    "Runtime.OutOfMemory": f"The function ran out of memory; the user may exist. {_TRY_AGAIN} Nobody is created twice.",
-    "Sandbox.Timedout": f"The row took too long; the user may exist. {_TRY_AGAIN} Nobody is created twice.",
-    "Lambda.TooManyRequestsException": f"The account had no room for the function. {_TRY_AGAIN}",
-    "Lambda.ServiceException": f"Lambda failed. {_TRY_AGAIN} Nobody is created twice.",
-    "Lambda.AWSLambdaException": f"Lambda failed. {_TRY_AGAIN} Nobody is created twice.",
-    "Lambda.SdkClientException": f"Lambda could not be reached. {_TRY_AGAIN} Nobody is created twice.",
-    "Lambda.ClientExecutionTimeoutException": f"Lambda did not answer. {_TRY_AGAIN} Nobody is created twice.",
+    "AlreadyInProgress": f"Another call was processing the row. {_TRY_SAFELY}",
+    "Contention": f"Too many calls wrote at the same time. {_TRY_AGAIN}",
+    "LeaseLost": f"The row took too long. {_TRY_SAFELY}",
+    "StoreUnavailable": f"The records of the import could not be reached. {_TRY_SAFELY}",
+    "UnexpectedFailure": "The import has a defect. An operator finds it in the log of UserCreate.",
+    "States.Timeout": f"The row took too long; the user may exist. {_TRY_SAFELY}",
+    "Lambda.Unknown": f"The function crashed; the user may exist. {_TRY_SAFELY}",
+    "Runtime.ExitError": f"The function crashed; the user may exist. {_TRY_SAFELY}",
+    "Runtime.OutOfMemory": f"The function ran out of memory; the user may exist. {_TRY_SAFELY}",
+    "Sandbox.Timedout": f"The row took too long; the user may exist. {_TRY_SAFELY}",
+    "Lambda.TooManyRequestsException": f"Lambda throttled the function for too long. {_TRY_AGAIN}",
+    "Lambda.ServiceException": f"Lambda failed. {_TRY_SAFELY}",
+    "Lambda.AWSLambdaException": f"Lambda failed. {_TRY_SAFELY}",
+    "Lambda.SdkClientException": f"Lambda could not be reached. {_TRY_SAFELY}",
+    "Lambda.ClientExecutionTimeoutException": f"Lambda did not answer. {_TRY_SAFELY}",
     NOT_REGISTERED: f"The import ended before the row's outcome was known; the user may exist. {_TRY_AGAIN}",
 }
-_UNLISTED = f"The row failed; an operator finds the reason in the execution. {_TRY_AGAIN} Nobody is created twice."
+_UNLISTED = f"The row failed; an operator finds the reason in the execution. {_TRY_SAFELY}"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a row. number: the row. code: "" or PASSWORD_NOT_SET for success. user_id: "" without a user."""
+    """The outcome of a row. number: the row's. code: "" or PASSWORD_NOT_SET for success. user_id: "" without a user."""
 
     number: int
     code: str = ""
@@ -80,13 +81,13 @@ class Outcome:
 
     @property
     def ending(self) -> str:
-        """All but the number, as the row's lease keeps it."""
+        """Everything but the number, as the row's lease stores it."""
         code = _PASSWORD_NOT_SET if self.code == PASSWORD_NOT_SET else self.code
         return f"{code}:{self.user_id}"
 
     @classmethod
     def parse(cls, text: str) -> "Outcome":
-        """The opposite of str(). Raises ValueError."""
+        """The inverse of str(). Raises ValueError."""
         number, _, rest = text.partition(":")
         code, _, user_id = rest.rpartition(":")
         return cls(int(number), PASSWORD_NOT_SET if code == _PASSWORD_NOT_SET else code, user_id)
@@ -102,6 +103,6 @@ class Outcome:
 
 
 def explained(code: str) -> str:
-    """A code, followed by what a person can do about it."""
+    """A code, followed by how to fix it."""
     known = code if _CODE.match(code) else "Unknown"
     return f"{known}: {SENTENCES.get(known, _UNLISTED)}"

@@ -1,11 +1,11 @@
-"""Security and routing profiles: the names that rows give, and the ids that Connect knows."""
+"""Security and routing profiles: names from the rows, ids from Connect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .errors import TooManyProfiles
 
-# Each row carries them along in the state data, some 170 bytes each.
+# The state data of each row carries them, about 170 bytes each.
 _MAX_PROFILES = 40
 
 
@@ -29,7 +29,7 @@ class ProfileIds:
 
 
 def profile_names(row: Mapping[str, str], defaults: ProfileNames) -> ProfileNames:
-    """The profiles that a row names, or else the default ones."""
+    """The profiles that a row names, or the defaults."""
     return ProfileNames(
         row.get("security_profile", "").strip() or defaults.security,
         row.get("routing_profile", "").strip() or defaults.routing,
@@ -37,12 +37,12 @@ def profile_names(row: Mapping[str, str], defaults: ProfileNames) -> ProfileName
 
 
 def listed_names(names: str) -> frozenset[str]:
-    """The names in a list with commas."""
+    """The names in a comma-separated list."""
     return frozenset(name.strip() for name in names.split(",")) - {""}
 
 
 def used(profiles: ProfileIds, names: frozenset[ProfileNames]) -> ProfileIds:
-    """The ids of the profiles that the rows name, of those that there are. Raises TooManyProfiles."""
+    """The ids of the named profiles that exist. Raises TooManyProfiles."""
     security = {pair.security for pair in names}
     routing = {pair.routing for pair in names}
     ids = ProfileIds(

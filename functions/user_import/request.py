@@ -1,4 +1,4 @@
-"""The workflow's input. What does not fit is refused here, before anything is created."""
+"""The workflow's input. Invalid input is rejected here, before anything is created."""
 
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ type InstanceId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{1,100}\Z")
 
 
 class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to import. All fields may be left out: then the newest file, into the stack's own instance.
+    """What to import. Without any field: the newest file, into the stack's own instance.
 
     key, version_id: of the file. instance_id: use this instance, create none. validate_only: create nothing at all.
     retry_of: key of a result file whose failed rows alone run again; without a key, as they are in the file that the
@@ -55,10 +55,10 @@ def parse_request(document: Any) -> ImportRequest:
 
 def _require_sense(request: ImportRequest) -> None:
     if request.version_id and not request.key:
-        raise InvalidImport("version_id: a version of which file? Give its key too")
+        raise InvalidImport("version_id: give the file's key too")
     retried = request.retried
     if retried and retried.validate_only and not request.validate_only:
-        raise InvalidImport("retry_of: a validation has created nobody; import the file without retry_of")
+        raise InvalidImport("retry_of: a validation has created no users; import the file without retry_of")
     for field in ("instance_id", "validate_only", "retry_of"):
         if request.reset and getattr(request, field):
-            raise InvalidImport(f"reset: deletes instances and with them their users, which does not go with {field}")
+            raise InvalidImport(f"reset: deletes instances with their users, and cannot be combined with {field}")

@@ -22,9 +22,9 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 @dataclass(frozen=True, slots=True)
 class ResultKey:
-    """Where a result file is, and what its name says. folder: "" or with a slash at its end. date: yyyymmdd.
+    """The parts of a result file's key. folder: "", or ends with a slash. date: yyyymmdd.
 
-    import_id: of an import that was overtaken by another of the same file; "" for the one whose result stands.
+    import_id: of an import that a newer one of the same file has overtaken; "" for the newest.
     """
 
     folder: str
@@ -38,7 +38,7 @@ class ResultKey:
 
     @classmethod
     def parse(cls, key: str) -> "ResultKey":
-        """The opposite of str(). Raises InvalidImport, which is about the field retry_of."""
+        """The inverse of str(). Raises InvalidImport for the field retry_of."""
         name = _RESULT.fullmatch(key)
         date = date_in_name(f"{name['plain']}.csv", _NAME) if name else None
         if name is None or date is None:
@@ -58,7 +58,7 @@ class Result:
 
     @classmethod
     def of(cls, outcome: Outcome, instance_arn: str) -> "Result":
-        """What the outcome of a row comes to. The ARN of a user derives from that of its instance."""
+        """The result of a row's outcome. The ARN of a user derives from its instance's."""
         arn = f"{instance_arn}/agent/{outcome.user_id}" if outcome.user_id else ""
         return cls(outcome.number, outcome.succeeded, outcome.user_id, arn, outcome.message)
 
@@ -78,10 +78,10 @@ def read(data: bytes) -> list[Result]:
     try:
         header, *rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
         if tuple(header) != COLUMNS:
-            raise InvalidResultFile("retry_of: its first line is not that of a result file")
+            raise InvalidResultFile("retry_of: its first line is not the header of a result file")
         return [_result(row) for row in rows if row]
     except (ValueError, csv.Error):
-        raise InvalidResultFile("retry_of: not a result file, or one that was changed") from None
+        raise InvalidResultFile("retry_of: not a result file, or a modified one") from None
 
 
 def _cells(number: int, result: Result) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""A retry: which results of an earlier import stand, for which rows of the file as it is now.
+"""A retry: which rows of the current file keep their results of an earlier import.
 
-A result file has no word of its rows, so that row 2 of it is row 2 of the very version of the file that was imported.
-That version is in the bucket for as long as any passwords are. A row keeps its result if all its cells are the same in
-both files, wherever it stands; any other row runs, and finds the user that was made from it, if there is one.
+A result file has no row data, so its row 2 is row 2 of the imported version of the file, which stays in the bucket as
+long as any passwords do. A row keeps its result if all its cells are the same in both files, wherever the row is. Any
+other row runs, and finds the user that it created before, if there is one.
 """
 
 import hashlib
@@ -40,25 +40,25 @@ class Kept:
 
     @classmethod
     def parse(cls, text: str) -> "Kept":
-        """The opposite of str(). Raises ValueError."""
+        """The inverse of str(). Raises ValueError."""
         number, earlier = text.split(":")
         return cls(int(number), int(earlier))
 
 
 def note(import_id: str, imported: Imported) -> dict[str, str]:
-    """Metadata of a result file: whose it is, and what it is of. S3 takes ASCII alone."""
+    """Metadata of a result file: its import and its file. S3 accepts ASCII only."""
     source = imported.source
     key = b64encode(source.key.encode()).decode()
     return {_IMPORT: import_id, _KEY: key, _VERSION: source.version_id, _ENCODING: imported.encoding}
 
 
 def import_noted(metadata: Mapping[str, str]) -> str | None:
-    """Which import has written a result file; None if it was a person."""
+    """The import that wrote a result file; None if a person did."""
     return metadata.get(_IMPORT)
 
 
 def noted(metadata: Mapping[str, str]) -> Imported | None:
-    """What a result file is of; None if a person has written it, or an earlier release."""
+    """The file that a result belongs to; None if a person or an earlier release wrote it."""
     try:
         key = b64decode(metadata[_KEY], validate=True).decode()
         return Imported(Source(key, metadata[_VERSION]), CP932 if metadata[_ENCODING] == CP932 else UTF_8)
@@ -67,7 +67,7 @@ def noted(metadata: Mapping[str, str]) -> Imported | None:
 
 
 def content(row: Mapping[str, str]) -> bytes:
-    """Tells a row from any other, whatever its number: a hash that is not kept anywhere, as the password is in it."""
+    """Identifies a row, whatever its number, by a hash. It is stored nowhere, because it covers the password."""
     cells = {name: cell for name, cell in row.items() if cell and name != "No."}
     return hashlib.sha256(json.dumps(cells, sort_keys=True).encode()).digest()
 
@@ -78,7 +78,7 @@ def kept(
     contents: Sequence[bytes],
     instance_id: str | None,
 ) -> list[Kept]:
-    """The rows that need not run.
+    """The rows that do not need to run.
 
     rows: each with its content, b"" for one that cannot be read. contents: of the rows that `earlier` is of, none if
     they are not known. instance_id: where users are to be created; None if none are.
@@ -86,7 +86,7 @@ def kept(
     """
     if len(rows) != len(earlier):
         raise InvalidResultFile(
-            f"retry_of: has {len(earlier)} rows, the file has {len(rows)}; correct rows, and neither add nor remove any"
+            f"retry_of: has {len(earlier)} rows, the file has {len(rows)}; correct rows, but do not add or remove any"
         )
     if len(contents) != len(earlier):
         return []

@@ -1,4 +1,4 @@
-"""What the functions of the import are called with."""
+"""The events of the import's functions."""
 
 import time
 from datetime import timedelta
@@ -18,7 +18,7 @@ from .outcomes import Outcome
 from .profiles import ProfileIds
 from .retry import Imported, Kept
 
-# Of the time that an invocation has: for a last call of Connect, which may take 2 + 10 s, when the waiting is over.
+# Reserved at the end of an invocation for a last call to Connect, which may take 2 + 10 s.
 _RESERVE = timedelta(seconds=13)
 
 
@@ -30,9 +30,9 @@ class _Task(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What Initialize has decided: the files by their versions, and what is to be done with them.
+    """What Initialize decided: the files by version, and what to do with them.
 
-    deleted: ids of the instances whose deletion has begun; Connect may list them for a while.
+    deleted: ids of the instances being deleted; Connect may list them for a while.
     origin: key of the file that the import began with, which a retry may have from elsewhere; "" for the source's own.
     encoding: None if the input does not say it. retried: the file whose result `retry_of` is, None if that is unknown.
     """
@@ -53,7 +53,7 @@ class CreateInstance(_Task, frozen=True):
 
 
 class CheckInstanceExistence(_Task, frozen=True):
-    """instance_id: None if there is none to wait for. checks: how often it was looked at before."""
+    """instance_id: None if there is none to wait for. checks: number of earlier checks."""
 
     instance_id: str | None
     checks: int
@@ -67,7 +67,7 @@ class CountCsvFiles(_Task, frozen=True):
 
 
 class ResultCsvFileCreate(_Task, frozen=True):
-    """rows: pointers of those that are to run. kept: those that keep a result of `retry_of`, and which."""
+    """rows: pointers to those to run. kept: rows that keep a result of `retry_of`, and which."""
 
     import_id: str
     plan: Plan

@@ -25,5 +25,5 @@ def uploads() -> Uploads:
 
 @handler(parse_upload, ids=("key",))
 def start_user_import(upload: Upload, _call: Call) -> dict[str, str]:
-    """Start the import of the file of an event *Object Created*. What has none goes to the queue of failures."""
+    """Start the import of an uploaded file (event *Object Created*). Failed events go to the dead-letter queue."""
     return {"import_id": uploads().start(upload.bucket, upload.key, upload.version_id)}

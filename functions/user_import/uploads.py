@@ -1,4 +1,4 @@
-"""The start of an import when its file is uploaded: once for each upload."""
+"""Starts an import when its file is uploaded, once for each upload."""
 
 import hashlib
 import json
@@ -68,7 +68,7 @@ class Uploads:
         """
         date = date_in_name(key, self.prefix)
         if date is None:
-            raise UploadNameInvalid(f"{key}: must end in {self.prefix}<yyyymmdd>.csv, with a date of the calendar")
+            raise UploadNameInvalid(f"{key}: must end in {self.prefix}<yyyymmdd>.csv, with a valid date")
         name = execution_name(bucket, key, version_id, date)
         document = json.dumps({"key": key, "version_id": version_id})
         try:
@@ -80,6 +80,6 @@ class Uploads:
 
 
 def execution_name(bucket: str, key: str, version_id: str, date: str) -> str:
-    """Derives from the upload, as S3 and EventBridge may tell of it more than once. At most 80 characters."""
+    """Derives from the upload, because S3 and EventBridge may deliver its event twice. At most 80 characters."""
     digest = hashlib.sha256(json.dumps([bucket, key, version_id]).encode()).hexdigest()
     return f"upload-{date}-{digest[:32]}"

@@ -1,4 +1,4 @@
-"""The user that a row asks for. Every rule of Connect's CreateUser is checked here, before any call.
+"""The user that a row describes. Checks every rule of Connect's CreateUser before any call.
 
 Rules: the API references of CreateUser and of UserIdentityInfo, for instances without SAML.
 """
@@ -45,7 +45,7 @@ _MAX_FIRST_NAME, _MAX_LAST_NAME = 255, 256
 
 @dataclass(frozen=True, slots=True, repr=False)
 class User:
-    """A user that Connect accepts. Without a representation: it must not end up in a log."""
+    """A user that Connect accepts. Has no repr, so that it cannot end up in a log."""
 
     username: str
     password: str = field(compare=False)
@@ -57,7 +57,7 @@ class User:
 
     @classmethod
     def from_row(cls, row: Mapping[str, str], defaults: ProfileNames) -> "User":
-        """Read a row's cells. Raises the InvalidRow of the first rule that it breaks."""
+        """Read a row's cells. Raises the InvalidRow of the first broken rule."""
         return cls(
             username=_username(row["username"]),
             password=_password(row["default_password"]),
@@ -69,10 +69,10 @@ class User:
         )
 
     def fingerprint(self, origin: str) -> str:
-        """Tells the user of this row of this file from any other of its name: SHA-256, in hex, without the password.
+        """Identifies the user of this row of this file: SHA-256 in hex, without the password.
 
         origin: key of the file that the import began with.
-        It is what a user made from the row is tagged with, so the same row of a file that was uploaded again finds it.
+        The user is tagged with it, so the same row of a file that is uploaded again finds the user.
         """
         wanted = [origin, self.username, self.first_name, self.last_name, self.email, self.phone]
         return hashlib.sha256(json.dumps([*wanted, self.profiles.security, self.profiles.routing]).encode()).hexdigest()

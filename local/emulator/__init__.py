@@ -1,1 +1,1 @@
-"""The emulator: its process, and the patches that close its gaps to AWS."""
+"""The emulator: its process, and the patches that correct its differences from AWS."""

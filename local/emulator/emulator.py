@@ -1,4 +1,4 @@
-"""Starts and stops the emulator process. Nothing of it outlives `stop`: no process, no temporary file."""
+"""Starts and stops the emulator process. `stop` leaves no process and no temporary file."""
 
 import hashlib
 import json
@@ -28,9 +28,9 @@ ROOT = Path(__file__).resolve().parents[2]
 STATE = ROOT / ".stepwise"
 REGION = "us-east-1"
 
-# Worker processes that may run at once. Unbounded, a burst of cold starts chokes two cores.
+# Concurrent worker processes. Without a limit, a burst of cold starts overloads two cores.
 _CONCURRENCY = 20
-# A worker unpacks some 5 MB; there may be a few hundred in the life of an emulator.
+# A worker unpacks about 5 MB; an emulator may start a few hundred.
 _ROOM = 2 * 1024**3
 _START_SECONDS = 30
 _STOP_SECONDS = 5
@@ -38,17 +38,17 @@ _STOP_SECONDS = 5
 
 _PASSED_ON = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "TZ", "NO_PROXY", "no_proxy", "LD_LIBRARY_PATH"})
 
-# What was started and not stopped yet. An attached emulator ends when its pipe is closed, so it is held here.
+# Running emulators that this process started. An attached one ends when its pipe closes, so keep it open.
 _started: dict[int, subprocess.Popen[bytes]] = {}
 
 
 class LocalStackError(Exception):
-    """The local stack cannot do what was asked; the message says what to do."""
+    """The local stack cannot continue; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """A running emulator: its process and when that began, which together name it for ever."""
+    """A running emulator, identified by its process id and start time."""
 
     port: int
     pid: int
@@ -64,17 +64,17 @@ class Emulator:
 
     @property
     def simulators(self) -> dict[str, str]:
-        """The endpoints of the servers beside it, by their names in `simulators.SIMULATORS`."""
+        """The simulators' endpoints, by their names in `simulators.SIMULATORS`."""
         return endpoints_beside(self.port)
 
 
 def endpoints_beside(port: int) -> dict[str, str]:
-    """The endpoints of the servers beside the emulator at this port; none if it does not run."""
+    """The simulators' endpoints of the emulator at this port; none if it is not running."""
     return simulators.recorded(_home(port))
 
 
 def environment(endpoint: str) -> dict[str, str]:
-    """Environment of a program that is to talk to the local stack, and cannot reach a real account by mistake."""
+    """Environment of a program that uses the local stack and cannot reach a real account by mistake."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SAM_"))}
     return kept | {
         "NO_PROXY": "127.0.0.1",
@@ -112,13 +112,13 @@ def free_port() -> int:
 
 
 def running(port: int) -> Emulator | None:
-    """The emulator that an earlier command started at this port, if it lives. What a crashed one left is removed."""
+    """The running emulator at this port, if there is one. Removes what a crashed one left."""
     with _registry():
         return _running(port)
 
 
 def running_anywhere() -> list[Emulator]:
-    """Every emulator that a command of this checkout started and that lives."""
+    """Every running emulator of this checkout."""
     with _registry():
         found = [_running(int(home.name)) for home in (STATE / "run").glob("[0-9]*")]
     return [emulator for emulator in found if emulator]
@@ -135,15 +135,15 @@ def _running(port: int) -> Emulator | None:
 def start(port: int, *, attached: bool = False, settings: Mapping[str, str] | None = None) -> Emulator:
     """Start an emulator and wait until it answers.
 
-    attached: it ends with the process that starts it, however that ends.
+    attached: it ends with the process that starts it, even if that is killed.
     settings: more variables of the emulator's environment.
-    Raises LocalStackError if the port is taken or the emulator does not come up.
+    Raises LocalStackError if the port is taken or the emulator does not start.
     """
     with _registry():
         for home in (STATE / "run").glob("[0-9]*"):
             _running(int(home.name))
         if _taken(port) or _recorded(port):
-            raise LocalStackError(f"port {port} is taken by another program; choose another one with STEPWISE_PORT")
+            raise LocalStackError(f"port {port} is in use by another program; choose another one with STEPWISE_PORT")
         process = _spawn(port, attached=attached, settings=settings or {})
         _started[process.pid] = process
         try:
@@ -183,7 +183,7 @@ def attached(settings: Mapping[str, str] | None = None) -> Iterator[Emulator]:
 
 
 def _registry() -> FileLock:
-    """Held while what is recorded of processes is read and changed."""
+    """Locks the records of processes."""
     STATE.mkdir(exist_ok=True)
     return FileLock(STATE / "run.lock")
 
@@ -193,7 +193,7 @@ def _home(port: int) -> Path:
 
 
 def _scratch(port: int) -> Path:
-    """Where each worker unpacks what it runs: hundreds of files, in memory if there is room for them."""
+    """Where workers unpack their code: hundreds of files, in memory if there is room."""
     in_memory = Path("/dev/shm")  # noqa: S108 # nosec B108 # only the memory is meant; files lie in a folder of their own
     if os.access(in_memory, os.W_OK) and shutil.disk_usage(in_memory).free > _ROOM:
         return in_memory / f"stepwise-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}-{port}"
@@ -236,11 +236,11 @@ def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subproc
     home, temporary = _home(port), _scratch(port)
     home.mkdir(parents=True)
     temporary.mkdir()
-    # MiniStack's own settings are variables too: of the caller's, only what a program needs anywhere is passed on.
+    # MiniStack reads its settings from variables too, so only general variables of the caller are passed on.
     passed = {name: value for name, value in environment("").items() if name in _PASSED_ON or name.startswith("AWS_")}
     variables = passed | {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        # No container is wanted, started or cleaned up.
+        # Start and clean up no containers.
         "DOCKER_HOST": f"unix://{home}/no-docker",
         "GATEWAY_PORT": str(port),
         "BIND_HOST": "127.0.0.1",
@@ -270,7 +270,7 @@ def _wait_until_ready(emulator: Emulator, process: subprocess.Popen[bytes]) -> N
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise LocalStackError(f"the emulator ended at its start:\n{_tail(emulator.log)}")
+            raise LocalStackError(f"the emulator stopped during startup:\n{_tail(emulator.log)}")
         if _answers(emulator.endpoint):
             return
         time.sleep(0.05)

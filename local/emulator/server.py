@@ -1,4 +1,4 @@
-"""The emulator process: MiniStack 1.5.33 with the patches of `local/emulator/patches`, which close its gaps to AWS.
+"""The emulator process: MiniStack 1.5.33 with the patches in `local/emulator/patches`.
 
 The process also runs the simulators for what MiniStack does not have, and points its functions to them.
 """
@@ -33,20 +33,20 @@ _LIMITS = (limits, limited_requests, transactions)
 
 
 def _end_with_parent() -> None:
-    """End when standard input does: the pipe closes however the parent ends, a kill included."""
+    """Exit when standard input ends: the pipe closes when the parent exits, even if it is killed."""
     sys.stdin.buffer.read()
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def _listen(started: simulators.Started) -> None:
-    """Put the endpoints of the simulators where the functions, and the commands of this checkout, look for them."""
+    """Publish the simulators' endpoints to the functions and to the commands of this checkout."""
     endpoints = simulators.listening(started)
     os.environ.update(simulators.variables(endpoints))
     simulators.record(Path.cwd(), endpoints)
 
 
 def main() -> None:
-    # The workers inherit this environment, and must not find the checkout beside what was deployed.
+    # Workers inherit this environment and must see only deployed code, not the checkout.
     os.environ.pop("PYTHONPATH", None)
     if UNTIL_EOF in sys.argv[1:]:
         sys.argv.remove(UNTIL_EOF)

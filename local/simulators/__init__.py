@@ -1,1 +1,1 @@
-"""Servers for what no emulator has: Amazon Connect and a payment gateway."""
+"""Simulators of Amazon Connect and of a payment gateway."""

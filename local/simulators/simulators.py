@@ -1,7 +1,7 @@
-"""Servers that stand in for what no emulator has. The emulator's process starts them, and they end with it.
+"""Starts the simulators of services that MiniStack does not have. They end with the emulator's process.
 
 A simulator is a module for `python -m`. It listens on a free port of the loopback, writes the port as the first line of
-its standard output, and ends when its standard input does. `serve` does the three for a server.
+its standard output, and exits when its standard input ends. `serve` does all three for a server.
 """
 
 import json
@@ -21,7 +21,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 class Simulator:
     """variable: where the emulator, its functions and the command line find the endpoint, if they all use it.
 
-    parameter: of the template, which leads a stack there that is to use it.
+    parameter: of the template, for a stack that uses the simulator.
     """
 
     name: str
@@ -39,7 +39,7 @@ type Started = Mapping[Simulator, subprocess.Popen[str]]
 
 
 def start() -> Started:
-    """Start all simulators; `listening` waits for them. Each ends with this process, as the pipe between them does."""
+    """Start all simulators; `listening` waits for them. Each exits when this process does, because its pipe closes."""
     return {simulator: _spawn(simulator) for simulator in SIMULATORS}
 
 
@@ -49,14 +49,14 @@ def listening(started: Started) -> dict[str, str]:
 
 
 def record(home: Path, endpoints: Mapping[str, str]) -> None:
-    """Write the endpoints, by name, where `recorded` finds them: in the folder of an emulator's run."""
+    """Write the endpoints, by name, to the folder of an emulator's run, for `recorded`."""
     unfinished = home / "simulators.json.new"
     unfinished.write_text(json.dumps(endpoints))
     unfinished.replace(home / "simulators.json")
 
 
 def recorded(home: Path) -> dict[str, str]:
-    """The endpoints by name; none if the emulator does not run."""
+    """The endpoints by name; none if the emulator is not running."""
     try:
         endpoints: dict[str, str] = json.loads((home / "simulators.json").read_text())
     except OSError:
@@ -70,7 +70,7 @@ def variables(endpoints: Mapping[str, str]) -> dict[str, str]:
 
 
 def serve(server: TCPServer) -> None:
-    """In a simulator's process: say where the server listens, and serve until standard input ends."""
+    """In a simulator's process: print the port, and serve until standard input ends."""
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdout.write(f"{server.server_address[1]}\n")
     sys.stdout.flush()
@@ -90,5 +90,5 @@ def _spawn(simulator: Simulator) -> subprocess.Popen[str]:
 def _port(simulator: Simulator, process: subprocess.Popen[str]) -> int:
     line = process.stdout.readline() if process.stdout else ""
     if not line:
-        raise RuntimeError(f"the simulator {simulator.name} ended at its start")
+        raise RuntimeError(f"the simulator {simulator.name} stopped during startup")
     return int(line)

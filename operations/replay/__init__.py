@@ -1,1 +1,1 @@
-"""Fires past changes of orders again, by raising their `revision`: nothing else makes a stream show an item anew."""
+"""Replays past changes of orders by raising their `revision`: only a change produces a stream record."""

@@ -1,10 +1,10 @@
-"""How fast a replay may go: a token bucket of capacity units, as DynamoDB says that they were consumed."""
+"""The rate of a replay: a token bucket of the capacity units that DynamoDB reports."""
 
 import threading
 import time
 from collections.abc import Callable
 
-# A bucket that never filled up would make each pause last for ever.
+# A bucket that never fills up would make each pause endless.
 _BURST_SECONDS = 1.0
 
 
@@ -21,12 +21,12 @@ class Budget:
         self.consumed = 0.0
 
     def wait(self) -> None:
-        """Wait until there is something to spend."""
+        """Wait until the bucket has a token."""
         while self._rate and (missing := -self._filled()) >= 0:
             self._sleep(max(missing / self._rate, 1 / self._rate))
 
     def spend(self, units: float) -> None:
-        """Note what a call has consumed; it is known afterwards only, so the bucket may go below nothing."""
+        """Note what a call has consumed. This is known only afterwards, so the bucket may go negative."""
         with self._lock:
             self._level -= units
             self.consumed += units

@@ -1,7 +1,7 @@
-"""Where a replay is, in a file, so that one that was broken off goes on without firing anything twice.
+"""A replay's position in a file, so that an interrupted replay resumes without replaying an order twice.
 
-A page's orders, with the revisions that were read, are written down before the first of them is fired. After a crash
-each of them is either as it was read, and is fired now, or has moved on, and needs nothing.
+A page's orders, with their revisions, are saved before the first of them is replayed. After a crash
+each of them is either unchanged, and is replayed now, or has moved on, and needs nothing.
 """
 
 import json
@@ -18,12 +18,12 @@ from .orders import Position, Seen
 
 
 class CheckpointMismatch(CommandError):
-    """The file is of another replay, or is no checkpoint."""
+    """The file belongs to another replay, or is no checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """page: orders that may or may not be fired. after: where the next page begins. last: whether there is none.
+    """page: orders that may have been replayed. after: start of the next page. last: whether there is none.
 
     counts: outcomes so far, without those of the page.
     """
@@ -40,13 +40,13 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """path: None keeps nothing. replay: what is replayed, and where; another one is refused."""
+    """path: None saves nothing. replay: what is replayed, and where; the checkpoint of another replay is rejected."""
 
     path: Path | None
     replay: Mapping[str, str]
 
     def load(self) -> State:
-        """Where an earlier run left off, or the beginning. Raises CheckpointMismatch."""
+        """The position of an earlier run, or the start. Raises CheckpointMismatch."""
         if self.path is None or not self.path.exists():
             return State()
         try:
@@ -61,11 +61,13 @@ class Checkpoint:
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointMismatch(f"{self.path} is no checkpoint: {error}") from None
         if replay != self.replay:
-            raise CheckpointMismatch(f"{self.path} is of another replay: {_words(replay)}, not {_words(self.replay)}")
+            raise CheckpointMismatch(
+                f"{self.path} belongs to another replay: {_words(replay)}, not {_words(self.replay)}"
+            )
         return state
 
     def save(self, state: State) -> None:
-        """Replace the file, all or nothing, and have it on the disk when this returns."""
+        """Replace the file atomically; it is on disk when this returns."""
         if self.path is None:
             return
         document = {

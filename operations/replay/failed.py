@@ -1,4 +1,4 @@
-"""Replays the records that the event source mapping gave up and keeps, whole, in S3."""
+"""Replays the failed records that the event source mapping stored, whole, in S3."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ from .orders import Seen
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-# Where Lambda writes them, and where they go when they are done.
+# Where Lambda writes them, and where they move when they are done.
 KEPT, REPLAYED = "aws/lambda/", "replayed/"
 
 type Deliver = Callable[[str, Record], bool]
@@ -25,8 +25,8 @@ type Item = Mapping[str, Any]
 class FailedRecords:
     """client: a `boto3.client("dynamodb")` to read with. s3: a `boto3.client("s3")`.
 
-    deliver: called with a function's ARN and a record; hands it to the function alone and says whether it took it.
-    progress: told how many records more are dealt with.
+    deliver: called with a function's ARN and a record; invokes that function only, and returns whether it succeeded.
+    progress: told how many more records are done.
     """
 
     client: "DynamoDBClient"
@@ -37,10 +37,10 @@ class FailedRecords:
     progress: Callable[[int], None]
 
     def run(self, *, dry: bool) -> Counter[Outcome]:
-        """Fire the orders of all records again, unless a newer change has overtaken them; move what is done away.
+        """Replay the orders of all records, unless a newer change has overtaken them; move finished objects away.
 
-        Objects come in the order in which they were kept, and their records in the order of the stream. Broken off
-        anywhere, it can be run again: an order that was fired has overtaken its record.
+        Objects come in the order in which they were stored, their records in the order of the stream. After an
+        interruption anywhere, it can run again: a replayed order has overtaken its record.
         """
         counts: Counter[Outcome] = Counter()
         for key in self._keys():
@@ -71,10 +71,10 @@ class FailedRecords:
         if _overtaken(change, now):
             return Outcome.OVERTAKEN
         if record["eventName"] == "REMOVE":
-            # What is gone cannot be written to. Only the function that failed needs to hear of it again.
+            # A deleted order cannot be written to. Only the function that failed needs the record again.
             return Outcome.DELIVERED if dry or self.deliver(function, record) else Outcome.STUCK
         if standing is None or (change and now and change.created_at != now.created_at):
-            # Its deletion is a record of its own.
+            # Its deletion has its own record.
             return Outcome.OVERTAKEN
         if now is None:
             return Outcome.STUCK
@@ -90,14 +90,14 @@ class FailedRecords:
         return found.get("Item")
 
     def _move_away(self, key: str) -> None:
-        """Twice is once: what was copied and not deleted is copied again."""
+        """Idempotent: an object that was copied but not deleted is copied again."""
         source = {"Bucket": self.bucket, "Key": key}
         self.s3.copy_object(Bucket=self.bucket, Key=f"{REPLAYED}{key}", CopySource=source)
         self.s3.delete_object(**source)
 
 
 def _records(body: bytes) -> list[tuple[str, Record]]:
-    """The records of an object, each with the ARN of the function that failed; none if it is not of Lambda's making."""
+    """The records of an object, each with the ARN of the function that failed; none if Lambda did not write it."""
     try:
         kept = json.loads(body)
         function, payload = kept["requestContext"]["functionArn"], kept["payload"]
@@ -108,7 +108,7 @@ def _records(body: bytes) -> list[tuple[str, Record]]:
 
 
 def _shown(order_id: str, item: Item) -> Record:
-    """An order as a record of the stream would show it."""
+    """An order as a stream record would have it."""
     return {"dynamodb": {"Keys": {"order_id": {"S": order_id}}, "NewImage": item}}
 
 

@@ -1,4 +1,4 @@
-"""Fires one order: raises its `revision`, on the condition that it is as it was read, and touches nothing else."""
+"""Replays one order: raises its `revision`, if it has not changed since it was read, and touches nothing else."""
 
 import random
 import time
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ROUNDS = 50
 _MAX_PAUSE = 5.0
-# DynamoDB refuses these before it does anything.
+# DynamoDB rejects these calls without any effect.
 _NOT_DONE = frozenset(
     {
         "ProvisionedThroughputExceededException",
@@ -31,24 +31,24 @@ _NOT_DONE = frozenset(
 
 
 class Outcome(StrEnum):
-    """What became of an order, or of a record."""
+    """The outcome of an order, or of a record."""
 
     FIRED = "fired"
-    MOVED_ON = "moved on since they were read"
+    MOVED_ON = "changed since they were read"
     GONE = "gone"
     NO_REVISION = "without a revision"
     OVERTAKEN = "overtaken by a newer change"
-    DELIVERED = "delivered as they were"
-    STUCK = "still not to be counted"
+    DELIVERED = "delivered unchanged"
+    STUCK = "still cannot be counted"
 
 
 class NotFired(CommandError):
-    """DynamoDB did not take the write in many rounds. What was fired before is fired; the message names the order."""
+    """DynamoDB did not accept the write in many attempts. Earlier orders were replayed; the message names this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """client: one that sends nothing twice by itself, so that it is known whose write it was that came first."""
+    """client: without retries, so that it is known whose write came first."""
 
     client: "DynamoDBClient"
     table: str
@@ -58,10 +58,10 @@ class Trigger:
     def fire(self, seen: Seen, *, in_doubt: bool = False) -> Outcome:
         """Raise the revision of an order by one.
 
-        A writer that came in between is not overwritten: the order is read again, as it stands, and fired.
-        in_doubt: the order may have been fired before, as a crash or a lost answer hides. If it has moved on, it was
-            fired then, or by a change of its own: MOVED_ON, and nothing is written.
-        Raises NotFired, or whatever else DynamoDB answers.
+        Does not overwrite a concurrent writer: reads the order again and replays that.
+        in_doubt: a crash or a lost answer may hide that the order was replayed. If it has moved on, it was
+            replayed, or changed by somebody else: MOVED_ON, and nothing is written.
+        Raises NotFired, or DynamoDB's error.
         """
         for attempt in range(_ROUNDS):
             if seen.revision is None:
@@ -83,7 +83,7 @@ class Trigger:
             else:
                 return Outcome.FIRED
             self.sleep(random.uniform(0, min(0.05 * 2**attempt, _MAX_PAUSE)))  # noqa: S311 # nosec B311 # a pause is no secret
-        raise NotFired(f"order {seen.order_id}: not fired; try again later, with the same checkpoint")
+        raise NotFired(f"order {seen.order_id}: not replayed; try again later, with the same checkpoint")
 
     def _raise_revision(self, order_id: str, revision: int) -> None:
         self.budget.wait()
@@ -98,14 +98,14 @@ class Trigger:
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except (ClientError, BotoCoreError):
-            # A refused condition costs what the write would have, and says nothing of it.
+            # A failed condition costs what the write would have cost, and does not report it.
             self.budget.spend(1)
             raise
         self.budget.spend(answer["ConsumedCapacity"].get("CapacityUnits", 1))
 
 
 def _standing(error: ClientError) -> dict[str, Any] | None:
-    """The order as it stands, if the condition was refused; empty if there is none. None for any other error."""
+    """The current order, if the condition failed; empty if there is none. None for any other error."""
     if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
         return None
     item: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
@@ -118,7 +118,7 @@ def _revision(item: dict[str, Any]) -> int | None:
 
 
 def _may_be_done(error: ClientError) -> bool:
-    """Whether a failed call may have written. Raises the error if it will fail again and again."""
+    """Whether a failed call may have written. Raises an error that retries cannot fix."""
     if error.response["Error"]["Code"] in _NOT_DONE:
         return False
     if error.response["ResponseMetadata"]["HTTPStatusCode"] < 500:

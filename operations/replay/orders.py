@@ -1,4 +1,4 @@
-"""The orders that a replay reads: page by page, each with the revision that it had then."""
+"""The orders that a replay reads, page by page, each with its revision."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from .budget import Budget
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-# A page is what may have to be looked at twice after a crash; 100 is what BatchGetItem takes.
+# A page may have to be read twice after a crash; BatchGetItem takes 100.
 _SCAN_PAGE, _QUERY_PAGE = 500, 100
 _PROJECTION = "order_id, revision"
 _INDEX = "created_ymd"
@@ -19,7 +19,7 @@ type Position = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An order as it was read. revision: None for a row without one, which is no order that can be fired."""
+    """An order as it was read. revision: None for a row without one, which cannot be replayed."""
 
     order_id: str
     revision: int | None
@@ -27,7 +27,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """after: where the next page begins; None for the last one."""
+    """after: start of the next page; None for the last one."""
 
     orders: Sequence[Seen]
     after: Position | None
@@ -46,7 +46,7 @@ class Orders:
         yield Page(self._read([order_id]), None)
 
     def of_day(self, day: str, after: Position | None = None) -> Iterator[Page]:
-        """The orders that were created on a day (YYYY-MM-DD), by the index, which knows their keys alone."""
+        """The orders created on a day (YYYY-MM-DD), by the index, which has only their keys."""
         query: dict[str, Any] = {
             "IndexName": _INDEX,
             "KeyConditionExpression": "created_ymd = :day",
@@ -65,7 +65,7 @@ class Orders:
             yield Page([_seen(item) for item in answer["Items"]], answer.get("LastEvaluatedKey"))
 
     def count(self) -> int:
-        """How many there are, as DynamoDB last counted them; it does so every six hours."""
+        """The number of orders, which DynamoDB updates every six hours."""
         return self.client.describe_table(TableName=self.table)["Table"].get("ItemCount", 0)
 
     def _pages(self, call: Any, parameters: dict[str, Any], after: Position | None) -> Iterator[Any]:

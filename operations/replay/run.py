@@ -1,4 +1,4 @@
-"""Fires the orders of a selection again, page by page."""
+"""Replays the orders of a selection, page by page."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ from .checkpoint import Checkpoint, State
 from .fire import Outcome, Trigger
 from .orders import Page, Position, Seen
 
-# Orders that are fired at once: different keys, so their order does not matter.
+# Orders that are replayed concurrently: different keys, so their order does not matter.
 _AT_ONCE = 8
 
 type Pages = Callable[[Position | None], Iterator[Page]]
@@ -19,7 +19,7 @@ type Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """pages: the orders, from a position on. progress: told how many orders more are dealt with."""
+    """pages: the orders, from a position on. progress: told how many more orders are done."""
 
     pages: Pages
     trigger: Trigger
@@ -27,9 +27,9 @@ class Replay:
     progress: Progress
 
     def run(self) -> Counter[Outcome]:
-        """Fire everything that an earlier run with the same checkpoint has not. Returns the outcomes of both.
+        """Replay everything that an earlier run with the same checkpoint has not. Returns the outcomes of both.
 
-        Raises CheckpointMismatch, NotFired, or what DynamoDB answers. Broken off anywhere, it can be run again.
+        Raises CheckpointMismatch, NotFired, or DynamoDB's error. After an interruption anywhere, it can run again.
         """
         state = self.checkpoint.load()
         counts = Counter(state.counts)
@@ -44,7 +44,7 @@ class Replay:
         return counts
 
     def count(self) -> Counter[Outcome]:
-        """What `run` would fire, without firing it."""
+        """What `run` would replay, without replaying it."""
         state = self.checkpoint.load()
         counts = self._counted(state.page)
         if not state.last:
@@ -66,7 +66,7 @@ class Replay:
 
 @contextmanager
 def _workers() -> Iterator[ThreadPoolExecutor]:
-    """Threads that leave off, rather than finish the page, when the replay is broken off."""
+    """Threads that stop, instead of finishing the page, when the replay is interrupted."""
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
         yield pool

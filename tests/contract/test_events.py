@@ -6,10 +6,12 @@ import pytest
 
 from ordering.order import InvalidOrder, parse_order
 from ordering.payments.authorization import PaymentDeclined, authorize
-from tests.kit.machine import SAGA
+from tests.kit.machine import MACHINES
 from tests.kit.project import EVENTS, ROOT, read_json
 from tests.kit.sample_events.expectations import EXPECTED
 from tests.kit.template import FUNCTIONS, arn_of
+
+SAGA = MACHINES["OrderSaga"]
 
 HANDLERS = {function.handler for function in FUNCTIONS.values()}
 SAGA_HANDLERS = {FUNCTIONS[name].handler for name in map(arn_of, SAGA.substitutions.values()) if name in FUNCTIONS}

@@ -18,7 +18,7 @@ from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
 
 REGION = "us-east-1"
-GUIDE = (ROOT / "docs" / "deploy.md").read_text()
+GUIDE = (ROOT / "docs" / "gradual-deployment.md").read_text()
 ALIASES = {f"{name}Alias{gradual.ALIAS}" for name in FUNCTIONS}
 SOURCES = ("template.yaml", "stacks", "functions", "layers")
 

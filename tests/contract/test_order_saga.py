@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.kit.machine import SAGA, State, is_lambda, retry_block
+from ordering.definition import ORDER_SAGA
+from tests.kit.machine import MACHINES, State, is_lambda, retry_block
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE
+
+SAGA = MACHINES["OrderSaga"]
 
 # state: (type, next, next on failure)
 TABLE: dict[str, tuple[str, str | None, str | None]] = {
@@ -22,8 +25,8 @@ TABLE: dict[str, tuple[str, str | None, str | None]] = {
     "OrderSucceeded": ("Succeed", None, None),
     "OrderFailed": ("Fail", None, None),
 }
-STEPS = ("ProcessOrder", "ProcessPayment", "ReserveInventory")
-COMPENSATIONS = ("ReleaseInventory", "ProcessRefund", "UpdateOrderStatus")
+STEPS = ORDER_SAGA.step_names
+COMPENSATIONS = ORDER_SAGA.compensations
 NOTICES = tuple(name for name in TABLE if name.startswith("sns:"))
 ALERTS = tuple(name for name in NOTICES if name != "sns:NotifySuccess")
 
@@ -101,7 +104,7 @@ def test_an_alert_names_the_order_even_if_its_input_is_broken(name: str) -> None
     assert SAGA.states[name]["Parameters"]["Message"]["order_id.$"] == "$$.Execution.Name"
 
 
-def test_a_success_goes_to_the_order_events_and_names_the_order_whatever_the_executions_name_is() -> None:
+def test_success_notice_names_the_order_of_the_input() -> None:
     parameters = SAGA.states["sns:NotifySuccess"]["Parameters"]
 
     assert parameters["TopicArn"] == "${OrderEventsTopicArn}"

@@ -12,12 +12,13 @@ from idempotency.claim import _MARGIN
 from ordering.payments import bearer, gateway
 from ordering.payments.gateway import CHARGE
 from runtime import clients
-from tests.kit.machine import MACHINES, SAGA
+from tests.kit.machine import MACHINES
 from tests.kit.project import FUNCTIONS as SOURCES
 from tests.kit.project import IDEMPOTENCY, ROOT
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type, statements
 
 CONDITION = "HasPaymentGateway"
+SAGA = MACHINES["OrderSaga"]
 ENVIRONMENT = {
     "IDEMPOTENCY_TABLE": "records",
     "RECORD_LIFETIME_DAYS": "90",
@@ -213,7 +214,7 @@ def test_a_cancel_ends_before_its_function_does() -> None:
     assert FUNCTIONS["ProcessRefundFunction"].timeout > max(4 * DYNAMODB + REQUEST, ends_early)
 
 
-def test_the_lease_of_a_charge_outlasts_a_request_and_is_outlasted_by_the_attempts() -> None:
+def test_charge_lease_outlasts_a_request_but_not_the_attempts() -> None:
     retries = SAGA.states["ProcessPayment"]["Retry"][0]["MaxAttempts"]
 
     assert CHARGE.duration is not None

@@ -68,7 +68,7 @@ def test_a_table_is_encrypted_and_can_be_restored_to_any_moment(table: str) -> N
 
 
 @pytest.mark.parametrize("resource", [*TABLES, *BUCKETS])
-def test_what_holds_data_outlives_the_stack_but_not_a_first_deployment_that_failed(resource: str) -> None:
+def test_data_outlives_the_stack_but_not_a_failed_first_deployment(resource: str) -> None:
     """UpdateReplacePolicy knows no RetainExceptOnCreate."""
     assert RESOURCES[resource]["DeletionPolicy"] == "RetainExceptOnCreate"
     assert RESOURCES[resource]["UpdateReplacePolicy"] == "Retain"

@@ -60,7 +60,7 @@ def test_botocore_can_ask_for_the_region_of_a_bucket(monkeypatch: pytest.MonkeyP
     assert asked == ["HEAD", "HEAD"]
 
 
-def test_a_shape_is_kept_if_an_operation_leads_to_it_and_a_member_may_be_called_documentation() -> None:
+def test_reduced_model_keeps_its_shapes_and_a_member_called_documentation() -> None:
     model = {
         "operations": {"Kept": {"input": {"shape": "In"}, "documentation": "-"}, "Other": {"input": {"shape": "Gone"}}},
         "shapes": {

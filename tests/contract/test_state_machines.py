@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from idempotency import BusinessError, TransientError
-from tests.kit.machine import MACHINES, SAGA, THROTTLED, Machine, State, is_lambda, longest_seconds, pauses, retries
+from tests.kit.machine import MACHINES, THROTTLED, Machine, State, is_lambda, longest_seconds, pauses, retries
 from tests.kit.project import ROOT, exceptions, leaves
 from tests.kit.template import FUNCTIONS, arn_of, of_type
+
+SAGA = MACHINES["OrderSaga"]
 
 # https://docs.aws.amazon.com/step-functions/latest/dg/sfn-best-practices.html asks for the first three.
 TRANSIENT_LAMBDA_ERRORS = {

@@ -220,7 +220,7 @@ def test_results_do_not_expire_as_files_of_users_do() -> None:
     assert all(re.match(pattern, prefix) for prefix in ("TestFile_", "Users", "UserFile_", "UserCreateResults", "U-"))
 
 
-def test_only_instances_with_the_stacks_tag_can_be_deleted_and_only_where_a_reset_is_allowed() -> None:
+def test_policy_deletes_only_tagged_instances_and_only_with_allow_reset() -> None:
     ((role, guarded),) = allowing("connect:DeleteInstance")
     condition, statement, _ = guarded["Fn::If"]
 

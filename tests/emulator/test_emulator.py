@@ -206,7 +206,7 @@ def test_an_attached_emulator_ends_with_a_starter_that_is_killed() -> None:
         assert not _home(started.port).exists()
 
 
-def test_an_emulator_that_is_not_attached_outlives_its_starter_and_can_be_stopped_by_another() -> None:
+def test_detached_emulator_outlives_its_starter() -> None:
     with _starting() as (starter, started):
         starter.kill()
         starter.wait()
@@ -249,7 +249,7 @@ def test_what_a_crash_left_behind_is_removed_when_someone_looks(port: int, conte
     assert not _home(port).exists()
 
 
-def test_a_stranger_who_was_given_a_recorded_process_id_is_neither_found_nor_killed(port: int) -> None:
+def test_reused_process_id_is_not_killed(port: int) -> None:
     with _stranger() as stranger:
         recycled = Emulator(port, stranger.pid, stranger.create_time() - 1)
         _leave_behind(port, json.dumps({"pid": recycled.pid, "created": recycled.created}))

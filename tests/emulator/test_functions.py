@@ -226,7 +226,7 @@ def test_an_event_waits_for_a_function_that_is_throttled(ours: Account, tmp_path
 # --- what else the emulator process sees to ---
 
 
-def test_a_function_finds_nothing_of_this_repository_that_was_not_deployed_with_it(ours: Account) -> None:
+def test_function_sees_only_deployed_code(ours: Account) -> None:
     assert ours.function(SEES).call({"module": "cli"}).body is False
 
 

@@ -32,7 +32,7 @@ def main() -> int:
     )
     parser.add_argument("--everything", action="store_true", help="all pairs of calls, without the reduction")
     parser.add_argument("--sequences", type=int, help="how many random sequences of three to six faults")
-    parser.add_argument("--only", choices=["calls", "edges"], help="leave the other part out")
+    parser.add_argument("--only", choices=["singles", "calls", "edges"], help="leave the other parts out")
     parser.add_argument("--sample", type=int, default=_EDGE_PAIRS, help="how many pairs with a fault at the edges")
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of the random sequences")
     arguments = parser.parse_args()
@@ -55,9 +55,9 @@ def _explore(arguments: argparse.Namespace, dynamodb: str) -> int:
         _say(f"{workers.count} processes; single faults come first")
         found = singles(workers, wanted_of_others(arguments.seed))
         report.add("single faults", _told("single faults", found.results))
-        if arguments.only != "calls":
+        if arguments.only in {None, "edges"}:
             _explore_edges(arguments, workers, report, found, pairs=dynamodb != "local")
-        if arguments.only != "edges":
+        if arguments.only in {None, "calls"}:
             _explore_calls(arguments, workers, report, found, pairs=dynamodb != "local")
         report.print(time.monotonic() - began, workers.count)
     return 1 if report.failed else 0
@@ -127,7 +127,7 @@ def _replay(scenario: Scenario, dynamodb: str) -> int:
     outcome = play(engine(), scenario)
     sys.stdout.write("\n".join([str(scenario), *(f"  {line}" for line in outcome.trace), ""]))
     sys.stdout.write(
-        f"{outcome.struck} of {len(scenario.faults)} faults struck, {len(outcome.violations)} violations\n"
+        f"{outcome.injected} of {len(scenario.faults)} faults injected, {len(outcome.violations)} violations\n"
     )
     return 1 if outcome.violations else 0
 

@@ -1,6 +1,6 @@
-"""Which faults can strike a run: read from where it went."""
+"""Which faults are possible in a run: read from where it went."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tests.faults import edge_candidates
 from tests.faults import faults as f
@@ -10,7 +10,7 @@ from tests.faults.gateway import CALLS
 from tests.faults.history_invariants import COMPENSATIONS
 from tests.faults.notes import Point
 from tests.faults.run import NEIGHBOR_PREFIX, OUTSIDE_A_MACHINE, RECOVERY_PREFIX, SECOND_PREFIX, STRAY_PREFIX
-from tests.kit.machine import MACHINES
+from tests.kit.machine import MACHINES, State
 
 _NO_MATTER_OF_DYNAMODB = (
     f.DIES_BEFORE,
@@ -18,13 +18,13 @@ _NO_MATTER_OF_DYNAMODB = (
     f.ANSWER_LOST,
     f.UNREACHABLE,
     f.THROTTLED,
-    f.TWIN_AT,
+    f.DUPLICATE_AT,
 )
 
 
 def faults_of(points: Sequence[Point]) -> list[Fault]:
-    """All single faults that can strike a run that passes these points, in the order in which they would."""
-    # Another order is struck in runs of its own.
+    """All single faults that are possible in a run that passes these points, in their order."""
+    # Another order has its faults in runs of its own.
     points = [point for point in points if not point.id.startswith(NEIGHBOR_PREFIX)]
     found: dict[Fault, None] = dict.fromkeys(_strays(points))
     for index, point in enumerate(points):
@@ -80,7 +80,7 @@ def _strays(points: Sequence[Point]) -> Iterator[Fault]:
     """What others may do to an order that is charged at the gateway, whenever it hurts."""
     if not any(point.operation in CALLS for point in points):
         return
-    for place in (*_entries(points), f.AFTER_SAGA, f.AFTER_SETTLEMENT, f.AT_LAST):
+    for place in (*_entries(points), f.AFTER_SAGA, f.AFTER_FINALIZATION, f.AT_LAST):
         yield Fault(f.STRAY, "ProcessRefund", place)
         yield Fault(f.SECOND, SAGA, place)
     for point in points:
@@ -95,7 +95,7 @@ def _entries(points: Sequence[Point]) -> Iterator[str]:
 
 
 def edges_of(points: Sequence[Point]) -> list[Fault]:
-    """All single faults of `edges` that can strike a run that passes these points, and stray calls of all functions."""
+    """All single faults of `edges` that are possible at these points, and stray calls of all functions."""
     return list(dict.fromkeys(edge_candidates.faults_of(points, [*_entries(points)])))
 
 
@@ -139,21 +139,27 @@ def _compensating_places(point: Point) -> Iterator[str]:
         return
     prefix, _, state = own.rpartition(".")
     states = MACHINES[RECOVERY if own.startswith(RECOVERY_PREFIX) else SAGA].states
-    after = states[state]["Catch"][-1]["Next"]
+    after = _catcher(states, state)["Catch"][-1]["Next"]
     while after:
         name = f"{prefix}.{after}" if prefix else after
         if states[after]["Type"] == "Task":
             yield f"before {name}"
         if after in COMPENSATIONS:
             yield f"at {name}#1.call2"
-        after = states[after].get("Next", "")
+        after = states[after].get("Next") or states[after].get("Default", "")
     yield from _ends(own)
+
+
+def _catcher(states: Mapping[str, State], name: str) -> State:
+    """The state, or the group around it."""
+    groups = (state for state in states.values() for branch in state.get("Branches", []) if name in branch["States"])
+    return states[name] if name in states else next(groups)
 
 
 def _ends(state: str) -> Iterator[str]:
     if "." not in state and state not in OUTSIDE_A_MACHINE:
         yield f.AFTER_SAGA
-    yield f.AFTER_SETTLEMENT
+    yield f.AFTER_FINALIZATION
     yield f.AT_LAST
 
 

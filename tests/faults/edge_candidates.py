@@ -1,4 +1,4 @@
-"""Which faults of `edges` can strike a run: read from where it went, and from the records that it had there."""
+"""Which faults of `edges` are possible in a run: read from where it went, and from the records that it had there."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
@@ -26,7 +26,7 @@ type _Records = dict[str, tuple[str, bool]]
 def faults_of(points: Sequence[Point], entries: Sequence[str]) -> Iterator[Fault]:
     """The faults, in no order that matters. entries: the places at which a state is entered."""
     by_gateway = any(point.operation in CALLS for point in points)
-    at_rest = [*entries, f.AFTER_SAGA, f.AFTER_SETTLEMENT, f.AT_LAST]
+    at_rest = [*entries, f.AFTER_SAGA, f.AFTER_FINALIZATION, f.AT_LAST]
     between = [f"at {point.id}" for point in points if point.what == "call" and _is_between(point)]
     for place in (*at_rest, *between):
         yield from (Fault(kind, function, place) for kind in _CALLS for function in _SAGA_FUNCTIONS)

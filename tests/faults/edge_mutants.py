@@ -103,8 +103,8 @@ def _ignored_file(_: Engine) -> AbstractContextManager[None]:
 
     recover = operations.recovery.recover
 
-    def by_execution(stack: Any, order_id: str, document: Any = None) -> str:
-        return recover(stack, order_id, None if view(stack, order_id).execution else document)
+    def by_execution(stack: Any, order_id: str, document: Any = None, **options: Any) -> str:
+        return recover(stack, order_id, None if view(stack, order_id).execution else document, **options)
 
     @contextmanager
     def both() -> Iterator[None]:
@@ -128,15 +128,15 @@ def _ignored_file(_: Engine) -> AbstractContextManager[None]:
 )
 def _unbarred(_: Engine) -> AbstractContextManager[None]:
     """A late call of a step that the saga never reached lands under a failed order."""
+    from idempotency.saga.state import SagaState
     from idempotency.steps import StepStore
     from ordering.inventory import service
-    from ordering.orders.state import OrderState
 
     @contextmanager
     def all_three() -> Iterator[None]:
         # The order's row and its first step would refuse the late call by themselves.
         with (
-            replaced(OrderState, "unbarred", ()),
+            replaced(SagaState, "unbarred", ()),
             replaced(service, "still_open", _no_check),
             replaced(StepStore, "_not_compensated", lambda *_: []),
         ):
@@ -160,16 +160,16 @@ def _no_check(table: str, order_id: str) -> Any:
 )
 def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
     """Its status is Pending although the refund gave up, and nothing else lists it."""
-    from ordering.orders.finalization import Finalization
-    from ordering.orders.table import NEW, PENDING, OrdersTable
+    from idempotency.saga.finalization import Finalization
+    from idempotency.saga.table import SagaTable
 
-    def set_pending(self: Any, order_id: str, at: Any) -> Any:
+    def fail(self: Any, saga_id: str, at: Any) -> Any:
         expression = "SET #status = :status, updated_at = :at REMOVE unsettled"
-        return self._update(order_id, expression, NEW, at, {":status": PENDING})
+        return self.update(saga_id, expression, self.saga.open, at, {":status": {"S": self.saga.failed}})
 
     @contextmanager
     def both() -> Iterator[None]:
-        with replaced(OrdersTable, "set_pending", set_pending), replaced(Finalization, "_note", lambda *_: []):
+        with replaced(SagaTable, "fail", fail), replaced(Finalization, "_note", lambda *_: []):
             yield
 
     return both()
@@ -183,7 +183,7 @@ def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
 )
 def _silent_sweep(_: Engine) -> AbstractContextManager[None]:
     """What stands is on the row, and no alarm tells."""
-    from ordering.orders.finalization import Finalization, Finalized
+    from idempotency.saga.finalization import Finalization, Finalized
 
     finalize = Finalization.finalize
 

@@ -1,6 +1,6 @@
 """Faults at the edges of an order's life: records that go, another payload, stray calls, operators, other orders.
 
-They are written as those of `faults` are. Where one strikes, and where it lands:
+They are written as those of `faults` are. Where one is injected, and where it lands:
 
     records deleted: ProcessPayment+ChargeCard after the saga    some of the order's records: of steps, and the lease
     records restored: ProcessPayment@ReserveInventory at last    as they were when that state was entered; `@saga`,
@@ -9,7 +9,7 @@ They are written as those of `faults` are. Where one strikes, and where it lands
     finalization broken for 31 days, deleted: nothing            what TTL deletes meanwhile
     id reused, left: ChargeCard                                  the records that TTL has not deleted yet
 
-A fault inside a second execution of the order strikes at `second.ProcessPayment#1`.
+A fault inside a second execution of the order is injected at `second.ProcessPayment#1`.
 """
 
 EXPIRE = "records expire:"

@@ -24,27 +24,25 @@ import requests
 from botocore import xform_name
 from ministack.services import eventbridge, lambda_svc, secretsmanager, stepfunctions
 
-from ordering.orders.finalization_handlers import finalization
-from ordering.orders.sweep_handlers import sweep
-from ordering.payments.handlers import payments
 from tests.faults.clock import Clock
 from tests.faults.gateway import ADDRESS, SECRET, Gateway
 from tests.faults.operators import Operators
 from tests.faults.seams import DYNAMODB_ENDPOINT, Document, Send, forget, in_process, take_hold
+from tests.faults.subject import SUBJECT
 from tests.kit.deployed_stack import ACCOUNT, REGION, Handler, Rule, Stack
 from tests.kit.machine import MACHINES
 from tests.kit.template import FUNCTIONS, arn_of
 
-SAGA = "OrderSaga"
-RECOVERY = "OrderRecovery"
-# What the two machines invoke, and what finalizes orders.
+SAGA = SUBJECT.saga.machine
+RECOVERY = SUBJECT.saga.recovery
+# What the two machines invoke, and what finalizes.
 _FUNCTIONS = (
     *sorted(
         {str(arn_of(value)) for name in (SAGA, RECOVERY) for value in MACHINES[name].substitutions.values()}
         & set(FUNCTIONS)
     ),
-    "FinalizeOrderFunction",
-    "SweepOrdersFunction",
+    SUBJECT.finalizer,
+    SUBJECT.sweeper,
 )
 # Records may expire long before Step Functions forgets an execution.
 _PARAMETERS = {"RecordLifetimeDays": "30"}
@@ -81,6 +79,8 @@ class Director(Protocol):
 
     def request(self, service: str, send: Send, body: bytes) -> Any: ...
 
+    def branches(self) -> str: ...
+
 
 def execution_error(error: str, cause: str) -> Exception:
     """What ends an execution, past every Retry and Catch."""
@@ -115,7 +115,7 @@ class Engine:
             config = {"FunctionName": name, "FunctionArn": self.stack.arn(name), "Version": "$LATEST"}
             lambda_svc._functions[name] = {"config": config, "versions": {}, "aliases": {}}
         self._secret = secretsmanager.create_secret_in_process("PaymentGateway", SECRET)
-        secretsmanager.create_secret_in_process(self.stack.name("PaymentKey"), "key-of-the-stack")
+        secretsmanager.create_secret_in_process("PaymentKey", "key-of-the-stack")
         for machine in (SAGA, RECOVERY):
             self._deploy(machine, self.stack.definition(machine))
         self.rules = list(self.stack.rules())
@@ -134,10 +134,10 @@ class Engine:
             for name in self.stack.environment().keys() - stack.environment():
                 del os.environ[name]
             os.environ.update({**stack.environment(), **_ENVIRONMENT})
-            for made in (payments, finalization, sweep):
+            for made in SUBJECT.caches:
                 made.cache_clear()
             self.stack = stack
-        if gateway := payments().gateway:
+        if gateway := SUBJECT.gateway():
             gateway.http.secret.read()
             gateway.stack_key.read()
 
@@ -222,6 +222,9 @@ class _Seam:
 
     def status_changed(self, event: Document) -> None:
         self._director.status_changed({**event, "Account": ACCOUNT, "Region": REGION})
+
+    def branches(self) -> str:
+        return self._director.branches()
 
     def started(self, run: Callable[[], None]) -> None:
         self.engine._pending.append(run)

@@ -18,7 +18,7 @@ _REPRESENTED_BY = {
     f.TIMED_OUT_BEFORE: f.DIES_BEFORE,
     f.TIMED_OUT_AFTER: f.ANSWER_LOST,
     f.PUBLISH_FAILS: f.PUBLISH_ALWAYS_FAILS,
-    f.TWIN_AFTER: f.TWIN_AT,
+    f.DUPLICATE_AFTER: f.DUPLICATE_AT,
     f.ABORTED_BEFORE: f.ABORTED_AFTER,
     f.EXECUTION_TIMED_OUT_BEFORE: f.ABORTED_AFTER,
     f.EXECUTION_TIMED_OUT_AFTER: f.ABORTED_AFTER,
@@ -43,7 +43,7 @@ _EVERYTHING = Wanted()
 
 @dataclass(frozen=True, slots=True)
 class Singles:
-    """results: of each order without a fault, and with each single fault; each says what else can strike its run."""
+    """results: of each order without a fault, and with each single fault; each says what else its run allows."""
 
     results: Sequence[Result]
 
@@ -55,13 +55,13 @@ class Singles:
         return list(found)
 
     def pairs(self, *, everything: bool = False) -> list[Scenario]:
-        """Each single fault with each other fault that can strike the run which it leads to.
+        """Each single fault with each other fault that is possible in the run which it leads to.
 
         The second is taken from the run that the first makes, so that faults of compensations, retries and recovery
         are reached that no clean run shows. Unless `everything` is asked for, one kind stands for all with the same
         effect, and work lands in a pair at the first state, between the calls of others, after the saga and at
         last, but not before each state; the order of several lines is left to single faults. Of an order that is
-        charged at the gateway, one fault at least strikes on the way to it, and work lands at calls of payment alone.
+        charged at the gateway, one fault at least is on the way to it, and work lands at calls of payment alone.
         """
         pairs: dict[tuple[str, frozenset[Fault]], Scenario] = {}
         for order in ORDERS:
@@ -120,7 +120,7 @@ def _lands_in_payment(fault: Fault) -> bool:
 
 
 def _telling(fault: Fault, candidates: Iterable[Fault]) -> bool:
-    if fault.kind in _REPRESENTED_BY or fault.landing == f.AFTER_SETTLEMENT:
+    if fault.kind in _REPRESENTED_BY or fault.landing == f.AFTER_FINALIZATION:
         return False
     if not fault.landing.startswith("before "):
         return True
@@ -171,7 +171,7 @@ def random_runs(number: int, examples: int, pools: Mapping[str, Sequence[Fault]]
 
 
 def scenarios(pools: Mapping[str, Sequence[Fault]]) -> st.SearchStrategy[Scenario]:
-    """Three to six faults that can strike one order, each seen to be possible in some run of it."""
+    """Three to six faults that are possible in one order, each seen to be possible in some run of it."""
     orders = st.sampled_from(sorted(pools))
     return orders.flatmap(
         lambda order: st.builds(

@@ -23,7 +23,7 @@ class EdgeSingles:
         """So many pairs at most, each kind of `edges` as often as the others.
 
         The second fault is taken from the run that the first makes: inside a second execution, a stray call or a
-        recovery, or at the edges of an order that another fault has struck.
+        recovery, or at the edges of an order that has another fault.
         """
         pairs = {_pair(scenario): scenario for scenario in self._pairs()}
         chance = random.Random(seed)  # noqa: S311

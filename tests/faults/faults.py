@@ -1,6 +1,6 @@
 """What can go wrong, each as a value with one line of text that says it and is read back from it.
 
-Where a fault strikes is written as the run counts:
+The place of a fault is written as the run counts:
 
     ProcessPayment#1           the first invocation of a state of the saga (an attempt of a Retry counts)
     ProcessPayment#1.call1     the first call of that invocation, of AWS or of the payment gateway
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from tests.faults import edges
 
 AFTER_SAGA = "after the saga"
-AFTER_SETTLEMENT = "after the finalization"
+AFTER_FINALIZATION = "after the finalization"
 AT_LAST = "at last"
 
 DIES_BEFORE = "dies before"
@@ -35,14 +35,14 @@ ANSWER_LOST_ONCE = "answer lost once at"
 UNREACHABLE = "unreachable at"
 THROTTLED = "throttled at"
 CONFLICT = "conflict at"
-TWIN_AT = "duplicate at"
+DUPLICATE_AT = "duplicate at"
 
 ERROR_BEFORE = "error before"
 ERROR_AFTER = "error after"
 TIMED_OUT_BEFORE = "timed out before"
 TIMED_OUT_AFTER = "timed out after"
 DENIED = "denied"
-TWIN_AFTER = "duplicate after"
+DUPLICATE_AFTER = "duplicate after"
 
 LATE = "late"
 ABANDONED = "abandoned"
@@ -86,7 +86,7 @@ CALL_KINDS = {
     UNREACHABLE: "no connection, so no effect",
     THROTTLED: "refused by throttling, so no effect",
     CONFLICT: "the transaction is cancelled by another one",
-    TWIN_AT: "a second delivery of the same invocation runs between the calls of the first",
+    DUPLICATE_AT: "a second delivery of the same invocation runs between the calls of the first",
 }
 # at one call of the payment gateway, besides those of CALL_KINDS that are no matter of DynamoDB or its SDK
 GATEWAY_KINDS = {
@@ -118,7 +118,7 @@ INVOCATION_KINDS = {
     TIMED_OUT_BEFORE: "Sandbox.Timedout, retried, and nothing was done",
     TIMED_OUT_AFTER: "Sandbox.Timedout, retried, after all was done",
     DENIED: "every DynamoDB call of the invocation is refused: AccessDeniedException",
-    TWIN_AFTER: "delivered twice, the second time right after the first",
+    DUPLICATE_AFTER: "delivered twice, the second time right after the first",
 }
 # at one invocation, or before one of its later calls, with a landing
 LANDING_KINDS = {
@@ -177,7 +177,7 @@ class UnknownFault(ValueError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """kind: one of KINDS. at: where it strikes. landing: where late work lands."""
+    """kind: one of KINDS. at: where it is injected. landing: where late work lands."""
 
     kind: str
     at: str = ""
@@ -196,12 +196,12 @@ class Fault:
         at, _, landing = ("", "", rest) if kind in _WITHOUT_PLACE else rest.partition(" ")
         fault = cls(kind, at, landing)
         if bool(landing) != (kind in _WITH_LANDING) or bool(at) == (kind in _WITHOUT_PLACE):
-            raise UnknownFault(f"{text!r} does not say where {kind!r} strikes, or where it lands")
+            raise UnknownFault(f"{text!r} does not say where {kind!r} is injected, or where it lands")
         return fault
 
     @property
     def step(self) -> str:
-        """The state or function that it strikes, without counters: a column of the table."""
+        """The state or function of its place, without counters: a column of the table."""
         return self.at.partition("#")[0] or "status event"
 
     @property

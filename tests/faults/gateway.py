@@ -92,12 +92,12 @@ def response(status: int, body: bytes = b"{}") -> requests.Response:
 class Way:
     """The way of one request to the gateway and back.
 
-    strikes: whether a kind of fault does. lands_later: notes that the request lands (again) later, if a kind of fault
+    injects: whether a kind of fault is due. lands_later: notes that the request lands (again) later, if a kind of fault
     says so, and whether it does. wait: lets time pass.
     """
 
     send: Callable[[], requests.Response]
-    strikes: Callable[[str], bool]
+    injects: Callable[[str], bool]
     lands_later: Callable[[str], bool]
     wait: Callable[[float], None]
 
@@ -108,26 +108,26 @@ class Way:
             return refused
         answer = self.send()
         self.lands_later(f.DELIVERED_AGAIN)
-        if self.strikes(f.DELIVERED_TWICE):
+        if self.injects(f.DELIVERED_TWICE):
             self.send()
-        if self.strikes(f.DIES_AFTER):
+        if self.injects(f.DIES_AFTER):
             raise Died
-        if self.strikes(f.ANSWER_LOST):
+        if self.injects(f.ANSWER_LOST):
             raise self._unanswered()
-        if self.strikes(f.FAILS_AFTER):
+        if self.injects(f.FAILS_AFTER):
             return response(500)
-        return response(answer.status_code, _GARBAGE) if self.strikes(f.GARBLED) else answer
+        return response(answer.status_code, _GARBAGE) if self.injects(f.GARBLED) else answer
 
     def _not_done(self) -> requests.Response | None:
-        if self.strikes(f.DIES_BEFORE):
+        if self.injects(f.DIES_BEFORE):
             raise Died
-        if self.strikes(f.UNREACHABLE):
+        if self.injects(f.UNREACHABLE):
             self.wait(_CONNECT_SECONDS)
             raise requests.ConnectTimeout
         if self.lands_later(f.HELD):
             raise self._unanswered()
         statuses = {f.THROTTLED: 429, f.FAILS_BEFORE: 503, f.REFUSED: 401}
-        return next((response(status) for kind, status in statuses.items() if self.strikes(kind)), None)
+        return next((response(status) for kind, status in statuses.items() if self.injects(kind)), None)
 
     def _unanswered(self) -> Exception:
         self.wait(_READ_SECONDS)

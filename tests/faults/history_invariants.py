@@ -1,7 +1,7 @@
 """The invariants' names, and those of executions: where they went, who was told. `row_invariants` has the others."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from tests.faults.rows import STEPS, Rows
 from tests.faults.run import SECOND_PREFIX, Run
 from tests.faults.scenario import is_order
 from tests.faults.seams import Document
+from tests.faults.subject import SUBJECT
 from tests.kit.invariants import CONFIRMED as CONFIRMED
 from tests.kit.invariants import FINAL as FINAL
 from tests.kit.invariants import FINALIZED as FINALIZED
@@ -24,7 +25,7 @@ from tests.kit.invariants import Broken
 from tests.kit.machine import MACHINES, successors
 from tests.kit.template import of_type
 
-COMPENSATIONS = ("ReleaseInventory", "ProcessRefund", "UpdateOrderStatus")
+COMPENSATIONS = SUBJECT.saga.compensations
 
 CHARGE = "at most one charge stands at the gateway, of the order's total"
 PAID = "a payment that stands is charged, one that is undone is not"
@@ -80,7 +81,7 @@ class History:
 
     @property
     def order_id(self) -> str:
-        return str(json.loads(self.execution["input"])["order_id"])
+        return str(json.loads(self.execution["input"])[SUBJECT.saga.id_field])
 
     def is_saga_of(self, order_id: str) -> bool:
         return self.machine == SAGA and self.order_id == order_id
@@ -102,7 +103,7 @@ def of_execution(run: Run, history: History) -> Broken:
     for before, after in zip(history.visited, history.visited[1:], strict=False):
         if after not in successors(states[before]):
             yield ENDS, f"from {before} to {after}"
-    was_told_to = any(fault.kind in f.STATE_KINDS and _strikes(fault, history) for fault in run.struck)
+    was_told_to = any(fault.kind in f.STATE_KINDS and _injected_in(fault, history) for fault in run.injected)
     if not was_told_to:
         last = history.visited[-1]
         wanted = {"Succeed": "SUCCEEDED", "Fail": "FAILED"}.get(states[last]["Type"])
@@ -126,7 +127,7 @@ def _alarm(history: History) -> Broken:
         yield ALERT, f"{RECOVERY} ended {history.execution['status']}, and no alarm watches {metric}"
 
 
-def _strikes(fault: Fault, history: History) -> bool:
+def _injected_in(fault: Fault, history: History) -> bool:
     return fault.at.rpartition(".")[0] == history.prefix.removesuffix(".")
 
 
@@ -134,7 +135,7 @@ def _alerts(run: Run, history: History) -> Broken:
     states = MACHINES[history.machine].states
     for compensation in history.gave_up:
         is_recovery = history.machine == RECOVERY
-        notify = "sns:NotifyRecoveryFail" if is_recovery else states[compensation]["Catch"][-1]["Next"]
+        notify = "sns:NotifyRecoveryFail" if is_recovery else _notify(states, compensation, history)
         state = history.prefix + notify
         if state in _silenced(run) or history.cut_off:
             continue
@@ -144,21 +145,28 @@ def _alerts(run: Run, history: History) -> Broken:
             yield ALERT, f"{history.prefix}{compensation} gave up; published: {[one.state for one in run.published]}"
 
 
+def _notify(states: Mapping[str, Any], compensation: str, history: History) -> str:
+    """The state that tells that a compensation gave up: its Catch names it, or the group tells of all its branches."""
+    caught = str(states[compensation]["Catch"][-1]["Next"])
+    later = history.visited[history.visited.index(compensation) :]
+    return caught if caught.startswith("sns:") else next((name for name in later if name.startswith("sns:")), caught)
+
+
 def _names(order_id: str, alert: Any, state: str, compensation: str) -> bool:
     """Whether the alert names the order, the step and the cause."""
     message = alert.message
-    if alert.topic != "AlertsTopic" or alert.state != state or message.get("order_id") != order_id:
+    if alert.topic != "AlertsTopic" or alert.state != state or message.get(SUBJECT.saga.id_field) != order_id:
         return False
     outcome = message.get("outcome", {})
     if not outcome.get("Error"):
         return False
-    if "recovery." not in state:
-        return bool(outcome.get("Cause"))
+    if isinstance(outcome.get("Cause"), str):
+        return bool(outcome["Cause"])
     return bool(outcome["Cause"][compensation].get("Error"))
 
 
 def _silenced(run: Run) -> set[str]:
-    return {fault.at for fault in run.struck if fault.kind == f.PUBLISH_ALWAYS_FAILS}
+    return {fault.at for fault in run.injected if fault.kind == f.PUBLISH_ALWAYS_FAILS}
 
 
 def of_saga(run: Run, history: History, rows: Rows) -> Broken:
@@ -169,10 +177,10 @@ def of_saga(run: Run, history: History, rows: Rows) -> Broken:
     if history.execution["status"] == "SUCCEEDED":
         if len(standing) < len(STEPS) and not run.meddled:
             yield OUTCOME, f"it succeeded, and only {standing} stand"
-        told = [one for one in run.published if one.topic == "OrderEventsTopic" and one.state == "sns:NotifySuccess"]
-        if not told and "sns:NotifySuccess" not in _silenced(run):
+        told = [one for one in run.published if one.topic == SUBJECT.topic and one.state == SUBJECT.notice]
+        if not told and SUBJECT.notice not in _silenced(run):
             yield NOTICE, "nothing was published"
-        if any(notice.message["order_id"] != run.document["order_id"] for notice in told):
+        if any(notice.message[SUBJECT.saga.id_field] != run.order_id for notice in told):
             yield NOTICE, f"another order was announced: {told}"
     elif standing and not history.gave_up and not run.meddled:
         yield OUTCOME, f"it failed, nobody gave up, and {standing} stand"

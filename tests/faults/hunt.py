@@ -30,7 +30,7 @@ def hunt(name: str) -> Finding:
 
 
 def _runs(mutant: Mutant) -> Iterator[Result]:
-    """Each order without a fault, then with each single fault; from `inside` it is known where a second one strikes."""
+    """Each order without a fault, then with each single fault; `inside` says where a second one is injected."""
     wanted = Wanted(None, None) if mutant.edges else Wanted()
     clean: list[Result] = []
     for order in mutant.orders:

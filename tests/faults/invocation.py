@@ -28,7 +28,7 @@ class Died(BaseException):
 class Invocation:
     """One run of a handler.
 
-    calls: how many it has made. operation: the last of them. bare: no fault strikes it (a duplicate). dead: the process
+    calls: how many it has made. operation: the last of them. bare: gets no fault (a duplicate). dead: the process
     is gone. error: what it raised. wrote: bodies of writes that took effect. charged, moved: whether a request of it
     changed what the gateway knows of a key, and whether it moved money.
     """

@@ -21,7 +21,7 @@ from tests.kit.engines.engine import response
 
 @dataclass
 class Invoking(Running):
-    """Has the faults of an invocation strike it, and is asked at each of its calls."""
+    """Injects the faults of an invocation, and is asked at each of its calls."""
 
     # The engine asks.
 
@@ -41,7 +41,7 @@ class Invoking(Running):
             return
         self.points.append(Point(place, "call", operation))
         self.reached(f"at {place}")
-        if self.has(f.TWIN_AT, place):
+        if self.has(f.DUPLICATE_AT, place):
             self._duplicate(invocation)
 
     def request(self, service: str, send: Send, body: bytes) -> Any:
@@ -62,14 +62,14 @@ class Invoking(Running):
             return response(400, {}, DENIED)
         if invocation.bare:
             return send()
-        return self._struck_request(f"{invocation.id}.call{invocation.calls}", send)
+        return self._request_with_faults(f"{invocation.id}.call{invocation.calls}", send)
 
     # Faults.
 
-    def _struck_invocation(self, invocation: Invocation) -> Document:
+    def _invocation_with_faults(self, invocation: Invocation) -> Document:
         place = invocation.id
         for fault in self._landing_faults(place):
-            self.strike(fault)
+            self.inject(fault)
             if fault.kind != f.AGAIN:
                 return self._late(fault, invocation)
             duplicate = Invocation(f"{place}'", invocation.function, invocation.event, bare=True)
@@ -79,7 +79,7 @@ class Invoking(Running):
         if self.has(f.TIMED_OUT_BEFORE, place):
             return self._timed_out(invocation)
         answer = self._run(invocation)
-        if self.has(f.TWIN_AFTER, place):
+        if self.has(f.DUPLICATE_AFTER, place):
             self._duplicate(invocation)
         if self.has(f.ERROR_AFTER, place):
             return failure("RuntimeError")
@@ -93,7 +93,7 @@ class Invoking(Running):
 
     def _landing_faults(self, place: str) -> Iterator[Fault]:
         for fault in self.scenario.faults:
-            if fault.kind in f.LANDING_KINDS and fault.at.partition(".call")[0] == place and fault not in self.struck:
+            if fault.kind in f.LANDING_KINDS and fault.at.partition(".call")[0] == place and fault not in self.injected:
                 yield fault
 
     def _late(self, fault: Fault, invocation: Invocation) -> Document:
@@ -127,9 +127,9 @@ class Invoking(Running):
             return send()
 
         def lands_later(kind: str) -> bool:
-            due = [fault for fault in self.by_place[place] if fault.kind == kind and fault not in self.struck]
+            due = [fault for fault in self.by_place[place] if fault.kind == kind and fault not in self.injected]
             for fault in due:
-                self.strike(fault)
+                self.inject(fault)
                 self.unlanded.append((fault, f"the request of {place}", lambda: (self.begin(), send())))
             return bool(due)
 
@@ -141,7 +141,7 @@ class Invoking(Running):
             return True
         return not self.lifted and self.has(f.DOWN_FOR_GOOD, state)
 
-    def _struck_request(self, place: str, send: Send) -> Any:
+    def _request_with_faults(self, place: str, send: Send) -> Any:
         if place not in self.by_place:
             return send()
         if self.has(f.DIES_BEFORE, place):
@@ -155,7 +155,7 @@ class Invoking(Running):
         if self.has(f.DIES_AFTER, place):
             send()
             raise Died
-        first = Fault(f.ANSWER_LOST_ONCE, place) not in self.struck
+        first = Fault(f.ANSWER_LOST_ONCE, place) not in self.injected
         if self.has(f.ANSWER_LOST, place) or (self.has(f.ANSWER_LOST_ONCE, place) and first):
             send()
             raise ReadTimeoutError(endpoint_url="in-process")

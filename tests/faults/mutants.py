@@ -106,7 +106,7 @@ def _unconditional_order(_: Engine) -> AbstractContextManager[None]:
 
     def process(self: Any, task: Any) -> Any:
         record = self.steps._committed(task.step, {"status": "New"})
-        row = self.table.save(task.order, task.step.at)
+        row = self.table.save(task.request, task.step.at)
         self.steps._client.transact_write_items(TransactItems=[without_condition(record), without_condition(row)])
         return {"status": "New"}
 
@@ -165,7 +165,7 @@ def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
     from ordering.payments.service import Payments
 
     def refund(self: Any, task: Any) -> Any:
-        action = without_condition(self.table.refund(task.order.order_id, task.step.at))
+        action = without_condition(self.table.refund(task.request.order_id, task.step.at))
         del action["Update"]["ExpressionAttributeValues"][":captured"]
         self.steps._client.transact_write_items(TransactItems=[action])
         return {"undone": True}
@@ -191,7 +191,7 @@ def _bare_notice(engine: Engine) -> AbstractContextManager[None]:
 )
 def _never_confirmed(_: Engine) -> AbstractContextManager[None]:
     """The order of a customer who has paid stays as it began."""
-    from ordering.orders.finalization import Finalization
+    from idempotency.saga.finalization import Finalization
 
     return replaced(Finalization, "_confirm", lambda *_: None)
 
@@ -259,7 +259,7 @@ def _silent_surrender(engine: Engine) -> AbstractContextManager[None]:
 @mutant("a finalization that trusts every stop", breaks.FINALIZED, breaks.MONEY)
 def _trusting_finalization(_: Engine) -> AbstractContextManager[None]:
     """An execution that is stopped or times out is seen by no Catch."""
-    from ordering.orders.finalization import Finalization, Finalized
+    from idempotency.saga.finalization import Finalization, Finalized
 
     finalize = Finalization.finalize
 
@@ -272,6 +272,6 @@ def _trusting_finalization(_: Engine) -> AbstractContextManager[None]:
 @mutant("no sweep", breaks.LISTED, breaks.FINALIZED, breaks.CONFIRMED)
 def _no_sweep(_: Engine) -> AbstractContextManager[None]:
     """Events are delivered at best effort."""
-    from ordering.orders.finalization import Sweep
+    from idempotency.saga.sweep import Sweep
 
     return replaced(Sweep, "run", lambda *_: {"finalized": 0, "standing": 0})

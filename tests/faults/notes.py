@@ -19,7 +19,7 @@ type Late = tuple[Fault, str, Callable[[], object]]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A place of the run where a fault can strike. id as in `faults`. what: invocation, call, publish, state or rest.
+    """A place of the run where a fault is possible. id as in `faults`. what: invocation, call, publish, state or rest.
 
     records: at a place of rest, the status of each record that is there, and whether it expires.
     """
@@ -41,10 +41,10 @@ class Published:
 class Notes:
     """What has happened so far.
 
-    trace: one line a happening. points: where a fault could have struck. answered: invocations that did, by state.
+    trace: one line a happening. points: where a fault was possible. answered: invocations that did, by state.
     events: of status changes. unlanded, landed: work that is under way behind the machine's back, and that was.
-    struck: the faults that did. undelivered: events that nobody could handle. lifted: an operator has made repairs.
-    by_place: the scenario's faults, by where they strike.
+    injected: its faults so far. undelivered: events that nobody could handle. lifted: an operator has made repairs.
+    by_place: the scenario's faults, by place.
     queue: status events of other executions, to be delivered at once. broken: invariants that a call broke.
     tampered: steps whose records were deleted or restored. confirmed: orders that were seen Confirmed.
     stopped: FinalizeOrder and SweepOrders fail. watching: records are noted at each place, for backups and candidates.
@@ -59,7 +59,7 @@ class Notes:
     events: list[Document] = field(default_factory=list)
     unlanded: list[Late] = field(default_factory=list)
     landed: list[Fault] = field(default_factory=list)
-    struck: set[Fault] = field(default_factory=set)
+    injected: set[Fault] = field(default_factory=set)
     undelivered: int = 0
     queue: list[Document] = field(default_factory=list)
     broken: list[tuple[str, str]] = field(default_factory=list)
@@ -84,20 +84,20 @@ class Notes:
         self._landing_places = {fault.landing for fault in self.scenario.faults if fault.landing}
 
     def has(self, kind: str, at: str = "") -> bool:
-        """Whether the fault is in the scenario; noted as struck if so."""
+        """Whether the fault is in the scenario; noted as injected if so."""
         fault = Fault(kind, at)
         found = fault in self.by_place.get(at, ())
-        if found and fault not in self.struck:
-            self.strike(fault)
+        if found and fault not in self.injected:
+            self.inject(fault)
         return found
 
     def first(self, kind: str) -> Fault | None:
-        """The scenario's first fault of a kind, wherever it strikes."""
+        """The scenario's first fault of a kind, at any place."""
         return next((fault for fault in self.scenario.faults if fault.kind == kind), None)
 
-    def strike(self, fault: Fault) -> None:
-        """Note that a fault strikes now."""
-        self.struck.add(fault)
+    def inject(self, fault: Fault) -> None:
+        """Note that a fault is injected now."""
+        self.injected.add(fault)
         self.say(f"FAULT {fault}")
 
     def say(self, line: str) -> None:
@@ -123,7 +123,7 @@ class Notes:
         """What was ever sent under an order's id."""
         if order_id == self.neighbor_id:
             return [self.neighbor]
-        has_other = any(fault.kind in _WITH_OTHER_PAYLOAD for fault in self.struck)
+        has_other = any(fault.kind in _WITH_OTHER_PAYLOAD for fault in self.injected)
         return [self.document, self.other] if has_other else [self.document]
 
     def reached(self, place: str) -> None:
@@ -154,6 +154,6 @@ class Notes:
         self.unlanded.remove(work)
         fault, name, land = work
         self.landed.append(fault)
-        self.struck.add(fault)
+        self.injected.add(fault)
         self.say(f"{name} lands now")
         land()

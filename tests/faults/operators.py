@@ -10,10 +10,16 @@ from operations.stack import Stack
 from ordering.payments.charge import PaymentDeclined
 from ordering.payments.gateway import CHARGE
 from tests.faults.seams import Document
+from tests.faults.subject import SUBJECT
 from tests.kit import deployed_stack
 from tests.kit.template import TEMPLATE
 
-_OUTPUTS = ("OrderSagaArn", "OrderRecoveryArn", "OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable")
+_SAGA = SUBJECT.saga
+_OUTPUTS = (
+    *(f"{machine}Arn" for machine in (_SAGA.machine, _SAGA.recovery)),
+    *sorted({step.table for step in _SAGA.all_steps}),
+    "IdempotencyTable",
+)
 _WHO = {"by": "an operator", "reason": "the explorer says so"}
 
 
@@ -31,11 +37,11 @@ class Operators:
 
     def listed(self) -> list[str]:
         """The orders that `attention` lists."""
-        return [attention.order_id for attention in needing_attention(self.stack)]
+        return [attention.saga_id for attention in needing_attention(self.stack, _SAGA)]
 
     def recover(self, order_id: str, document: Document | None = None) -> None:
         """`recover`, with a document as from `--file`, or without."""
-        recover(self.stack, order_id, document)
+        recover(self.stack, order_id, document, saga=_SAGA)
 
     def release(self, order_id: str) -> None:
         """`work release`: the next call does the work."""

@@ -13,9 +13,9 @@ _IN_RECOVERY = {*f.STATE_KINDS, f.REFUSED}
 _AFTERWARDS = {e.FOREIGN, e.FOREIGN_TWICE, e.FOREIGN_EXECUTION, e.RESTORED, e.REUSED}
 
 
-def needs_a_person(struck: Iterable[Fault]) -> bool:
-    """Whether one of the faults that struck lasts, or leaves what only a person can decide."""
-    return any(map(_needs_a_person, struck))
+def needs_a_person(injected: Iterable[Fault]) -> bool:
+    """Whether one of the injected faults lasts, or leaves what only a person can decide."""
+    return any(map(_needs_a_person, injected))
 
 
 def _needs_a_person(fault: Fault) -> bool:

@@ -25,30 +25,35 @@ _NOT_ON_TIME = {f.EVENT_LOST, f.EVENT_LATE}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """points: where the run could have been struck. struck: how many of the scenario's faults did strike."""
+    """points: where a fault was possible. injected: how many of the scenario's faults were."""
 
     scenario: Scenario
     violations: tuple[Violation, ...]
     points: tuple[Point, ...]
     trace: tuple[str, ...]
-    struck: int
+    injected: int
 
 
 def play(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Outcome:
     """Run the scenario with an order and SKUs of its own. watching: note the order's records at each place of rest."""
+    run = new_run(engine, scenario, watching=watching)
+    life = _Life(engine, run)
+    try:
+        seed(engine, run)
+        life.live()
+        return Outcome(scenario, tuple(life.violations), tuple(run.points), tuple(run.trace), len(run.struck))
+    finally:
+        clear(engine, run)
+
+
+def new_run(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Run:
+    """A run with an id of its own, which directs the engine until `clear`."""
     run = Run(scenario, f"o-{os.getpid()}-{next(_numbers)}", engine=engine, watching=watching)
     engine.use_gateway(run.by_gateway)
     engine.gateway.reset()
     engine.clock.reset()
     engine.director = run
-    life = _Life(engine, run)
-    try:
-        _seed(engine, run)
-        life.live()
-        return Outcome(scenario, tuple(life.violations), tuple(run.points), tuple(run.trace), len(run.struck))
-    finally:
-        engine.director = None
-        _clear(engine, run)
+    return run
 
 
 @dataclass
@@ -63,7 +68,7 @@ class _Life:
         run = self.run
         self._live_once(run.document)
         for fault in self._to_come:
-            run.strike(fault)
+            run.inject(fault)
             run.edges.start_over(e.records(fault.at))
             self._live_once(run.document if fault.kind == e.PLACED_AGAIN else run.other)
 
@@ -71,7 +76,7 @@ class _Life:
     def _to_come(self) -> list[Fault]:
         """The uses of the order's id that are still to come."""
         faults = self.run.scenario.faults
-        return [one for one in faults if one.kind in {e.PLACED_AGAIN, e.REUSED} and one not in self.run.struck]
+        return [one for one in faults if one.kind in {e.PLACED_AGAIN, e.REUSED} and one not in self.run.injected]
 
     def _live_once(self, document: Document) -> None:
         run = self.run
@@ -79,25 +84,27 @@ class _Life:
         self._judge("at the saga's end")
         self._finalize()
         run.finalized = True
-        if any(fault.landing == f.AFTER_SETTLEMENT for fault in run.scenario.faults):
+        if any(fault.landing == f.AFTER_FINALIZATION for fault in run.scenario.faults):
             self._judge("once finalized")
-        run.reached(f.AFTER_SETTLEMENT)
-        self._judge("after finalization", finalized=True, strong=not needs_a_person(self.run.struck) and not run.landed)
+        run.reached(f.AFTER_FINALIZATION)
+        self._judge(
+            "after finalization", finalized=True, strong=not needs_a_person(self.run.injected) and not run.landed
+        )
         if self._anything_later():
-            self._judge("when all has landed", finalized=True, strong=not needs_a_person(self.run.struck))
-        if needs_a_person(self.run.struck):
+            self._judge("when all has landed", finalized=True, strong=not needs_a_person(self.run.injected))
+        if needs_a_person(self.run.injected):
             self._repair()
             self._judge("after an operator's repairs", finalized=True, strong=True)
 
     def _finalize(self) -> None:
         run = self.run
-        run.stopped = (broken := run.first(e.BROKEN)) is not None and broken not in run.struck
+        run.stopped = (broken := run.first(e.BROKEN)) is not None and broken not in run.injected
         on_time = not any(run.has(kind) for kind in _NOT_ON_TIME)
         if on_time:
             for _ in range(3 if run.has(f.EVENT_THRICE) else 1):
                 run.deliver()
         if broken and run.stopped:
-            run.strike(broken)
+            run.inject(broken)
             run.sweep()
             self._judge("while finalization is broken")
             run.edges.lose(e.records(broken.at))
@@ -113,8 +120,8 @@ class _Life:
             run.deliver()
         run.reached(f.AT_LAST)
         expired = run.first(e.EXPIRED_EVENT)
-        if expired and expired not in run.struck:
-            run.strike(expired)
+        if expired and expired not in run.injected:
+            run.inject(expired)
             run.edges.expired_event(expired.at)
         # What has not landed yet may do so when the id is used again.
         if not self._to_come:
@@ -124,14 +131,14 @@ class _Life:
         return late or bool(run.landed or expired)
 
     def _repair(self) -> None:
-        """An operator mends what was broken for good, and recovers what `attention` lists, again if a fault struck."""
+        """An operator repairs what was broken for good, and recovers what `attention` lists, again after a fault."""
         run = self.run
         run.lifted = True
         run.say("an operator mends what was broken for good")
         run.sweep()
-        struck = -1
-        while struck != len(run.struck):
-            struck = len(run.struck)
+        injected = -1
+        while injected != len(run.injected):
+            injected = len(run.injected)
             self._recover_what_is_listed()
         run.sweep()
 
@@ -166,7 +173,7 @@ class _Life:
         for history in histories:
             broken += history_invariants.of_execution(run, history)
             broken += (
-                history_invariants.unforced(run, history, histories) if not needs_a_person(self.run.struck) else ()
+                history_invariants.unforced(run, history, histories) if not needs_a_person(self.run.injected) else ()
             )
         if when == "at the saga's end":
             broken += history_invariants.of_saga(run, saga, found[run.order_id])
@@ -181,13 +188,17 @@ class _Life:
         self.violations += new
 
 
-def _seed(engine: Engine, run: Run) -> None:
+def seed(engine: Engine, run: Run) -> None:
+    """Write what the saga finds when it starts."""
+    if not run.stock:
+        return
     stock = [{"pk": {"S": f"STOCK#{sku}"}, "on_hand": {"N": str(stocked)}} for sku, stocked in run.stock.items()]
     _write(engine, {engine.stack.name("InventoryTable"): [{"PutRequest": {"Item": item}} for item in stock]})
 
 
-def _clear(engine: Engine, run: Run) -> None:
+def clear(engine: Engine, run: Run) -> None:
     """Take the run's rows away: the next sweep must not see them, and a scan must not grow with each run."""
+    engine.director = None
     keys = rows.keys(engine, run).items()
     _write(engine, {table: [{"DeleteRequest": {"Key": key}} for key in of_table] for table, of_table in keys})
     engine.forget()

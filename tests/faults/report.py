@@ -9,21 +9,17 @@ from rich.table import Table
 
 from tests.faults.edges import KINDS as EDGES
 from tests.faults.faults import KINDS, Fault
+from tests.faults.subject import SUBJECT
 from tests.faults.workers import Result
 
 _COLUMNS = (
-    "ProcessOrder",
-    "ProcessPayment",
-    "ReserveInventory",
-    "ReleaseInventory",
-    "ProcessRefund",
-    "UpdateOrderStatus",
+    *SUBJECT.saga.step_names,
+    *SUBJECT.saga.compensations,
     "notices",
     "recovery",
-    "FinalizeOrder",
-    "SweepOrders",
+    *SUBJECT.outside_a_machine,
     "status event",
-    "OrderSaga",
+    SUBJECT.saga.machine,
     "second",
     "stray",
 )
@@ -34,7 +30,7 @@ class Report:
     """replay: the command that plays a scenario again, without it.
 
     counts: scenarios by kind and step of a fault in them; one of two faults counts in two places. Of the faults at the
-    edges, those that do not strike a step are in the sums only.
+    edges, those without a step are in the sums only.
     """
 
     replay: str
@@ -42,7 +38,7 @@ class Report:
     scenarios: Counter[str] = field(default_factory=Counter)
     violations: Counter[str] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    struck: int = 0
+    injected: int = 0
     failed: list[Result] = field(default_factory=list)
     tried: Counter[str] = field(default_factory=Counter)
 
@@ -50,7 +46,7 @@ class Report:
         """Count results. kind: singles, pairs or sequences."""
         for result in results:
             self.tried[kind] += 1
-            self.struck += result.struck
+            self.injected += result.injected
             for fault in result.scenario.faults:
                 self.counts[fault.kind, _column(fault)] += 1
             for name in {fault.kind for fault in result.scenario.faults}:
@@ -70,7 +66,9 @@ class Report:
                 console.print(f"    {violation}", soft_wrap=True, markup=False)
         total = sum(self.tried.values())
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.tried.items())
-        console.print(f"{total:,} scenarios ({kinds}), {self.struck:,} faults struck, {len(self.failed)} violations")
+        console.print(
+            f"{total:,} scenarios ({kinds}), {self.injected:,} faults injected, {len(self.failed)} violations"
+        )
         console.print(f"{seconds:.0f} s on {processes} processes, {total / seconds:.0f} scenarios a second")
 
     def _table(self) -> Table:

@@ -9,6 +9,7 @@ from boto3.dynamodb.types import TypeDeserializer
 
 from tests.faults.engine import Engine
 from tests.faults.seams import Document
+from tests.faults.subject import SUBJECT
 from tests.kit import invariants
 
 if TYPE_CHECKING:
@@ -17,23 +18,9 @@ if TYPE_CHECKING:
 CHARGE = "ChargeCard"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a step's row is. prefix: what its key has before the order's id. standing: its statuses while it stands."""
-
-    table: str
-    key: str
-    prefix: str
-    standing: tuple[str, ...]
-
-
-PLACES = {
-    "ProcessOrder": Place("OrdersTable", "order_id", "", ("New", "Confirmed")),
-    "ProcessPayment": Place("PaymentsTable", "order_id", "", ("Captured",)),
-    "ReserveInventory": Place("InventoryTable", "pk", "RESERVATION#", ("Reserved",)),
-}
-STEPS = tuple(PLACES)
-RECORDS = (*STEPS, CHARGE)
+PLACES = {step.name: step for step in SUBJECT.saga.all_steps}
+STEPS = SUBJECT.saga.step_names
+RECORDS = (*STEPS, *(str(step.outside) for step in SUBJECT.saga.leases))
 
 _deserialize = TypeDeserializer().deserialize
 
@@ -53,15 +40,15 @@ class Rows:
 
     @property
     def order(self) -> Document | None:
-        return self.by_step["ProcessOrder"]
+        return self.by_step[STEPS[0]]
 
     @property
     def payment(self) -> Document | None:
-        return self.by_step["ProcessPayment"]
+        return self.by_step.get("ProcessPayment")
 
     @property
     def reservation(self) -> Document | None:
-        return self.by_step["ReserveInventory"]
+        return self.by_step.get("ReserveInventory")
 
     def row(self, step: str) -> Document | None:
         """The business row of a step."""
@@ -84,8 +71,8 @@ class Rows:
 
     @property
     def anything_stands(self) -> bool:
-        """Whether money or stock is taken, by the rows or at the gateway."""
-        return bool(self.standing) or invariants.stands(self.payment, self.reservation)
+        """Whether a step has an effect besides the saga's own row, by the rows or at the gateway."""
+        return bool(self.standing) or any(map(self.stands, STEPS[1:]))
 
     @property
     def reserved(self) -> dict[str, int]:
@@ -98,9 +85,10 @@ def keys(engine: Engine, run: "Run") -> dict[str, list[Document]]:
     wanted = defaultdict[str, list[Document]](list)
     for order_id in run.order_ids:
         for place in PLACES.values():
-            wanted[place.table].append({place.key: {"S": f"{place.prefix}{order_id}"}})
+            wanted[place.table].append({place.key: {"S": place.row_key(order_id)[place.key]}})
         wanted["IdempotencyTable"].extend({"pk": {"S": f"{order_id}#{name}"}} for name in RECORDS)
-    wanted["InventoryTable"].extend({"pk": {"S": f"STOCK#{sku}"}} for sku in run.stock)
+    if run.stock:
+        wanted["InventoryTable"].extend({"pk": {"S": f"STOCK#{sku}"}} for sku in run.stock)
     return {engine.stack.name(table): rows for table, rows in wanted.items()}
 
 
@@ -113,14 +101,15 @@ def read(engine: Engine, run: "Run") -> dict[str, Rows]:
         found = [
             {name: _deserialize(value) for name, value in item.items()} for item in answer[engine.stack.name(table)]
         ]
-        return {row.get("pk") or row["order_id"]: row for row in found}
+        return {row[keyed_by.get(table, "pk")]: row for row in found}
 
+    keyed_by = {place.table: place.key for place in PLACES.values()}
     by_table = {table: rows(table) for table in {*(place.table for place in PLACES.values()), "IdempotencyTable"}}
     on_hand = {sku: int(by_table["InventoryTable"][f"STOCK#{sku}"]["on_hand"]) for sku in run.stock}
 
     def of(order_id: str) -> Rows:
         records = {name: by_table["IdempotencyTable"].get(f"{order_id}#{name}") for name in RECORDS}
-        charge = records.pop(CHARGE)
+        charge = records.pop(CHARGE, None)
         return Rows(
             {step: by_table[place.table].get(f"{place.prefix}{order_id}") for step, place in PLACES.items()},
             on_hand=on_hand,

@@ -12,11 +12,12 @@ from tests.faults.engine import RECOVERY, SAGA, Visit, execution_error
 from tests.faults.invocation import Invocation, as_delivered, failure, outcome
 from tests.faults.invoking import Invoking
 from tests.faults.notes import Point, Published
-from tests.faults.scenario import is_order
+from tests.faults.scenario import ORDERS, is_order
 from tests.faults.seams import Document
+from tests.faults.subject import SUBJECT
 
 RECOVERY_PREFIX, SECOND_PREFIX, NEIGHBOR_PREFIX, STRAY_PREFIX = "recovery.", "second.", "neighbor.", "stray."
-OUTSIDE_A_MACHINE = ("FinalizeOrder", "SweepOrders")
+OUTSIDE_A_MACHINE = SUBJECT.outside_a_machine
 _ENDS = {
     f.ABORTED_BEFORE: "ABORTED",
     f.ABORTED_AFTER: "ABORTED",
@@ -55,7 +56,7 @@ class Run(Invoking):
     def prefix(self, execution: Document) -> str:
         """What the places of an execution begin with."""
         machine = execution["stateMachineArn"].rpartition(":")[2]
-        neighbor = json.loads(execution["input"]).get("order_id") == self.neighbor_id
+        neighbor = SUBJECT.saga.id_of(json.loads(execution["input"])) == self.neighbor_id
         whose = NEIGHBOR_PREFIX if neighbor else ""
         if machine == RECOVERY:
             return whose + RECOVERY_PREFIX
@@ -69,7 +70,7 @@ class Run(Invoking):
         self.engine.start_execution(SAGA, self.order_id, document)
         self.calm_down()
         self.in_saga = False
-        self.say(f"order-saga {self.saga['status']} {self.saga.get('error') or ''}".rstrip())
+        self.say(f"{SUBJECT.saga.name} {self.saga['status']} {self.saga.get('error') or ''}".rstrip())
         self.reached(f.AFTER_SAGA)
 
     def calm_down(self) -> None:
@@ -83,13 +84,13 @@ class Run(Invoking):
                 self.hand_over(event)
 
     def deliver(self) -> None:
-        """Deliver the saga's status event to whoever has a rule for it."""
+        """Deliver the saga's status event to every target of a rule."""
         for event in list(self.events):
             self.hand_over(event)
         self.calm_down()
 
     def hand_over(self, event: Document) -> None:
-        """Invoke whoever has a rule for an event."""
+        """Invoke every target of a rule for an event."""
         failed = False
         self.delivered.append(event)
         for rule in self.engine.rules:
@@ -101,7 +102,7 @@ class Run(Invoking):
     def sweep(self) -> None:
         """The scheduled sweep."""
         self.swept = None
-        self._delivered("SweepOrdersFunction", {"source": "aws.events"}, retries=2)
+        self._delivered(SUBJECT.sweeper, {"source": "aws.events"}, retries=2)
         self.calm_down()
 
     def _delivered(self, function: str, event: Document, retries: int) -> bool:
@@ -110,7 +111,7 @@ class Run(Invoking):
             answer = self.invoke(function, event)
             self.engine.drain()
             if not answer.get("error"):
-                self.swept = answer["body"] if function == "SweepOrdersFunction" else self.swept
+                self.swept = answer["body"] if function == SUBJECT.sweeper else self.swept
                 return True
         self.say(f"{function} gave up")
         return False
@@ -154,7 +155,7 @@ class Run(Invoking):
             self.say(f"{invocation.id}: broken")
             return failure("Runtime.ImportModuleError")
         self.points.append(Point(invocation.id, "invocation", function))
-        answer = self._struck_invocation(invocation)
+        answer = self._invocation_with_faults(invocation)
         self.say(f"{invocation.id}: {outcome(answer)}")
         if not answer.get("error"):
             self.answered[name] += 1
@@ -173,6 +174,9 @@ class Run(Invoking):
             self.published.append(Published(topic, state, json.loads(json.dumps(message))))
         return not failed
 
+    def branches(self) -> str:
+        return ORDERS[self.scenario.order].branches
+
     def status_changed(self, event: Document) -> None:
         detail = json.loads(event["Detail"])
         if detail["status"] == "RUNNING":
@@ -187,7 +191,7 @@ class Run(Invoking):
 
     def _ended(self, visit: Visit, state: str, *, before: bool) -> tuple[Any, str | None] | None:
         for fault in () if self.lifted else self.by_place.get(state, ()):
-            if fault.kind not in f.STATE_KINDS or (fault.kind in _BEFORE) != before or fault in self.struck:
+            if fault.kind not in f.STATE_KINDS or (fault.kind in _BEFORE) != before or fault in self.injected:
                 continue
             self.has(fault.kind, state)
             if fault.kind in {f.RUNTIME_ERROR_BEFORE, f.RUNTIME_ERROR_AFTER}:

@@ -42,7 +42,7 @@ class Running(Notes):
         self.run_bare(Invocation(f"{invocation.id}'", invocation.function, invocation.event, bare=True))
 
     def run_bare(self, invocation: Invocation) -> None:
-        """Run what no fault strikes."""
+        """Run without faults."""
         answer = self._run(invocation)
         self.say(f"{invocation.id}: {outcome(answer)}")
 

@@ -27,6 +27,7 @@ from ministack.services import dynamodb, eventbridge, lambda_svc, secretsmanager
 
 from local.simulators.payment_gateway import charges
 from runtime import clients
+from tests.faults.subjects import REVERSED, STOPPED
 from tests.kit.engines.in_process import Answer, answered, at_once
 
 DYNAMODB_ENDPOINT = "AWS_ENDPOINT_URL_DYNAMODB"
@@ -49,6 +50,8 @@ class Seam(Protocol):
     def started(self, run: Callable[[], None]) -> None: ...
 
     def call(self, operation: str) -> None: ...
+
+    def branches(self) -> str: ...
 
     def request(self, service: str, send: Send, body: bytes) -> Any: ...
 
@@ -113,12 +116,43 @@ def _hold_engine(seam: Seam) -> None:
     def thread(*, target: Callable[..., None], args: tuple[Any, ...], **_: Any) -> Any:
         return types.SimpleNamespace(start=lambda: seam.started(lambda: target(*args)))
 
+    def one_by_one(state: Document, document: Any, execution: Document, context: Document) -> Any:
+        return _branches(state, document, execution, context, seam.branches())
+
+    replace(stepfunctions, "_run_parallel_branches", one_by_one)
     replace(stepfunctions, "_execute_task", directed_task)
     replace(stepfunctions, "_invoke_resource_with_timeout", in_this_thread)
     replace(stepfunctions, "threading", types.SimpleNamespace(Thread=thread))
     replace(lambda_svc, "_execute_function", invoke)
     replace(sns, "_publish", publish)
     replace(eventbridge, "_put_events", put_events)
+
+
+def _branches(state: Document, document: Any, execution: Document, context: Document, how: str) -> Any:
+    """A Parallel state without threads: its branches run one after the other, as `how` says.
+
+    AWS stops the other branches when one fails, but not a function that runs already: that may still land.
+    """
+    results: dict[int, Any] = {}
+    failures: list[Exception] = []
+    given = stepfunctions._apply_parameters(state, stepfunctions._apply_input_path(state, document, context), context)
+    branches = [*enumerate(state["Branches"])]
+    for index, branch in reversed(branches) if how == REVERSED else branches:
+        if execution["status"] != "RUNNING" or (failures and how == STOPPED):
+            break
+        try:
+            results[index] = stepfunctions._run_sub_machine(
+                branch["States"], branch["StartAt"], given, execution, context
+            )
+        except stepfunctions._ExecutionError as error:
+            if error.error == "States.Runtime":
+                # No Catch sees it, and the engine has one of its own for what it does not know.
+                raise RuntimeError(error.cause) from None
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    result = stepfunctions._apply_result_selector(state, [results.get(index) for index, _ in branches])
+    return stepfunctions._apply_result_path(state, document, result), stepfunctions._next_or_end(state)
 
 
 def _hold_clients(seam: Seam) -> None:

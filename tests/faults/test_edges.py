@@ -32,8 +32,8 @@ def test_no_fault_at_the_edges_breaks_a_invariant(edges: EdgeSingles) -> None:
     assert broken == []
 
 
-def test_every_fault_at_the_edges_struck(edges: EdgeSingles) -> None:
-    missed = [str(result.scenario) for result in edges.results if result.struck < len(result.scenario.faults)]
+def test_every_fault_at_the_edges_was_injected(edges: EdgeSingles) -> None:
+    missed = [str(result.scenario) for result in edges.results if result.injected < len(result.scenario.faults)]
     assert missed == []
 
 
@@ -50,7 +50,7 @@ def test_a_scenario_at_the_edges_reads_as_it_is_written(edges: EdgeSingles) -> N
 @pytest.mark.parametrize("text", PINNED)
 def test_a_pair_that_broke_a_invariant_once_breaks_none(workers: Workers, text: str) -> None:
     (result,) = workers.play([Scenario.parse(text)])
-    assert (result.struck, result.violations) == (2, ())
+    assert (result.injected, result.violations) == (2, ())
 
 
 def test_no_pair_with_a_fault_at_the_edges_breaks_a_invariant(workers: Workers, edges: EdgeSingles) -> None:

@@ -10,8 +10,8 @@ def test_no_single_fault_breaks_a_invariant(singles: Singles) -> None:
     assert broken == []
 
 
-def test_every_fault_struck(singles: Singles) -> None:
-    missed = [str(result.scenario) for result in singles.results if result.struck < len(result.scenario.faults)]
+def test_every_fault_was_injected(singles: Singles) -> None:
+    missed = [str(result.scenario) for result in singles.results if result.injected < len(result.scenario.faults)]
     assert missed == []
 
 

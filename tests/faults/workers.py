@@ -26,11 +26,11 @@ CHUNK = 100
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """struck: how many of its faults did. candidates, edges: those that could strike this run too, if asked for."""
+    """injected: number of its faults that were. candidates, edges: further possible faults of this run."""
 
     scenario: Scenario
     violations: tuple[Violation, ...]
-    struck: int
+    injected: int
     seconds: float
     candidates: tuple[Fault, ...] = ()
     edges: tuple[Fault, ...] = ()
@@ -71,7 +71,7 @@ def played(scenario: Scenario, wanted: Wanted | None = None) -> Result:
     return Result(
         scenario,
         outcome.violations,
-        outcome.struck,
+        outcome.injected,
         seconds,
         wanted.drawn(scenario, lambda: faults_of(outcome.points), wanted.candidates),
         wanted.drawn(scenario, lambda: edges_of(outcome.points), wanted.edges),

@@ -1,7 +1,10 @@
-"""Does what docs/add-a-step.md says, to a copy of the repository: creates files and changes lines, block by block."""
+"""Does what a guide of docs/ says, to a copy of the repository: creates files and changes lines, block by block."""
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,3 +72,19 @@ def copy(to: Path) -> Path:
     for environment in ROOT.glob(".venv*"):
         (to / environment.name).symlink_to(environment)
     return to
+
+
+def run(root: Path, *arguments: str, fails: bool = False, **variables: str) -> str:
+    """Run Python in a copy; what it prints. Fails the test unless it ends as it should. fails: with a failure."""
+    paths = [root, root / "functions", root / "layers" / "idempotency"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **variables,
+    }
+    ended = subprocess.run(
+        [sys.executable, *arguments], cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+    assert bool(ended.returncode) == fails, ended.stdout + ended.stderr
+    return ended.stdout

@@ -57,7 +57,7 @@ def test_no_function_writes_anything(
     assert rows_of(stack, order) == before
 
 
-@pytest.mark.local_only("alert whoever is on duty")
+@pytest.mark.local_only("alert on-call engineers")
 @pytest.mark.parametrize("bad", SAMPLE, ids=lambda bad: bad.name)
 def test_its_saga_fails_in_good_order(run: Callable[..., Saga], stack: Stack, bad: BadOrder) -> None:
     before = _all_rows(stack)

@@ -77,7 +77,7 @@ def test_it_shows_an_order_that_was_placed_without_waiting(stepwise: CommandLine
 @pytest.mark.local_only("read a whole table")
 def test_it_seeds_and_shows_stock(stepwise: CommandLine, sku: str) -> None:
     seeded = stepwise("seed", f"{sku}=99", f"{sku}-b=3")
-    assert f"left as they are: {sku}" in seeded.stdout
+    assert f"Already stocked, not changed: {sku}" in seeded.stdout
     shown = stepwise("stock").stdout
     rows = {cells[0]: cells[1] for line in shown.splitlines() if len(cells := line.strip("│ ").split("│")) == 2}
     stock = {sku.strip(): count.strip() for sku, count in rows.items()}

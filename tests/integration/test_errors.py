@@ -22,14 +22,14 @@ def test_missing_stock_is_not_retried(run: Run, order: Document) -> None:
     assert saga.visit("ReserveInventory").errors == ["OutOfStock"]
 
 
-@pytest.mark.local_only("alert whoever is on duty")
+@pytest.mark.local_only("alert on-call engineers")
 def test_a_broken_order_is_not_retried(run: Run, order: Document) -> None:
     saga = run(order | {"currency": "yen"})
     assert saga.visit("ProcessOrder").errors == ["InvalidOrder"]
     assert "currency: " in (saga.execution.cause or "")
 
 
-@pytest.mark.local_only("alert whoever is on duty")
+@pytest.mark.local_only("alert on-call engineers")
 def test_an_order_id_used_for_another_order_is_refused(run: Run, invoke: Invoke, order: Document) -> None:
     invoke("ProcessOrder", order)
     saga = run(order | {"customer_id": "c-8"})
@@ -43,7 +43,7 @@ def test_a_step_that_was_barred_does_not_land(run: Run, invoke: Invoke, order: D
     assert saga.view.reservation is None
 
 
-@pytest.mark.local_only("alert whoever is on duty")
+@pytest.mark.local_only("alert on-call engineers")
 def test_a_row_without_its_step_record_is_a_conflict(run: Run, stack: Stack, order: Document) -> None:
     row = {"order_id": {"S": order["order_id"]}, "status": {"S": "Captured"}, "amount": {"N": "1"}}
     stack.dynamodb.put_item(TableName=stack.outputs["PaymentsTable"], Item=row)

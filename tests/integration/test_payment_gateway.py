@@ -24,7 +24,7 @@ from local.simulators.payment_gateway.faults import (
     FailsBefore,
     SlowWorking,
 )
-from local.simulators.payment_gateway.plan import Strike
+from local.simulators.payment_gateway.plan import Injection
 from local.simulators.payment_gateway.server import GatewayServer, serving
 from operations import orders, work
 from operations.recovery import needing_attention, recovery
@@ -75,10 +75,10 @@ def resources(stack: Stack) -> Resources:
 def ordered(gateway: GatewayClient, order: Document) -> Callable[..., None]:
     """Order faults for the requests of the test's own order."""
 
-    def strike(fault: AnyFault, on: Any = "any", **more: Any) -> None:
-        gateway.order(Strike(fault, on=on, order_id=order["order_id"], **more))
+    def inject(fault: AnyFault, on: Any = "any", **more: Any) -> None:
+        gateway.inject(Injection(fault, on=on, order_id=order["order_id"], **more))
 
-    return strike
+    return inject
 
 
 def _key(stack: Stack, resources: Resources, order: Document) -> str:
@@ -215,7 +215,7 @@ def test_a_charge_that_is_delivered_again_after_its_refund_does_not_stand(
     assert _requests(gateway, order) == {"charge": 1, "cancel": 4}
 
 
-def test_an_order_that_is_placed_while_the_gateway_is_down_is_undone_once_it_is_back(
+def test_order_placed_during_a_gateway_outage_is_undone_afterwards(
     run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document
 ) -> None:
     nobody = f"http://127.0.0.1:{emulator.free_port()}"
@@ -256,13 +256,13 @@ def test_a_refund_that_gave_up_is_listed_and_recovered_by_command(
         assert saga.visit("ProcessRefund").errors == ["GatewayRefused"]
         assert _recovered(stack, name) == "FAILED"
         assert gateway.ledger()["standing"][_row(gateway, order)["key"]] == [3000]
-    (listed,) = [found for found in needing_attention(stack) if found.order_id == name]
+    (listed,) = [found for found in needing_attention(stack) if found.saga_id == name]
     assert listed.standing == ("ProcessPayment",)
     assert _charge(stack, order) in work.listed(stack)
     _stepwise(stack, "recover", name)
     assert _finalized(stack, gateway, order) == ("Pending", [])
     assert _charge(stack, order) not in work.listed(stack)
-    assert name not in [found.order_id for found in needing_attention(stack)]
+    assert name not in [found.saga_id for found in needing_attention(stack)]
 
 
 def _stepwise(stack: Stack, *arguments: str) -> None:

@@ -48,9 +48,7 @@ def test_a_function_cannot_read_or_delete_rows_or_write_another_table(
             is_refused(role.update_item, TableName=name, Key=row)
 
 
-def test_only_the_import_reads_a_file_of_users_and_anyone_permitted_uploads_one_and_reads_results(
-    stack: Stack, resources: Resources
-) -> None:
+def test_bucket_policy_lets_only_the_import_read_files_of_users(stack: Stack, resources: Resources) -> None:
     account, bucket, folder = Account(str(stack.endpoint)), stack.outputs["UsersBucket"], f"manual/{uuid.uuid4().hex}"
     operator = account.assumed(account.role(f"operator-{uuid.uuid4().hex[:8]}", may="s3:*"), "s3")
     reader = account.assumed(f"arn:aws:iam::000000000000:role/{resources['UserCreateRole']}", "s3")

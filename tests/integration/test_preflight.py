@@ -37,9 +37,9 @@ def test_the_command_says_what_it_reached_and_what_not(running: emulator.Emulato
     ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "can be made: " in ran.stdout
+    assert "can be created: " in ran.stdout
     assert all(f"│ ok      │ {machine}" in ran.stdout for machine in ("OrderSaga", "OrderRecovery", "UserImport"))
-    assert f"nothing is known of it: {'; '.join(NOT_THERE)}." in ran.stdout.replace("\n", " ")
+    assert f"nothing is known about: {'; '.join(NOT_THERE)}." in ran.stdout.replace("\n", " ")
     assert left(stack) == before
 
 

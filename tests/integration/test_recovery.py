@@ -116,16 +116,16 @@ def test_a_recovery_that_gives_up_names_order_step_and_cause(
     }
     assert "AccessDenied" in causes["ProcessRefund"]["Cause"]
 
-    (listed,) = [found for found in needing_attention(stack) if found.order_id == order["order_id"]]
+    (listed,) = [found for found in needing_attention(stack) if found.saga_id == order["order_id"]]
     assert (listed.saga, listed.recovery, listed.standing) == ("FAILED", "FAILED", ("ProcessPayment",))
     name = recover(stack, order["order_id"])
     assert orders.ended(stack, name, seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"
     assert _invariants(stack, order) == []
-    assert order["order_id"] not in [found.order_id for found in needing_attention(stack)]
+    assert order["order_id"] not in [found.saga_id for found in needing_attention(stack)]
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_saga_that_is_stopped_while_a_step_is_at_work_is_undone_also_when_it_lands_late(
+def test_stopped_saga_is_undone_even_if_a_step_lands_late(
     stack: Stack, resources: Resources, order: Document, step: str
 ) -> None:
     with through_proxy(stack, resources, step) as proxy:
@@ -355,7 +355,7 @@ def test_a_recovery_that_was_cut_off_is_counted_by_the_sweep(
         _backdate(stack, order)
         swept = invoke("SweepOrders", {})
         # Before the denial ends: a try of the recovery may still be on its way.
-        eventually(lambda: name in [found.order_id for found in needing_attention(stack)])
+        eventually(lambda: name in [found.saga_id for found in needing_attention(stack)])
     assert swept.result["standing"] >= 1
     assert orders.ended(stack, recover(stack, name), seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"
     assert _invariants(stack, order) == []

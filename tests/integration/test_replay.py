@@ -140,7 +140,7 @@ def test_a_throttle_is_waited_for(day: Day, orders: list[Document]) -> None:
     assert outcome == Outcome.FIRED
 
 
-def test_an_order_that_is_gone_is_not_made_anew(day: Day) -> None:
+def test_replay_does_not_recreate_a_deleted_order(day: Day) -> None:
     order_id = day.order("never")["order_id"]
     assert trigger(day.stack).fire(Seen(order_id, 1)) == Outcome.GONE
     assert day.stack.row("OrdersTable", order_id=order_id) is None
@@ -202,7 +202,7 @@ def test_a_command_that_was_ended_goes_on_and_fires_each_order_once(
     assert 0 < fired < 60
     if number == signal.SIGINT:
         assert process.returncode == 130
-        assert "goes on from here" in said
+        assert "resumes here" in said
     finished = stepwise(*arguments[:-2])
     assert finished.exit_code == 0, finished.stderr
     assert revisions(day) == [2] * 60
@@ -318,15 +318,15 @@ def test_a_deletion_that_failed_is_delivered_as_it_was(
     stepwise: Command, day: Day, orders: list[Document], stack: Stack, resources: Resources, no_retries: None
 ) -> None:
     eventually(day.counted, seconds=SECONDS)
-    order_id, anew = orders[0]["order_id"], orders[1]
+    order_id, recreated = orders[0]["order_id"], orders[1]
     with denied(stack, resources, "ReportOrders"):
         for order in orders[:2]:
             key = attributes({"order_id": order["order_id"]})
             stack.dynamodb.delete_item(TableName=stack.outputs["OrdersTable"], Key=key)
-        eventually(lambda: bool(kept(stack, order_id) and kept(stack, anew["order_id"])), seconds=SECONDS)
-    day.write({**anew, "created_at": f"{day.name}T12:00:00+00:00", "total": 5})
+        eventually(lambda: bool(kept(stack, order_id) and kept(stack, recreated["order_id"])), seconds=SECONDS)
+    day.write({**recreated, "created_at": f"{day.name}T12:00:00+00:00", "total": 5})
     ended = stepwise("replay", "--failed")
-    assert "delivered as they were" in ended.stdout
+    assert "delivered unchanged" in ended.stdout
     eventually(day.counted, seconds=SECONDS)
     assert kept(stack, order_id) == []
 

@@ -532,9 +532,7 @@ def test_rows_that_cannot_run_have_their_result_and_run_again(
     assert again.codes == [""] * 3
 
 
-def test_an_import_that_is_stopped_has_a_result_file_and_is_whole_when_it_runs_again(
-    imports: Imports, simulator: RemoteControl
-) -> None:
+def test_stopped_import_has_a_result_file_and_can_be_retried(imports: Imports, simulator: RemoteControl) -> None:
     persons = people(12)
     simulator.delay("CreateUser", 0.5, times=12)
     key, _ = imports.upload(csv_file(persons))

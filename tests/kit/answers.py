@@ -101,7 +101,7 @@ def _found(parameters: Parameters, status_of: Callable[[str], str | None]) -> Ma
 
 
 def _scan(_: Parameters) -> Iterable[Answer]:
-    yield {"Items": [{"order_id": {"S": "o-1001"}}]}
+    yield {"Items": [{"unsettled": {"S": "o-1001"}, "order_id": {"S": "o-1001"}}]}
     yield {"Items": []}
 
 

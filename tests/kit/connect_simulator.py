@@ -92,7 +92,7 @@ def client(endpoint: str) -> Any:
 
 @cache
 def _session() -> boto3.Session:
-    """One for all, as each reads the service model anew."""
+    """Shared, because each session reads the service model."""
     return boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=REGION)
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.kit.project import ROOT, read_json
-from tests.kit.template import of_type
+from tests.kit.project import read_json
+from tests.kit.template import PATH, of_type
 
 type State = Mapping[str, Any]
 
@@ -46,14 +46,13 @@ def _tasks(definition: Mapping[str, Any]) -> Iterator[tuple[str, State]]:
 
 
 def _machine(name: str, properties: Mapping[str, Any]) -> Machine:
-    path = ROOT / properties["DefinitionUri"]
+    path = (PATH.parent / properties["DefinitionUri"]).resolve()
     return Machine(name, path, properties, read_json(path))
 
 
 MACHINES: dict[str, Machine] = {
     name: _machine(name, properties) for name, properties in of_type("AWS::Serverless::StateMachine").items()
 }
-SAGA = MACHINES["OrderSaga"]
 
 
 def is_lambda(state: State) -> bool:

@@ -1,5 +1,6 @@
-"""template.yaml and the stacks below it as one template, read without any of the tools that deploy them."""
+"""template.yaml with its nested stacks, or the file that `TEMPLATE` names, read without the tools that deploy it."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 from deployment.application import flat
 from tests.kit.project import ROOT
 
-TEMPLATE: dict[str, Any] = flat(ROOT / "template.yaml")
+PATH = ROOT / os.environ.get("TEMPLATE", "template.yaml")
+TEMPLATE: dict[str, Any] = flat(PATH)
 RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
 
 

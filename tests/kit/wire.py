@@ -25,7 +25,7 @@ from tests.kit.answers import answers
 from tests.kit.project import FUNCTIONS, IDEMPOTENCY
 from tests.kit.template import Function
 
-# Requests of one invocation that are answered; a loop over rows would go on for ever.
+# Requests of one invocation that are answered; a loop over rows would never end.
 _MAX_REQUESTS = 8
 _MONITORING, _TOOL = sys.monitoring, sys.monitoring.PROFILER_ID
 

@@ -84,7 +84,7 @@ class Saga:
         self._store.bar([Step(self.id, name, None, "f-1", LATER)], [self._absent()])
 
     def seal(self, *, at: datetime = LATER) -> None:
-        """Bar C for ever, and count it."""
+        """Bar C forever, and count it."""
         self._store.seal(self.id, ["BookSeats"], [self._count("sealed")], at)
 
     @property

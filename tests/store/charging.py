@@ -232,6 +232,6 @@ OVERTAKEN: dict[str, Callable[[Charge], Any]] = {
     ),
     "the record has expired": lambda charge: charge.delete(),
     # Attempts count from 1 again then: only the owner's token tells the two apart.
-    "another began anew": lambda charge: (charge.delete(), charge.lease()),
+    "another began again": lambda charge: (charge.delete(), charge.lease()),
 }
 overtaken = pytest.mark.parametrize("overtake", OVERTAKEN.values(), ids=OVERTAKEN)

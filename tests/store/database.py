@@ -24,7 +24,7 @@ class Database:
     records: str
     bookings: str
     shared: "DynamoDBClient"
-    """A client for whoever needs none of his own: making one takes longer than most tests."""
+    """A shared client: creating one takes longer than most tests."""
 
     def client(self, *, attempts: int = 1) -> "DynamoDBClient":
         """attempts: how often the SDK itself sends a call whose answer does not come."""

@@ -89,7 +89,7 @@ class LeaseHistories(RuleBasedStateMachine):
 
     @rule(fault=_FAULTS, call=st.sampled_from([1, 2]), after=st.sampled_from([0, 1, 62, 62]), at_once=st.booleans())
     def begins(self, fault: Fault, call: int, after: int, at_once: bool) -> None:
-        """call: the one that the fault strikes. at_once: he takes effect right away, if he gets the lease."""
+        """call: the one that gets the fault. at_once: takes effect right away, with the lease."""
         self.clock.go(timedelta(seconds=after))
         live = len(self.live)
         self._begins(fault, ORDER, call)
@@ -315,16 +315,16 @@ class LeaseHistories(RuleBasedStateMachine):
         """Call with a fault on one request, look at the record afterwards, and see that it lives long enough."""
         before = self.row
         self.wire.delayed.clear()
-        self._strike(fault, number)
+        self._inject(fault, number)
         try:
             return call()
         finally:
-            self._strike("none")
+            self._inject("none")
             self.row = self.charge.row
             if self.row and self.row != before and "expires_at" in self.row:
                 assert self.row["expires_at"] >= int((self.clock.now + LIFETIME).timestamp())
 
-    def _strike(self, fault: Fault, number: int = 1) -> None:
+    def _inject(self, fault: Fault, number: int = 1) -> None:
         """Start the wire's count again, with a fault at one request."""
         self.wire.sent = 0
         self.wire.lose, self.wire.twice, self.wire.delay = (
@@ -339,7 +339,7 @@ class LeaseHistories(RuleBasedStateMachine):
             landed(_expired(before, self.clock.now))
 
     def _takes_the_place(self, of_an_expired_one: bool) -> None:
-        """Whoever asks for the lease does, but not before his request arrives."""
+        """Every request for the lease sees it, once the request arrives."""
         if of_an_expired_one:
             self.model.expired(self.clock.now)
 

@@ -39,20 +39,20 @@ FIRST, SECOND = {"charge": "first"}, {"charge": "second"}
 
 
 newer = pytest.mark.parametrize("newer_has_ended", [False, True], ids=["newer at work", "newer has ended"])
-anew = pytest.mark.parametrize("anew", [False, True], ids=["taken over", "deleted and begun anew"])
+recreated = pytest.mark.parametrize("recreated", [False, True], ids=["taken over", "deleted and created again"])
 
 
 @newer
-@anew
+@recreated
 def test_a_late_success_does_not_overwrite_the_newer_owners_result(
-    charge: Charge, newer_has_ended: bool, anew: bool
+    charge: Charge, newer_has_ended: bool, recreated: bool
 ) -> None:
     """The end of a call is an update without a condition.
 
     A first owner, timed out and late, replaces the result of the second, who has been answered his own by then.
     """
     first = charge.breaks_off()
-    if anew:
+    if recreated:
         charge.delete()
     second = charge.lease()
     if newer_has_ended:
@@ -67,16 +67,16 @@ def test_a_late_success_does_not_overwrite_the_newer_owners_result(
 
 @pytest.mark.parametrize("error", [Unreachable(), AnswerLost(), Declined("late")], ids=lambda error: repr(error))
 @newer
-@anew
+@recreated
 def test_a_late_exception_does_not_delete_a_newer_record(
-    charge: Charge, error: Exception, newer_has_ended: bool, anew: bool
+    charge: Charge, error: Exception, newer_has_ended: bool, recreated: bool
 ) -> None:
     """An exception deletes the record without a condition.
 
     A first owner, timed out and late, fails and takes the second's record with him: a third call does the work again.
     """
     first = charge.breaks_off()
-    if anew:
+    if recreated:
         charge.delete()
     second = charge.lease()
     if newer_has_ended:
@@ -114,7 +114,7 @@ def test_nested_use_of_one_store_leaves_each_its_own_record(charge: Charge) -> N
 
 @pytest.mark.parametrize("status", ["COMPLETED", "FAILED", "UNKNOWN", "RELEASED"])
 def test_the_same_key_with_another_amount_is_refused(charge: Charge, status: str) -> None:
-    """Unless validation is configured, whoever sends a known key is answered what was stored for another amount."""
+    """Without payload validation, a known key returns what was stored for another amount."""
     charge.becomes(status)
     with pytest.raises(PayloadMismatch):
         charge.run(lambda _: CHARGED, OTHER_ORDER)

@@ -186,9 +186,7 @@ def test_a_refused_write_writes_nothing_and_the_lease_goes_on(charge: Charge, wo
 
 
 @every_policy
-def test_a_refused_write_that_nobody_handles_is_final_only_if_nothing_else_can_have_happened(
-    charge: Charge, work: Work
-) -> None:
+def test_unhandled_failed_condition_is_final_only_without_other_effects(charge: Charge, work: Work) -> None:
     charge.book()
     work = replace(work, final=(BusinessError,))
     with pytest.raises(StateConflict), charge.lease(work=work) as lease:

@@ -293,7 +293,7 @@ def test_threads_share_a_store_and_each_keeps_to_its_own_key(charge: Charge) -> 
     assert _at_once(8, invocation) == [[{"n": number}] * 4 for number in range(8)]
 
 
-def test_of_a_late_owner_and_the_next_one_at_once_one_wins_and_the_other_is_told(charge: Charge) -> None:
+def test_a_race_of_late_and_new_owner_has_one_winner(charge: Charge) -> None:
     for number in range(10):
         race = Charge(charge.database, charge.client, id=f"{charge.id}-{number}")
         first = race.breaks_off()

@@ -30,7 +30,7 @@ def test_the_first_t_answers_its_result_and_books_once(saga: Saga) -> None:
     assert saga.found()[1:] == booked(saga)
 
 
-def test_the_first_t_leaves_a_record_that_says_what_was_done_by_whom_and_until_when(saga: Saga) -> None:
+def test_first_call_writes_a_complete_step_record(saga: Saga) -> None:
     saga.commit(A, {"price": 1, "booking": "b-2"}, owner="request-7")
     assert saga.found().record == {
         "pk": saga.record_key,
@@ -44,7 +44,7 @@ def test_the_first_t_leaves_a_record_that_says_what_was_done_by_whom_and_until_w
     }
 
 
-def test_a_refused_write_is_named_with_the_row_that_stands_there_and_nothing_is_written(saga: Saga) -> None:
+def test_failed_condition_names_the_row_and_writes_nothing(saga: Saga) -> None:
     saga.put_booking(status="Booked", payload="of another")
     before = saga.found()
     with pytest.raises(
@@ -133,7 +133,7 @@ def test_c_undoes_what_t_wrote_and_says_so(saga: Saga) -> None:
     assert tally == {"pk": saga.tally_key, "landed": 1, "undone": 1}
 
 
-def test_the_record_of_an_undone_step_keeps_its_beginning_and_lives_on_from_the_end(saga: Saga) -> None:
+def test_record_of_an_undone_step_keeps_created_at_and_extends_expiry(saga: Saga) -> None:
     saga.commit(owner="t-1", at=AT)
     saga.compensate(owner="c-1", at=LATER)
     assert saga.found().record == {

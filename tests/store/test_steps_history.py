@@ -71,7 +71,7 @@ def _expected(model: Model, call: Call, result: Document) -> Expected:
 
 
 def _befall(wire: Wire, call: Call) -> None:
-    """Begin the wire's count anew, with the fault of a call."""
+    """Restart the wire's count, with the fault of a call."""
     wire.sent = 0
     wire.lose = call.nth if call.fault == "lose" else 0
     wire.twice = call.nth if call.fault == "twice" else 0

@@ -115,7 +115,7 @@ def test_a_lost_record_does_not_pass_for_nothing_to_undo_outside_either(saga: Sa
     assert (saga.status, gateway.cancelled) == (None, 0)
 
 
-def test_a_row_that_is_undone_under_a_record_that_stands_touches_nothing_outside(saga: Saga) -> None:
+def test_undone_row_with_a_standing_record_has_no_outside_effect(saga: Saga) -> None:
     gateway = Gateway()
     saga.commit()
     saga.delete_booking()

@@ -105,7 +105,7 @@ def test_a_t_that_lands_between_the_two_calls_of_c_is_undone(saga: Saga) -> None
     assert (saga.found().tally or {}) == {"pk": saga.tally_key, "landed": 1, "undone": 1}
 
 
-def test_a_c_that_comes_in_between_the_two_calls_of_another_has_said_what_both_say(saga: Saga) -> None:
+def test_concurrent_compensations_return_the_same_result(saga: Saga) -> None:
     wire = Wire(meanwhile={2: lambda: saga.compensate(owner="c-1")})
     assert saga.over(wire).compensate(owner="c-2") == {"undone": False}
     assert wire.sent == 3

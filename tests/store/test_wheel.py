@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = emulator.ROOT
 KIT = ROOT / "layers" / "idempotency"
-MODULES = {f"idempotency/{path.name}" for path in (KIT / "idempotency").glob("*.py")}
+MODULES = {path.relative_to(KIT).as_posix() for path in (KIT / "idempotency").rglob("*.py")}
 UV = shutil.which("uv") or str(ROOT / ".venv-uv" / "bin" / "uv")
 BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PRINTED = re.compile(r"print\(.*\)  # (.*)")

@@ -1,1 +1,1 @@
-"""Inventory: ReserveInventory takes the stock of an order, ReleaseInventory gives it back."""
+"""Inventory: ReserveInventory takes an order's stock, ReleaseInventory returns it."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
+from ordering.definition import RESERVE_INVENTORY
 from ordering.task import Result, Task, saga_task
 from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, step_store
@@ -24,13 +25,13 @@ def inventory() -> Inventory:
     return Inventory(step_store(environment), table, environment.orders_table)
 
 
-@saga_task(step="ReserveInventory")
+@saga_task(RESERVE_INVENTORY)
 def reserve_inventory(task: Task) -> Result:
     """Reserve every line of the order and take its stock."""
     return inventory().reserve(task)
 
 
-@saga_task(step="ReserveInventory")
+@saga_task(RESERVE_INVENTORY)
 def release_inventory(task: Task) -> Result:
     """Undo reserve_inventory: cancel the reservation and give the stock back."""
     return inventory().release(task)

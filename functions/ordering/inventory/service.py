@@ -24,7 +24,7 @@ class Inventory:
 
     def reserve(self, task: Task) -> Result:
         """Take the stock of all lines, or of none. Raises OutOfStock, naming each short line."""
-        order, step = task.order, task.step
+        order, step = task.request, task.step
         lines = [self.table.take(item) for item in order.items]
         writes = [*lines, self.table.reserve(order, step.at), still_open(self.orders, order.order_id)]
         result = {"status": RESERVED, "lines": len(lines)}
@@ -38,7 +38,7 @@ class Inventory:
 
     def release(self, task: Task) -> Result:
         """Give the stock of all lines back, or bar a reservation that was never made."""
-        order, step = task.order, task.step
+        order, step = task.request, task.step
         unconfirmed = not_confirmed(self.orders, order.order_id)
         lines = [self.table.give_back(item) for item in order.items]
         return self.steps.compensate(

@@ -1,4 +1,4 @@
-"""The Inventory table: stock by SKU and reservations by order; every write to it, each with its condition."""
+"""Every write to the Inventory table, each with its condition: stock by SKU, reservations by order."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +24,7 @@ class InventoryTable:
     name: str
 
     def reserve(self, order: Order, at: datetime) -> Action:
-        """Insert the reservation, with what an operator needs to know of it."""
+        """Insert the reservation, with its context for operators."""
         return {
             "Put": {
                 "TableName": self.name,
@@ -47,7 +47,7 @@ class InventoryTable:
         }
 
     def take(self, item: Item) -> Action:
-        """Take an order line from the stock, if all of it is there."""
+        """Take an order line from the stock, if there is enough."""
         enough = "on_hand >= :quantity"
         return self._move(item, "SET on_hand = on_hand - :quantity", enough)
 
@@ -68,7 +68,7 @@ class InventoryTable:
         }
 
     def give_back(self, item: Item) -> Action:
-        """Give an order line back to the stock that it was taken from."""
+        """Return an order line to its stock."""
         return self._move(item, "SET on_hand = on_hand + :quantity", "attribute_exists(pk)")
 
     def _move(self, item: Item, update: str, condition: str) -> Action:

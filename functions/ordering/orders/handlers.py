@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
+from ordering.definition import PROCESS_ORDER
 from ordering.task import Result, Task, saga_task
 from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, step_store
@@ -22,13 +23,13 @@ def orders() -> Orders:
     return Orders(step_store(environment), OrdersTable(environment.orders_table))
 
 
-@saga_task(step="ProcessOrder")
+@saga_task(PROCESS_ORDER)
 def process_order(task: Task) -> Result:
     """Save the order with status New."""
     return orders().process(task)
 
 
-@saga_task(step="ProcessOrder")
+@saga_task(PROCESS_ORDER)
 def update_order_status(task: Task) -> Result:
     """Undo process_order: set the order's status to Pending."""
     return orders().update_status(task)

@@ -16,7 +16,7 @@ class Orders:
 
     def process(self, task: Task) -> Result:
         """Save the order as New. Raises StateConflict if it stands already without a step record."""
-        order, step = task.order, task.step
+        order, step = task.request, task.step
         return self.steps.commit(
             step,
             [self.table.save(order, step.at)],
@@ -25,9 +25,9 @@ class Orders:
 
     def update_status(self, task: Task) -> Result:
         """Set the order to Pending, or bar one that was never saved. Raises StateConflict if it is confirmed."""
-        order_id, step = task.order.order_id, task.step
+        order_id, step = task.request.order_id, task.step
         return self.steps.compensate(
             step,
-            undo=[self.table.set_pending(order_id, step.at)],
+            undo=[self.table.fail(order_id, step.at)],
             absence=[PROCESS_ORDER.does_not_stand(self.table.name, order_id)],
         )

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 
+from idempotency.saga.sweep import Sweep
+from idempotency.saga.table import UnsettledIndex
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.handler import Call, handler, unread
 
 from . import finalization_handlers
-from .finalization import Sweep
 from .finalization_handlers import finalization
-from .table import UnsettledIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Payments: ProcessPayment captures what an order costs, ProcessRefund gives it back."""
+"""Payments: ProcessPayment captures an order's total, ProcessRefund refunds it."""

@@ -1,4 +1,4 @@
-"""Which payment tokens are accepted where there is no gateway: the test tokens that card processors document."""
+"""The payment tokens accepted without a gateway: the test tokens that card processors document."""
 
 from .charge import PaymentDeclined
 
@@ -11,7 +11,7 @@ _DECLINED = {
 
 
 def authorize(token: str) -> None:
-    """Raises PaymentDeclined, with the reason, unless the token may be charged."""
+    """Raises PaymentDeclined, with the reason, if the token is declined."""
     if token in _DECLINED:
         raise PaymentDeclined.by_code(_DECLINED[token])
     if token not in _ACCEPTED:

@@ -1,4 +1,4 @@
-"""HTTP requests that a secret authorizes, and that go on working while it rotates."""
+"""HTTP requests authorized by a secret, which may rotate at any time."""
 
 import re
 import time
@@ -11,16 +11,16 @@ import requests
 
 from runtime.secrets import Secret, SecretRefused
 
-# They bound each silence, not the whole answer: the function's timeout cuts off a slow-drip answer.
+# These are timeouts per read, not in total; the function timeout covers a slow-drip response.
 CONNECT_SECONDS, READ_SECONDS = 2, 5
 
 _UNAUTHORIZED = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
-# RFC 6750, section 2.1. The HTTP library would refuse some other values with an error that shows them.
+# RFC 6750, section 2.1. The HTTP library rejects some other values with an error that contains them.
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 
 class NotSent(Exception):
-    """There was no time left to send the request, or to send it again under a new secret. It had no effect."""
+    """There was too little time to send the request, or to repeat it with a new secret. It had no effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class BearerSession:
     def send(
         self, method: str, url: str, *, start_by: float, json: Any = None, headers: Mapping[str, str] | None = None
     ) -> requests.Response:
-        """Send a request; once more if the secret is refused and has a newer version.
+        """Send a request. Repeat it once if the gateway rejects the secret and there is a newer version.
 
-        start_by: when it must be on its way, on `clock`.
+        start_by: latest time to send it, by `clock`.
         Raises NotSent, SecretRefused, SecretUnavailable, requests.RequestException.
         """
 

@@ -1,4 +1,4 @@
-"""What payments asks of an outside payment gateway: a charge, and what becomes of it."""
+"""The interface of a payment gateway: a charge and its cancellation."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Protocol
 
 from idempotency import BusinessError
 
-# By the codes that docs/gateway.md has. Only our own sentences go into an execution's history.
+# By the codes in docs/gateway.md. Only our own sentences reach the execution history.
 _REASONS = {
     "card_declined": "the card was declined",
     "insufficient_funds": "the card has insufficient funds",
@@ -15,17 +15,17 @@ _REASONS = {
 
 
 class PaymentDeclined(BusinessError):
-    """The card cannot be charged. Nothing was captured. The message never holds the token."""
+    """The card cannot be charged. Nothing was captured. The message never contains the token."""
 
     @classmethod
     def by_code(cls, code: str) -> "PaymentDeclined":
-        """With the reason that a code stands for."""
+        """With the reason of a code."""
         return cls(_REASONS.get(code, "the charge was declined"))
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What is charged at most once for an order. amount: in the currency's minor unit."""
+    """A charge of an order, made at most once. amount: in the currency's minor unit."""
 
     order_id: str
     amount: int
@@ -34,16 +34,16 @@ class Charge:
 
 
 class PaymentGateway(Protocol):
-    """Charges cards, and takes charges back, by order. How it names an order's charge is its own business."""
+    """Charges cards and cancels charges, by order. The implementation chooses the key of a charge."""
 
     def charge(self, charge: Charge, *, deadline: datetime) -> str:
-        """Charge once, however often it is called. Returns the gateway's own id of the charge.
+        """Charge once, however often it is called. Returns the gateway's id of the charge.
 
         deadline: when the invocation ends, aware UTC.
-        Raises PaymentDeclined, or a TransientError: then it may have charged.
+        Raises PaymentDeclined, or a TransientError, after which the card may have been charged.
         """
         ...
 
     def cancel(self, order_id: str) -> None:
-        """Make sure that nothing is charged for the order, now or ever; give back what was. May be called again."""
+        """Bar the order's charge forever, and refund what was charged. Safe to repeat."""
         ...

@@ -1,6 +1,6 @@
-"""The outside payment gateway, over HTTP. docs/gateway.md says what it must offer.
+"""The payment gateway over HTTP, with the protocol of docs/gateway.md.
 
-Imported only where a gateway is configured: nobody else pays for the import of requests.
+Imported only with a configured gateway, because importing requests takes time.
 """
 
 import hashlib
@@ -31,10 +31,10 @@ from runtime.secrets import Secret, SecretRefused, SecretUnavailable
 from .bearer import BearerSession, NotSent
 from .charge import Charge, PaymentDeclined
 
-# Reading the secrets, or a request that is refused for an outdated one, comes first. A request that would start later
-# than this is left to the next attempt, which finds what this one has read: so the function's timeout is kept.
+# Reading secrets, or a request with an outdated one, comes first. A request that would start later than this is left
+# to the next attempt, which has the secrets in memory. So an attempt fits the function timeout.
 _START_SECONDS = 0.9
-# Not final: the refused request may be the look-up of a charge that was made.
+# Not final: the rejected request may be the lookup of a charge that was made.
 CHARGE = Work(
     "ChargeCard",
     unknown=Unknown.RESOLVE,
@@ -42,7 +42,7 @@ CHARGE = Work(
     routine=(PaymentDeclined, StepCompensated),
     duration=timedelta(seconds=8),
 )
-# With the pauses of Retry alone, all attempts may be over before the lease of a process that died.
+# With only the pauses of Retry, all attempts may be over before a crashed owner's lease expires.
 _WAIT = timedelta(seconds=4)
 _TRY_AGAIN = frozenset({408, 409, 425, 429})
 
@@ -50,11 +50,11 @@ _logger = logging.getLogger(__name__)
 
 
 class GatewayRefused(BusinessError):
-    """The gateway refuses the request itself, by a fault on our side: its address, a credential, a malformed field."""
+    """The gateway rejects the request because of a fault on our side: the address, a credential, a malformed field."""
 
 
 class GatewayUnavailable(TransientError):
-    """The gateway failed, is busy, or its answer was lost. It may have charged; the next attempt asks it by key."""
+    """The gateway failed, is busy, or its answer was lost. It may have charged; the next attempt looks it up by key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class HttpGateway:
-    """Charges under a lease, so that an attempt whose outcome is unknown is followed by a question and not by a charge.
+    """Charges under a lease, so that a lookup and not a charge follows an attempt with an unknown outcome.
 
     url: the gateway's address, without a slash at its end.
     stack_key: the keys of charges derive from it, so it must never change.
@@ -101,7 +101,7 @@ class HttpGateway:
         )
 
     def cancel(self, order_id: str) -> None:
-        """Bar the order's charge forever, and give back what was charged. Raises GatewayRefused, GatewayUnavailable."""
+        """Bar the order's charge forever, and refund what was charged. Raises GatewayRefused, GatewayUnavailable."""
         answer = self._call("POST", "/charges/KEY/cancel", order_id)
         said = (answer.body.get("key"), answer.body.get("status"))
         if answer.status != HTTPStatus.OK or said != (answer.key, "canceled"):
@@ -109,7 +109,7 @@ class HttpGateway:
 
     def _charge(self, charge: Charge, lease: Lease) -> str:
         if lease.unsure:
-            # The look-up may have taken most of the lease.
+            # The lookup may have taken most of the lease.
             lease.extend()
         answer = self._call("POST", "/charges", charge.order_id, asdict(charge))
         if answer.status in (HTTPStatus.OK, HTTPStatus.CREATED):
@@ -129,7 +129,7 @@ class HttpGateway:
         return Happened(_finalized(charge, answer))
 
     def _call(self, method: str, path: str, order_id: str, body: Mapping[str, Any] | None = None) -> _Answer:
-        """Send a request. path: with KEY for the key of the order's charge, which no error shows."""
+        """Send a request. path: with KEY for the key of the order's charge, which no error contains."""
         start_by = self.http.clock() + _START_SECONDS
         try:
             key = charge_key(self.stack_key.read(), order_id)
@@ -145,13 +145,13 @@ class HttpGateway:
 def charge_key(stack_key: str, order_id: str) -> str:
     """The idempotency key of an order's charge: HMAC-SHA256, 64 hex digits.
 
-    Whoever knows the order_id alone can neither look the charge up nor cancel it.
+    Knowing only the order_id, nobody can look the charge up or cancel it.
     """
     return hmac.new(stack_key.encode(), order_id.encode(), hashlib.sha256).hexdigest()
 
 
 def _object(response: requests.Response) -> Mapping[str, Any]:
-    """The JSON object in the answer, or an empty one; what it has to say is judged with the status."""
+    """The JSON object of the response, or an empty one."""
     try:
         body = response.json()
     except ValueError:
@@ -186,4 +186,4 @@ def _canceled() -> StepCompensated:
 
 def _refused(reason: str) -> GatewayRefused:
     _logger.error("the payment gateway refuses our request", extra={"reason": reason})
-    return GatewayRefused(f"{reason}; docs/operations.md has PaymentGatewayAlarm, and what helps")
+    return GatewayRefused(f"{reason}; see PaymentGatewayAlarm in docs/alarms.md")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
+from ordering.definition import PROCESS_PAYMENT
 from ordering.task import Result, Task, saga_task
 from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, lease_store, step_store
@@ -46,13 +47,13 @@ def _gateway(environment: Environment) -> PaymentGateway | None:
     )
 
 
-@saga_task(step="ProcessPayment")
+@saga_task(PROCESS_PAYMENT)
 def process_payment(task: Task) -> Result:
     """Capture the order's total."""
     return payments().process(task)
 
 
-@saga_task(step="ProcessPayment")
+@saga_task(PROCESS_PAYMENT)
 def process_refund(task: Task) -> Result:
     """Undo process_payment: refund what was captured."""
     return payments().refund(task)

@@ -26,7 +26,7 @@ class Payments:
 
     def process(self, task: Task) -> Result:
         """Charge the order's total. Raises PaymentDeclined, StateConflict if a payment stands, or as the gateway."""
-        order, step, after = task.order, task.step, [PROCESS_ORDER.name]
+        order, step, after = task.request, task.step, [PROCESS_ORDER.name]
         undecided = still_open(self.orders, order.order_id)
         if self.gateway:
             no_row = PROCESS_PAYMENT.absent(self.table.name, order.order_id)
@@ -48,7 +48,7 @@ class Payments:
 
     def refund(self, task: Task) -> Result:
         """Refund what was captured, or bar a payment that was never made."""
-        order, step = task.order, task.step
+        order, step = task.request, task.step
         order_id, table = order.order_id, self.table.name
         unconfirmed = not_confirmed(self.orders, order_id)
         return self.steps.compensate(
@@ -60,7 +60,7 @@ class Payments:
         )
 
     def _charge(self, task: Task) -> str | None:
-        order = task.order
+        order = task.request
         if self.gateway is None:
             authorize(order.payment.token)
             return None

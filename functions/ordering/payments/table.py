@@ -1,4 +1,4 @@
-"""The Payments table: every write to it, each with its condition. A refund never deletes the payment."""
+"""Every write to the Payments table, each with its condition. A refund never deletes the payment."""
 
 import uuid
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/payments")
 
 
 def payment_id(order_id: str) -> str:
-    """The one payment of an order. A retry arrives at the same id."""
+    """The payment id of an order. A retry computes the same id."""
     return str(uuid.uuid5(_NAMESPACE, order_id))
 
 

@@ -46,7 +46,7 @@ class LeaseOperations:
         return self._records([f"{key}#{work}" for work in works])
 
     def listed(self) -> Iterator[LeaseRecord]:
-        """All records but the completed and the free ones, whoever they belong to. Raises StoreUnavailable."""
+        """All records except completed and released ones, of every kind of work. Raises StoreUnavailable."""
         pages = self._client.get_paginator("scan").paginate(
             TableName=self._table.name, IndexName=LISTED, PaginationConfig={"PageSize": _PAGE}
         )

@@ -1,1 +1,1 @@
-"""One module for each part of MiniStack that is patched from outside."""
+"""Patches of MiniStack, one module per part; docs/local-stack.md lists them."""

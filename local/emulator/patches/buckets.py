@@ -1,7 +1,7 @@
-"""Three gaps of MiniStack 1.5.33 about S3, closed from outside.
+"""Patches S3 in MiniStack 1.5.33:
 
 1. An event *Object Created* names the object's version, as on AWS.
-2. A range of bytes is honoured for a version that is named, too.
+2. A byte range also works with a version.
 3. `aws:PrincipalArn` of a role's session is the ARN of the role, as on AWS, which bucket policies name.
 """
 
@@ -62,7 +62,7 @@ def _in_range(get: Callable[..., Answer]) -> Callable[..., Answer]:
             return 416, {"Content-Type": "application/xml"}, s3._xml_body(s3._range_error_xml(bucket, key))
         start, end = found
         sizes = {"Content-Length": str(end + 1 - start), "Content-Range": f"bytes {start}-{end}/{len(body)}"}
-        # The checksum is that of the whole.
+        # The checksum covers the whole object.
         kept = {name: value for name, value in answered.items() if not name.lower().startswith("x-amz-checksum")}
         return 206, {**kept, **sizes}, body[start : end + 1]
 

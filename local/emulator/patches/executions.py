@@ -2,12 +2,11 @@
 
 1. The states inside a Map or a Parallel state are in the history, and the iterations of a Map.
 2. `TimeoutSeconds` of a machine ends the execution as TIMED_OUT, with its event.
-3. What was stopped or timed out enters no further state; functions that run already continue.
-4. `RedriveExecution`: the execution goes on with the states that were not left.
+3. A stopped or timed-out execution enters no further state; running functions continue.
+4. `RedriveExecution` continues the execution with the states that it has not left.
+5. A failed intrinsic function is `States.IntrinsicFailure`.
 
-5. An intrinsic function that fails is `States.IntrinsicFailure`.
-
-MiniStack ignores the timeout, lets an execution that was stopped go on to the end of a Map, and has no redrive.
+MiniStack ignores the timeout, continues a stopped execution to the end of a Map, and has no redrive.
 """
 
 import contextvars

@@ -1,4 +1,4 @@
-"""What Lambda writes of a batch of a DynamoDB stream that it gives up; in S3, with the whole event."""
+"""Writes the failed batches of a DynamoDB stream to S3, with the whole event, as Lambda does."""
 
 import json
 import uuid
@@ -12,7 +12,7 @@ SHARD = "shardId-00000000000000000000-00000000"
 def discard(mapping: dict[str, Any], function: Any, records: Sequence[Any], *, tries: int, condition: str) -> None:
     """Write records to the mapping's failure destination, if it has one. tries: how often the function got them.
 
-    MiniStack has the destinations that get a pointer alone.
+    MiniStack supports only destinations that get a pointer.
     """
     from ministack.services import lambda_svc, s3
 

@@ -1,15 +1,14 @@
 """How functions fail, and how EventBridge calls them.
 
-1. An exception of a function arrives under its class name, as on AWS, where MiniStack says `Runtime.HandlerError`; and
-   the worker lives on, where MiniStack starts another one.
-2. A worker that died is `Runtime.ExitError` to the call that it served, and takes no other worker along.
+1. A function's exception has its class name, where MiniStack says `Runtime.HandlerError`, and its worker lives on,
+   where MiniStack replaces it.
+2. A crashed worker is `Runtime.ExitError` for the call that it served, and affects no other worker.
 3. A call over the account's concurrency reaches a state machine as `Lambda.TooManyRequestsException`, where MiniStack
    says `Lambda.Unknown`.
-4. An event of EventBridge reaches a function by Lambda's asynchronous path: it waits while the account is at its
-   concurrency, is retried, and ends at the function's failure destination. MiniStack drops it at the first failure.
+4. EventBridge invokes a function asynchronously: the event waits while Lambda throttles, is retried, and goes to the
+   failure destination. MiniStack drops it at the first failure.
 
-Besides, what reaches the loopback address counts as encrypted (`aws:SecureTransport`), so that bucket policies which
-ask for it stay as they are.
+HTTP on the loopback counts as secure transport (`aws:SecureTransport`), so bucket policies need no exception.
 """
 
 import contextvars
@@ -19,7 +18,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# Whether the invocation at hand came by the asynchronous path of EventBridge.
+# Whether EventBridge invoked the function asynchronously.
 _queued = contextvars.ContextVar("queued", default=False)
 
 _MARKER = "__function_error__"
@@ -39,7 +38,7 @@ def apply() -> None:
 
     script = lambda_runtime._PYTHON_WORKER_SCRIPT
     if script.count(_MINISTACK_ANSWER) != 1:
-        raise RuntimeError("this MiniStack answers exceptions in another way; see whether the fix is still needed")
+        raise RuntimeError("this MiniStack reports exceptions differently; check whether the patch is still needed")
     lambda_runtime._PYTHON_WORKER_SCRIPT = script.replace(_MINISTACK_ANSWER, _OUR_ANSWER)
     lambda_runtime.Worker.invoke = _dying_alone(lambda_runtime.Worker.invoke)
     lambda_svc._execute_function_warm = _naming_errors(lambda_svc._execute_function_warm)
@@ -57,7 +56,7 @@ def _naming_errors(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict
             error = body[_MARKER]
             log = "".join([result.get("log", ""), "\n", *error["stackTrace"], error["errorType"]])
             return {"body": error, "error": True, "log": log}
-        # The function's own errors have the marker, so this is MiniStack's word for a worker that is gone.
+        # The function's own errors have the marker, so this is a crashed worker.
         if isinstance(body, dict) and result.get("error") and body.get("errorType") == "Runtime.HandlerError":
             return {**result, "body": {**body, "errorType": "Runtime.ExitError"}}
         return result
@@ -72,7 +71,7 @@ def _dying_alone(invoke: Callable[..., dict[str, Any]]) -> Callable[..., dict[st
         except Exception as error:
             if str(error).startswith(_INIT_FAILED):
                 raise
-            # It died while it started, or in between; the next call starts another in its place.
+            # It crashed during startup or between calls; the next call starts another.
             worker.kill()
             return {"status": "error", "error": "Worker process died"}
 
@@ -93,7 +92,7 @@ def _as_if_encrypted(pin: Callable[[str, bool], None]) -> Callable[[str, bool], 
 
 
 def _record(arn: str) -> Any:
-    """MiniStack's record of a function, as it is now; None if there is none."""
+    """MiniStack's current record of a function; None if there is none."""
     from ministack.services import lambda_svc
 
     function, config, _ = lambda_svc._get_func_record_for_ref(arn)

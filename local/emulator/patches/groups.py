@@ -1,9 +1,9 @@
 """Parallel states and inline Map states.
 
-1. When a branch or an iteration fails, the state fails at once with that error; the others enter no further state, and
-   functions that run already continue.
-2. `MaxConcurrencyPath` is read. Branches do not share what the context object says of their states.
-3. Events tell of the state's start and end, and of the iterations.
+1. When a branch or an iteration fails, the state fails at once with that error. The others enter no further state;
+   running functions continue.
+2. `MaxConcurrencyPath` works. Each branch has its own context object.
+3. The history has events for the start and the end of the state and of its iterations.
 
 MiniStack waits for all branches and reports the first error by index.
 """

@@ -1,7 +1,7 @@
 """Event source mappings of DynamoDB streams as AWS documents them, in place of MiniStack 1.5.33's own.
 
 MiniStack reads batches and filters them. It ignores `ReportBatchItemFailures`, so that what a function could not
-process is gone; it never bisects; it retries for ever; and it has no S3 destination, the only one that keeps the whole
+process is gone; it never bisects; it retries forever; and it has no S3 destination, the only one that keeps the whole
 record. One thread serves all its mappings, so each waits for the functions of the others.
 
 Here each mapping has a worker for each of the concurrent batches of its `ParallelizationFactor`. An emulated stream has

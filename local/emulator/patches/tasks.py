@@ -1,10 +1,10 @@
 """How a Task state runs.
 
-1. `TaskScheduled` has the task's `parameters`, so that a search of a history for secrets finds what AWS would show.
+1. `TaskScheduled` has the task's `parameters`, so a search of the history for secrets covers what AWS would show.
 2. A function that raises in a `waitForTaskToken` state fails the task at once. `HeartbeatSeconds` ends a silent one.
-   Each try has a token of its own. A token whose task is closed answers `TaskTimedOut`.
-3. A timeout is a `TaskTimedOut` event, and the `...Path` forms of both timeouts are read.
-4. A test case of `SFN_MOCK_CONFIG` gives each try its own response, as Step Functions Local does.
+   Each attempt has its own token. The token of a closed task returns `TaskTimedOut`.
+3. A timeout is a `TaskTimedOut` event, and the `...Path` forms of both timeouts work.
+4. A test case of `SFN_MOCK_CONFIG` gives each attempt its own response, as Step Functions Local does.
 
 MiniStack swallows the error and waits for the timeout, ignores the heartbeat, reuses a token, forgets closed ones, and
 throws a mocked error again at every retry.
@@ -147,7 +147,7 @@ def _seconds(state: State, name: str, given: Any, context: Any) -> float | None:
 
 
 def _mocked(execution: Execution, context: Any) -> dict[str, Any] | None:
-    """What the state's next try in this execution is answered; None if it is not mocked."""
+    """The response to the state's next attempt in this execution; None if it is not mocked."""
     from ministack.services import stepfunctions
 
     case, state = execution.get("testCase", ""), context["State"]["Name"]

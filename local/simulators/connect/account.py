@@ -1,4 +1,4 @@
-"""What an account has in Amazon Connect: instances with their profiles and users. Callers hold the account's lock."""
+"""An account's instances with their profiles and users. Callers hold the account's lock."""
 
 import itertools
 import threading
@@ -22,9 +22,9 @@ ROUTING_PROFILES = ("Basic Routing Profile",)
 
 @dataclass(kw_only=True)
 class Resource:
-    """number: rises with each resource of an account, and orders lists. created_at: seconds since the epoch.
+    """number: increases with each resource of an account, for the order of lists. created_at: seconds since the epoch.
 
-    attributes: the parameters that it was created with.
+    attributes: the parameters of its creation.
     """
 
     number: int
@@ -41,7 +41,7 @@ class Resource:
 
 @dataclass(kw_only=True)
 class Instance(Resource):
-    """finalized_at: ACTIVE or CREATION_FAILED from then on. gone_at: when its deletion is over."""
+    """finalized_at: when it becomes ACTIVE or CREATION_FAILED. gone_at: when its deletion ends."""
 
     finalized_at: float
     profiles_at: float
@@ -65,7 +65,7 @@ class Instance(Resource):
 class Account:
     """now: seconds since the epoch. changes: when instances were created or deleted.
 
-    creations: by ClientToken, the parameters of CreateInstance and what it made. creation_fails: whether what the
+    creations: by ClientToken, the parameters and the instance of CreateInstance. creation_fails: whether what the
     current call creates is to fail.
     """
 
@@ -80,7 +80,7 @@ class Account:
         self._numbers = itertools.count(1)
 
     def instances(self) -> list[Instance]:
-        """Those that are listed, oldest first."""
+        """The listed instances, oldest first."""
         now = self.now()
         return [instance for instance in self._instances.values() if instance.is_listed(now)]
 

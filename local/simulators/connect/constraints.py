@@ -1,4 +1,4 @@
-"""The constraints of the service model that botocore leaves to the service: upper limits, patterns, enumerations."""
+"""Constraints of the service model that botocore does not check: upper limits, patterns, enumerations."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -9,7 +9,7 @@ from botocore.model import ListShape, MapShape, Shape, StructureShape
 
 
 def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    """What is wrong with a value of the right type, one sentence each; the value is in none of them."""
+    """The violations by a value of the right type, one sentence each, without the value."""
     yield from _own(value, shape, path)
     match shape:
         case StructureShape():
@@ -41,6 +41,6 @@ def _sized(value: Any) -> bool:
 
 @cache
 def _pattern(text: str) -> regex.Pattern[str]:
-    """A pattern of the model, some of which are escaped twice or stand between slashes."""
+    """A pattern of the model; some are escaped twice or enclosed in slashes."""
     bare = text[1:-1] if text.startswith("/") and text.endswith("/") else text
     return regex.compile(bare.replace("\\\\", "\\"))

@@ -1,4 +1,4 @@
-"""The control path, outside Amazon Connect's own: settings, faults, requests, reset."""
+"""The control paths, which Amazon Connect does not have: settings, faults, requests, reset."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,11 +18,11 @@ type Query = Mapping[str, str]
 
 
 class ControlError(Exception):
-    """What was asked of the control path makes no sense."""
+    """The request to a control path is invalid."""
 
 
 def reply(simulator: Simulator, method: str, target: str, body: bytes) -> Reply:
-    """Answer a request to the control path."""
+    """Handle a request to a control path."""
     url = urlsplit(target)
     operation = _ROUTES.get((method, url.path.removeprefix(PATH)))
     if operation is None:
@@ -59,7 +59,7 @@ def _order_fault(simulator: Simulator, _query: Query, document: Document) -> Any
         raise ControlError(f"the simulator has no operation {fault.operation}")
     if fault.code and not (fault.status or simulator.protocol.status(fault.code)):
         raise ControlError(f"Amazon Connect has no error {fault.code}; give its status")
-    simulator.state.faults.order(fault)
+    simulator.state.faults.add(fault)
     return simulator.state.faults.left()
 
 

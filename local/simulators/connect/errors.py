@@ -1,4 +1,4 @@
-"""What the simulator answers when it does not do what was asked."""
+"""Errors that the simulator returns."""
 
 
 class ConnectError(Exception):
@@ -11,7 +11,7 @@ class ConnectError(Exception):
 
 
 class NotSupported(Exception):
-    """Amazon Connect does this, the simulator does not."""
+    """The simulator does not support this operation of Amazon Connect."""
 
 
 def invalid_parameter(message: str) -> ConnectError:

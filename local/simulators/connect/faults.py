@@ -1,4 +1,4 @@
-"""Faults on request: which calls fail, and how."""
+"""Injected faults: which calls fail, and how."""
 
 import threading
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ type Natural = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Fault(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What befalls the next calls of an operation (`*`: of any) that the throttle admits.
+    """A fault of the next calls of an operation (`*`: of any) that are not throttled.
 
-    times: how many calls; skip: how many are spared before. where: only calls with these parameters; for SearchUsers,
+    times: number of calls. skip: number to skip first. where: only calls with these parameters; for SearchUsers,
     the field that it searches is one.
     delay_seconds: wait first. code, message: answer this error and do nothing; status: unless it is the model's.
     lose: close the connection instead of acting (`request`) or instead of answering (`answer`).
@@ -35,7 +35,7 @@ class Fault(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """What it does, as the journal has it."""
+        """Its effect, as the journal records it."""
         lost = f"lose {self.lose}" if self.lose else None
         return self.code or lost or ("creation fails" if self.creation_fails else "delay")
 
@@ -54,13 +54,13 @@ def _searched(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Faults:
-    """The faults that were ordered and have not befallen all their calls."""
+    """The pending faults."""
 
     def __init__(self) -> None:
         self._ordered: list[Fault] = []
         self._lock = threading.Lock()
 
-    def order(self, fault: Fault) -> None:
+    def add(self, fault: Fault) -> None:
         with self._lock:
             self._ordered.append(fault)
 
@@ -73,7 +73,7 @@ class Faults:
             self._ordered.clear()
 
     def take(self, operation: str, parameters: Mapping[str, Any]) -> Fault | None:
-        """The fault of this call: the oldest that concerns it and does not spare it."""
+        """The fault of this call: the oldest one that matches and does not skip it."""
         with self._lock:
             for fault in self._ordered:
                 if not fault.concerns(operation, parameters):

@@ -9,7 +9,7 @@ import msgspec
 class Entry(msgspec.Struct, kw_only=True):
     """at: when the request arrived, seconds since the epoch. status: None in flight, and if no answer was sent.
 
-    fault: what was done to it on request: `delay`, an error's code, `lose request`, `lose answer`, `creation fails`.
+    fault: the injected fault: `delay`, an error's code, `lose request`, `lose answer`, `creation fails`.
     """
 
     at: float

@@ -1,4 +1,4 @@
-"""The operations that the simulator has, by their names in the service model."""
+"""The supported operations, by their names in the service model."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Lists in pages. A page begins after the resource that ended the last one, whatever came or went in between."""
+"""Paginates lists. A page starts after the last resource of the previous page, even if resources came or went."""
 
 import base64
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from .errors import invalid_request
 
 
 def page[R: Resource](resources: Sequence[R], parameters: Document, *, size: int) -> tuple[list[R], Document]:
-    """A page of resources, and the NextToken if there are more. size: unless MaxResults says otherwise.
+    """A page of resources, and the NextToken if there are more. size: if MaxResults is not given.
 
-    Raises ConnectError if the token is none of ours.
+    Raises ConnectError for an unknown token.
     """
     after = _number(parameters["NextToken"]) if "NextToken" in parameters else 0
     rest = [resource for resource in resources if resource.number > after]

@@ -21,7 +21,7 @@ type Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """A request for an operation; the parameters are named as boto3 names them, and may be wrong."""
+    """A request for an operation, with parameters named as in boto3, not validated yet."""
 
     operation: OperationModel
     parameters: Document
@@ -32,7 +32,7 @@ class Request:
 
 
 class Protocol:
-    """The service model, read for a server; it holds no state."""
+    """The service model from a server's side, without state."""
 
     def __init__(self) -> None:
         description = Loader().load_service_model("connect", "service-2")
@@ -45,7 +45,7 @@ class Protocol:
             self._routes[operation["http"]["method"], len(template)].append((template, name))
 
     def read(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Request:
-        """What an HTTP request asks for. Raises ConnectError if it is for no operation, or is no JSON object.
+        """Parse an HTTP request. Raises ConnectError if it matches no operation, or is no JSON object.
 
         headers: by their names in lower case.
         """
@@ -56,7 +56,7 @@ class Protocol:
         return Request(operation, dict(_parameters(_input(operation), sources)))
 
     def check(self, request: Request) -> None:
-        """Raises ConnectError if the parameters are not as the model has them."""
+        """Raises ConnectError if the parameters do not match the model."""
         shape = _input(request.operation)
         report = ParamValidator().validate(request.parameters, shape).generate_report()
         wrong = report.splitlines() or list(violations(request.parameters, shape, request.name))
@@ -64,7 +64,7 @@ class Protocol:
             raise ConnectError(_refusal(request.operation), "; ".join(wrong))
 
     def write(self, operation: OperationModel, answer: Document) -> bytes:
-        """The body of an answer; what its shape does not have is left out. Raises ParamValidationError."""
+        """The body of a response, reduced to its shape. Raises ParamValidationError."""
         mirrored = self._answers.operation_model(operation.name)
         if mirrored.input_shape is None:
             return b""
@@ -74,7 +74,7 @@ class Protocol:
         return body
 
     def status(self, code: str) -> int | None:
-        """The HTTP status of an error; None if the model has no such error."""
+        """The HTTP status of an error; None if the model does not have it."""
         try:
             metadata = self._model.shape_for(code).metadata
         except NoShapeFoundError:
@@ -96,7 +96,7 @@ class Protocol:
 
 @cache
 def protocol() -> Protocol:
-    """The one Protocol of this process, as reading the model takes a while."""
+    """The Protocol of this process, cached because reading the model is slow."""
     return Protocol()
 
 
@@ -106,7 +106,7 @@ def _input(operation: OperationModel) -> StructureShape:
 
 
 def _mirrored(description: Document) -> Document:
-    """A service whose requests are this one's answers, so that botocore serialises them."""
+    """A service whose requests are this one's responses, so that botocore serializes them."""
     operations = {
         name: {"name": name, "http": {"method": "POST", "requestUri": "/"}}
         | ({"input": operation["output"]} if "output" in operation else {})
@@ -148,7 +148,7 @@ def _parameters(shape: StructureShape, sources: Mapping[str | None, Any]) -> Ite
 
 
 def _typed(value: Any, shape: Shape) -> Any:
-    """A value of a path, query or header. What is not of its type stays text, and is refused as such."""
+    """A value of a path, query or header. A value of the wrong type stays a string, and is rejected later."""
     if isinstance(shape, ListShape):
         return [_typed(item, shape.member) for item in (value if isinstance(value, list) else value.split(","))]
     text = value[-1] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""The control path of a simulator that runs, for tests, benchmarks and demonstrations."""
+"""Client for the control paths of a running simulator, for tests, benchmarks and demonstrations."""
 
 import json
 import urllib.request
@@ -12,53 +12,53 @@ type Document = dict[str, Any]
 
 
 class RemoteControl:
-    """endpoint: of the simulator, as in AWS_ENDPOINT_URL_CONNECT. Raises ValueError for what makes no sense to it."""
+    """endpoint: of the simulator, as in AWS_ENDPOINT_URL_CONNECT. Raises ValueError for an invalid request."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def settings(self) -> Document:
-        """All times and limits, by the fields of `settings.Settings`."""
+        """All times and limits, as fields of `settings.Settings`."""
         return dict(self._call("GET", "settings"))
 
     def change(self, **settings: float) -> Document:
-        """Change some times and limits; an instance keeps the times that it was created under."""
+        """Change some times and limits. An existing instance keeps its times."""
         return dict(self._call("PATCH", "settings", settings))
 
     def fail(self, operation: str, code: str, **fault: Any) -> None:
         """Answer the next calls of an operation with an error. fault: more fields of `faults.Fault`, here and below."""
-        self.order(operation, code=code, **fault)
+        self.inject(operation, code=code, **fault)
 
     def delay(self, operation: str, seconds: float, **fault: Any) -> None:
-        """Let the next calls of an operation take their time."""
-        self.order(operation, delay_seconds=seconds, **fault)
+        """Delay the next calls of an operation."""
+        self.inject(operation, delay_seconds=seconds, **fault)
 
     def lose_answer(self, operation: str, **fault: Any) -> None:
-        """Do what the next calls of an operation ask for, and close the connection without an answer."""
-        self.order(operation, lose="answer", **fault)
+        """Execute the next calls of an operation, then close the connection without an answer."""
+        self.inject(operation, lose="answer", **fault)
 
     def lose_request(self, operation: str, **fault: Any) -> None:
-        """Close the connection of the next calls of an operation, and do nothing."""
-        self.order(operation, lose="request", **fault)
+        """Close the connection of the next calls of an operation without an effect."""
+        self.inject(operation, lose="request", **fault)
 
     def fail_creation(self, **fault: Any) -> None:
-        """Let the next instance that is created become CREATION_FAILED."""
-        self.order("CreateInstance", creation_fails=True, **fault)
+        """Let the next created instance become CREATION_FAILED."""
+        self.inject("CreateInstance", creation_fails=True, **fault)
 
-    def order(self, operation: str, **fault: Any) -> None:
-        """Order any fault, by the fields of `faults.Fault`."""
+    def inject(self, operation: str, **fault: Any) -> None:
+        """Inject any fault, by the fields of `faults.Fault`."""
         self._call("POST", "faults", {"operation": operation, **fault})
 
     def faults(self) -> list[Document]:
-        """The faults that have not befallen all their calls."""
+        """The pending faults."""
         return list(self._call("GET", "faults"))
 
     def clear_faults(self) -> None:
         self._call("DELETE", "faults")
 
     def requests(self, operation: str | None = None) -> list[Document]:
-        """Every request so far, in the order of arrival, by the fields of `journal.Entry`."""
+        """Every request so far, in the order of arrival, as fields of `journal.Entry`."""
         query = f"?{urlencode({'operation': operation})}" if operation else ""
         return list(self._call("GET", f"requests{query}"))
 
@@ -70,7 +70,7 @@ class RemoteControl:
         return list(self._call("GET", "instances"))
 
     def reset(self) -> None:
-        """Forget all, and return to the settings of the start."""
+        """Reset everything, including the settings."""
         self._call("POST", "reset")
 
     def _call(self, method: str, path: str, document: Document | None = None) -> Any:

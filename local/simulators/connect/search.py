@@ -1,4 +1,4 @@
-"""The conditions of SearchUsers on strings; those on lists, groups and tags are not supported."""
+"""The conditions of SearchUsers on strings. Conditions on lists, groups and tags are not supported."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ _FIELDS: dict[str, Callable[[Resource], list[str]]] = {
 
 
 def condition(parameters: Document) -> Condition:
-    """What a user has to meet to be found. Raises ConnectError, NotSupported."""
+    """The condition of a search. Raises ConnectError, NotSupported."""
     if "SearchFilter" in parameters:
         raise NotSupported("SearchUsers with a SearchFilter")
     return _all(parameters.get("SearchCriteria", {}))

@@ -1,4 +1,4 @@
-"""The HTTP server of the simulator, one thread a connection."""
+"""The HTTP server of the simulator, one thread per connection."""
 
 import json
 import uuid
@@ -11,7 +11,7 @@ from .simulator import Clocks, Reply, Simulator
 
 
 class ConnectServer(ThreadingHTTPServer):
-    """Listens on a free port of the loopback."""
+    """Listens on a free port of the loopback address."""
 
     request_queue_size = 128
 
@@ -47,7 +47,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             return self.server.simulator.reply(self.command, self.path, headers, body)
         except Exception as error:
-            # Its own defects must not look like the service's.
+            # The simulator's defects must not look like the service's errors.
             self.log_error("%s: %s", self.command, type(error).__name__)
             message = json.dumps({"Message": "the simulator is broken"}).encode()
             return Reply(500, message, "BrokenSimulator")
@@ -63,4 +63,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(reply.body)
 
     def log_request(self, code: Any = "-", size: Any = "-") -> None:
-        """Say nothing; the journal has it."""
+        """Log nothing; the journal has the request."""

@@ -12,7 +12,7 @@ type Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The limits are the service's defaults. The times are shorter: an instance takes about a minute there.
+    """The limits are the service's defaults. The times are shorter: on AWS an instance takes about a minute.
 
     requests_per_second, burst: of each operation, for all callers together.
     activation_seconds: from CreateInstance to ACTIVE or CREATION_FAILED; profiles_seconds: from there to the profiles.

@@ -1,4 +1,4 @@
-"""The simulator without its HTTP server: a request comes in, an answer goes out, or none."""
+"""The simulator without its HTTP server: returns a response to a request, or none."""
 
 import json
 import time
@@ -31,7 +31,7 @@ class Clocks:
 
 
 class State:
-    """What `reset` forgets. A request sees one state from its arrival to its end."""
+    """The state that `reset` clears. A request uses one state from start to end."""
 
     def __init__(self, settings: Settings, clocks: Clocks) -> None:
         self.account = Account(settings, clocks.now)
@@ -49,11 +49,11 @@ class Simulator:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all: instances, users, tokens, faults, requests, changed settings."""
+        """Reset everything: instances, users, tokens, faults, requests, changed settings."""
         self.state = State(self._settings, self._clocks)
 
     def reply(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Reply | None:
-        """Answer a request of Amazon Connect's protocol; None: close the connection without a word."""
+        """Handle a request of Amazon Connect's protocol. None: close the connection without an answer."""
         try:
             request = self.protocol.read(method, target, headers, body)
         except ConnectError as error:

@@ -1,4 +1,4 @@
-"""A token bucket for each operation, as Amazon Connect has for each account and Region."""
+"""A token bucket for each operation, as in an account and Region of Amazon Connect."""
 
 import threading
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Throttle:
         self._lock = threading.Lock()
 
     def admits(self, operation: str, settings: Settings) -> bool:
-        """Take a token of the operation's bucket, which starts full. A call that finds none takes none."""
+        """Take a token from the operation's bucket, which starts full. A throttled call takes none."""
         with self._lock:
             now = self._clock()
             bucket = self._buckets.setdefault(operation, _Bucket(settings.burst, now))

@@ -1,4 +1,4 @@
-"""The rules of CreateUser that the service model does not state: they are in its documentation."""
+"""The rules of CreateUser that only its documentation states, not the service model."""
 
 import re
 import unicodedata
@@ -18,7 +18,7 @@ type Rule = Callable[[str, Document], ConnectError | None]
 
 
 def check(identity_management: str, parameters: Document) -> None:
-    """Raises ConnectError by the first rule that is broken."""
+    """Raises ConnectError for the first broken rule."""
     for rule in (_username, _password, _names, _emails, _directory, _phone):
         error = rule(identity_management, parameters)
         if error:

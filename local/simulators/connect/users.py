@@ -1,4 +1,4 @@
-"""Operations on users. Passwords are checked and not kept."""
+"""Operations on users. Passwords are checked but not stored."""
 
 from . import user_rules
 from .account import Account, Document, Instance, Resource

@@ -5,14 +5,14 @@ import threading
 
 
 class Access:
-    """Accepts the current secret and the one before it, so that clients can change over. At first it accepts none."""
+    """Accepts the current secret and the previous one, so that clients can switch. Initially it accepts none."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._accepted: tuple[str, ...] = ()
 
     def rotate(self, secret: str) -> None:
-        """Make a secret the current one. To repeat that for the current one changes nothing."""
+        """Make a secret the current one. Repeating that changes nothing."""
         with self._lock:
             if self._accepted[:1] != (secret,):
                 self._accepted = (secret, *self._accepted[:1])

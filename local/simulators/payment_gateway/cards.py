@@ -1,4 +1,4 @@
-"""What the issuer of a card says to a token: the test tokens that card processors document."""
+"""The issuer's answer to a token: the test tokens that card processors document."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ _GOOD = frozenset({"tok_visa", "tok_mastercard", "tok_amex", "tok_jcb"})
 
 @dataclass(frozen=True, slots=True)
 class Decline:
-    """A final no. The message never holds the token."""
+    """The card is declined. The message never contains the token."""
 
     code: str
     message: str
@@ -22,5 +22,5 @@ _UNKNOWN = Decline("card_declined", "this token is not known")
 
 
 def decline(token: str) -> Decline | None:
-    """Why the token may not be charged; None if it may."""
+    """Why the token is declined; None if it is accepted."""
     return None if token in _GOOD else _DECLINED.get(token, _UNKNOWN)

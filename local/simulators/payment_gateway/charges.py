@@ -1,4 +1,4 @@
-"""The processor's API on its ledger: what each request does and what is answered. `docs/gateway.md` has the table."""
+"""The processor's API on its ledger: the effect and the response of each request, as in `docs/gateway.md`."""
 
 import re
 import time
@@ -22,7 +22,7 @@ _FIELDS: dict[str, Any] = {
 
 
 class InvalidRequest(Exception):
-    """A field of the request is not as it must be. The message never holds a value."""
+    """A field of the request is invalid. The message never contains a value."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -30,7 +30,7 @@ class InvalidRequest(Exception):
 
 
 def work(ledger: Ledger, request: Request) -> Answer:
-    """Do what the request asks for."""
+    """Execute the request."""
     try:
         if not _KEY.fullmatch(request.key):
             raise InvalidRequest(KEY_HEADER, "1 to 255 visible ASCII characters are required")
@@ -45,7 +45,7 @@ def work(ledger: Ledger, request: Request) -> Answer:
 
 
 def order_of(ledger: Ledger, request: Request) -> str | None:
-    """The order that a request is about: a charge names it; of other requests the ledger may know it by key."""
+    """The order of a request: a charge names it; for other requests the ledger may know it by key."""
     if request.kind == "charge":
         with suppress(InvalidRequest):
             return _read(request.body).order_id
@@ -54,7 +54,7 @@ def order_of(ledger: Ledger, request: Request) -> str | None:
 
 
 def document(charge: Charge) -> dict[str, Any]:
-    """A charge as JSON. What is not known of a key, or not so, is left out. The token is never in it."""
+    """A charge as JSON, without unknown fields and without the token."""
     shown: dict[str, Any] = {"key": charge.key, "status": charge.status}
     if charge.request:
         shown |= {"id": charge.charge_id, "amount": charge.request.amount, "currency": charge.request.currency}
@@ -78,7 +78,7 @@ def _charge(ledger: Ledger, request: Request) -> Answer:
 def _lookup(ledger: Ledger, key: str) -> Answer:
     charge = ledger.lookup(key)
     if charge is None:
-        return problem(404, "not_found", "nothing is known of this key")
+        return problem(404, "not_found", "this key is unknown")
     return answer(200, document(charge))
 
 

@@ -1,4 +1,4 @@
-"""Speaks to a gateway from another process: its protocol, and the simulator's own paths. For tests and the demo."""
+"""Client for a gateway in another process: its protocol and the simulator's control paths. For tests and the demo."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ import msgspec
 
 from .charges import KEY_HEADER
 from .control import PREFIX
-from .plan import Strike
+from .plan import Injection
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +26,16 @@ class Response:
 
     @property
     def code(self) -> str | None:
-        """The code of the error, if it is one."""
+        """The error's code, if there is one."""
         error = self.document.get("error")
         return error["code"] if error else None
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayClient:
-    """address: as in http://127.0.0.1:4600. seconds: how long an answer may take. secret: authorizes the requests.
+    """address: as in http://127.0.0.1:4600. seconds: timeout of a response. secret: authorizes the requests.
 
-    Every method raises OSError or http.client.HTTPException if there is no answer, or half of one.
+    Every method raises OSError or http.client.HTTPException if the response is missing or incomplete.
     """
 
     address: str
@@ -45,7 +45,7 @@ class GatewayClient:
     def charge(
         self, key: str, amount: int, *, currency: str = "JPY", token: str = "tok_visa", order_id: str = ""
     ) -> Response:
-        """order_id: the key, unless it is said."""
+        """order_id: the key, unless given."""
         body = {"order_id": order_id or key, "amount": amount, "currency": currency, "token": token}
         return self.send("POST", "/charges", json.dumps(body).encode(), {KEY_HEADER: key})
 
@@ -55,25 +55,25 @@ class GatewayClient:
     def cancel(self, key: str) -> Response:
         return self.send("POST", f"/charges/{quote(key, safe='')}/cancel")
 
-    def order(self, *strikes: Strike) -> None:
-        """Have the simulator strike requests to come. The fault that was ordered first is nearest to the client."""
-        for strike in strikes:
-            _accepted(self.send("POST", f"{PREFIX}faults", msgspec.json.encode(strike)))
+    def inject(self, *injections: Injection) -> None:
+        """Inject faults into future requests. The first one is nearest to the client."""
+        for injection in injections:
+            _accepted(self.send("POST", f"{PREFIX}faults", msgspec.json.encode(injection)))
 
     def ledger(self) -> Any:
-        """What the simulator knows; `docs/gateway.md` has its shape."""
+        """The simulator's ledger; `docs/gateway.md` has its shape."""
         return _accepted(self.send("GET", f"{PREFIX}ledger")).document
 
     def reset(self) -> None:
-        """Have the simulator forget everything but its secrets."""
+        """Reset the simulator, except for its secrets."""
         _accepted(self.send("POST", f"{PREFIX}reset"))
 
     def rotate(self, secret: str) -> None:
-        """Have the simulator accept a secret, the one before it, and no other."""
+        """Let the simulator accept this secret and the previous one, and no other."""
         _accepted(self.send("POST", f"{PREFIX}secret", json.dumps({"secret": secret}).encode()))
 
     def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Response:
-        """Send one request on a connection of its own."""
+        """Send one request on a new connection."""
         connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=self.seconds)
         try:
             authorization = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}

@@ -1,24 +1,24 @@
-"""The paths under /_simulator: order faults, read the ledger, forget everything, rotate. No processor has these."""
+"""The control paths under /_simulator: faults, ledger, reset, secret. No processor has these."""
 
 from typing import Annotated
 
 import msgspec
 
 from .messages import Answer, answer, problem
-from .plan import Strike
+from .plan import Injection
 from .simulator import Simulator
 
 PREFIX = "/_simulator/"
 
 
 class NewSecret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The secret that becomes the current one."""
+    """The new current secret."""
 
     secret: Annotated[str, msgspec.Meta(min_length=1)]
 
 
 def control(simulator: Simulator, method: str, path: str, body: bytes) -> Answer:
-    """Answer a request to a path that begins with PREFIX."""
+    """Handle a request to a path that starts with PREFIX."""
     match method, path.removeprefix(PREFIX):
         case "GET", "ledger":
             return answer(200, simulator.report())
@@ -39,7 +39,7 @@ def control(simulator: Simulator, method: str, path: str, body: bytes) -> Answer
 
 def _add(simulator: Simulator, body: bytes) -> Answer:
     try:
-        simulator.faults.add(msgspec.json.decode(body, type=Strike))
+        simulator.faults.add(msgspec.json.decode(body, type=Injection))
     except msgspec.DecodeError as error:
         return problem(400, "invalid_request", str(error))
     return _pending(simulator)
@@ -54,5 +54,5 @@ def _rotate(simulator: Simulator, body: bytes) -> Answer:
 
 
 def _pending(simulator: Simulator) -> Answer:
-    pending = [{"strike": msgspec.to_builtins(strike), "left": left} for strike, left in simulator.faults.pending()]
+    pending = [{"injection": msgspec.to_builtins(one), "left": left} for one, left in simulator.faults.pending()]
     return answer(200, {"pending": pending})

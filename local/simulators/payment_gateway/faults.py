@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a card processor. Each fault wraps the work on a request from outside."""
+"""What can go wrong between a client and a card processor. Each fault wraps the processing of a request."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from .messages import Answer, ConnectionLost, Request, Work, problem
 
 type Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=600_000)]
 type FailureStatus = Literal[429, 500, 502, 503, 504]
-# Does some work after so many seconds, in a thread of its own.
+# Runs some work after so many seconds, in another thread.
 type Later = Callable[[float, Callable[[], object]], None]
 
 _GARBAGE = {
@@ -24,100 +24,100 @@ _GARBAGE = {
 
 
 class Fault(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
-    """One thing that goes wrong with one request."""
+    """A fault of one request."""
 
     def around(self, work: Work, later: Later) -> Work:
-        """The same work with this fault around it."""
+        """The same work, wrapped in this fault."""
         del later
-        return partial(self.strike, work)
+        return partial(self.inject, work)
 
-    def strike(self, work: Work, request: Request) -> Answer:
-        """What becomes of a request that meets this fault. Raises ConnectionLost."""
+    def inject(self, work: Work, request: Request) -> Answer:
+        """Process a request with this fault. Raises ConnectionLost."""
         raise NotImplementedError
 
 
 class SlowBefore(Fault, tag="slow_before", frozen=True):
-    """The request is on its way for long: the processor does not know of it yet."""
+    """The request is delayed on its way: the processor does not know of it yet."""
 
     ms: Milliseconds
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         time.sleep(self.ms / 1000)
         return work(request)
 
 
 class SlowWorking(Fault, tag="slow_working", frozen=True):
-    """The processor works on a charge for long: its key is in use, nothing is decided."""
+    """The charge takes long: its key is in use, and nothing is decided."""
 
     ms: Milliseconds
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         return work(replace(request, working_seconds=request.working_seconds + self.ms / 1000))
 
 
 class SlowAfter(Fault, tag="slow_after", frozen=True):
-    """The effect is there at once, the answer comes late."""
+    """The effect is immediate, the answer late."""
 
     ms: Milliseconds
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         answer = work(request)
         time.sleep(self.ms / 1000)
         return answer
 
 
 class FailsBefore(Fault, tag="fails_before", frozen=True):
-    """An error of the processor, and nothing was done."""
+    """An error without an effect."""
 
     status: FailureStatus = 500
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         return _failure(self.status)
 
 
 class FailsAfter(Fault, tag="fails_after", frozen=True):
-    """An error of the processor, though all was done."""
+    """An error after the effect."""
 
     status: FailureStatus = 500
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         work(request)
         return _failure(self.status)
 
 
 class RequestLost(Fault, tag="request_lost", frozen=True):
-    """The connection ends before the processor has the request."""
+    """The connection closes before the processor has the request."""
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         raise ConnectionLost
 
 
 class AnswerLost(Fault, tag="answer_lost", frozen=True):
-    """All was done, and the connection ends before the answer."""
+    """The connection closes after the effect, before the answer."""
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         work(request)
         raise ConnectionLost
 
 
 class AnswerCut(Fault, tag="answer_cut", frozen=True):
-    """All was done, and the connection ends in the middle of the answer."""
+    """The connection closes after the effect, in the middle of the answer."""
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         answer = work(request)
         return replace(answer, sent_bytes=len(answer.body) // 2)
 
 
 class DeliveredAgain(Fault, tag="delivered_again", frozen=True):
-    """The network delivers the request again, after each of after_ms (0: at once). Nobody gets those answers."""
+    """The network delivers the request again, after each of after_ms (0: at once). Those answers are dropped."""
 
     after_ms: Annotated[tuple[Milliseconds, ...], msgspec.Meta(min_length=1, max_length=20)] = (0,)
 
@@ -132,12 +132,12 @@ class DeliveredAgain(Fault, tag="delivered_again", frozen=True):
 
 
 class Garbage(Fault, tag="garbage", frozen=True):
-    """All was done, and the answer has its status and a body that is not the answer."""
+    """The effect and the status are right, the body is wrong."""
 
     body: Literal["not_json", "empty", "wrong_shape", "another_charge"] = "not_json"
 
     @override
-    def strike(self, work: Work, request: Request) -> Answer:
+    def inject(self, work: Work, request: Request) -> Answer:
         return replace(work(request), body=_GARBAGE[self.body])
 
 

@@ -1,6 +1,6 @@
-"""What a card processor remembers: one charge a key, and every movement of money. Thread-safe; no HTTP.
+"""A card processor's memory: one charge per key, and every movement of money. Thread-safe, without HTTP.
 
-Guaranteed, in any order and any number of calls at once: at most one charge stands for a key, and once a key is
+Guaranteed for concurrent calls in any order: at most one charge stands for a key, and once a key is
 canceled nothing stands for it, whatever was in flight.
 
 With a `retention`, a key is remembered for that long only, as processors have it. Then a charge with the same key is a
@@ -28,19 +28,19 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/gateway")
 
 
 class Refusal(Exception):
-    """The ledger does not do what was asked, and has changed nothing."""
+    """The ledger rejects the call and has changed nothing."""
 
     code: ClassVar[str]
 
 
 class KeyInUse(Refusal):
-    """A request with this key is being worked on."""
+    """A request with this key is in progress."""
 
     code = "key_in_use"
 
 
 class KeyCanceled(Refusal):
-    """The key is canceled, for ever: no charge with it stands, or will."""
+    """The key is canceled forever: no charge with it stands or will stand."""
 
     code = "key_canceled"
 
@@ -63,9 +63,9 @@ class ChargeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What is known of a key.
+    """The state of a key.
 
-    request: None if the key was canceled before a charge came. refunded: what was given back, in the minor unit.
+    request: None if the key was canceled before a charge came. refunded: in the minor unit.
     number: of the charge under this key, above 1 if the key was forgotten and used again.
     """
 
@@ -84,7 +84,7 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """Money that moved. amount: above zero when the customer was charged, below when it was given back."""
+    """A movement of money. amount: positive for a charge, negative for a refund."""
 
     kind: MovementKind
     key: str
@@ -93,9 +93,9 @@ class Movement:
 
 
 class Ledger:
-    """Keys and movements, in memory. A call returns once its effect is there for every other call to see.
+    """Keys and movements, in memory. A call returns once its effect is visible to every other call.
 
-    retention: seconds after its first use for which a key is remembered; None: for ever. clock: the time in seconds.
+    retention: seconds after its first use until a key is forgotten; None: never. clock: the time in seconds.
     """
 
     def __init__(self, retention: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -110,9 +110,9 @@ class Ledger:
     def charge(
         self, key: str, request: ChargeRequest, *, working: Callable[[], object] = lambda: None
     ) -> tuple[Charge, bool]:
-        """Charge the card, once a key. Returns the outcome, and whether it is that of an earlier request.
+        """Charge the card, once per key. Returns the outcome, and whether an earlier request produced it.
 
-        working: called while the key is in use, before anything is decided.
+        working: called while the key is in use, before the decision.
         Raises KeyInUse, KeyCanceled, KeyReused.
         """
         earlier = self.accept(key, request)
@@ -122,7 +122,7 @@ class Ledger:
         return self.land(key), False
 
     def accept(self, key: str, request: ChargeRequest) -> Charge | None:
-        """The first half of a charge: the outcome of an earlier request, or None if `land` is to follow.
+        """The first half of a charge: the outcome of an earlier request, or None if `land` must follow.
 
         Raises KeyInUse, KeyCanceled, KeyReused.
         """
@@ -141,16 +141,16 @@ class Ledger:
         return known
 
     def land(self, key: str) -> Charge:
-        """The second half: decide, and move the money, unless the key was canceled in between. Raises KeyCanceled.
+        """The second half: decide and move the money, unless the key was canceled meanwhile. Raises KeyCanceled.
 
-        Raises ValueError if no charge with this key is being worked on.
+        Raises ValueError if no charge with this key is in progress.
         """
         with self._lock:
             known = self._charges.get(key)
             if known and known.status == CANCELED:
                 raise KeyCanceled(key)
             if known is None or known.status != PROCESSING or known.request is None:
-                raise ValueError("no charge with this key is being worked on")
+                raise ValueError("no charge with this key is in progress")
             no = decline(known.request.token)
             if no is None:
                 self._move("capture", key, known.request.currency, known.request.amount)
@@ -158,7 +158,7 @@ class Ledger:
             return self._charges[key]
 
     def cancel(self, key: str) -> Charge:
-        """Bar the key for ever, and give back what was charged with it. The key need not be known."""
+        """Bar the key forever, and refund what was charged with it. The key need not be known."""
         with self._lock:
             known = self._known(key) or Charge(key, CANCELED)
             forgotten = self._forgotten.get(key, [])
@@ -168,7 +168,7 @@ class Ledger:
             return self._charges[key]
 
     def lookup(self, key: str) -> Charge | None:
-        """What is known of a key, above all the charge that stands; None if nothing."""
+        """The state of a key, preferring the charge that stands; None if it is unknown."""
         with self._lock:
             known = self._known(key)
             if known and known.status == SUCCEEDED:
@@ -177,13 +177,13 @@ class Ledger:
             return next(before, known)
 
     def snapshot(self) -> tuple[list[Charge], list[Movement]]:
-        """All charges and all movements at one moment, each in the order in which they came."""
+        """A snapshot of all charges and all movements, each in order."""
         with self._lock:
             before = [charge for charges in self._forgotten.values() for charge in charges]
             return [*before, *self._charges.values()], list(self._movements)
 
     def _known(self, key: str) -> Charge | None:
-        """What is remembered of a key. A charge that is being worked on is not forgotten."""
+        """The remembered state of a key. A charge in progress is not forgotten."""
         known = self._charges.get(key)
         if known is None or self._retention is None or known.status == PROCESSING:
             return known
@@ -209,7 +209,7 @@ class Ledger:
 
 
 def standing(movements: list[Movement]) -> dict[str, list[int]]:
-    """Amounts of the charges that stand, by key: captures that no refund has given back. More than one is a bug."""
+    """Amounts of the charges that stand, by key: captures without a refund. More than one is a bug."""
     stands: dict[str, list[int]] = {}
     for movement in movements:
         if movement.kind == "capture":

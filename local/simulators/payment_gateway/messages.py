@@ -1,4 +1,4 @@
-"""A request that came and the answer to it, apart from how HTTP carries them."""
+"""A request and its response, independent of HTTP."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ type Kind = Literal["charge", "lookup", "cancel"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """key: empty if there is none. authorization: the header. working_seconds: how long it is worked on first."""
+    """key: empty if there is none. authorization: the header. working_seconds: processing time before the decision."""
 
     kind: Kind
     key: str
@@ -21,7 +21,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """sent_bytes: how many bytes of the body are sent before the connection is closed; None: all, and it stays open."""
+    """sent_bytes: number of bytes of the body to send before closing the connection; None: all, and keep it open."""
 
     status: int
     body: bytes
@@ -33,16 +33,16 @@ type Work = Callable[[Request], Answer]
 
 
 class ConnectionLost(Exception):
-    """The connection ends here, and nothing is answered."""
+    """The connection closes without an answer."""
 
 
 def answer(status: int, document: Any, **headers: str) -> Answer:
-    """An answer in JSON. headers: names with `_` for `-`."""
+    """A JSON response. headers: names with `_` for `-`."""
     return Answer(
         status, json.dumps(document).encode(), {name.replace("_", "-"): value for name, value in headers.items()}
     )
 
 
 def problem(status: int, code: str, message: str, **more: str) -> Answer:
-    """An error as card processors write them."""
+    """An error in the format of card processors."""
     return answer(status, {"error": {"code": code, "message": message, **more}})

@@ -1,4 +1,4 @@
-"""Which request is struck by which fault."""
+"""Which request gets which fault."""
 
 import random
 import threading
@@ -10,8 +10,8 @@ from .faults import AnyFault, Fault
 from .messages import Kind
 
 
-class Strike(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A fault, and the requests that it strikes: those of a kind (and of one key or order, if it is given).
+class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fault, and the requests that get it: those of a kind, and of one key or order, if given.
 
     times: the next so many. probability: each with this probability, drawn from `seed`. With both: so many at most.
     With neither: the next one.
@@ -30,17 +30,17 @@ class Strike(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Standing:
-    """A strike with what is left of it."""
+    """An injection with its remaining count."""
 
-    def __init__(self, strike: Strike) -> None:
-        self.strike = strike
-        self.left = strike.times or (None if strike.probability else 1)
-        self._random = random.Random(strike.seed)  # noqa: S311 # nosec B311 # which faults strike is no secret
+    def __init__(self, injection: Injection) -> None:
+        self.injection = injection
+        self.left = injection.times or (None if injection.probability else 1)
+        self._random = random.Random(injection.seed)  # noqa: S311 # nosec B311 # which faults occur is no secret
 
-    def strikes(self, kind: Kind, key: str, order_id: str | None) -> bool:
-        if self.left == 0 or not self.strike.matches(kind, key, order_id):
+    def draws(self, kind: Kind, key: str, order_id: str | None) -> bool:
+        if self.left == 0 or not self.injection.matches(kind, key, order_id):
             return False
-        if self.strike.probability is not None and self._random.random() >= self.strike.probability:
+        if self.injection.probability is not None and self._random.random() >= self.injection.probability:
             return False
         if self.left is not None:
             self.left -= 1
@@ -48,26 +48,26 @@ class _Standing:
 
 
 class FaultPlan:
-    """The strikes that were ordered. Thread-safe."""
+    """The injected faults. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._standing: list[_Standing] = []
 
-    def add(self, strike: Strike) -> None:
+    def add(self, injection: Injection) -> None:
         with self._lock:
-            self._standing.append(_Standing(strike))
+            self._standing.append(_Standing(injection))
 
     def clear(self) -> None:
         with self._lock:
             self._standing.clear()
 
     def draw(self, kind: Kind, key: str, order_id: str | None = None) -> list[Fault]:
-        """The faults that strike this request, in the order in which they were ordered."""
+        """The faults of this request, in the order of their injection."""
         with self._lock:
-            return [standing.strike.fault for standing in self._standing if standing.strikes(kind, key, order_id)]
+            return [standing.injection.fault for standing in self._standing if standing.draws(kind, key, order_id)]
 
-    def pending(self) -> list[tuple[Strike, int | None]]:
-        """The strikes that can still come, each with how many are left (None: no limit)."""
+    def pending(self) -> list[tuple[Injection, int | None]]:
+        """The pending injections, each with its remaining count (None: no limit)."""
         with self._lock:
-            return [(standing.strike, standing.left) for standing in self._standing if standing.left != 0]
+            return [(standing.injection, standing.left) for standing in self._standing if standing.left != 0]

@@ -1,4 +1,4 @@
-"""The secret between a local stack and the simulator: kept in the stack's own Secrets Manager, as on AWS."""
+"""The secret shared by a local stack and the simulator, in the stack's Secrets Manager, as on AWS."""
 
 import secrets
 from contextlib import suppress
@@ -15,7 +15,7 @@ NO_GATEWAY = {"PaymentGatewayUrl": "", "PaymentGatewaySecretArn": ""}
 
 
 def parameters(endpoint: str, address: str) -> dict[str, str]:
-    """The template's parameters for a stack that charges at a simulator, which accepts the stack's secret from now on.
+    """Template parameters for a stack that charges at a simulator, which accepts the stack's secret from now on.
 
     endpoint: of the local stack. address: of the simulator.
     """
@@ -36,7 +36,7 @@ def client(endpoint: str) -> Any:
 
 
 def _kept(manager: Any) -> tuple[str, str]:
-    """ARN and value, made at the first use."""
+    """ARN and value, created at first use."""
     with suppress(manager.exceptions.ResourceExistsException):
         manager.create_secret(Name=NAME, SecretString=secrets.token_urlsafe(32))
     found = manager.get_secret_value(SecretId=NAME)

@@ -19,7 +19,7 @@ _IDLE_SECONDS = 60
 
 
 class GatewayServer(ThreadingTCPServer):
-    """Takes connections on a free port from the moment it is made; answers while `serve_forever` runs."""
+    """Accepts connections on a free port once created; answers while `serve_forever` runs."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -36,7 +36,7 @@ class GatewayServer(ThreadingTCPServer):
 
 @contextmanager
 def serving() -> Iterator[GatewayServer]:
-    """A server that answers, in a thread of this process, for the length of a block."""
+    """A server in a thread of this process, for the length of a block."""
     with GatewayServer() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: GatewayServer
     protocol_version = "HTTP/1.1"
     timeout = _IDLE_SECONDS
-    # Head and body are two packets; the second does not wait until the first is acknowledged.
+    # Head and body are two packets; do not wait for the first to be acknowledged.
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
@@ -60,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: a path holds a key."""
+        """Log nothing, because a path contains a key."""
 
     def _serve(self) -> None:
         try:
@@ -68,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
         except ConnectionLost:
             self._hang_up()
         except ConnectionError:
-            # The client has gone, as clients do that time out.
+            # The client has disconnected, for example after a timeout.
             self.close_connection = True
 
     def _answer(self) -> Answer:
@@ -83,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.simulator.handle(request) if isinstance(request, Request) else request
 
     def _body(self) -> bytes | None:
-        """The body; None if it cannot be read, and then the connection cannot be used any more."""
+        """The body; None if it cannot be read, and then the connection is unusable."""
         length = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not length.isdecimal() or int(length) > _LARGEST_BODY:
             self.close_connection = True
@@ -109,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def route(method: str, path: str, key_header: str, body: bytes, authorization: str) -> Request | Answer:
-    """The request that a method and a path name, or the answer that there is none."""
+    """The request of a method and a path, or an error response."""
     match method, [unquote(part) for part in path.split("/")[1:]]:
         case "POST", ["charges"]:
             return Request("charge", key_header, body, authorization)

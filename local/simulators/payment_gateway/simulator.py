@@ -1,4 +1,4 @@
-"""The simulator as a whole: its ledger, the faults that were ordered, and a count of what came."""
+"""The whole simulator: its ledger, the injected faults, and request counts."""
 
 import threading
 from collections import Counter, defaultdict
@@ -13,13 +13,13 @@ from .ledger import Charge, Ledger, Movement, MovementKind, standing
 from .messages import Answer, ConnectionLost, Request, Work, problem
 from .plan import FaultPlan
 
-# By key, how many of each kind.
+# The number of requests of each kind, by key.
 type _Counts = defaultdict[str, Counter[str]]
 
 
 @dataclass(eq=False)
 class _Period:
-    """What belongs together between two resets: a late delivery lands where its request came."""
+    """The state between two resets: a late delivery affects the state of its request."""
 
     ledger: Ledger
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -28,7 +28,7 @@ class _Period:
     in_flight: int = 0
 
     def work(self, request: Request) -> Answer:
-        """The work itself, with no fault around it."""
+        """The work itself, without faults."""
         self.count(self.deliveries, request)
         return charges.work(self.ledger, request)
 
@@ -41,7 +41,7 @@ class _Period:
             self.in_flight += number
 
     def later(self, seconds: float, work: Callable[[], object]) -> None:
-        """Do the work in a thread of its own; in flight from now on. Nobody hears what becomes of it."""
+        """Run the work in another thread, counted as in flight. Its outcome is dropped."""
         self.flying(1)
         thread = threading.Timer(seconds, self._unheard, [work])
         thread.daemon = True
@@ -56,10 +56,10 @@ class _Period:
 
 
 class Simulator:
-    """Answers requests as the processor would, and with the faults that were ordered. Thread-safe.
+    """Answers requests like the processor, with the injected faults. Thread-safe.
 
     access: the secrets that requests need; a reset does not change them.
-    empty_ledger: makes the ledger, now and at every reset.
+    empty_ledger: creates the ledger, now and at every reset.
     """
 
     def __init__(self, empty_ledger: Callable[[], Ledger] = Ledger) -> None:
@@ -73,12 +73,12 @@ class Simulator:
         return self._period.ledger
 
     def reset(self) -> None:
-        """Forget everything: keys, money, faults. What is in flight lands nowhere."""
+        """Forget everything: keys, money, faults. Requests in flight have no effect."""
         self.faults.clear()
         self._period = _Period(self._empty_ledger())
 
     def handle(self, request: Request) -> Answer:
-        """Answer a request. Raises ConnectionLost if the client is to get no answer."""
+        """Handle a request. Raises ConnectionLost if the client gets no answer."""
         period = self._period
         order_id = charges.order_of(period.ledger, request)
         work = self._authorized(period.work)
@@ -94,7 +94,7 @@ class Simulator:
     def _authorized(self, work: Work) -> Work:
         def authorized(request: Request) -> Answer:
             if not self.access.allows(request.authorization):
-                return problem(401, "unauthorized", "the Authorization header has no secret that is accepted")
+                return problem(401, "unauthorized", "the Authorization header has no accepted secret")
             return work(request)
 
         return authorized
@@ -122,7 +122,7 @@ def _plain(counts: _Counts) -> dict[str, dict[str, int]]:
 
 
 def _row(charge: Charge, moved: Counter[tuple[str, MovementKind]]) -> dict[str, Any]:
-    """A key that was canceled before a charge came has no order_id and no amount."""
+    """A key canceled before its charge has no order_id and no amount."""
     order_id = charge.request.order_id if charge.request else None
     counts = {"captures": moved[charge.key, "capture"], "refunds": moved[charge.key, "refund"]}
     return {"order_id": order_id, "amount": 0} | charges.document(charge) | counts

@@ -209,8 +209,8 @@ def test_a_quota_is_beside_what_is_needed(concurrency: float, verdict: Verdict) 
     assert part.not_reached is None
     assert verdicts(part) == {
         "functions at once": verdict,
-        "executions started in a second": Verdict.OK,
-        "state transitions in a second": Verdict.LOOK,
+        "executions started per second": Verdict.OK,
+        "state transitions per second": Verdict.LOOK,
         "tables": Verdict.OK,
         "rules": Verdict.OK,
         "stacks": Verdict.OK,
@@ -350,4 +350,4 @@ def test_the_exit_status_says_whether_a_part_failed(
     monkeypatch.setattr("deployment.preflight.__main__.preflight", lambda *_: parts)
 
     assert main(["new", "--orders", "5"]) == status
-    assert "nothing is known of it: Quotas" in capsys.readouterr().out
+    assert "nothing is known about: Quotas" in capsys.readouterr().out

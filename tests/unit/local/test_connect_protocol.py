@@ -24,7 +24,7 @@ def send(connect: Connect, method: str, path: str, body: bytes = b"") -> tuple[i
     return read
 
 
-def test_a_request_that_lacks_what_is_required_is_refused_with_all_that_it_lacks(connect: Connect) -> None:
+def test_request_error_lists_every_missing_parameter(connect: Connect) -> None:
     status, code, body = send(connect, "PUT", "/users/i-1", b"{}")
     assert (status, code) == (400, "InvalidParameterException")
     for name in ("Username", "SecurityProfileIds", "RoutingProfileId"):

@@ -49,7 +49,9 @@ def test_an_event_belongs_to_the_longest_handler_that_it_is_named_after(event: s
 
 
 def test_an_event_of_nobody_is_refused() -> None:
-    with pytest.raises(LocalStackError, match=r"named after no handler \(process_order, process_order_again\)"):
+    with pytest.raises(
+        LocalStackError, match=r"does not start with the name of a handler \(process_order, process_order_again\)"
+    ):
         RUNNING.function(Path("process_orders.json"))
 
 

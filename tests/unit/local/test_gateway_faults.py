@@ -26,7 +26,7 @@ from local.simulators.payment_gateway.faults import (
     SlowBefore,
     SlowWorking,
 )
-from local.simulators.payment_gateway.plan import FaultPlan, Strike
+from local.simulators.payment_gateway.plan import FaultPlan, Injection
 from local.simulators.payment_gateway.server import GatewayServer
 from tests.kit.project import ROOT
 from tests.unit.ordering.gateway import counts
@@ -51,7 +51,7 @@ def gives_up(gateway: GatewayClient, key: str) -> None:
 
 @pytest.mark.parametrize("fault", [SlowBefore(ms=MS), SlowWorking(ms=MS), SlowAfter(ms=MS)])
 def test_a_slow_charge_takes_its_time_and_succeeds(gateway: GatewayClient, fault: AnyFault) -> None:
-    gateway.order(Strike(fault))
+    gateway.inject(Injection(fault))
     response, took = timed(lambda: gateway.charge("o-1", 3000))
 
     assert (response.status, took >= MS) == (201, True)
@@ -62,7 +62,7 @@ def test_a_slow_charge_takes_its_time_and_succeeds(gateway: GatewayClient, fault
     ("fault", "seen"), [(SlowBefore(ms=MS), None), (SlowWorking(ms=MS), "processing"), (SlowAfter(ms=MS), "succeeded")]
 )
 def test_what_a_client_that_gave_up_finds(gateway: GatewayClient, fault: AnyFault, seen: str | None) -> None:
-    gateway.order(Strike(fault))
+    gateway.inject(Injection(fault))
     gives_up(gateway, "o-1")
 
     assert gateway.lookup("o-1").document.get("status") == seen
@@ -71,7 +71,7 @@ def test_what_a_client_that_gave_up_finds(gateway: GatewayClient, fault: AnyFaul
 
 @pytest.mark.parametrize("fault", [SlowBefore(ms=MS), SlowWorking(ms=MS), SlowAfter(ms=MS)])
 def test_a_cancel_bars_what_lands_late(gateway: GatewayClient, fault: AnyFault) -> None:
-    gateway.order(Strike(fault))
+    gateway.inject(Injection(fault))
     gives_up(gateway, "o-1")
     gateway.cancel("o-1")
     captures, refunds = counts(gateway, "o-1")
@@ -82,7 +82,7 @@ def test_a_cancel_bars_what_lands_late(gateway: GatewayClient, fault: AnyFault) 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
 def test_a_failure_before_the_effect_leaves_nothing(gateway: GatewayClient, status: int) -> None:
-    gateway.order(Strike(FailsBefore(status)))
+    gateway.inject(Injection(FailsBefore(status)))
     response = gateway.charge("o-1", 3000)
 
     assert (response.status, response.code) == (status, "rate_limited" if status == 429 else "processor_error")
@@ -91,7 +91,7 @@ def test_a_failure_before_the_effect_leaves_nothing(gateway: GatewayClient, stat
 
 @pytest.mark.parametrize("status", [500, 503])
 def test_a_failure_after_the_effect_leaves_a_charge(gateway: GatewayClient, status: int) -> None:
-    gateway.order(Strike(FailsAfter(status)))
+    gateway.inject(Injection(FailsAfter(status)))
 
     assert gateway.charge("o-1", 3000).status == status
     assert gateway.charge("o-1", 3000).headers["Idempotent-Replayed"] == "true"
@@ -100,7 +100,7 @@ def test_a_failure_after_the_effect_leaves_a_charge(gateway: GatewayClient, stat
 
 @pytest.mark.parametrize(("fault", "captures"), [(RequestLost(), 0), (AnswerLost(), 1), (AnswerCut(), 1)])
 def test_a_connection_that_ends(gateway: GatewayClient, fault: AnyFault, captures: int) -> None:
-    gateway.order(Strike(fault))
+    gateway.inject(Injection(fault))
 
     with pytest.raises(NO_ANSWER):
         gateway.charge("o-1", 3000)
@@ -109,7 +109,7 @@ def test_a_connection_that_ends(gateway: GatewayClient, fault: AnyFault, capture
 
 @pytest.mark.parametrize("after_ms", [(0,), (0, 0, 0), (40,), (0, 20, 60)])
 def test_a_request_that_is_delivered_again_is_answered_once(gateway: GatewayClient, after_ms: tuple[int, ...]) -> None:
-    gateway.order(Strike(DeliveredAgain(after_ms)))
+    gateway.inject(Injection(DeliveredAgain(after_ms)))
     response = gateway.charge("o-1", 3000)
 
     assert response.status in (201, 409)
@@ -121,7 +121,7 @@ def test_a_request_that_is_delivered_again_is_answered_once(gateway: GatewayClie
 
 @pytest.mark.parametrize("fault", [FailsBefore(), RequestLost()])
 def test_a_request_that_did_not_arrive_is_counted_apart(gateway: GatewayClient, fault: AnyFault) -> None:
-    gateway.order(Strike(fault))
+    gateway.inject(Injection(fault))
     with suppress(*NO_ANSWER):
         gateway.charge("o-1", 3000)
     ledger = gateway.ledger()
@@ -130,7 +130,7 @@ def test_a_request_that_did_not_arrive_is_counted_apart(gateway: GatewayClient, 
 
 
 def test_a_late_delivery_lands_after_the_key_was_canceled(gateway: GatewayClient) -> None:
-    gateway.order(Strike(DeliveredAgain((MS,)), on="charge"))
+    gateway.inject(Injection(DeliveredAgain((MS,)), on="charge"))
     gateway.charge("o-1", 3000)
     gateway.cancel("o-1")
 
@@ -140,7 +140,7 @@ def test_a_late_delivery_lands_after_the_key_was_canceled(gateway: GatewayClient
 
 
 def test_a_late_delivery_does_not_land_after_a_reset(gateway: GatewayClient) -> None:
-    gateway.order(Strike(DeliveredAgain((30,))))
+    gateway.inject(Injection(DeliveredAgain((30,))))
     gateway.charge("o-1", 3000)
     gateway.reset()
     time.sleep(0.06)
@@ -150,7 +150,7 @@ def test_a_late_delivery_does_not_land_after_a_reset(gateway: GatewayClient) -> 
 
 @pytest.mark.parametrize("body", ["not_json", "empty"])
 def test_garbage_that_is_not_json(gateway: GatewayClient, body: Any) -> None:
-    gateway.order(Strike(Garbage(body)))
+    gateway.inject(Injection(Garbage(body)))
     response = gateway.charge("o-1", 3000)
 
     assert response.status == 201
@@ -160,14 +160,14 @@ def test_garbage_that_is_not_json(gateway: GatewayClient, body: Any) -> None:
 
 
 def test_garbage_of_another_shape(gateway: GatewayClient) -> None:
-    gateway.order(Strike(Garbage("wrong_shape")))
+    gateway.inject(Injection(Garbage("wrong_shape")))
 
     assert "status" not in gateway.charge("o-1", 3000).document
     assert counts(gateway, "o-1") == (1, 0)
 
 
 def test_garbage_that_speaks_of_another_charge(gateway: GatewayClient) -> None:
-    gateway.order(Strike(Garbage("another_charge")))
+    gateway.inject(Injection(Garbage("another_charge")))
     charged, expected = gateway.charge("o-1", 3000).document, gateway.lookup("o-1").document
 
     assert charged.keys() == expected.keys()
@@ -176,9 +176,9 @@ def test_garbage_that_speaks_of_another_charge(gateway: GatewayClient) -> None:
 
 @pytest.mark.parametrize("on", ["lookup", "cancel"])
 @pytest.mark.parametrize("fault", [FailsBefore(503), FailsAfter(500)])
-def test_lookups_and_cancels_are_struck_too(gateway: GatewayClient, on: Any, fault: AnyFault) -> None:
+def test_faults_in_lookups_and_cancels(gateway: GatewayClient, on: Any, fault: AnyFault) -> None:
     gateway.charge("o-1", 3000)
-    gateway.order(Strike(fault, on=on))
+    gateway.inject(Injection(fault, on=on))
 
     answers = {"charge": gateway.charge("o-1", 3000), "lookup": gateway.lookup("o-1"), "cancel": gateway.cancel("o-1")}
     assert {kind for kind, answer in answers.items() if answer.status >= 500} == {on}
@@ -186,10 +186,10 @@ def test_lookups_and_cancels_are_struck_too(gateway: GatewayClient, on: Any, fau
     assert counts(gateway, "o-1") == (1, int(canceled))
 
 
-def test_faults_strike_together_the_first_nearest_to_the_client(gateway: GatewayClient) -> None:
-    gateway.order(Strike(Garbage("empty")), Strike(FailsAfter(503)), Strike(DeliveredAgain()))
+def test_first_injected_fault_is_nearest_to_the_client(gateway: GatewayClient) -> None:
+    gateway.inject(Injection(Garbage("empty")), Injection(FailsAfter(503)), Injection(DeliveredAgain()))
     first = gateway.charge("o-1", 3000)
-    gateway.order(Strike(FailsAfter(503)), Strike(Garbage("empty")))
+    gateway.inject(Injection(FailsAfter(503)), Injection(Garbage("empty")))
     second = gateway.charge("o-2", 3000)
 
     assert (first.status, first.body) == (503, b"")
@@ -198,21 +198,21 @@ def test_faults_strike_together_the_first_nearest_to_the_client(gateway: Gateway
     assert gateway.ledger()["deliveries"] == {"o-1": {"charge": 2}, "o-2": {"charge": 1}}
 
 
-def test_a_fault_strikes_the_next_so_many_of_a_key(gateway: GatewayClient) -> None:
-    gateway.order(Strike(FailsBefore(), on="charge", key="o-1", times=2))
+def test_a_fault_for_a_key_counts_its_requests(gateway: GatewayClient) -> None:
+    gateway.inject(Injection(FailsBefore(), on="charge", key="o-1", times=2))
 
     assert gateway.charge("o-2", 1).status == 201
     assert [gateway.charge("o-1", 1).status for _ in range(3)] == [500, 500, 201]
 
 
-def test_a_fault_strikes_the_requests_of_an_order(gateway: GatewayClient) -> None:
-    gateway.order(Strike(FailsBefore(), order_id="o-1", times=4))
+def test_a_fault_for_an_order_counts_its_requests(gateway: GatewayClient) -> None:
+    gateway.inject(Injection(FailsBefore(), order_id="o-1", times=4))
     first = [gateway.charge("key-1", 1, order_id="o-1").status, gateway.charge("key-2", 1, order_id="o-2").status]
     # A key belongs to no order before its charge has come.
     second = [gateway.lookup("key-1").status, gateway.charge("key-1", 1, order_id="o-1").status]
     gateway.send("DELETE", "/_simulator/faults")
     gateway.charge("key-1", 1, order_id="o-1")
-    gateway.order(Strike(FailsBefore(), order_id="o-1", times=2))
+    gateway.inject(Injection(FailsBefore(), order_id="o-1", times=2))
 
     assert (first, second) == ([500, 201], [404, 500])
     assert [gateway.lookup("key-1").status, gateway.cancel("key-1").status, gateway.lookup("key-2").status] == [
@@ -222,32 +222,32 @@ def test_a_fault_strikes_the_requests_of_an_order(gateway: GatewayClient) -> Non
     ]
 
 
-def drawn(strike: Strike, number: int) -> list[bool]:
+def drawn(injection: Injection, number: int) -> list[bool]:
     plan = FaultPlan()
-    plan.add(strike)
+    plan.add(injection)
     return [bool(plan.draw("charge", "o-1")) for _ in range(number)]
 
 
-def test_a_probability_strikes_about_so_often_and_the_same_for_a_seed() -> None:
-    of_seed = {seed: drawn(Strike(FailsBefore(), probability=0.25, seed=seed), 1000) for seed in (1, 2)}
+def test_a_probability_is_met_and_repeats_with_its_seed() -> None:
+    of_seed = {seed: drawn(Injection(FailsBefore(), probability=0.25, seed=seed), 1000) for seed in (1, 2)}
 
     assert 200 < sum(of_seed[1]) < 300
-    assert of_seed[1] == drawn(Strike(FailsBefore(), probability=0.25, seed=1), 1000)
+    assert of_seed[1] == drawn(Injection(FailsBefore(), probability=0.25, seed=1), 1000)
     assert of_seed[1] != of_seed[2]
 
 
 def test_a_probability_may_have_a_limit() -> None:
-    assert sum(drawn(Strike(FailsBefore(), probability=0.5, times=3), 1000)) == 3
+    assert sum(drawn(Injection(FailsBefore(), probability=0.5, times=3), 1000)) == 3
 
 
 def test_what_does_not_match_uses_nothing_up() -> None:
     plan = FaultPlan()
-    plan.add(Strike(FailsBefore(), on="cancel", probability=0.5, seed=3))
+    plan.add(Injection(FailsBefore(), on="cancel", probability=0.5, seed=3))
     for _ in range(10):
         assert plan.draw("charge", "o-1") == []
 
     assert [bool(plan.draw("cancel", "o-1")) for _ in range(50)] == drawn(
-        Strike(FailsBefore(), probability=0.5, seed=3), 50
+        Injection(FailsBefore(), probability=0.5, seed=3), 50
     )
 
 
@@ -275,10 +275,10 @@ def test_an_order_that_says_no_fault_is_refused(gateway: GatewayClient, order: d
 
 
 def test_orders_are_listed_and_withdrawn(gateway: GatewayClient, gateway_server: GatewayServer) -> None:
-    gateway.order(Strike(AnswerLost(), on="charge", times=2))
+    gateway.inject(Injection(AnswerLost(), on="charge", times=2))
     (pending,) = gateway.send("GET", "/_simulator/faults").document["pending"]
 
-    assert (pending["left"], pending["strike"]["fault"]) == (2, {"kind": "answer_lost"})
+    assert (pending["left"], pending["injection"]["fault"]) == (2, {"kind": "answer_lost"})
     assert gateway.send("DELETE", "/_simulator/faults").document == {"pending": []}
     assert gateway_server.simulator.faults.draw("charge", "o-1") == []
 

@@ -16,7 +16,7 @@ import pytest
 from local.simulators.payment_gateway import secret
 from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import SlowWorking
-from local.simulators.payment_gateway.plan import Strike
+from local.simulators.payment_gateway.plan import Injection
 from local.simulators.payment_gateway.server import serving
 from tests.kit.project import ROOT
 from tests.unit.ordering import secrets_manager
@@ -67,7 +67,7 @@ def test_a_declined_charge_is_replayed_too(gateway: GatewayClient, token: str, c
 
 
 def test_a_key_is_in_use_while_its_charge_is_worked_on(gateway: GatewayClient) -> None:
-    gateway.order(Strike(SlowWorking(ms=400), on="charge"))
+    gateway.inject(Injection(SlowWorking(ms=400), on="charge"))
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(gateway.charge, "o-1", 3000)
         while gateway.lookup("o-1").status == 404:
@@ -78,7 +78,7 @@ def test_a_key_is_in_use_while_its_charge_is_worked_on(gateway: GatewayClient) -
 
 
 def test_a_cancel_bars_a_charge_that_is_worked_on(gateway: GatewayClient) -> None:
-    gateway.order(Strike(SlowWorking(ms=400), on="charge"))
+    gateway.inject(Injection(SlowWorking(ms=400), on="charge"))
     with ThreadPoolExecutor(1) as pool:
         charge = pool.submit(gateway.charge, "o-1", 3000)
         while gateway.lookup("o-1").status == 404:
@@ -280,7 +280,7 @@ def test_a_rotation_to_no_secret_is_refused(gateway: GatewayClient, body: bytes)
 
 def test_a_reset_forgets_everything(gateway: GatewayClient) -> None:
     gateway.charge("o-1", 3000)
-    gateway.order(Strike(SlowWorking(ms=1)))
+    gateway.inject(Injection(SlowWorking(ms=1)))
     gateway.reset()
 
     ledger = gateway.ledger()

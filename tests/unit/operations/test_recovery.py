@@ -1,16 +1,16 @@
 """Which document a recovery by command accepts, and the name that it gets."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from idempotency import Step, StepStore
-from operations.recovery import NotTheOrder, recover
+from operations.recovery import NothingToRecover, NotTheOrder, recover, redrive
 from operations.stack import Stack
-from ordering.definition import STEPS
+from ordering.definition import ORDER_SAGA, STEPS
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
@@ -26,12 +26,16 @@ OTHER_CARD = good_order(payment={**GOOD_PAYMENT, "token": "tok_mastercard"})
 
 @dataclass
 class Recoveries:
-    """A client of Step Functions that knows recoveries by name, and no saga."""
+    """A client of Step Functions that knows recoveries by name. sagas: the status of each that it knows, too."""
 
     by_name: dict[str, dict[str, str]] = field(default_factory=dict)
+    sagas: dict[str, str] = field(default_factory=dict)
+    redriven: list[str] = field(default_factory=list)
 
     def describe_execution(self, *, executionArn: str) -> Any:
         machine, _, name = executionArn.rpartition(":")
+        if machine == "saga" and name in self.sagas:
+            return {"status": self.sagas[name], "input": json.dumps(ORDER)}
         if machine != "recovery" or name not in self.by_name:
             raise ClientError({"Error": {"Code": "ExecutionDoesNotExist"}}, "DescribeExecution")
         return self.by_name[name]
@@ -41,6 +45,9 @@ class Recoveries:
 
     def paginate(self, **_: Any) -> list[Any]:
         return [{"events": []}]
+
+    def redrive_execution(self, *, executionArn: str) -> None:
+        self.redriven.append(executionArn)
 
     def start_execution(self, **started: str) -> None:
         self.by_name[started["name"]] = {"status": "RUNNING", "input": started["input"]}
@@ -78,7 +85,7 @@ class Desk:
 
     def undo_order(self, document: Any) -> None:
         step = Step(ORDER_ID, "ProcessOrder", document, "r-3", NOW)
-        self.steps.compensate(step, undo=[self.orders.set_pending(ORDER_ID, NOW)], absence=[])
+        self.steps.compensate(step, undo=[self.orders.fail(ORDER_ID, NOW)], absence=[])
 
     def lose(self, name: str) -> None:
         key = {"pk": {"S": f"{ORDER_ID}#{name}"}}
@@ -145,7 +152,48 @@ def test_a_recovery_that_runs_with_another_document_is_not_taken_for_this_one(de
     assert json.loads(desk.recoveries.by_name[name]["input"]) == ORDER
 
 
-def test_after_a_recovery_with_the_wrong_document_the_right_one_gets_the_next_name(desk: Desk) -> None:
+def test_recovery_after_a_wrong_document_gets_the_next_name(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.recoveries.by_name[ORDER_ID] = {"status": "FAILED", "input": json.dumps(OTHER)}
     assert recover(desk.stack, ORDER_ID, ORDER) != ORDER_ID
+
+
+HELD = replace(ORDER_SAGA, on_interruption="hold")
+
+
+@pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "RUNNING"])
+def test_only_what_was_interrupted_goes_on(desk: Desk, status: str) -> None:
+    desk.recoveries.sagas[ORDER_ID] = status
+    with pytest.raises(NothingToRecover, match=status):
+        redrive(desk.stack, ORDER_ID, saga=HELD)
+
+
+def test_a_saga_that_is_undone_when_it_is_interrupted_never_goes_on(desk: Desk) -> None:
+    desk.recoveries.sagas[ORDER_ID] = "ABORTED"
+    with pytest.raises(NothingToRecover, match="not held"):
+        redrive(desk.stack, ORDER_ID)
+
+
+def test_what_is_barred_or_undone_does_not_go_on(desk: Desk) -> None:
+    desk.recoveries.sagas[ORDER_ID] = "TIMED_OUT"
+    desk.commit(ORDER, "ProcessOrder")
+    desk.bar(ORDER, "ReserveInventory")
+    with pytest.raises(NothingToRecover, match="ReserveInventory"):
+        redrive(desk.stack, ORDER_ID, saga=HELD)
+    assert desk.recoveries.redriven == []
+
+
+def test_what_has_lost_its_record_does_not_go_on(desk: Desk) -> None:
+    desk.recoveries.sagas[ORDER_ID] = "ABORTED"
+    desk.commit(ORDER, "ProcessOrder")
+    desk.lose("ProcessOrder")
+    with pytest.raises(NothingToRecover, match="ProcessOrder"):
+        redrive(desk.stack, ORDER_ID, saga=HELD)
+
+
+@pytest.mark.parametrize("names", [[], ["ProcessOrder"], ["ProcessOrder", "ProcessPayment"]], ids=str)
+def test_what_stands_in_part_goes_on(desk: Desk, names: list[str]) -> None:
+    desk.recoveries.sagas[ORDER_ID] = "ABORTED"
+    desk.commit(ORDER, *names)
+    redrive(desk.stack, ORDER_ID, saga=HELD)
+    assert desk.recoveries.redriven == [f"saga:{ORDER_ID}"]

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,13 +11,15 @@ import pytest
 from botocore.exceptions import ClientError
 
 from idempotency import NEVER_HAPPENED, LeaseStore, Status, Step, StepCompensated, StepStore
-from ordering.definition import STEP_NAMES, STEPS
+from idempotency.saga import executions
+from idempotency.saga.executions import SagaExecution
+from idempotency.saga.finalization import Finalization, Finalized
+from idempotency.saga.state import SagaReader, SagaState
+from idempotency.saga.sweep import Sweep, SweepIncomplete
+from ordering.definition import ORDER_SAGA, STEP_NAMES, STEPS
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
 from ordering.orders import finalization_handlers
-from ordering.orders.finalization import Finalization, Finalized, Sweep, SweepIncomplete
-from ordering.orders.sagas import SagaExecution, Sagas
-from ordering.orders.state import OrderReader, OrderState
 from ordering.orders.table import OrdersTable
 from ordering.payments.gateway import CHARGE
 from ordering.payments.table import PaymentsTable
@@ -78,13 +80,14 @@ class Desk:
         self.tables = {step.table: dynamodb.new_table(self.client, key=step.key) for step in STEPS}
         self.steps = StepStore(self.client, self.records)
         self.leases = LeaseStore(self.client, self.records, clock=lambda: NOW)
-        self.reader = OrderReader(self.client, self.tables, self.records)
+        self.reader = SagaReader(ORDER_SAGA, self.client, self.tables, self.records)
         self.orders = OrdersTable(self.tables["OrdersTable"])
-        executions: Any = self.executions
+        stepfunctions: Any = self.executions
         self.finalization = Finalization(
+            ORDER_SAGA,
             self.steps,
             self.orders,
-            Sagas(lambda: executions, "saga", "recovery"),
+            executions.Executions(ORDER_SAGA, lambda: stepfunctions, "saga", "recovery"),
             self.reader,
             LIFETIME,
             self.leases if self.gateway else None,
@@ -102,7 +105,7 @@ class Desk:
 
     def compensate_order(self) -> "Desk":
         step = Step(ORDER_ID, "ProcessOrder", DOCUMENT, "r-2", NOW)
-        self.steps.compensate(step, undo=[self.orders.set_pending(ORDER_ID, NOW)], absence=[])
+        self.steps.compensate(step, undo=[self.orders.fail(ORDER_ID, NOW)], absence=[])
         return self
 
     def lose(self, *names: str) -> "Desk":
@@ -118,7 +121,7 @@ class Desk:
         return Sweep(self.finalization, unsettled, timedelta(seconds=1)).run(NOW)
 
     @property
-    def state(self) -> OrderState:
+    def state(self) -> SagaState:
         return self.reader.read(ORDER_ID)
 
     @property
@@ -153,7 +156,7 @@ def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 @pytest.fixture
 def confirmed(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     """The orders that the log says are confirmed."""
-    caplog.set_level(logging.INFO, "ordering")
+    caplog.set_level(logging.INFO, "idempotency")
     return lambda: [vars(record)["order_id"] for record in caplog.records if record.message == "confirmed"]
 
 
@@ -213,9 +216,7 @@ def test_an_execution_of_another_name_that_failed_finalizes_nothing(after: Calla
 
 
 @pytest.mark.parametrize("lost", [NAMES, NAMES[:1], NAMES[1:]], ids=str)
-def test_an_event_that_comes_after_the_records_have_expired_confirms_by_the_rows(
-    after: Callable[[str], Desk], lost: list[str]
-) -> None:
+def test_event_after_expiry_confirms_by_the_rows(after: Callable[[str], Desk], lost: list[str]) -> None:
     desk = after("SUCCEEDED").lose(*lost)
 
     assert desk.finalize() is Finalized.YES
@@ -254,8 +255,8 @@ def test_a_charge_that_has_not_begun_is_barred_too() -> None:
     desk = Desk(Executions("ABORTED"), gateway=True)
     desk.finalize()
 
-    assert desk.state.charge is not None
-    assert desk.state.charge["status"] == {"S": Status.FAILED}
+    assert (lease := desk.state.leases["ProcessPayment"]) is not None
+    assert lease["status"] == {"S": Status.FAILED}
     with pytest.raises(StepCompensated):
         desk.leases.run(
             CHARGE,
@@ -307,7 +308,7 @@ def test_what_stands_of_an_order_that_was_never_saved_is_listed() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessPayment")
 
     assert desk.finalize() is Finalized.YES
-    assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
+    assert (desk.state.status, desk.listed) == ("Pending", ("ProcessPayment",))
     assert desk.statuses() == ["COMPENSATED", "COMMITTED", "COMPENSATED"]
 
 
@@ -315,10 +316,10 @@ def test_what_stands_under_an_input_that_is_no_order_is_listed() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessPayment")
 
     desk.finalization.finalize(SagaExecution(ORDER_ID, "FAILED", {"order_id": ORDER_ID}), NOW)
-    assert (desk.state.order_status, desk.listed) == ("Pending", ("ProcessPayment",))
+    assert (desk.state.status, desk.listed) == ("Pending", ("ProcessPayment",))
 
 
-def test_a_payment_that_its_row_says_is_refunded_does_not_stand_whatever_its_records_say() -> None:
+def test_refunded_row_overrides_the_payment_records() -> None:
     desk = Desk(Executions("FAILED"), gateway=True).commit("ProcessOrder", "ProcessPayment").compensate_order()
     with desk.leases.lease(CHARGE, ORDER_ID, DOCUMENT, deadline=NOW) as lease:
         lease.complete("ch_1")
@@ -381,3 +382,52 @@ def test_the_sweep_names_an_order_that_is_new_and_whose_saga_is_forgotten(after:
 
     with pytest.raises(SweepIncomplete, match=ORDER_ID):
         desk.sweep()
+
+
+@pytest.fixture
+def held() -> Callable[[str], Desk]:
+    """An order with its first step, in a saga that holds what was interrupted; its execution is in this status."""
+
+    def desk(status: str) -> Desk:
+        made = Desk(Executions(status)).commit("ProcessOrder")
+        saga = replace(ORDER_SAGA, on_interruption="hold")
+        made.finalization = replace(made.finalization, saga=saga)
+        return made
+
+    return desk
+
+
+@pytest.mark.parametrize("status", ["ABORTED", "TIMED_OUT"])
+def test_an_interrupted_saga_is_held_listed_and_counted(held: Callable[[str], Desk], status: str) -> None:
+    desk = held(status)
+
+    assert [desk.finalize(), desk.finalize()] == [Finalized.STANDING] * 2
+    assert desk.statuses() == ["COMMITTED", None, None]
+    assert (desk.listed, desk.executions.started) == (("ProcessOrder",), [])
+    assert desk.sweep() == {"finalized": 0, "standing": 1}
+
+
+def test_a_saga_that_failed_by_itself_is_not_held(held: Callable[[str], Desk]) -> None:
+    desk = held("FAILED")
+
+    assert desk.finalize() is Finalized.YES
+    assert desk.executions.started == [ORDER_ID]
+
+
+def test_a_held_saga_that_an_operator_undoes_is_barred_in_the_end(held: Callable[[str], Desk]) -> None:
+    desk = held("ABORTED")
+    desk.finalize()
+    desk.compensate_order()
+
+    assert desk.finalization.finalize_recovered(DOCUMENT, NOW) is Finalized.YES
+    assert (desk.statuses(), desk.listed) == (["COMPENSATED"] * 3, None)
+
+
+def test_a_held_saga_that_went_on_is_confirmed(held: Callable[[str], Desk]) -> None:
+    desk = held("ABORTED")
+    desk.finalize()
+    desk.commit("ProcessPayment", "ReserveInventory")
+    desk.executions.status = "SUCCEEDED"
+
+    assert desk.finalize() is Finalized.YES
+    assert (desk.state.confirmed, desk.listed) == (True, None)

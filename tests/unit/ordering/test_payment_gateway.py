@@ -13,6 +13,7 @@ import pytest
 from requests.adapters import HTTPAdapter
 
 from idempotency import AlreadyInProgress, BusinessError, LeaseOperations, LeaseStore, StepCompensated, TransientError
+from idempotency.saga.state import may_stand_outside
 from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import (
     AnswerCut,
@@ -27,9 +28,8 @@ from local.simulators.payment_gateway.faults import (
     SlowBefore,
     SlowWorking,
 )
-from local.simulators.payment_gateway.plan import Strike
+from local.simulators.payment_gateway.plan import Injection
 from ordering.definition import PROCESS_PAYMENT
-from ordering.orders.state import may_be_charged
 from ordering.payments import bearer
 from ordering.payments.bearer import BearerSession
 from ordering.payments.charge import Charge, PaymentDeclined
@@ -196,7 +196,7 @@ def test_a_decline_for_a_reason_that_is_not_known_says_no_more_than_that(
 
 def test_a_decline_whose_answer_was_lost_is_found_by_key(desk: Desk, gateway: GatewayClient) -> None:
     declined = replace(CHARGE_OF_O1, token="tok_expired")
-    gateway.order(Strike(AnswerLost(), on="charge"))
+    gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge(declined)
     with pytest.raises(PaymentDeclined, match=r"^the card has expired$"):
@@ -219,7 +219,7 @@ def test_a_charge_of_a_cancelled_key_is_compensated_and_not_asked_again(desk: De
 def test_what_may_not_have_been_done_is_asked_for_and_then_done(
     desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
 ) -> None:
-    gateway.order(Strike(fault, on="charge"))
+    gateway.inject(Injection(fault, on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
     desk.charge()
@@ -233,7 +233,7 @@ def test_what_may_not_have_been_done_is_asked_for_and_then_done(
 def test_what_was_done_unheard_is_asked_for_and_not_done_again(
     desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
 ) -> None:
-    gateway.order(Strike(fault, on="charge"))
+    gateway.inject(Injection(fault, on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
 
@@ -247,7 +247,7 @@ def test_a_slow_charge_is_asked_for_until_it_is_known(
     desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch, errors: Any, fault: AnyFault
 ) -> None:
     short_reads(monkeypatch)
-    gateway.order(Strike(fault, on="charge"))
+    gateway.inject(Injection(fault, on="charge"))
     with pytest.raises(GatewayUnavailable, match="ReadTimeout"):
         desk.charge()
     counts(gateway, KEY)
@@ -262,7 +262,7 @@ def test_a_charge_that_is_being_worked_on_stays_undecided(
     desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short_reads(monkeypatch)
-    gateway.order(Strike(SlowWorking(500), on="charge"))
+    gateway.inject(Injection(SlowWorking(500), on="charge"))
     for _ in range(2):
         with pytest.raises(GatewayUnavailable):
             desk.charge()
@@ -273,7 +273,7 @@ def test_a_charge_that_is_being_worked_on_stays_undecided(
 
 @pytest.mark.parametrize("fault", [*NOTHING_DONE, *ALL_DONE], ids=repr)
 def test_a_question_that_is_not_answered_is_asked_again(desk: Desk, gateway: GatewayClient, fault: AnyFault) -> None:
-    gateway.order(Strike(AnswerLost(), on="charge"), Strike(fault, on="lookup"))
+    gateway.inject(Injection(AnswerLost(), on="charge"), Injection(fault, on="lookup"))
     for _ in range(2):
         with pytest.raises(GatewayUnavailable):
             desk.charge()
@@ -284,7 +284,7 @@ def test_a_question_that_is_not_answered_is_asked_again(desk: Desk, gateway: Gat
 
 
 def test_a_charge_delivered_twice_is_one_charge(desk: Desk, gateway: GatewayClient) -> None:
-    gateway.order(Strike(DeliveredAgain((0, 0)), on="charge"))
+    gateway.inject(Injection(DeliveredAgain((0, 0)), on="charge"))
     # The answer may be that the other delivery is being worked on.
     with suppress(GatewayUnavailable):
         desk.charge()
@@ -341,24 +341,24 @@ def test_a_key_that_belongs_to_another_charge_is_refused(desk: Desk, gateway: Ga
 
 def test_a_charge_of_another_amount_is_refused_and_may_stand(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
     gateway.charge(KEY, 1, order_id="o-1")
-    gateway.order(Strike(RequestLost(), on="charge"))
+    gateway.inject(Injection(RequestLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
     with pytest.raises(GatewayRefused, match="another amount"):
         desk.charge()
 
     assert len(errors()) == 1
-    assert may_be_charged(desk.record().status, None)
+    assert may_stand_outside(desk.record().status, None)
 
 
 def test_a_question_that_is_refused_leaves_the_charge_unknown(desk: Desk, gateway: GatewayClient) -> None:
-    gateway.order(Strike(AnswerLost(), on="charge"))
+    gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
     with answering(Fixed(401)) as url, pytest.raises(GatewayRefused):
         desk.at(url).charge()
 
-    assert may_be_charged(desk.record().status, None)
+    assert may_stand_outside(desk.record().status, None)
     assert desk.charge() == gateway.lookup(KEY).document["id"]
     assert counts(gateway, KEY) == (1, 0)
 
@@ -385,7 +385,7 @@ def test_no_error_and_no_line_repeats_the_token_or_the_gateways_words(
 
 
 def test_a_request_is_given_two_seconds_to_connect_and_five_to_be_answered(desk: Desk, gateway: GatewayClient) -> None:
-    gateway.order(Strike(AnswerLost(), on="charge"))
+    gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
     desk.charge()
@@ -452,7 +452,7 @@ def test_a_slow_question_leaves_the_charge_a_lease_of_full_length(desk: Desk, ga
             left.append(desk.record().lease_until - desk.clock())
         desk.clock.sleep(7)
 
-    gateway.order(Strike(RequestLost(), on="charge"))
+    gateway.inject(Injection(RequestLost(), on="charge"))
     desk.heard.before = take_seven_seconds
     with pytest.raises(GatewayUnavailable):
         desk.charge()
@@ -471,7 +471,7 @@ def test_a_cancel_gives_back_what_was_charged_once(desk: Desk, gateway: GatewayC
 
 
 def test_a_cancel_bars_a_charge_that_is_on_its_way(desk: Desk, gateway: GatewayClient) -> None:
-    gateway.order(Strike(SlowWorking(200), on="charge"), Strike(DeliveredAgain((100,)), on="charge"))
+    gateway.inject(Injection(SlowWorking(200), on="charge"), Injection(DeliveredAgain((100,)), on="charge"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bearer, "READ_SECONDS", 0.05)
         with pytest.raises(GatewayUnavailable):
@@ -487,7 +487,7 @@ def test_a_cancel_that_is_not_answered_is_repeated(
     desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
 ) -> None:
     desk.charge()
-    gateway.order(Strike(fault, on="cancel"))
+    gateway.inject(Injection(fault, on="cancel"))
     with pytest.raises(GatewayUnavailable):
         desk.gateway.cancel("o-1")
     desk.gateway.cancel("o-1")
@@ -528,7 +528,7 @@ def test_a_key_is_the_hmac_of_the_order_id_under_the_stacks_key() -> None:
 
 
 @pytest.mark.parametrize("moment", range(4))
-def test_a_secret_that_rotates_in_the_middle_of_work_neither_loses_nor_doubles_a_charge(
+def test_secret_rotation_during_work_keeps_one_charge(
     desk: Desk, gateway: GatewayClient, errors: Any, moment: int
 ) -> None:
     """Twice, so that the secret at hand is not even the previous one, before any of four requests."""
@@ -542,7 +542,7 @@ def test_a_secret_that_rotates_in_the_middle_of_work_neither_loses_nor_doubles_a
                 rotated(desk, gateway, secret)
 
     desk.heard.before = rotate
-    gateway.order(Strike(RequestLost(), on="charge", times=1))
+    gateway.inject(Injection(RequestLost(), on="charge", times=1))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
     desk.charge()
@@ -596,7 +596,7 @@ def test_a_refused_secret_is_an_error_line_and_never_the_outcome_of_a_charge(
         desk.at(url).charge()
     assert read.count(desk.gateway.http.secret._arn) == 2
     assert errors() == ["the payment gateway refuses our request"]
-    assert may_be_charged(desk.record().status, None)
+    assert may_stand_outside(desk.record().status, None)
 
     desk.charge()
     assert counts(gateway, KEY) == (1, 0)

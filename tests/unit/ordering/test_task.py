@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from ordering.definition import PROCESS_PAYMENT
 from ordering.order import InvalidOrder, parse_order
 from ordering.task import Result, Task, saga_task
 from tests.kit.orders import good_order
@@ -29,7 +30,7 @@ class Desk:
         return {"status": "done"}
 
     def call(self, event: object) -> Result:
-        @saga_task(step="ProcessPayment")
+        @saga_task(PROCESS_PAYMENT)
         def process_payment(task: Task) -> Result:
             return self.handle(task)
 
@@ -49,7 +50,7 @@ def desk() -> Desk:
 def test_the_function_gets_the_order(desk: Desk) -> None:
     desk.call(good_order("o-7"))
 
-    assert desk.only_task.order == parse_order(good_order("o-7"))
+    assert desk.only_task.request == parse_order(good_order("o-7"))
 
 
 def test_the_step_is_that_of_the_order_and_of_the_decorator(desk: Desk) -> None:

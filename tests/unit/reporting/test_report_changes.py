@@ -69,7 +69,7 @@ def test_versions_grow_from_state_to_state_and_a_deletion_is_the_last(history: H
     assert versions == sorted(set(versions))
 
 
-def test_an_order_that_is_put_back_with_the_next_revision_comes_after_its_deletion(history: History) -> None:
+def test_restored_order_with_the_next_revision_follows_its_deletion(history: History) -> None:
     row = history.rows["o-1"]
     deleted = read_change(history.delete("o-1"))
     put_back = read_change(history.write("o-1", {**row, "revision": row["revision"] + 1}))

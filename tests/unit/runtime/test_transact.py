@@ -105,7 +105,7 @@ def test_a_throttled_row_beside_a_refused_one_proves_nothing(reason: Mapping[str
         cancelled(FINE, REFUSED, reason)
 
 
-def test_a_malformed_action_beside_a_refused_one_is_a_defect_and_is_raised_as_it_came() -> None:
+def test_malformed_action_beside_a_failed_condition_is_raised_unchanged() -> None:
     with pytest.raises(sdk.ClientError) as caught:
         cancelled(FINE, REFUSED, MALFORMED)
 

@@ -114,7 +114,7 @@ def test_a_row_without_an_end_does_not_fill_the_memory(size: int) -> None:
         list(records(in_chunks(data, size)))
 
 
-def test_a_quote_that_is_never_closed_is_told_before_the_file_is_read_to_its_end() -> None:
+def test_unclosed_quote_is_reported_before_the_end_of_the_file() -> None:
     rest = in_chunks(b"x" * 10**6, 1000)
 
     with pytest.raises(RowTooLong, match=r"^row 1 "):

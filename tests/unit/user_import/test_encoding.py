@@ -125,7 +125,7 @@ def test_one_row_refuses_the_file_before_anything_is_created(world: World, paddi
     assert len(world.simulator.control.requests("CreateUser")) == calls
 
 
-def test_a_file_in_cp932_is_imported_as_it_was_written_and_retried_in_another_encoding(world: World) -> None:
+def test_cp932_file_is_imported_and_retried_in_another_encoding(world: World) -> None:
     names = [*PASSING, REVEALING, *JAPANESE]
     rows = [row(number, one) for number, one in enumerate(names, start=1)]
     world.upload(*(one.encode(CP932) for one in [*rows, "6,no good,Passw0rd,ﾀﾛｳ,表"]))

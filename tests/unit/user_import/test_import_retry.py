@@ -132,7 +132,7 @@ def test_a_result_does_not_stand_for_another_instance(world: World) -> None:
     check(other, [ANN], other.results())
 
 
-def test_a_row_that_kept_its_result_is_not_created_again_after_somebody_deleted_its_user(world: World) -> None:
+def test_retry_does_not_recreate_a_deleted_user_of_a_kept_row(world: World) -> None:
     world.upload(ANN, BROKEN)
     world.run(key=KEY)
     world.delete(world.results()[0].user_id)

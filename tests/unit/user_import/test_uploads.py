@@ -1,4 +1,4 @@
-"""The start of an import by an upload: once for each, and nothing that vanishes without a word."""
+"""The start of an import by an upload: once for each, and no event is lost silently."""
 
 import json
 from collections.abc import Iterator

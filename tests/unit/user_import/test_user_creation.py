@@ -106,8 +106,8 @@ def one(connect: Simulator, bucket: Bucket) -> Import:
 @pytest.mark.parametrize(("create", "look_up"), list(product(UNSURE, NO_LOOK_UP)))
 def test_no_failed_look_up_makes_an_unknown_outcome_harmless(one: Import, create: str, look_up: str) -> None:
     source, control = one.upload(), one.simulator.control
-    control.order("CreateUser", **UNSURE[create])
-    control.order("SearchUsers", times=50, where={"Username": "taro"}, **NO_LOOK_UP[look_up])
+    control.inject("CreateUser", **UNSURE[create])
+    control.inject("SearchUsers", times=50, where={"Username": "taro"}, **NO_LOOK_UP[look_up])
     for _ in range(2):
         with pytest.raises((IdempotencyError, ClientError)):
             one.create(source)
@@ -159,7 +159,7 @@ def test_a_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> No
 def test_a_password_that_was_set_is_not_called_into_question(one: Import, fault: str) -> None:
     """A lost answer, and a retry of the same version of the file by another import."""
     source = one.upload()
-    one.simulator.control.order("CreateUser", **UNSURE[fault])
+    one.simulator.control.inject("CreateUser", **UNSURE[fault])
     outcomes = []
     for import_id in ("import-1", "import-1", "import-2"):
         try:

@@ -257,7 +257,7 @@ def test_a_failed_instance_is_no_instance(instances: Instances, connect: Simulat
     failed = instances.ensure("import-1")
     connect.clock.advance(60)
 
-    with pytest.raises(InstanceCreationFailed, match="gave the creation"):
+    with pytest.raises(InstanceCreationFailed, match="failed to create"):
         instances.ready(failed, DEFAULTS, 1)
     with pytest.raises(InstanceAliasInUse):
         instances.ensure("import-2")

@@ -1,0 +1,77 @@
+"""The handlers of a saga: a step or its compensation, and the event of an execution that has ended."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import wraps
+from typing import Any
+
+from msgspec import Struct, defstruct
+
+from idempotency import Step
+from idempotency.saga import Saga, SagaStep
+
+from .context import LambdaContext
+from .handler import Call, handler
+from .validation import parser
+
+type Result = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Task[T]:
+    """One call of a saga function: the saga's input, and the step that it commits or compensates.
+
+    deadline: when the invocation ends at the latest, aware UTC.
+    """
+
+    request: T
+    step: Step
+    deadline: datetime
+
+
+def tasks(
+    saga: Saga,
+) -> Callable[[SagaStep], Callable[[Callable[[Any], Result]], Callable[[Any, LambdaContext], Result]]]:
+    """The decorator that makes a Lambda handler of a function from Task to result.
+
+    It is given the step that the function commits or compensates. The handler raises what `saga.parse` raises, before
+    the function is called, or what the function raises.
+    """
+
+    def saga_task(step: SagaStep) -> Callable[[Callable[[Any], Result]], Callable[[Any, LambdaContext], Result]]:
+        def decorate(run: Callable[[Any], Result]) -> Callable[[Any, LambdaContext], Result]:
+            @handler(saga.parse, ids=(saga.id_field,), step=step.name)
+            @wraps(run)
+            def handle(request: Any, call: Call) -> Result:
+                saga_id = getattr(request, saga.id_field)
+                made = Step(saga_id, step.name, call.event, call.aws_request_id, call.at)
+                return run(Task(request, made, call.deadline))
+
+            return handle
+
+        return decorate
+
+    return saga_task
+
+
+class Ended(Struct, frozen=True, rename="camel"):
+    """The `detail` of an event *Step Functions Execution Status Change*. input: as JSON; None if it is left out."""
+
+    name: str
+    status: str
+    execution_arn: str
+    state_machine_arn: str
+    input: str | None = None
+
+
+def ended_parser[E: Ended](kind: type[E]) -> Callable[[Any], E]:
+    """A parser of such an event; it raises InvalidEvent. kind: Ended, with the id that log lines carry."""
+    event: Any = defstruct("Event", [("detail", kind)])
+    parse = parser(event)
+
+    def parse_ended(document: Any) -> E:
+        detail: E = parse(document).detail
+        return detail
+
+    return parse_ended

@@ -1,0 +1,191 @@
+"""A saga as data: its machines, its steps in order, what undoes each, and where each leaves its row.
+
+Records of steps expire, rows do not. So what a step has left is read from its row, whose status is the last word.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from idempotency.dynamodb import Action
+from idempotency.expressions import attribute_values
+
+type Item = Mapping[str, Any]
+
+
+def _no_facts(_: Any) -> Mapping[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class SagaStep:
+    """One step of a saga.
+
+    compensation: the name of the transaction that undoes it.
+    table: the logical id of the table that has its row. key, prefix: the row's primary key is `prefix` + saga_id.
+    standing: the statuses of the row while the step's effect is there.
+    facts: what the row says of a request, by attribute; another request under the same id differs in it.
+    outside: the name of the lease under which the step works outside DynamoDB, where it does.
+    """
+
+    name: str
+    compensation: str
+    table: str
+    key: str
+    standing: tuple[str, ...]
+    prefix: str = ""
+    facts: Callable[[Any], Mapping[str, Any]] = _no_facts
+    outside: str | None = None
+
+    def row_key(self, saga_id: str) -> dict[str, str]:
+        """The primary key of the step's row."""
+        return {self.key: f"{self.prefix}{saga_id}"}
+
+    def absent(self, table: str, saga_id: str) -> Action:
+        """Check that there is no row, whatever its status. table: the table's physical name, here and below."""
+        return _check(table, self.row_key(saga_id), f"attribute_not_exists({self.key})")
+
+    def does_not_stand(self, table: str, saga_id: str) -> Action:
+        """Check that the step's effect is not there: no row, or one that says it is undone."""
+        return self._by_status(table, saga_id, f"attribute_not_exists({self.key}) OR NOT ({self._in()})")
+
+    def stands(self, table: str, saga_id: str, request: Any = None) -> Action:
+        """Check that the step's effect is there; with `request`, that it is the effect of this very request."""
+        facts = {} if request is None else self.facts(request)
+        same = "".join(f" AND #{name} = :{name}" for name in facts)
+        return self._by_status(table, saga_id, self._in() + same, facts)
+
+    def is_standing(self, row: Item | None) -> bool:
+        """Whether a row, in DynamoDB's own JSON, says that the step's effect is there."""
+        return row is not None and row["status"]["S"] in self.standing
+
+    def is_of(self, row: Item, request: Any) -> bool:
+        """Whether a row, in DynamoDB's own JSON, is the effect of this very request."""
+        return all(row.get(name) == value for name, value in attribute_values(self.facts(request)).items())
+
+    def _in(self) -> str:
+        return f"#status IN ({', '.join(f':standing{index}' for index in range(len(self.standing)))})"
+
+    def _by_status(self, table: str, saga_id: str, condition: str, facts: Mapping[str, Any] | None = None) -> Action:
+        known = facts or {}
+        statuses = {f"standing{index}": status for index, status in enumerate(self.standing)}
+        return _check(table, self.row_key(saga_id), condition, ["status", *known], {**statuses, **known})
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Branches that run side by side, each a sequence of steps."""
+
+    branches: tuple[tuple[SagaStep, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Saga:
+    """A saga. The row of its first step says whether it is decided.
+
+    name: for people. machine, recovery: the logical ids of its two state machines.
+    id_field: the field of the input that has the saga's id. parse: reads the input; raises a BusinessError.
+    open, confirmed, failed: the statuses of the first step's row.
+    on_interruption: what finalization does with an execution that was stopped or timed out. "backward": undo it.
+        "hold": bar nothing, and leave it to an operator, who recovers it backward or forward.
+    """
+
+    name: str
+    machine: str
+    recovery: str
+    id_field: str
+    parse: Callable[[Any], Any]
+    steps: tuple[SagaStep | Parallel, ...]
+    open: str
+    confirmed: str
+    failed: str
+    on_interruption: Literal["backward", "hold"] = "backward"
+
+    def __post_init__(self) -> None:
+        names = [name for step in self.all_steps for name in (step.name, step.compensation)]
+        if len(set(names)) < len(names):
+            raise ValueError(f"saga {self.name}: a name is there twice among {names}")
+        if not isinstance(self.steps[0], SagaStep):
+            raise TypeError(f"saga {self.name}: the first step has the saga's row, so it cannot be a parallel group")
+
+    @property
+    def all_steps(self) -> tuple[SagaStep, ...]:
+        """Every step, those of branches too."""
+        return tuple(step for part in self.steps for branch in _branches(part) for step in branch)
+
+    @property
+    def step_names(self) -> tuple[str, ...]:
+        return tuple(step.name for step in self.all_steps)
+
+    @property
+    def first(self) -> SagaStep:
+        """The step that has the saga's row."""
+        return self.all_steps[0]
+
+    @property
+    def undone(self) -> tuple[SagaStep, ...]:
+        """Every step in the order of compensation: each branch backward, a whole group before its ancestors."""
+        parts = reversed(self.steps)
+        return tuple(step for part in parts for branch in _branches(part) for step in reversed(branch))
+
+    @property
+    def compensations(self) -> tuple[str, ...]:
+        """The names of the compensations, in their order."""
+        return tuple(step.compensation for step in self.undone)
+
+    @property
+    def leases(self) -> tuple[SagaStep, ...]:
+        """The steps that work outside DynamoDB."""
+        return tuple(step for step in self.all_steps if step.outside)
+
+    def still_open(self, table: str, saga_id: str) -> Action:
+        """Check that the saga is not decided: its row is open, or not there. Under a decided one no step may land.
+
+        table: the physical name of the first step's table.
+        """
+        return self._by_row(table, saga_id, "=", self.open)
+
+    def not_confirmed(self, table: str, saga_id: str) -> Action:
+        """Check that the saga has not succeeded. Of one that has, nothing may be undone."""
+        return self._by_row(table, saga_id, "<>", self.confirmed)
+
+    @property
+    def noun(self) -> str:
+        """What the saga is about, for messages: `order`, for an `order_id`."""
+        return self.id_field.removesuffix("_id")
+
+    def called(self, saga_id: str) -> str:
+        """A saga in a message: `order o-1001`."""
+        return f"{self.noun} {saga_id}"
+
+    def id_of(self, document: Any) -> str | None:
+        """The saga's id in an input. Read leniently: what an earlier deployment accepted must be finalized too."""
+        saga_id = document.get(self.id_field) if isinstance(document, dict) else None
+        return saga_id if isinstance(saga_id, str) and saga_id else None
+
+    def named(self, names: Iterable[str]) -> tuple[str, ...]:
+        """These of the steps, in the order of the saga."""
+        wanted = set(names)
+        return tuple(name for name in self.step_names if name in wanted)
+
+    def _by_row(self, table: str, saga_id: str, operator: str, status: str) -> Action:
+        condition = f"attribute_not_exists({self.first.key}) OR #status {operator} :status"
+        return _check(table, self.first.row_key(saga_id), condition, ["status"], {"status": status})
+
+
+def _branches(part: SagaStep | Parallel) -> Iterator[tuple[SagaStep, ...]]:
+    yield from part.branches if isinstance(part, Parallel) else [(part,)]
+
+
+def _check(
+    table: str,
+    key: Mapping[str, str],
+    condition: str,
+    names: Iterable[str] = (),
+    values: Mapping[str, Any] | None = None,
+) -> Action:
+    check = {"TableName": table, "Key": attribute_values(key), "ConditionExpression": condition}
+    if values:
+        check["ExpressionAttributeNames"] = {f"#{name}": name for name in names}
+        check["ExpressionAttributeValues"] = {f":{name}": value for name, value in attribute_values(values).items()}
+    return {"ConditionCheck": check}

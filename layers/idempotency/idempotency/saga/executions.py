@@ -1,0 +1,114 @@
+"""The executions of a saga and of its recovery."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .definition import Saga
+
+ENDED = frozenset({"SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"})
+INTERRUPTED = frozenset({"TIMED_OUT", "ABORTED"})
+
+
+class StepFunctionsClient(Protocol):
+    """The part of `boto3.client("stepfunctions")` that sagas call."""
+
+    @property
+    def describe_execution(self) -> Callable[..., Any]: ...
+
+    @property
+    def start_execution(self) -> Callable[..., Any]: ...
+
+
+class Ended(Protocol):
+    """The `detail` of an event *Step Functions Execution Status Change*. input: as JSON; None if it is left out."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def execution_arn(self) -> str: ...
+
+    @property
+    def state_machine_arn(self) -> str: ...
+
+    @property
+    def input(self) -> str | None: ...
+
+
+class RecoveryEnded(Exception):
+    """An earlier recovery has ended, and something stands all the same. A person must start it again."""
+
+
+class ExecutionNotFound(Exception):
+    """There is no execution of this name: Step Functions forgets one after 90 days."""
+
+
+@dataclass(frozen=True, slots=True)
+class SagaExecution:
+    """A saga's execution. status: how it ended, or RUNNING. document: its input, as parsed JSON."""
+
+    name: str
+    status: str
+    document: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Executions:
+    """client: answers with a `boto3.client("stepfunctions")`; most sagas are finalized without one.
+
+    machine, recovery: ARNs of the two state machines.
+    """
+
+    saga: Saga
+    client: Callable[[], StepFunctionsClient]
+    machine: str
+    recovery: str
+
+    def execution(self, saga_id: str) -> SagaExecution:
+        """Read the execution of this name. Raises ExecutionNotFound."""
+        try:
+            execution = self.client().describe_execution(executionArn=_execution(self.machine, saga_id))
+        except Exception as error:
+            if _code(error) != "ExecutionDoesNotExist":
+                raise
+            raise ExecutionNotFound(f"{self.saga.called(saga_id)} has no saga of its name") from None
+        return SagaExecution(saga_id, execution["status"], json.loads(execution["input"]))
+
+    def document(self, execution_arn: str) -> Any:
+        """The input of an execution, as parsed JSON."""
+        return json.loads(self.client().describe_execution(executionArn=execution_arn)["input"])
+
+    def recover(self, saga_id: str, document: Any) -> None:
+        """Start the recovery. Its name derives from the saga's, so that starting it twice is harmless.
+
+        Raises RecoveryEnded if it was started before and has ended.
+        """
+        try:
+            self.client().start_execution(
+                stateMachineArn=self.recovery, name=saga_id, input=json.dumps(document, sort_keys=True)
+            )
+        except Exception as error:
+            if _code(error) != "ExecutionAlreadyExists":
+                raise
+            self._require_running(saga_id)
+
+    def _require_running(self, saga_id: str) -> None:
+        status = self.client().describe_execution(executionArn=_execution(self.recovery, saga_id))["status"]
+        if status != "RUNNING":
+            called = self.saga.called(saga_id)
+            raise RecoveryEnded(f"the recovery of {called} is {status}; start it again by command") from None
+
+
+def _execution(machine: str, name: str) -> str:
+    return f"{machine.replace(':stateMachine:', ':execution:')}:{name}"
+
+
+def _code(error: Exception) -> str:
+    # botocore is not imported, so that importing the kit needs nothing.
+    response = getattr(error, "response", None) or {}
+    return str(response.get("Error", {}).get("Code", ""))

@@ -1,0 +1,276 @@
+"""Finalizes a saga once its execution has ended, however it ended.
+
+A catcher sees neither a timeout nor a stop of the execution, nor `States.Runtime` or `States.DataLimitExceeded`. So the
+last word comes from outside: from the event of its status change, or, if that was lost, from the execution itself.
+
+A saga that did not succeed is done with when every step is compensated or barred. Until then its row names what
+stands (`standing`) and stays in the index that the sweep reads.
+"""
+
+import json
+import logging
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Any, Protocol
+
+from idempotency.dynamodb import Action
+from idempotency.errors import BusinessError, Contention, StateConflict, StepCompensated
+from idempotency.leases import LeaseStore
+from idempotency.steps import Step, StepStore
+
+from .definition import Saga, SagaStep
+from .executions import ENDED, INTERRUPTED, Ended, ExecutionNotFound, Executions, RecoveryEnded, SagaExecution
+from .state import SagaReader, SagaState
+
+# Each round lost means that a call wrote between the look and the decision.
+_ROUNDS = 4
+
+_logger = logging.getLogger(__name__)
+
+
+class Finalized(Enum):
+    """What finalizing comes to."""
+
+    YES = "yes"
+    """The saga is confirmed, or everything is undone, or its recovery has begun."""
+    NOT_YET = "not yet"
+    """The execution is running, as one that was redriven; its end will be finalized."""
+    STANDING = "standing"
+    """Its recovery has ended, and something still stands: a person is needed."""
+    NO = "no"
+    """Not by this execution, which says nothing of a saga."""
+
+
+class SagaRow(Protocol):
+    """The saga's own writes: actions on the row of its first step, each with its condition."""
+
+    def confirm(self, saga_id: str, at: datetime) -> Action:
+        """Confirm a saga that succeeded."""
+        ...
+
+    def save_failed(self, request: Any, at: datetime, standing: Collection[str]) -> Action:
+        """Insert the row of a saga that failed before its first step, so that what stands of it is listed."""
+        ...
+
+    def save_unknown(self, saga_id: str, at: datetime, standing: Collection[str]) -> Action:
+        """The same of a saga that had no valid input."""
+        ...
+
+    def list_standing(self, saga_id: str, status: str, at: datetime, standing: Collection[str]) -> Action:
+        """Note what stands; nothing takes the row out of the index. status: its status, unchanged."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finalization:
+    """leases: bar work outside that has not begun; None where no step works outside. lifetime: of a lease's record."""
+
+    saga: Saga
+    steps: StepStore
+    row: SagaRow
+    executions: Executions
+    reader: SagaReader
+    lifetime: timedelta
+    leases: LeaseStore | None = None
+
+    def finalize_event(self, ended: Ended, at: datetime) -> Finalized:
+        """Finalize by the event of an execution that ended, the saga's or its recovery's.
+
+        Without its input, if the rule leaves that out: then it is read from the execution, unless the saga's name says
+        enough. An account may call DescribeExecution some 15 times a second.
+        """
+        if ended.state_machine_arn == self.executions.recovery:
+            return self.finalize_recovered(self._document(ended), at)
+        if ended.status == "SUCCEEDED" and not ended.input and self.confirm_at_once(ended.name, at):
+            return Finalized.YES
+        return self.finalize(SagaExecution(ended.name, ended.status, self._document(ended)), at)
+
+    def _document(self, ended: Ended) -> Any:
+        return json.loads(ended.input) if ended.input else self.executions.document(ended.execution_arn)
+
+    def finalize(self, execution: SagaExecution, at: datetime) -> Finalized:
+        """Confirm a saga that succeeded; otherwise see to it that everything is undone. Idempotent.
+
+        An execution that failed under a name that is not its saga's id says nothing of a saga: the steps may belong to
+        another execution. One that succeeded has all steps, whatever its name.
+        Raises a TransientError, or as the client of Step Functions.
+        """
+        if execution.status not in ENDED:
+            return Finalized.NOT_YET
+        saga_id = self.saga.id_of(execution.document)
+        if saga_id is None or (execution.status != "SUCCEEDED" and saga_id != execution.name):
+            _logger.warning("not finalized: the input has another id, or none", extra=self._fields(execution.name))
+            return Finalized.NO
+        if execution.status == "SUCCEEDED":
+            return self._confirm(saga_id, execution.document, at)
+        if execution.status in INTERRUPTED and self.saga.on_interruption == "hold":
+            return self._hold(saga_id, execution.document, at)
+        return self._undo(saga_id, execution.document, at)
+
+    def confirm_at_once(self, saga_id: str, at: datetime) -> bool:
+        """Confirm the saga that an execution which succeeded is named after. False if it is not due."""
+        try:
+            self._seal(saga_id, at)
+        except StateConflict:
+            return False
+        _logger.info("confirmed", extra=self._fields(saga_id))
+        return True
+
+    def finalize_recovered(self, document: Any, at: datetime) -> Finalized:
+        """Look again at the saga of a recovery that has ended. document: the recovery's input. Raises as `review`."""
+        saga_id = self.saga.id_of(document)
+        if saga_id is None:
+            _logger.warning("not finalized: the recovery's input has no id")
+            return Finalized.NO
+        return self.review(saga_id, at)
+
+    def review(self, saga_id: str, at: datetime) -> Finalized:
+        """Finalize a saga by its own execution, if Step Functions still knows it, else by its rows.
+
+        Raises ExecutionNotFound if the rows do not say that the saga has failed, and as `finalize`.
+        """
+        try:
+            execution = self.executions.execution(saga_id)
+        except ExecutionNotFound:
+            if self.reader.read(saga_id).status != self.saga.failed:
+                raise
+            return self._undo(saga_id, None, at)
+        return self.finalize(execution, at)
+
+    def _confirm(self, saga_id: str, document: Any, at: datetime) -> Finalized:
+        try:
+            self._seal(saga_id, at)
+        except StateConflict:
+            state = self.reader.read(saga_id)
+            if not state.confirmed:
+                if state.compensated or not state.all_standing:
+                    # A stray compensation came first. What it has left must not stand alone.
+                    return self._undo(saga_id, document, at)
+                self._seal(saga_id, at, state.lost)
+        # Also of one that was confirmed before: the line of the call that did it may be lost.
+        _logger.info("confirmed", extra=self._fields(saga_id))
+        return Finalized.YES
+
+    def _seal(self, saga_id: str, at: datetime, lost: Collection[SagaStep] = ()) -> None:
+        """Confirm the saga with its records. lost: steps whose records have expired; their rows have not."""
+        checks = [step.stands(self.reader.table(step), saga_id) for step in lost if step is not self.saga.first]
+        writes = [self.row.confirm(saga_id, at), *checks]
+        self.steps.seal(saga_id, self.saga.step_names, writes, at, lost=[step.name for step in lost])
+
+    def _undo(self, saga_id: str, document: Any, at: datetime) -> Finalized:
+        """Bar what has not happened, note what stands, and have it recovered. document: None if it is not known."""
+        request = self._request(document)
+        for _ in range(_ROUNDS):
+            state = self._read(saga_id, at)
+            if state.confirmed or (state.untouched and request is None):
+                return Finalized.YES
+            if request is not None:
+                adopt_lost(self.steps, self.reader, saga_id, state, request, document, at)
+            standing = state.standing
+            try:
+                self._bar(saga_id, state, request, document, at)
+            except StateConflict:
+                continue
+            return self._recovering(saga_id, document, standing) if standing else Finalized.YES
+        raise Contention(f"{self.saga.called(saga_id)} is being written by other calls")
+
+    def _read(self, saga_id: str, at: datetime) -> SagaState:
+        state = self.reader.read(saga_id)
+        if self.leases is None or state.row is None:
+            return state
+        created = datetime.fromisoformat(state.row["created_at"]["S"])
+        return replace(state, leases_forgotten=created < at - self.lifetime)
+
+    def _bar(self, saga_id: str, state: SagaState, request: Any, document: Any, at: datetime) -> None:
+        """One transaction: the tombstones, the checks that they are due, and what the saga's row says of it."""
+        barred = state.unbarred
+        row = self._note(saga_id, state, request, at)
+        checks = [
+            step.does_not_stand(self.reader.table(step), saga_id)
+            for step in barred
+            if step is not self.saga.first or not row
+        ]
+        if barred or row:
+            calls = [_call(step, saga_id, document, at) for step in barred]
+            self.steps.bar(calls, [*checks, *self._bar_outside(saga_id, state), *row])
+
+    def _bar_outside(self, saga_id: str, state: SagaState) -> Iterable[Action]:
+        called, noun = self.saga.called(saga_id), self.saga.noun
+        error = StepCompensated(f"the saga of {called} has ended; place a new {noun}")
+        for step in state.unbarred:
+            if self.leases and step.outside and state.may_begin_outside(step):
+                yield self.leases.bar(step.outside, saga_id, error)
+
+    def _note(self, saga_id: str, state: SagaState, request: Any, at: datetime) -> list[Action]:
+        """What the saga's row is to say: which steps stand. Nothing, if it says so or there is no need of a row."""
+        status, standing = state.status, state.standing
+        if status is None and standing:
+            known = request is not None
+            save = self.row.save_failed(request, at, standing) if known else None
+            return [save or self.row.save_unknown(saga_id, at, standing)]
+        if status is None or (state.noted == standing and ("unsettled" in (state.row or {})) == bool(standing)):
+            return []
+        return [self.row.list_standing(saga_id, status, at, standing)]
+
+    def _hold(self, saga_id: str, document: Any, at: datetime) -> Finalized:
+        """List what stands and bar nothing: an operator recovers it, backward or forward."""
+        state = self._read(saga_id, at)
+        if state.compensated and not state.confirmed:
+            # The operator chose to go backward, or a stray compensation has barred the way forward.
+            return self._undo(saga_id, document, at)
+        if state.confirmed or not state.standing:
+            return Finalized.YES
+        if note := self._note(saga_id, state, self._request(document), at):
+            try:
+                self.steps.bar([], note)
+            except StateConflict:
+                raise Contention(f"{self.saga.called(saga_id)} is being written by other calls") from None
+        _logger.error("an interrupted saga is held", extra=self._fields(saga_id))
+        return Finalized.STANDING
+
+    def _recovering(self, saga_id: str, document: Any, standing: Iterable[str]) -> Finalized:
+        fields = {**self._fields(saga_id), "standing": ", ".join(sorted(standing))}
+        try:
+            if document is None:
+                raise RecoveryEnded("nobody knows the input of the saga")
+            self.executions.recover(saga_id, document)
+        except RecoveryEnded as error:
+            _logger.error("a failed saga stands in part", extra={**fields, "reason": str(error)})
+            return Finalized.STANDING
+        _logger.warning("recovery started", extra=fields)
+        return Finalized.YES
+
+    def _request(self, document: Any) -> Any:
+        """The saga's input as its context reads it; None if this version of the code would not accept it."""
+        try:
+            return self.saga.parse(document)
+        except BusinessError:
+            return None
+
+    def _fields(self, saga_id: str) -> dict[str, str]:
+        return {self.saga.id_field: saga_id}
+
+
+def adopt_lost(
+    steps: StepStore, reader: SagaReader, saga_id: str, state: SagaState, request: Any, document: Any, at: datetime
+) -> None:
+    """Write the lost record of each step whose row is this very request's, so that its compensation can undo it.
+
+    document: the saga's input; request: the same, parsed. A row that another request made is left alone, and logged.
+    """
+    saga = reader.saga
+    for step in state.lost:
+        own = [] if step is saga.first else [saga.not_confirmed(reader.table(saga.first), saga_id)]
+        checks = [step.stands(reader.table(step), saga_id, request), *own]
+        fields = {saga.id_field: saga_id, "step": step.name}
+        try:
+            steps.commit(_call(step, saga_id, document, at), checks, {"adopted": True})
+            _logger.warning("a lost record is restored", extra=fields)
+        except StateConflict:
+            _logger.error("a row is not of this saga", extra=fields)
+
+
+def _call(step: SagaStep, saga_id: str, document: Any, at: datetime) -> Step:
+    return Step(saga_id, step.name, document, "finalization", at.astimezone(UTC))

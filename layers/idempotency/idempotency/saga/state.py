@@ -1,0 +1,159 @@
+"""What is known of one saga: the rows of its steps, their records, and the leases of work outside."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from idempotency.dynamodb import LeaseClient
+from idempotency.errors import StoreUnavailable
+from idempotency.records import Status
+from idempotency.steps import COMMITTED, COMPENSATED, COMPENSATING
+
+from .definition import Item, Saga, SagaStep
+
+# Of a lease: nothing can have happened outside.
+_NO_EFFECT = frozenset({None, Status.FAILED, Status.RELEASED})
+
+
+@dataclass(frozen=True, slots=True)
+class SagaState:
+    """rows, records, leases: by name of the step, in DynamoDB's own JSON; None where there is none.
+
+    leases_forgotten: whether the leases' records may have expired, so that their absence proves nothing.
+    """
+
+    saga: Saga
+    rows: Mapping[str, Item | None]
+    records: Mapping[str, Item | None]
+    leases: Mapping[str, Item | None]
+    leases_forgotten: bool = False
+
+    @property
+    def row(self) -> Item | None:
+        """The saga's own row, which is that of its first step."""
+        return self.rows[self.saga.first.name]
+
+    @property
+    def status(self) -> str | None:
+        """The status of the saga's row, None if there is none."""
+        return str(self.row["status"]["S"]) if self.row else None
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the saga has succeeded, which is final regardless of its records."""
+        return self.status == self.saga.confirmed
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no step was ever called."""
+        return not any([*self.rows.values(), *self.records.values(), *self.leases.values()])
+
+    @property
+    def lost(self) -> list[SagaStep]:
+        """The steps whose effect is there, and whose record is gone."""
+        return [
+            step
+            for step in self.saga.all_steps
+            if self.record_status(step) is None and step.is_standing(self.rows[step.name])
+        ]
+
+    @property
+    def compensated(self) -> bool:
+        """Whether a compensation of any step has begun."""
+        return any(self.record_status(step) in (COMPENSATED, COMPENSATING) for step in self.saga.all_steps)
+
+    @property
+    def all_standing(self) -> bool:
+        """Whether the effects of all steps are there."""
+        return all(step.is_standing(self.rows[step.name]) for step in self.saga.all_steps)
+
+    @property
+    def standing(self) -> set[str]:
+        """The names of the steps of which something stands, or may stand outside."""
+        return {step.name for step in self.saga.all_steps if self._stands(step)}
+
+    @property
+    def noted(self) -> frozenset[str]:
+        """The names of the steps that stand by the saga's row, which outlives all records."""
+        return frozenset((self.row or {}).get("standing", {}).get("SS", ()))
+
+    @property
+    def unbarred(self) -> list[SagaStep]:
+        """The steps that have not happened, and that no record bars."""
+        return [step for step in self.saga.all_steps if self.record_status(step) is None and not self._stands(step)]
+
+    def record_status(self, step: SagaStep) -> str | None:
+        """The status of the step's record, None if there is none."""
+        return _status(self.records[step.name])
+
+    def lease_status(self, step: SagaStep) -> str | None:
+        """The status of the step's lease, None if there is none."""
+        return _status(self.leases.get(step.name))
+
+    def may_begin_outside(self, step: SagaStep) -> bool:
+        """Whether the step's lease is free, so that a call that is on its way could still begin."""
+        return bool(step.outside) and self.lease_status(step) in (None, Status.RELEASED)
+
+    def _stands(self, step: SagaStep) -> bool:
+        record, row = self.record_status(step), self.rows[step.name]
+        # A row is the last word: where it says that the step is undone, nothing stands outside any more.
+        if row is not None and not step.is_standing(row):
+            return False
+        if step.outside and self._may_stand_outside(step, record):
+            return True
+        return row is not None or record in (COMMITTED, COMPENSATING)
+
+    def _may_stand_outside(self, step: SagaStep, record: str | None) -> bool:
+        lease = self.lease_status(step)
+        forgotten = self.leases_forgotten or step.name in self.noted
+        return (forgotten and lease is None and record is None) or may_stand_outside(lease, record)
+
+
+def may_stand_outside(lease: str | None, record: str | None) -> bool:
+    """Whether an outside system may hold an effect that the step does not tell of. lease, record: their status."""
+    return record == COMPENSATING or (lease not in _NO_EFFECT and record != COMPENSATED)
+
+
+def _status(item: Item | None) -> str | None:
+    return str(item["status"]["S"]) if item else None
+
+
+@dataclass(frozen=True, slots=True)
+class SagaReader:
+    """tables: physical names by logical id, of the steps' rows. records: the table of records and leases."""
+
+    saga: Saga
+    client: LeaseClient
+    tables: Mapping[str, str]
+    records: str
+
+    def table(self, step: SagaStep) -> str:
+        """The physical name of the table that has the step's row."""
+        return self.tables[step.table]
+
+    def read(self, saga_id: str) -> SagaState:
+        """Read everything, consistently, in one call. Raises StoreUnavailable, or as the client."""
+        steps, wanted = self.saga.all_steps, dict[str, Any]()
+        names = [*self.saga.step_names, *(step.outside for step in self.saga.leases)]
+        self._want(wanted, self.records, *({"pk": f"{saga_id}#{name}"} for name in names))
+        for step in steps:
+            self._want(wanted, self.table(step), step.row_key(saga_id))
+        answer = self.client.batch_get_item(RequestItems=wanted)
+        if answer.get("UnprocessedKeys"):
+            raise StoreUnavailable("DynamoDB did not answer for all rows")
+        found = answer["Responses"]
+
+        def item(table: str, key: Mapping[str, str]) -> Item | None:
+            ((name, value),) = key.items()
+            return next((one for one in found.get(table, []) if one[name]["S"] == value), None)
+
+        return SagaState(
+            self.saga,
+            {step.name: item(self.table(step), step.row_key(saga_id)) for step in steps},
+            {step.name: item(self.records, {"pk": f"{saga_id}#{step.name}"}) for step in steps},
+            {step.name: item(self.records, {"pk": f"{saga_id}#{step.outside}"}) for step in self.saga.leases},
+        )
+
+    def _want(self, wanted: dict[str, Any], table: str, *keys: Mapping[str, str]) -> None:
+        of_table = wanted.setdefault(table, {"Keys": [], "ConsistentRead": True})
+        of_table["Keys"].extend({name: {"S": value} for name, value in key.items()} for key in keys)

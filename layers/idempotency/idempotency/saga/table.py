@@ -1,0 +1,113 @@
+"""The saga's own row: that of its first step, which says whether the saga is decided, and what stands of it."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Protocol
+
+from idempotency.dynamodb import Action
+from idempotency.expressions import attribute_values
+
+from .definition import Saga
+
+# Key of a sparse index of this name: a row has this attribute, with its saga's id, until the saga is confirmed, or the
+# finalization has seen that nothing of it stands.
+UNSETTLED = "unsettled"
+# The names of the steps that stand although the saga has failed.
+STANDING = "standing"
+
+
+@dataclass(frozen=True, slots=True)
+class SagaTable:
+    """Builds actions of a transaction; the step store writes them. name: the table's physical name."""
+
+    saga: ClassVar[Saga]
+
+    name: str
+
+    def insert(
+        self, saga_id: str, facts: Mapping[str, Any], status: str, at: datetime, standing: Collection[str] = ()
+    ) -> Action:
+        """Insert the row. One that stands already is never overwritten. standing: what stands of a failed saga."""
+        first, time = self.saga.first, at.isoformat()
+        item = {
+            **first.row_key(saga_id),
+            **facts,
+            "status": status,
+            "created_at": time,
+            "updated_at": time,
+            "revision": 1,
+            UNSETTLED: saga_id,
+        }
+        stands = {STANDING: {"SS": sorted(standing)}} if standing else {}
+        return {
+            "Put": {
+                "TableName": self.name,
+                "Item": {**attribute_values(item), **stands},
+                "ConditionExpression": f"attribute_not_exists({first.key})",
+            }
+        }
+
+    def confirm(self, saga_id: str, at: datetime) -> Action:
+        """Confirm a saga that succeeded. One that failed stays failed."""
+        set_status = f"SET #status = :status, updated_at = :at REMOVE {UNSETTLED}, {STANDING}"
+        return self.update(saga_id, set_status, self.saga.open, at, {":status": {"S": self.saga.confirmed}})
+
+    def fail(self, saga_id: str, at: datetime) -> Action:
+        """Undo the first step. The row stays in the index until the finalization has looked at the rest."""
+        set_status = "SET #status = :status, updated_at = :at"
+        return self.update(saga_id, set_status, self.saga.open, at, {":status": {"S": self.saga.failed}})
+
+    def list_standing(self, saga_id: str, status: str, at: datetime, standing: Collection[str]) -> Action:
+        """Note what stands of a failed saga; nothing takes it out of the index. status: its status, unchanged."""
+        if not standing:
+            return self.update(saga_id, f"SET updated_at = :at REMOVE {UNSETTLED}, {STANDING}", status, at, {})
+        expression = f"SET updated_at = :at, {UNSETTLED} = :saga_id, {STANDING} = :standing"
+        values = {":saga_id": {"S": saga_id}, ":standing": {"SS": sorted(standing)}}
+        return self.update(saga_id, expression, status, at, values)
+
+    def update(self, saga_id: str, expression: str, status: str, at: datetime, values: Mapping[str, Any]) -> Action:
+        """An update, on the condition that the row has this status. Streams need the revision.
+
+        values: in DynamoDB's own JSON.
+        """
+        return {
+            "Update": {
+                "TableName": self.name,
+                "Key": attribute_values(self.saga.first.row_key(saga_id)),
+                "UpdateExpression": f"{expression} ADD revision :one",
+                "ConditionExpression": "#status = :before",
+                "ExpressionAttributeNames": {"#status": "status"},
+                "ExpressionAttributeValues": {
+                    **attribute_values({":before": status, ":at": at.isoformat(), ":one": 1}),
+                    **values,
+                },
+            }
+        }
+
+
+class ScanClient(Protocol):
+    """The part of `boto3.client("dynamodb")` that the index needs."""
+
+    @property
+    def get_paginator(self) -> Callable[..., Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class UnsettledIndex:
+    """The sagas that are not decided, or of which something stands: reading it costs nothing when there are none."""
+
+    client: ScanClient
+    table: str
+
+    def before(self, time: datetime) -> Iterator[str]:
+        """The ids of those whose row was created before this time, or of which something stands; in no order."""
+        pages = self.client.get_paginator("scan").paginate(
+            TableName=self.table,
+            IndexName=UNSETTLED,
+            FilterExpression=f"created_at < :time OR attribute_exists({STANDING})",
+            ExpressionAttributeValues={":time": {"S": time.isoformat()}},
+        )
+        for page in pages:
+            for item in page["Items"]:
+                yield item[UNSETTLED]["S"]

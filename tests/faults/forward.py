@@ -1,0 +1,59 @@
+"""Forward recovery of a held order: its execution is stopped somewhere, held, and redriven."""
+
+from dataclasses import replace
+
+from operations import recovery
+from ordering.definition import ORDER_SAGA
+from ordering.orders import finalization_handlers
+from tests.faults import history_invariants, redriving, row_invariants, rows
+from tests.faults.engine import SAGA
+from tests.faults.mutant import replaced
+from tests.faults.play import clear, new_run, seed
+from tests.faults.run import Run
+from tests.faults.scenario import Scenario
+from tests.faults.subject import SUBJECT
+from tests.faults.workers import engine
+
+HELD = replace(ORDER_SAGA, on_interruption="hold")
+
+
+def forward(scenario: Scenario) -> tuple[list[str], list[str]]:
+    """Stop the saga as the scenario says, and let it go on. Returns what is broken, and the trace."""
+    redriving.take_hold()
+    with replaced(finalization_handlers, "ORDER_SAGA", HELD):
+        run = new_run(engine(), scenario)
+        _forget_saga()
+        try:
+            seed(engine(), run)
+            return [*_broken(run)], run.trace
+        finally:
+            clear(engine(), run)
+            _forget_saga()
+
+
+def _forget_saga() -> None:
+    for made in SUBJECT.caches:
+        made.cache_clear()
+
+
+def _broken(run: Run) -> list[str]:
+    operators = engine().operators
+    run.run_saga(run.document)
+    run.deliver()
+    run.sweep()
+    held = rows.read(engine(), run)[run.order_id]
+    barred = [name for name, record in held.records.items() if record["status"] != "COMMITTED"]
+    broken = [f"{name} is barred" for name in barred]
+    listed = [one.saga_id for one in recovery.needing_attention(operators.stack, HELD)]
+    if held.all_standing and run.order_id not in listed:
+        broken.append(f"{held.all_standing} stand, and attention does not list them")
+    recovery.redrive(operators.stack, run.order_id, saga=HELD)
+    run.calm_down()
+    # The first event, of the stop, comes again.
+    run.deliver()
+    found = rows.read(engine(), run)
+    if engine().execution(SAGA, run.order_id)["status"] != "SUCCEEDED" or found[run.order_id].status != HELD.confirmed:
+        broken.append(f"the order is {found[run.order_id].status}")
+    histories = history_invariants.histories(engine(), run)
+    judged = [*row_invariants.at_rest(run, found), *row_invariants.finalized(run, histories, found)]
+    return [*broken, *(f"{invariant}: {detail}" for invariant, detail in judged)]

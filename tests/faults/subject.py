@@ -1,0 +1,8 @@
+"""What is explored: one saga in a process. `EXPLORE` names its module; the workers inherit it."""
+
+import importlib
+import os
+
+from tests.faults.subjects import Subject
+
+SUBJECT: Subject = importlib.import_module(f"tests.faults.subjects.{os.environ.get('EXPLORE', 'orders')}").SUBJECT

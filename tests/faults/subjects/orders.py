@@ -1,0 +1,82 @@
+"""The order saga."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ordering.definition import ORDER_SAGA
+from ordering.orders.finalization_handlers import finalization
+from ordering.orders.sweep_handlers import sweep
+from ordering.payments.handlers import payments
+from tests.faults.subjects import Document, Kind, Subject
+from tests.kit.orders import GOOD_PAYMENT, good_order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderKind(Kind):
+    """lines: quantity and stock of each line. token: how it is paid."""
+
+    lines: tuple[tuple[int, int], ...]
+    token: str = "tok_visa"
+
+    def document(self, saga_id: str) -> Document:
+        quantities = [quantity for quantity, _ in self.lines]
+        return _order(saga_id, self.skus(saga_id), quantities, 1500, self.token)
+
+    def other(self, saga_id: str) -> Document:
+        """Another payload under the same id: other quantities, another price, a good card."""
+        quantities = [abs(quantity - 1) or 3 for quantity, _ in self.lines]
+        return _order(saga_id, self.skus(saga_id), quantities, 1700, "tok_mastercard")
+
+    def neighbor(self, neighbor_id: str, saga_id: str) -> Document:
+        """Another order of the same SKUs. It takes all but one piece, or the only one."""
+        quantities = [max(1, stocked - 1) for _, stocked in self.lines]
+        return _order(neighbor_id, self.skus(saga_id), quantities, 1900, "tok_jcb")
+
+    def stock(self, saga_id: str) -> dict[str, int]:
+        """What is on hand of each SKU of the order, which no other order has."""
+        return {sku: stocked for sku, (_, stocked) in zip(self.skus(saga_id), self.lines, strict=True)}
+
+    def skus(self, saga_id: str) -> list[str]:
+        return [f"{saga_id}.{index}" for index in range(len(self.lines))]
+
+
+def _is_order(document: Document) -> bool:
+    return all(item["quantity"] > 0 for item in document["items"])
+
+
+def _order(order_id: str, skus: Sequence[str], quantities: Sequence[int], price: int, token: str) -> Document:
+    items = [
+        {"sku": sku, "quantity": quantity, "unit_price": price} for sku, quantity in zip(skus, quantities, strict=True)
+    ]
+    return good_order(order_id, items=items, payment={**GOOD_PAYMENT, "token": token})
+
+
+def _gateway() -> Any:
+    return payments().gateway
+
+
+ORDERS: Mapping[str, OrderKind] = {
+    "ok": OrderKind(lines=((2, 10),)),
+    "declined": OrderKind(lines=((2, 10),), token="tok_declined"),
+    "out of stock": OrderKind(lines=((2, 10), (2, 1))),
+    "several lines": OrderKind(lines=((2, 10), (3, 3), (1, 5))),
+    "ok by gateway": OrderKind(lines=((2, 10),), gateway=True),
+    "declined by gateway": OrderKind(lines=((2, 10),), token="tok_declined", gateway=True),
+    "out of stock by gateway": OrderKind(lines=((2, 1),), gateway=True),
+    # Refused by every function: the input is no order (a quantity of 0).
+    "not an order": OrderKind(lines=((0, 10),)),
+}
+
+SUBJECT = Subject(
+    ORDER_SAGA,
+    ORDERS,
+    finalizer="FinalizeOrderFunction",
+    sweeper="SweepOrdersFunction",
+    accepts=_is_order,
+    notice="sns:NotifySuccess",
+    topic="OrderEventsTopic",
+    caches=(payments, finalization, sweep),
+    invariants="tests.faults.order_invariants",
+    gateway=_gateway,
+)

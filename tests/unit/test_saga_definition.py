@@ -1,0 +1,47 @@
+"""What follows from a saga's definition."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from idempotency.saga import Parallel, Saga, SagaStep
+
+step = partial(SagaStep, table="Table", key="pk", standing=("Booked",))
+FLIGHT, HOTEL, CAR = step("BookFlight", "CancelFlight"), step("BookHotel", "CancelHotel"), step("RentCar", "ReturnCar")
+INSURANCE, TICKET = step("Insure", "EndInsurance"), step("PrintTicket", "VoidTicket")
+TRIP = Saga(
+    "trip-saga",
+    machine="TripSaga",
+    recovery="TripRecovery",
+    id_field="trip_id",
+    parse=dict,
+    steps=(FLIGHT, Parallel(((HOTEL,), (CAR, INSURANCE))), TICKET),
+    open="New",
+    confirmed="Confirmed",
+    failed="Cancelled",
+)
+
+
+def test_the_steps_come_in_the_order_of_the_definition() -> None:
+    assert TRIP.all_steps == (FLIGHT, HOTEL, CAR, INSURANCE, TICKET)
+
+
+def test_a_branch_is_compensated_backward_and_a_group_before_its_ancestors() -> None:
+    assert TRIP.compensations == ("VoidTicket", "CancelHotel", "EndInsurance", "ReturnCar", "CancelFlight")
+
+
+@pytest.mark.parametrize("other", [("BookHotel", "Void"), ("Print", "CancelHotel")])
+def test_a_name_is_taken_once(other: tuple[str, str]) -> None:
+    with pytest.raises(ValueError, match="twice"):
+        replace(TRIP, steps=(FLIGHT, HOTEL, step(*other)))
+
+
+def test_a_group_cannot_hold_the_row_of_the_saga() -> None:
+    with pytest.raises(TypeError, match="first step"):
+        replace(TRIP, steps=(Parallel(((HOTEL,), (CAR,))),))
+
+
+@pytest.mark.parametrize("document", [None, [], "t-1", {}, {"trip_id": ""}, {"trip_id": 1}])
+def test_an_input_without_an_id_has_none(document: object) -> None:
+    assert TRIP.id_of(document) is None
