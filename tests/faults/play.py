@@ -41,7 +41,7 @@ def play(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Outco
     try:
         seed(engine, run)
         life.live()
-        return Outcome(scenario, tuple(life.violations), tuple(run.points), tuple(run.trace), len(run.struck))
+        return Outcome(scenario, tuple(life.violations), tuple(run.points), tuple(run.trace), len(run.injected))
     finally:
         clear(engine, run)
 
