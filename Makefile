@@ -25,7 +25,7 @@ check: lint types unit ## Lint, types, unit and contract tests: seconds, nothing
 lint: setup
 	@ruff format --check --quiet . || { echo "run 'ruff format'"; exit 1; }
 	@ruff check --quiet .
-	@sam validate --lint
+	@cfn-lint --regions us-east-1 -- template.yaml stacks/*.yaml # as sam validate --lint, which takes one file at a time
 
 types: setup
 	@mypy
@@ -43,8 +43,8 @@ test-aws: setup ## Integration tests on a deployed stack, beside its data: STACK
 
 verify: setup ## Linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories node': skip nothing
 	@local/setup.sh verify
-	@.venv-verify/bin/cfn-lint -- template.yaml
-	@.venv-verify/bin/checkov
+	@.venv-verify/bin/cfn-lint -- template.yaml stacks/*.yaml
+	@.venv-verify/bin/checkov --file template.yaml stacks/*.yaml
 	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers operations cli deployment local
 	@REQUIRE='$(REQUIRE)' python -m pytest -q tests/verify
 

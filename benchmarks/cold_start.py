@@ -93,7 +93,7 @@ def main() -> None:
 
 def _variants(artefacts: Path, runtime: Path, powertools: Path) -> list[Variant]:
     deployed = handlers()
-    shipped = [_ours(one, [artefacts / one.function, *_layers(artefacts), runtime]) for one in deployed]
+    shipped = [_ours(one, [_built(artefacts, one.function), *_layers(artefacts), runtime]) for one in deployed]
     sources = [packages.without_bytecode(folder) for folder in shipped[0].folders[:-1]]
     return [
         Variant(BARE, "bare.put", _ORDER, [_HANDLERS, runtime]),
@@ -112,7 +112,12 @@ def _variants(artefacts: Path, runtime: Path, powertools: Path) -> list[Variant]
 
 
 def _layers(artefacts: Path) -> list[Path]:
-    return [artefacts / "IdempotencyLayer/python", artefacts / "DependenciesLayer/python"]
+    return [_built(artefacts, layer) / "python" for layer in ("IdempotencyLayer", "DependenciesLayer")]
+
+
+def _built(artefacts: Path, name: str) -> Path:
+    """The artefact of a function, or of a layer, which is the same in every stack."""
+    return min(artefacts.glob(f"*/{name}"))
 
 
 def _on_powertools(name: str, folders: Sequence[Path]) -> Variant:
@@ -158,9 +163,9 @@ def _ratios(figures: Sequence[float], others: Sequence[float]) -> str:
 
 def _sizes(artefacts: Path, powertools: Path) -> Table:
     folders = {
-        "dependencies layer, both architectures": artefacts / "DependenciesLayer",
-        "idempotency layer": artefacts / "IdempotencyLayer",
-        "code of a function": artefacts / handlers()[0].function,
+        "dependencies layer, both architectures": _built(artefacts, "DependenciesLayer"),
+        "idempotency layer": _built(artefacts, "IdempotencyLayer"),
+        "code of a function": _built(artefacts, handlers()[0].function),
         "Powertools and what it needs, one architecture": powertools,
     }
     sizes = {name: packages.size(folder) for name, folder in folders.items()}

@@ -1,33 +1,14 @@
-"""The deployed handlers, as template.yaml names them."""
+"""The deployed handlers, as the templates name them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from deployment.application import flat
+from deployment.templates import FUNCTION, of_type
 from local.emulator.emulator import ROOT
 from operations.stack import STACK_NAME
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML with CloudFormation's tags as plain text: `!Ref Orders` is "Orders". Options of the template are off."""
-
-
-def _otherwise(loader: Any, node: Any) -> str | None:
-    value = str(loader.construct_sequence(node)[2])
-    return None if value == "AWS::NoValue" else value
-
-
-_Loader.add_constructor("!If", _otherwise)
-
-
-def _plain(_loader: Any, _tag: str, node: Any) -> str:
-    return str(node.value).replace("${AWS::StackName}", STACK_NAME).replace("${AWS::AccountId}", "000000000000")
-
-
-_Loader.add_multi_constructor("!", _plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +30,35 @@ class Deployed:
 
 
 def handlers() -> list[Deployed]:
-    """Every function of the template, in its order."""
-    template = _Loader((ROOT / "template.yaml").read_text()).get_single_data()
+    """Every function of the templates, in their order."""
+    template = flat(ROOT / "template.yaml")
     shared = template["Globals"]["Function"]["Environment"]["Variables"]
     return [
-        Deployed(name, body["Properties"]["Handler"], _variables(template, {**shared, **_own(body)}))
-        for name, body in template["Resources"].items()
-        if body["Type"] == "AWS::Serverless::Function"
+        Deployed(name, body["Handler"], _variables({**shared, **_own(body)}, template["Parameters"]))
+        for name, body in of_type(template, FUNCTION).items()
     ]
 
 
 def _own(body: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(body["Properties"].get("Environment", {}).get("Variables", {}))
+    return dict(body.get("Environment", {}).get("Variables", {}))
 
 
-def _variables(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
-    parameters = template["Parameters"]
-    return {
-        name: str(parameters.get(str(value), {}).get("Default", value))
-        for name, value in values.items()
-        if value is not None
-    }
+def _variables(values: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, str]:
+    plain = {name: _plain(value, parameters) for name, value in values.items()}
+    return {name: value for name, value in plain.items() if value is not None}
+
+
+def _plain(value: Any, parameters: Mapping[str, Any]) -> str | None:
+    """A value as text: `!Ref Orders` is "Orders". Options of the templates are off."""
+    match value:
+        case {"Fn::If": [_, _, otherwise]}:
+            return _plain(otherwise, parameters)
+        case {"Ref": "AWS::NoValue"}:
+            return None
+        case {"Ref": str(name)}:
+            return str(parameters.get(name, {}).get("Default", name))
+        case {"Fn::GetAtt": parts}:
+            return ".".join(parts)
+        case {"Fn::Sub": str(text)}:
+            return text.replace("${AWS::StackName}", STACK_NAME).replace("${AWS::AccountId}", "000000000000")
+    return str(value)

@@ -19,20 +19,23 @@ from samtranslator.model.preferences.deployment_preference_collection import COD
 from local.deployment import digest
 from local.emulator.emulator import ROOT
 
+from .application import files, nested, placed
 from .stages import Stage, deployed, pairs, stages
 from .templates import FUNCTION, Template, dump, load, of_type
 
 ALIAS = "live"
 CANARY = "Canary10Percent10Minutes"
 AT_ONCE = "AtOnce"
+# The parameter by which a stack below the root knows its name.
+ROOT_NAME = "RootStackName"
 # CodeDeploy turns back when one of these goes off, and does not start while one is on. All reset automatically.
 ALARMS = ("SagaFailedAlarm", "SagaTimedOutAlarm", "RecoveryFailedAlarm", "FunctionsThrottledAlarm")
 # Without the state machines' definitions, which are not part of a function's version.
-_SOURCES = ("template.yaml", "functions", "layers")
+_SOURCES = ("template.yaml", "stacks", "functions", "layers")
 
 
 def gradual(template: Template, release: str, shift: str = CANARY, *, leave: bool = False) -> Template:
-    """The template with an alias for each function, to which a new `release` is shifted.
+    """A template with an alias for each of its functions, to which a new `release` is shifted.
 
     SAM publishes a version when the code's address changes, which neither a layer nor a parameter does: `release` does.
     shift: how CodeDeploy shifts, or AT_ONCE for none. leave: state machines call functions without the alias again.
@@ -40,14 +43,33 @@ def gradual(template: Template, release: str, shift: str = CANARY, *, leave: boo
     """
     functions = frozenset(of_type(template, FUNCTION))
     resources = {name: _led(body, functions, leave=leave) for name, body in template["Resources"].items()}
-    changed = {**template, "Resources": resources, "Outputs": _aliased(template["Outputs"], functions, leave=leave)}
+    changed = {
+        **template,
+        "Resources": resources,
+        "Outputs": _aliased(template.get("Outputs", {}), functions, leave=leave),
+    }
+    names = _names(template)
     for properties in of_type(changed, FUNCTION).values():
         properties |= {"AutoPublishAlias": ALIAS, "AutoPublishCodeSha256": release}
-        properties |= {} if shift == AT_ONCE else {"DeploymentPreference": {"Type": shift, "Alarms": _names()}}
+        properties |= {} if shift == AT_ONCE else {"DeploymentPreference": {"Type": shift, "Alarms": names}}
     # By name: a reference would be circular: alias, deployment group, alarm, state machine, alias.
-    for alarm, name in zip(ALARMS, _names(), strict=True):
-        resources[alarm]["Properties"]["AlarmName"] = name
+    for alarm, name in zip(ALARMS, names, strict=True):
+        if alarm in resources:
+            resources[alarm]["Properties"]["AlarmName"] = name
     return changed
+
+
+def write(built: Path, release: str, shift: str = CANARY, *, leave: bool = False) -> Path:
+    """Write the templates that `sam build` left with aliases beside them. Returns the root's."""
+    for file in files(built):
+        changed = gradual(load(file), release, shift, leave=leave)
+        places = {name: str(_beside(Path(place))) for name, place in nested(changed).items()}
+        _beside(file).write_text(dump(placed(changed, places)))
+    return _beside(built)
+
+
+def _beside(file: Path) -> Path:
+    return file.with_name(f"gradual-{file.name}")
 
 
 def release_of(template: Template, parameters: Mapping[str, str], attempt: str = "", root: Path = ROOT) -> str:
@@ -57,8 +79,9 @@ def release_of(template: Template, parameters: Mapping[str, str], attempt: str =
     return hashlib.sha256("\0".join([digest(_SOURCES, root=root), effective, attempt]).encode()).hexdigest()[:16]
 
 
-def _names() -> list[dict[str, str]]:
-    return [{"Fn::Sub": f"${{AWS::StackName}}-{alarm}"} for alarm in ALARMS]
+def _names(template: Template) -> list[dict[str, str]]:
+    root = ROOT_NAME if ROOT_NAME in template.get("Parameters", {}) else "AWS::StackName"
+    return [{"Fn::Sub": f"${{{root}}}-{alarm}"} for alarm in ALARMS]
 
 
 def _led(body: Mapping[str, Any], functions: frozenset[str], *, leave: bool) -> dict[str, Any]:
@@ -102,10 +125,8 @@ def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -
     if status := _sam("build", stage):
         return status
     built = ROOT / stage.built / "template.yaml"
-    template = load(built)
-    release = release_of(template, {**standing, **said}, attempt)
-    file = built.with_name("gradual.yaml")
-    file.write_text(dump(gradual(template, release, shift, leave=leave)))
+    release = release_of(load(built), {**standing, **said}, attempt)
+    file = write(built, release, shift, leave=leave)
     overrides = [f"{name}={value}" for name, value in said.items()]
     chosen = ["--parameter-overrides", *overrides] if overrides else []
     return _sam("deploy", stage, "--template-file", str(file), *chosen)

@@ -8,6 +8,10 @@ import yaml
 type Template = dict[str, Any]
 
 FUNCTION = "AWS::Serverless::Function"
+# Where a stack's template is named that is nested in another.
+NESTED = {"AWS::Serverless::Application": "Location", "AWS::CloudFormation::Stack": "TemplateURL"}
+# Properties that name a file or a folder beside the template.
+LOCATIONS = {"CodeUri", "ContentUri", "DefinitionUri"}
 
 
 class _Loader(yaml.CSafeLoader):

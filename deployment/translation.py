@@ -9,13 +9,14 @@ from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.utils.py27hash_fix import to_py27_compatible_template, undo_mark_unicode_str_in_template
 
-from .templates import FUNCTION, Template, of_type
+from .templates import FUNCTION, NESTED, Template, of_type
 
 # Where the translator expects the packages that `sam deploy` uploads.
 _UPLOADED = {
     FUNCTION: "CodeUri",
     "AWS::Serverless::LayerVersion": "ContentUri",
     "AWS::Serverless::StateMachine": "DefinitionUri",
+    **NESTED,
 }
 _PLACE = "s3://packages-of-this-stack/"
 
@@ -27,7 +28,7 @@ def uploaded(template: Template, place: str = _PLACE) -> Template:
     template = copy.deepcopy(template)
     for kind, field in _UPLOADED.items():
         for name, properties in of_type(template, kind).items():
-            if not str(properties.get(field)).startswith("s3://"):
+            if not str(properties.get(field)).startswith(("s3://", "https://", "http://")):
                 properties[field] = f"{place}{name}"
     return template
 

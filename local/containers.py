@@ -21,12 +21,14 @@ import boto3
 import psutil
 import yaml
 
-from .deployment import architecture, build, sam_environment
+from .deployment import architecture, build, resources, sam_environment
 from .emulator.emulator import REGION, Emulator, LocalStackError, environment
 from .relay import relay
 
 _BRIDGE = "docker0"
 _SECONDS = 300
+# The name of a built template's copy. Beside the artefacts, to which its paths are relative.
+_COPY = "containers.yaml"
 
 
 class ContainersUnavailable(LocalStackError):
@@ -124,13 +126,10 @@ def _docker(*arguments: str) -> subprocess.CompletedProcess[str]:
 def _functions(endpoint: str) -> dict[str, dict[str, Any]]:
     """Handler and Variables of each deployed function, by its logical id."""
     session = boto3.Session("test", "test", region_name=REGION)
-    pages = session.client("cloudformation", endpoint_url=endpoint).get_paginator("list_stack_resources")
     functions = session.client("lambda", endpoint_url=endpoint)
-    listed = pages.paginate(StackName="stepwise")
-    resources = [one for page in listed for one in page["StackResourceSummaries"]]
     names = {
         one["LogicalResourceId"]: one["PhysicalResourceId"]
-        for one in resources
+        for one in resources(session.client("cloudformation", endpoint_url=endpoint))
         if one["ResourceType"] == "AWS::Lambda::Function"
     }
     return {logical: _configuration(functions, physical) for logical, physical in names.items()}
@@ -142,17 +141,31 @@ def _configuration(functions: Any, name: str) -> dict[str, Any]:
 
 
 def _template(built: Path, variables: Mapping[str, str]) -> Path:
-    """The built template with these variables in all functions, because sam sets no others."""
-    root = yaml.compose((built / "template.yaml").read_text())
-    node: Any = root
+    """Copies of the built templates with these variables in all functions: sam sets no others. Returns the root."""
+    for child in built.glob("*/template.yaml"):
+        root = yaml.compose(child.read_text())
+        _name(root, variables)
+        _written(child, yaml.serialize(root))
+    template = built / "template.yaml"
+    return _written(template, template.read_text().replace(f"/{template.name}", f"/{_COPY}"))
+
+
+def _name(root: Any, variables: Mapping[str, str]) -> None:
+    node = root
     for name in ("Globals", "Function", "Environment", "Variables"):
-        node = next(value for key, value in node.value if key.value == name)
+        found = [value for key, value in node.value if key.value == name]
+        if not found:  # a template without functions
+            return
+        node = found[0]
     text = "tag:yaml.org,2002:str"
     node.value += [(yaml.ScalarNode(text, name), yaml.ScalarNode(text, "")) for name in variables]
-    # Beside the artifacts, because its paths are relative. Concurrent writers write the same.
-    template, unfinished = built / "containers.yaml", built / f"containers.yaml.{os.getpid()}"
-    unfinished.write_text(yaml.serialize(root))
-    return unfinished.replace(template)
+
+
+def _written(template: Path, text: str) -> Path:
+    """The copy. Concurrent writers write the same."""
+    unfinished = template.with_name(f"{_COPY}.{os.getpid()}")
+    unfinished.write_text(text)
+    return unfinished.replace(template.with_name(_COPY))
 
 
 def _answer(ended: subprocess.CompletedProcess[str]) -> Answer:

@@ -1,18 +1,19 @@
-"""`sam build` and `sam deploy`, unchanged, with the local stack as their endpoint."""
+"""`sam build` and `sam deploy`, unchanged, with the local stack as their endpoint; and what a stack is made of."""
 
 import hashlib
 import os
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
 from .emulator.emulator import ROOT, STATE, LocalStackError, environment
 
 _BUILD = STATE / "build"
-_SOURCES = ("template.yaml", "samconfig.toml", "functions", "layers", "statemachine")
+_SOURCES = ("template.yaml", "stacks", "samconfig.toml", "functions", "layers", "statemachine")
 # The simulator's instances get their ids when they are created, so none can be listed before.
 _ANY_INSTANCE = "arn:aws:connect:us-east-1:000000000000:instance/*"
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
@@ -34,7 +35,7 @@ def deploy(endpoint: str, log: Path, *, name: str = "stepwise", **parameters: st
 
 
 def build(endpoint: str, log: Path) -> Path:
-    """Build what has changed, without deploying. Returns the folder of the artifacts, one per layer and function.
+    """Build what has changed, without deploying. Returns the folder of the artifacts, one folder per stack.
 
     Raises LocalStackError, like `deploy`.
     """
@@ -73,6 +74,16 @@ def digest(sources: Iterable[str], salt: str = "", root: Path = ROOT) -> str:
 def _files(found: Iterable[Path]) -> list[Path]:
     files = [path for root in found for path in ([root] if root.is_file() else root.rglob("*"))]
     return [path for path in files if path.is_file() and "__pycache__" not in path.parts]
+
+
+def resources(cloudformation: Any, stack: str = "stepwise") -> Iterator[dict[str, Any]]:
+    """Every resource of a deployed stack and of those below it, as CloudFormation lists them."""
+    for page in cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack):
+        for one in page["StackResourceSummaries"]:
+            if one["ResourceType"] == "AWS::CloudFormation::Stack":
+                yield from resources(cloudformation, one["PhysicalResourceId"])
+            else:
+                yield one
 
 
 def sam_environment(endpoint: str) -> dict[str, str]:

@@ -8,7 +8,9 @@ from typing import Any
 
 from botocore.exceptions import WaiterError
 
+from deployment.application import files, nested, placed
 from deployment.stages import deployed
+from deployment.templates import Template, load
 from deployment.translation import uploaded
 
 from .part import Finding, NotReached, Verdict
@@ -21,7 +23,7 @@ _NOTHING_CHANGED = ("didn't contain changes", "No updates are to be performed")
 
 
 def examine(target: Target, bucket: str = "") -> Iterator[Finding]:
-    """bucket: for the template, which is too long for a request. Holds one object temporarily."""
+    """bucket: for the templates. Holds one object each, temporarily."""
     bucket = bucket or _bucket(target)
     with ExitStack() as undone:
         address = _put(target, bucket, undone)
@@ -31,7 +33,8 @@ def examine(target: Target, bucket: str = "") -> Iterator[Finding]:
             ChangeSetName=name,
             ChangeSetType="UPDATE" if _stands(target) else "CREATE",
             TemplateURL=address,
-            Capabilities=["CAPABILITY_IAM"],
+            Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
+            IncludeNestedStacks=True,
             Parameters=_parameters(target),
         )
         undone.callback(_delete, client, made, with_stack=target.deployed is None)
@@ -48,9 +51,17 @@ def _bucket(target: Target) -> str:
 
 
 def _put(target: Target, bucket: str, undone: ExitStack) -> str:
-    """Keep the template in the bucket for the length of a block. Yields its address."""
+    """Put the templates into the bucket until the end. Returns the address of the root's."""
+    root, *below = files(target.path)
+    addresses = {path.resolve(): _put_one(target, load(path), bucket, undone) for path in below}
+    template = load(root)
+    places = {name: addresses[(root.parent / place).resolve()] for name, place in nested(template).items()}
+    return _put_one(target, placed(template, places), bucket, undone)
+
+
+def _put_one(target: Target, template: Template, bucket: str, undone: ExitStack) -> str:
     s3, key = target.client("s3"), f"preflight/{uuid.uuid4()}.template"
-    body = json.dumps(uploaded(target.template, f"s3://{bucket}/preflight/"))
+    body = json.dumps(uploaded(template, f"s3://{bucket}/preflight/"))
     version = s3.put_object(Bucket=bucket, Key=key, Body=body.encode()).get("VersionId")
     only = {"VersionId": version} if version else {}
     undone.callback(s3.delete_object, Bucket=bucket, Key=key, **only)
@@ -89,9 +100,17 @@ def _found(client: Any, change_set: str) -> Iterator[Finding]:
         unchanged = any(text in reason for text in _NOTHING_CHANGED)
         yield Finding("change set", Verdict.OK if unchanged else Verdict.FAILED, reason)
     else:
-        pages = client.get_paginator("describe_change_set").paginate(ChangeSetName=change_set)
-        yield from _changed([change["ResourceChange"] for page in pages for change in page["Changes"]])
+        yield from _changed(list(_changes(client, change_set)))
     yield from _invalid(client, change_set)
+
+
+def _changes(client: Any, change_set: str) -> Iterator[Any]:
+    """Every change, those of the stacks below among them."""
+    for page in client.get_paginator("describe_change_set").paginate(ChangeSetName=change_set):
+        for change in page["Changes"]:
+            yield change["ResourceChange"]
+            if below := change["ResourceChange"].get("ChangeSetId"):
+                yield from _changes(client, below)
 
 
 def _invalid(client: Any, change_set: str) -> Iterator[Finding]:

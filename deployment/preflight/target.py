@@ -11,8 +11,9 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from deployment.application import flat
 from deployment.stages import Deployed, Stage, deployed, stage_of
-from deployment.templates import Template, load, of_type
+from deployment.templates import Template, of_type
 from deployment.translation import translated
 from local.emulator.emulator import ROOT
 
@@ -57,7 +58,8 @@ class Target:
 
     @cached_property
     def template(self) -> Template:
-        return load(self.path)
+        """The whole application as one."""
+        return flat(self.path)
 
     @cached_property
     def translated(self) -> Template:

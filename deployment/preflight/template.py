@@ -1,8 +1,11 @@
-"""Checks the template alone: `sam validate`, and CloudFormation's limits of one template."""
+"""Checks the templates alone: `sam validate`, and CloudFormation's limits of one template."""
 
 import subprocess
 from collections.abc import Iterator
 
+from deployment.application import files
+from deployment.templates import load
+from deployment.translation import translated
 from local.emulator.emulator import ROOT
 
 from .part import Finding, Verdict
@@ -13,10 +16,21 @@ LIMITS = {"Resources": 500, "Outputs": 200, "Parameters": 200, "bytes": 1_000_00
 
 
 def examine(target: Target) -> Iterator[Finding]:
-    command = ["sam", "validate", "--lint", "--template-file", str(target.path), "--region", target.region]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    said = "" if ended.returncode == 0 else (ended.stdout + ended.stderr).strip()
-    yield Finding("sam validate --lint", Verdict.FAILED if said else Verdict.OK, said)
+    for path in files(target.path):
+        command = ["sam", "validate", "--lint", "--template-file", str(path), "--region", target.region]
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        said = "" if ended.returncode == 0 else (ended.stdout + ended.stderr).strip()
+        yield Finding(f"{path.name}: sam validate --lint", Verdict.FAILED if said else Verdict.OK, said)
+    yield from _limits(target)
+
+
+def _limits(target: Target) -> Iterator[Finding]:
+    """Each limit beside what the largest template has of it."""
+    templates = {path: translated(load(path), target.region) for path in files(target.path)}
     for what, limit in LIMITS.items():
-        used = target.path.stat().st_size if what == "bytes" else len(target.translated.get(what, {}))
-        yield Finding(what, Verdict.OK if used <= limit else Verdict.FAILED, f"{used:,} of {limit:,}")
+        used, path = max(
+            (path.stat().st_size if what == "bytes" else len(template.get(what, {})), path)
+            for path, template in templates.items()
+        )
+        verdict = Verdict.OK if used <= limit else Verdict.FAILED
+        yield Finding(what, verdict, f"{used:,} of {limit:,} in {path.name}")

@@ -24,7 +24,7 @@ def _value(field: dataclasses.Field[Any], variables: Mapping[str, str]) -> str |
     if not text and isinstance(field.default, str | int):
         return field.default
     if not text:
-        raise InvalidEnvironment(f"{name} is not set; it belongs to the function's Environment in template.yaml")
+        raise InvalidEnvironment(f"{name} is not set; it belongs to the function's Environment in its stack")
     if field.type is not int:
         return text
     if not text.isdecimal():

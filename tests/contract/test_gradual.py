@@ -20,7 +20,7 @@ from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
 REGION = "us-east-1"
 GUIDE = (ROOT / "docs" / "gradual-deployment.md").read_text()
 ALIASES = {f"{name}Alias{gradual.ALIAS}" for name in FUNCTIONS}
-SOURCES = ("template.yaml", "functions", "layers")
+SOURCES = ("template.yaml", "stacks", "functions", "layers")
 
 
 @cache

@@ -61,6 +61,7 @@ LAMBDA = {"LAMBDA_TASK_ROOT": "/var/task"}
 HEAVY = ["boto3", "asyncio", "multiprocessing", "aws_xray_sdk.core.sampling.connector"]
 DEPLOYED_FILES = [
     ROOT / "template.yaml",
+    *sorted((ROOT / "stacks").glob("*.yaml")),
     *sorted((ROOT / "statemachine").glob("*.json")),
     *(path for package in DEPLOYED for path in sources(package)),
 ]

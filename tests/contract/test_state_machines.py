@@ -87,7 +87,9 @@ def test_a_substitution_is_named_after_its_resource(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [ROOT / "template.yaml", *(ROOT / "statemachine").iterdir()], ids=lambda path: path.name
+    "path",
+    [ROOT / "template.yaml", *(ROOT / "stacks").iterdir(), *(ROOT / "statemachine").iterdir()],
+    ids=lambda path: path.name,
 )
 def test_no_arn_is_bound_to_one_partition(path: Path) -> None:
     """In aws-cn and aws-us-gov a resource of `arn:aws:` fails as States.Runtime, which no Catch sees."""

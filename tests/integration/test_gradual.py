@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from deployment.gradual import ALIAS, AT_ONCE, gradual, release_of
-from deployment.templates import dump, load
+from deployment.gradual import ALIAS, AT_ONCE, release_of, write
+from deployment.templates import load
 from local.deployment import architecture, build, sam_environment
 from local.emulator import emulator
 from operations import orders, stock
@@ -23,13 +23,11 @@ type Release = Callable[..., Stack]
 def release() -> Iterator[Release]:
     """Deploys the built template behind aliases, with parameters, to an emulator of its own: it has no CodeDeploy."""
     with emulator.attached({"SFN_WAIT_SCALE": "0.005"}) as running:
-        built = build(running.endpoint, running.log)
-        template = load(built / "template.yaml")
+        built = build(running.endpoint, running.log) / "template.yaml"
 
         def deploy(**given: str) -> Stack:
             parameters = {"Architecture": architecture(), **given}
-            file = built / "gradual.yaml"
-            file.write_text(dump(gradual(template, release_of(template, parameters), AT_ONCE)))
+            file = write(built, release_of(load(built), parameters), AT_ONCE)
             overrides = [f"{name}={value}" for name, value in parameters.items()]
             _sam(running.endpoint, file, "--parameter-overrides", *overrides)
             return Stack.local(running.endpoint, services=running.simulators)

@@ -13,6 +13,7 @@ from urllib.parse import urlparse
 
 import psutil
 
+from local.deployment import resources
 from local.simulators.simulators import SIMULATORS
 from operations.stack import STACK_NAME, Stack
 
@@ -114,12 +115,8 @@ class Resources:
     """The physical names behind the template's logical ids."""
 
     def __init__(self, stack: Stack, name: str = STACK_NAME) -> None:
-        pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
-        self._names = {
-            resource["LogicalResourceId"]: resource["PhysicalResourceId"]
-            for page in pages
-            for resource in page["StackResourceSummaries"]
-        }
+        listed = resources(stack.client("cloudformation"), name)
+        self._names = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in listed}
 
     def __getitem__(self, logical_id: str) -> str:
         return self._names[logical_id]

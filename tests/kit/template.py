@@ -1,15 +1,15 @@
-"""template.yaml, or the one that `TEMPLATE` names, read without any of the tools that deploy it."""
+"""template.yaml with its nested stacks, or the file that `TEMPLATE` names, read without the tools that deploy it."""
 
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deployment.templates import load
+from deployment.application import flat
 from tests.kit.project import ROOT
 
 PATH = ROOT / os.environ.get("TEMPLATE", "template.yaml")
-TEMPLATE: dict[str, Any] = load(PATH)
+TEMPLATE: dict[str, Any] = flat(PATH)
 RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
 
 

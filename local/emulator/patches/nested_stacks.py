@@ -1,5 +1,9 @@
-"""The template of a nested stack is transformed, as on AWS. MiniStack 1.5.33 transforms that of the root alone, so that
-an `AWS::Serverless` resource in a child fails.
+"""Nested stacks.
+
+1. The template of a nested stack is transformed, as on AWS. MiniStack 1.5.33 transforms that of the root alone, so that
+   an `AWS::Serverless` resource in a child fails.
+2. A resource that an update leaves alone keeps its attributes. A nested stack forgets them, and an output that names
+   one fails.
 """
 
 import contextvars
@@ -15,6 +19,8 @@ def apply() -> None:
 
     provisioners._cfn_nested_stack_deploy = _keeping_parameters(provisioners._cfn_nested_stack_deploy)
     provisioners._check_nested_stack_capabilities = _transforming(provisioners._check_nested_stack_capabilities)
+    # The module that deploys a root has imported the function already, and keeps it.
+    provisioners._update_resource = _keeping_attributes(provisioners._update_resource)
 
 
 def _keeping_parameters(deploy: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,3 +49,15 @@ def _transforming(check: Callable[[str, dict[str, Any]], None]) -> Callable[[str
         template.update(transformed)
 
     return check_nested_stack_capabilities
+
+
+def _keeping_attributes(update: Callable[..., Any]) -> Callable[..., Any]:
+    def update_resource(
+        kind: str, physical_id: str, old: Any, new: Any, stack: str, name: str, attributes: Any = None
+    ) -> Any:
+        from ministack.services.cloudformation import _stacks
+
+        known = _stacks[stack]["_resources"].get(name, {}).get("Attributes")
+        return update(kind, physical_id, old, new, stack, name, attributes or known)
+
+    return update_resource

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from operations.stack import Stack
+from tests.kit.injection import Resources
 
 type Given = Callable[[Stack, Any], Mapping[str, str]]
 """Brings the stack into the state that the event is about: gets the event, gives texts of it to replace."""
@@ -32,10 +33,7 @@ class Expected:
 
 def invoked(stack: Stack, function: str, event: Any) -> Any:
     """What a function of the stack answers, without a container. Raises RuntimeError if it fails."""
-    resource = stack.client("cloudformation").describe_stack_resource(
-        StackName="stepwise", LogicalResourceId=f"{function}Function"
-    )
-    name = resource["StackResourceDetail"]["PhysicalResourceId"]
+    name = Resources(stack)[f"{function}Function"]
     answer = stack.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event))
     body = answer["Payload"].read().decode()
     if "FunctionError" in answer:

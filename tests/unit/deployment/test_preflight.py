@@ -11,6 +11,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.stub import ANY, Stubber
 
+from deployment.application import files
 from deployment.preflight import change_set, machines, policies, quotas
 from deployment.preflight.__main__ import main
 from deployment.preflight.part import Finding, NotReached, Part, Verdict, examined
@@ -26,6 +27,7 @@ ACCOUNT = "111122223333"
 OPTIONS: list[dict[str, str]] = [{}, {"PaymentGatewayUrl": "https://gateway.example", "AlertEmail": "a@example.com"}]
 STACK_ARN = f"arn:aws:cloudformation:us-east-1:{ACCOUNT}:stack/new/1"
 CHANGE_SET = f"arn:aws:cloudformation:us-east-1:{ACCOUNT}:changeSet/preflight/1"
+TEMPLATES = list(files(ROOT / "template.yaml"))
 
 
 SESSION = boto3.Session("a", "secret")
@@ -233,7 +235,8 @@ def test_an_order_needs_what_was_counted() -> None:
 
 def begun(target: Account, status: str, **described: Any) -> None:
     """CloudFormation has made a change set, and says what has become of it."""
-    target.says("s3", "put_object", {"VersionId": "v1"})
+    for _ in TEMPLATES:
+        target.says("s3", "put_object", {"VersionId": "v1"})
     target.says("cloudformation", "create_change_set", {"Id": CHANGE_SET, "StackId": STACK_ARN})
     for _ in range(2):
         target.says("cloudformation", "describe_change_set", {"Status": status, **described})
@@ -248,11 +251,12 @@ def ended(target: Account, events: list[Any], stack: str | None = None) -> None:
         target.says("cloudformation", "describe_stacks", {"Stacks": [found]}, StackName=STACK_ARN)
     if stack == "REVIEW_IN_PROGRESS":
         target.says("cloudformation", "delete_stack", {}, StackName=STACK_ARN)
-    target.says("s3", "delete_object", {}, Bucket="b", Key=ANY, VersionId="v1")
+    for _ in TEMPLATES:
+        target.says("s3", "delete_object", {}, Bucket="b", Key=ANY, VersionId="v1")
 
 
-def change(resource: str, kind: str, action: str, replacement: str | None = None) -> dict[str, Any]:
-    body = {"LogicalResourceId": resource, "ResourceType": kind, "Action": action}
+def change(resource: str, kind: str, action: str, replacement: str | None = None, **more: str) -> dict[str, Any]:
+    body = {"LogicalResourceId": resource, "ResourceType": kind, "Action": action, **more}
     return {"Type": "Resource", "ResourceChange": body | ({"Replacement": replacement} if replacement else {})}
 
 
@@ -281,6 +285,20 @@ def test_a_change_set_that_would_empty_a_table_fails_and_leaves_nothing() -> Non
         "Old": Verdict.LOOK,
         "change set": Verdict.OK,
     }
+
+
+def test_the_change_set_of_a_stack_below_is_read_too() -> None:
+    target = account(STANDING)
+    below = change("Ordering", "AWS::CloudFormation::Stack", "Modify", "False", ChangeSetId=CHANGE_SET)
+    begun(target, "CREATE_COMPLETE", Changes=[below])
+    lost = {"Changes": [change("OrdersTable", "AWS::DynamoDB::Table", "Remove")]}
+    target.says("cloudformation", "describe_change_set", lost, ChangeSetName=CHANGE_SET)
+    ended(target, [])
+
+    part = examined("", lambda: change_set.examine(target, "b"))
+
+    assert target.done()
+    assert verdicts(part) == {"OrdersTable": Verdict.LOOK, "change set": Verdict.OK}
 
 
 @pytest.mark.parametrize("status", ["REVIEW_IN_PROGRESS", "CREATE_COMPLETE"])

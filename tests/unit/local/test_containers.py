@@ -19,6 +19,15 @@ Resources:
   Table:
     Type: AWS::DynamoDB::Table
 """
+ROOT_TEMPLATE = """\
+Resources:
+  Orders:
+    Properties:
+      Location: Orders/template.yaml
+  Topics:
+    Properties:
+      TemplateURL: Topics/template.yaml
+"""
 RUNNING = Containers("", Path(), Path(), {"process_order": "A", "process_order_again": "B"})
 
 
@@ -46,13 +55,22 @@ def test_an_event_of_nobody_is_refused() -> None:
         RUNNING.function(Path("process_orders.json"))
 
 
-def test_the_built_template_stays_and_its_copy_names_the_endpoints(tmp_path: Path) -> None:
-    (tmp_path / "template.yaml").write_text(TEMPLATE)
+def test_the_built_templates_stay_and_their_copies_name_the_endpoints(tmp_path: Path) -> None:
+    for stack, text in (("", ROOT_TEMPLATE), ("Orders", TEMPLATE), ("Topics", "Resources: {}\n")):
+        (tmp_path / stack).mkdir(exist_ok=True)
+        (tmp_path / stack / "template.yaml").write_text(text)
 
     copy = containers._template(tmp_path, {"AWS_ENDPOINT_URL": "http://172.17.0.1:1"})
 
-    assert (tmp_path / "template.yaml").read_text() == TEMPLATE
-    assert copy.read_text() == TEMPLATE.replace("!Ref 'Table'\n", "!Ref 'Table'\n        AWS_ENDPOINT_URL: ''\n")
+    assert (tmp_path / "template.yaml").read_text() == ROOT_TEMPLATE
+    assert (tmp_path / "Orders" / "template.yaml").read_text() == TEMPLATE
+    assert copy.read_text() == ROOT_TEMPLATE.replace("Orders/template", "Orders/containers").replace(
+        "Topics/template", "Topics/containers"
+    )
+    assert (tmp_path / "Topics" / "containers.yaml").read_text() == "Resources: {}\n"
+    assert (tmp_path / "Orders" / "containers.yaml").read_text() == TEMPLATE.replace(
+        "!Ref 'Table'\n", "!Ref 'Table'\n        AWS_ENDPOINT_URL: ''\n"
+    )
 
 
 @pytest.mark.parametrize("output", ['{"a": 1}', 'something else\n{"a": 1}\n'])

@@ -1,0 +1,133 @@
+"""The application's templates: the root, and those of the stacks below it.
+
+`flat` gives them as one template, as which most of them is easiest to read, translate and check.
+"""
+
+import copy
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from .templates import FUNCTION, LOCATIONS, NESTED, Template, load, of_type
+
+
+def nested(template: Template) -> dict[str, str]:
+    """Where each stack below has its template, relative to this one's folder, by logical id."""
+    return {name: body[field] for kind, field in NESTED.items() for name, body in of_type(template, kind).items()}
+
+
+def placed(template: Template, places: Mapping[str, str]) -> Template:
+    """The template with the stacks below it at other places, by logical id."""
+    placed = copy.deepcopy(template)
+    for kind, field in NESTED.items():
+        for name, properties in of_type(placed, kind).items():
+            properties[field] = places[name]
+    return placed
+
+
+def files(root: Path) -> Iterator[Path]:
+    """The root's template and those below it."""
+    yield root
+    yield from (root.parent / place for place in nested(load(root)).values())
+
+
+def flat(root: Path) -> Template:
+    """The whole application as one template. What a stack is given stands there for what it comes from.
+
+    Raises ValueError if two stacks declare one thing in different ways.
+    """
+    template = load(root)
+    if not nested(template):
+        return template
+    outputs: dict[str, Any] = {}
+    stacks = [
+        _stack(root.parent, name, template["Resources"][name]["Properties"], outputs)
+        for name in template["Resources"]
+        if name in nested(template)
+    ]
+    variables = [
+        set(stack["Globals"]["Function"]["Environment"]["Variables"]) for stack in stacks if "Globals" in stack
+    ]
+    result = {section: body for section, body in template.items() if section not in {"Resources", "Outputs"}}
+    for stack in stacks:
+        _lower(stack, set.intersection(*variables))
+        for section in ("Globals", "Conditions", "Resources"):
+            _join(result.setdefault(section, {}), stack.get(section, {}))
+    return {**result, "Outputs": _given(template["Outputs"], {}, outputs)}
+
+
+def _stack(folder: Path, name: str, properties: Mapping[str, Any], outputs: dict[str, Any]) -> Template:
+    """A stack's template with what it is given in the place of its parameters. Its outputs are added to `outputs`."""
+    file = folder / next(properties[field] for field in NESTED.values() if field in properties)
+    template = load(file)
+    parameters = _given(properties.get("Parameters", {}), {}, outputs)
+    if parameters.keys() != template["Parameters"].keys():
+        raise ValueError(f"{file.name}: it has other parameters than the root gives it")
+    stack: Template = _moved(_given(template, parameters, outputs), os.path.relpath(file.parent, folder))
+    outputs |= {f"{name}.Outputs.{output}": body["Value"] for output, body in stack.get("Outputs", {}).items()}
+    return stack
+
+
+def _given(value: Any, parameters: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
+    """A part of a template in which parameters and outputs of other stacks are replaced by their values."""
+    match value:
+        case {"Ref": str(name)} if name in parameters:
+            return parameters[name]
+        case {"Fn::GetAtt": [str(name), str(output)]} if output.startswith("Outputs."):
+            return outputs[f"{name}.{output}"]
+        case {"Fn::Sub": str(text)}:
+            return {"Fn::Sub": re.sub(r"\$\{(\w+)\}", lambda found: _text(parameters, found), text)}
+        case dict():
+            return {key: _given(inner, parameters, outputs) for key, inner in value.items()}
+        case list():
+            return [_given(inner, parameters, outputs) for inner in value]
+    return value
+
+
+def _text(parameters: Mapping[str, Any], found: re.Match[str]) -> str:
+    return _reference(parameters[found[1]]) if found[1] in parameters else found[0]
+
+
+def _reference(value: Any) -> str:
+    """A value as it is written in a text of `Fn::Sub`."""
+    match value:
+        case {"Ref": str(name)}:
+            return f"${{{name}}}"
+        case {"Fn::GetAtt": [str(name), str(attribute)]}:
+            return f"${{{name}.{attribute}}}"
+        case {"Fn::Join": [str(separator), list(parts)]}:
+            return separator.join(map(_reference, parts))
+    return str(value)
+
+
+def _moved(value: Any, folder: str) -> Any:
+    """A part of a template in another folder: its paths begin at the root's."""
+    match value:
+        case dict():
+            return {
+                key: os.path.normpath(os.path.join(folder, inner)) if key in LOCATIONS else _moved(inner, folder)
+                for key, inner in value.items()
+            }
+        case list():
+            return [_moved(inner, folder) for inner in value]
+    return value
+
+
+def _lower(stack: Template, common: set[str]) -> None:
+    """Leave the variables that all stacks share to the Globals, and give the stack's own to its functions."""
+    if "Globals" not in stack:
+        return
+    shared = stack["Globals"]["Function"]["Environment"]
+    own = {name: value for name, value in shared["Variables"].items() if name not in common}
+    shared["Variables"] = {name: shared["Variables"][name] for name in sorted(common)}
+    for properties in of_type(stack, FUNCTION).values() if own else ():
+        environment = properties.setdefault("Environment", {})
+        environment["Variables"] = {**own, **environment.get("Variables", {})}
+
+
+def _join(whole: dict[str, Any], part: Mapping[str, Any]) -> None:
+    for name, body in part.items():
+        if whole.setdefault(name, body) != body:
+            raise ValueError(f"{name}: two stacks declare it in different ways")

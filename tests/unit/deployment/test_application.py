@@ -1,0 +1,150 @@
+"""The root and its stacks as one template, and what must hold of the files."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployment.application import files, flat, nested
+from deployment.gradual import gradual, write
+from deployment.templates import load
+from tests.kit.project import ROOT
+
+TEMPLATES = list(files(ROOT / "template.yaml"))
+BELOW = TEMPLATES[1:]
+LARGEST_STACK, LARGEST_ROOT = 800, 400
+
+ROOT_TEMPLATE = """\
+Parameters:
+  Days: {Type: Number}
+Resources:
+  Tables:
+    Type: AWS::CloudFormation::Stack
+    Properties:
+      TemplateURL: stacks/tables.yaml
+      Parameters: {Root: !Ref AWS::StackName}
+  Orders:
+    Type: AWS::Serverless::Application
+    Properties:
+      Location: stacks/orders.yaml
+      Parameters: {Days: !Ref Days, Table: !GetAtt Tables.Outputs.Table, Arns: !GetAtt Tables.Outputs.Arns}
+Outputs:
+  Arn: {Value: !GetAtt Orders.Outputs.Arn}
+"""
+TABLES = """\
+Parameters:
+  Root: {Type: String}
+Resources:
+  Table: {Type: AWS::DynamoDB::Table, Properties: {TableName: !Sub "${Root}-orders"}}
+Outputs:
+  Table: {Value: !Ref Table}
+  Arns: {Value: !Join [", ", [!GetAtt Table.Arn, !Ref Table]]}
+"""
+ORDERS = """\
+Parameters:
+  Days: {Type: Number}
+  Table: {Type: String}
+  Arns: {Type: String}
+Globals:
+  Function: {CodeUri: ../functions/, Environment: {Variables: {TABLE: !Ref Table, DAYS: !Ref Days}}}
+Resources:
+  Function: {Type: AWS::Serverless::Function, Properties: {Description: !Sub "${Arns} ${AWS::Region} ${Function.Arn}"}}
+Outputs:
+  Arn: {Value: !GetAtt Function.Arn}
+"""
+OTHERS = """\
+Parameters:
+  Days: {Type: Number}
+Globals:
+  Function: {CodeUri: ../functions/, Environment: {Variables: {DAYS: !Ref Days}}}
+Resources:
+  Other: {Type: AWS::Serverless::Function}
+"""
+OTHER_STACK = """\
+  Others:
+    Type: AWS::Serverless::Application
+    Properties: {Location: stacks/others.yaml, Parameters: {Days: !Ref Days}}
+Outputs:"""
+
+
+def application(folder: Path, others: str = OTHERS) -> dict[str, Any]:
+    (folder / "stacks").mkdir()
+    (folder / "template.yaml").write_text(ROOT_TEMPLATE.replace("Outputs:", OTHER_STACK, 1))
+    for name, text in (("tables", TABLES), ("orders", ORDERS), ("others", others)):
+        (folder / "stacks" / f"{name}.yaml").write_text(text)
+    return flat(folder / "template.yaml")
+
+
+def test_what_stacks_pass_to_each_other_is_led_back_to_where_it_comes_from(tmp_path: Path) -> None:
+    template = application(tmp_path)
+
+    assert template["Resources"]["Table"]["Properties"]["TableName"] == {"Fn::Sub": "${AWS::StackName}-orders"}
+    assert template["Resources"]["Function"]["Properties"]["Description"] == {
+        "Fn::Sub": "${Table.Arn}, ${Table} ${AWS::Region} ${Function.Arn}"
+    }
+    assert template["Outputs"] == {"Arn": {"Value": {"Fn::GetAtt": ["Function", "Arn"]}}}
+    assert list(template["Resources"]) == ["Table", "Function", "Other"]
+
+
+def test_variables_of_one_stack_are_those_of_its_functions(tmp_path: Path) -> None:
+    template = application(tmp_path)
+
+    assert template["Globals"]["Function"] == {
+        "CodeUri": "functions",
+        "Environment": {"Variables": {"DAYS": {"Ref": "Days"}}},
+    }
+    assert template["Resources"]["Function"]["Properties"]["Environment"] == {"Variables": {"TABLE": {"Ref": "Table"}}}
+    assert "Environment" not in template["Resources"]["Other"].get("Properties", {})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("../functions/", "../other/", "Function: two stacks declare it in different ways"),
+        ("  Other:", "  Table:", "Table: two stacks declare it in different ways"),
+        ("  Days: {Type", "  Weeks: {Type", r"others\.yaml: it has other parameters than the root gives it"),
+    ],
+)
+def test_stacks_that_differ_in_what_they_share_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        application(tmp_path, OTHERS.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("leave", [False, True])
+def test_aliases_file_by_file_are_those_of_the_whole(tmp_path: Path, leave: bool) -> None:
+    """So no role calls a function of another stack: it would have the alias alone, not what running executions call."""
+    shutil.copy(ROOT / "template.yaml", tmp_path)
+    shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
+
+    written = write(tmp_path / "template.yaml", "release", leave=leave)
+
+    assert flat(written) == gradual(flat(ROOT / "template.yaml"), "release", leave=leave)
+
+
+def test_every_stack_belongs_to_the_root() -> None:
+    assert sorted(BELOW) == sorted((ROOT / "stacks").iterdir())
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_a_template_can_be_read_at_one_sitting(path: Path) -> None:
+    lines = len(path.read_text().splitlines())
+
+    assert lines <= (LARGEST_STACK if path in BELOW else LARGEST_ROOT)
+
+
+@pytest.mark.parametrize("path", BELOW, ids=lambda path: path.name)
+def test_a_stack_below_never_takes_its_own_name_for_the_roots(path: Path) -> None:
+    assert "AWS::StackName" not in path.read_text()
+    assert "AWS::StackId" not in path.read_text()
+
+
+@pytest.mark.parametrize("path", BELOW, ids=lambda path: path.name)
+def test_a_stack_is_given_what_it_uses_and_gives_what_is_used(path: Path) -> None:
+    text, template = path.read_text(), load(path)
+    (name,) = (name for name, place in nested(load(ROOT / "template.yaml")).items() if path.name == Path(place).name)
+    root = (ROOT / "template.yaml").read_text()
+
+    unused = [one for one in template["Parameters"] if f"!Ref {one}" not in text and f"${{{one}}}" not in text]
+    assert unused == []
+    assert [one for one in template.get("Outputs", {}) if f"{name}.Outputs.{one}\n" not in root] == []
