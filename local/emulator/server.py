@@ -11,12 +11,12 @@ from pathlib import Path
 
 from local.simulators import simulators
 
-from .patches import buckets, executions, functions, groups, stream_mapping, tasks
+from .patches import buckets, distributed_map, executions, functions, groups, stream_mapping, tasks
 
 UNTIL_EOF = "--until-eof"
 
 # Each changes what MiniStack has loaded; docs/local-engine.md lists them.
-_PATCHES = (functions, executions, tasks, groups, buckets, stream_mapping)
+_PATCHES = (functions, executions, tasks, groups, distributed_map, buckets, stream_mapping)
 
 
 def _end_with_parent() -> None:
