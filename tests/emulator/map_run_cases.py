@@ -151,6 +151,8 @@ def redriven(lab: Lab) -> Any:
     queue = lab.queue()
     child = machine(Ask=callback(queue))
     run = lab.start(machine(All=distributed(child, ItemsPath="$.all", MaxConcurrency=1)), {"all": ["a", "b", "c"]})
+    if (error := run.redrive()) != "ExecutionNotRedrivable":
+        return error
     asked = []
     for refused in (False, True, False, False):
         message = lab.message(queue)
@@ -158,8 +160,7 @@ def redriven(lab: Lab) -> Any:
         (lab.fail if refused else lab.succeed)(message["token"], "1")
         if refused:
             run.ended()
-            if error := run.redrive():
-                return error
+            run.redrive()
     status, output = run.end()
     redrives = [one.described().get("redriveCount", 0) for one in children(run)]
     return [asked, status, output, counts(run), redrives, map_runs(run)[-1]["redriveCount"]]

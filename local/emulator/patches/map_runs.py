@@ -81,14 +81,14 @@ class MapRun:
             if redrive:
                 self._redriven()
             due = [child for child in self.children if child.phase in _TO_START]
-            self._run_children(due, lambda: stopped.is_set() or self._exceeded())
-            status = "ABORTED" if stopped.is_set() else "FAILED" if self._exceeded() else "SUCCEEDED"
+            status = "FAILED"
             try:
+                self._run_children(due, lambda: stopped.is_set() or self._exceeded())
                 output: Any = self._written(self.export, due) if self.export else results(self.children, transformation)
-            except stepfunctions._ExecutionError:
-                status = "FAILED"
-                raise
+                if not self._exceeded():
+                    status = "SUCCEEDED"
             finally:
+                status = "ABORTED" if stopped.is_set() else status
                 self.record.update(status=status, stopDate=stepfunctions.now_iso())
             if status == "FAILED":
                 cause = "The specified tolerated failure threshold was exceeded"
@@ -132,12 +132,12 @@ class MapRun:
         return len(self._running) < (self.record["maxConcurrency"] or _MAX_AT_ONCE)
 
     def _start(self, index: int, child: Child) -> None:
-        self._move(child, "running")
-        self._running.add(index)
         if child.execution is None or self.express:
             child.execution = started(self._parent, self.record, child.given, self.express)
         else:
             executions.restart(child.execution)
+        self._move(child, "running")
+        self._running.add(index)
         self._scope.started(self._run, index, child, child.execution)
 
     def _run(self, index: int, child: Child, execution: Execution) -> None:
