@@ -21,6 +21,7 @@ from botocore.exceptions import ClientError
 from idempotency import IdempotencyError
 
 from .context import LambdaContext
+from .environment import InvalidEnvironment
 from .tracing import annotate, traced
 
 # Our packages lie side by side; third parties' are in the layers.
@@ -125,11 +126,16 @@ class _Lines:
 
 def _is_ours(error: Exception) -> bool:
     package = type(error).__module__.partition(".")[0]
-    return isinstance(error, IdempotencyError) or (_PACKAGES / package).is_dir()
+    # A wrong environment is a defect of the deployment, whatever the function.
+    return isinstance(error, IdempotencyError) or (
+        (_PACKAGES / package).is_dir() and not isinstance(error, InvalidEnvironment)
+    )
 
 
 def _named(error: Exception) -> str:
     name = type(error).__name__
+    if isinstance(error, InvalidEnvironment):
+        return f"{name}: {error}"
     return f"{name} {error.response['Error']['Code']}" if isinstance(error, ClientError) else name
 
 

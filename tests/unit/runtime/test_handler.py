@@ -12,9 +12,11 @@ from botocore.exceptions import ClientError
 from idempotency import BusinessError
 from runtime.environment import InvalidEnvironment
 from runtime.handler import Call, UnexpectedFailure, handler
+from runtime.validation import InvalidEvent
 
 STANDARD_FIELDS = {*vars(logging.makeLogRecord({})), "message", "asctime"}
 DENIED = ClientError({"Error": {"Code": "AccessDenied", "Message": "tok_visa"}}, "PutItem")
+UNSET = InvalidEnvironment("TABLE is not set")
 
 
 class InvalidJob(BusinessError): ...
@@ -47,7 +49,7 @@ def outcome(error: Exception) -> Exception:
     def run_job(job: Job, call: Call) -> None:
         raise error
 
-    with pytest.raises(type(error) if type(error) in (InvalidJob, InvalidEnvironment) else UnexpectedFailure) as caught:
+    with pytest.raises(type(error) if type(error) in (InvalidJob, InvalidEvent) else UnexpectedFailure) as caught:
         run_job({"job_id": "j-1"}, Context())
     return caught.value
 
@@ -104,7 +106,7 @@ def test_a_refused_event_has_an_outcome_and_no_entry(lines: Any) -> None:
     assert fields.items() >= {"task": "run_job", "error": "InvalidJob", "reason": "job_id: missing"}.items()
 
 
-@pytest.mark.parametrize("error", [InvalidJob("key: missing"), InvalidEnvironment("TABLE is not set")], ids=repr)
+@pytest.mark.parametrize("error", [InvalidJob("key: missing"), InvalidEvent("detail: missing")], ids=repr)
 def test_an_error_of_our_own_passes_unchanged_and_is_logged(lines: Any, error: Exception) -> None:
     assert outcome(error) is error
 
@@ -115,7 +117,13 @@ def test_an_error_of_our_own_passes_unchanged_and_is_logged(lines: Any, error: E
 
 
 @pytest.mark.parametrize(
-    ("error", "named"), [(ValueError("tok_visa"), "ValueError"), (DENIED, "ClientError AccessDenied")], ids=repr
+    ("error", "named"),
+    [
+        (ValueError("tok_visa"), "ValueError"),
+        (DENIED, "ClientError AccessDenied"),
+        (UNSET, "InvalidEnvironment: TABLE is not set"),
+    ],
+    ids=repr,
 )
 def test_a_foreign_error_keeps_its_name_and_loses_its_message(lines: Any, error: Exception, named: str) -> None:
     seen = outcome(error)
