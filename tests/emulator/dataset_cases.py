@@ -90,6 +90,20 @@ def version(lab: Lab) -> Any:
     return lab.start(echo(ItemReader=source)).end()
 
 
+def jsonata(lab: Lab) -> Any:
+    """With every field that may be an expression."""
+    source = reader(bucket(lab, data="a\n1\n2\n3\n"), **_FIRST, MaxItems="{% 1 + 1 %}")
+    where = source.pop("Parameters")
+    all_items = distributed(
+        machine(Give={"Type": "Pass"}),
+        ItemReader={**source, "Arguments": {**where, "Key": "{% $states.input.key %}"}},
+        ItemSelector={"n": "{% $number($states.context.Map.Item.Value.a) %}"},
+        ItemBatcher={"MaxItemsPerBatch": "{% $states.input.two %}", "BatchInput": {"k": "{% $states.input.key %}"}},
+        ToleratedFailurePercentage="{% 50 %}",
+    )
+    return lab.start({**machine(All=all_items), "QueryLanguage": "JSONata"}, {"key": "data", "two": 2}).end()
+
+
 def unread(lab: Lab) -> Any:
     caught = [{"ErrorEquals": ["States.ItemReaderFailed"], "Next": "Told"}]
     source = reader(bucket(lab, data="{"), InputType="JSON")
@@ -252,5 +266,11 @@ CASES = [
         f"{_READER}: if the bucket has versioning enabled, you can also provide the object version",
         version,
         ("SUCCEEDED", [1]),
+    ),
+    Case(
+        "fields may be expressions",
+        f"{_READER}, Arguments (JSONata); {_BATCHER}: values, or JSONata expressions that evaluate to them",
+        jsonata,
+        ("SUCCEEDED", [{"BatchInput": {"k": "data"}, "Items": [{"n": 1}, {"n": 2}]}]),
     ),
 ]

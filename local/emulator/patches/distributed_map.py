@@ -27,9 +27,9 @@ type Execution = dict[str, Any]
 type State = dict[str, Any]
 
 _LIMITS = {
-    "MaxConcurrency": "maxConcurrency",
-    "ToleratedFailureCount": "toleratedFailureCount",
-    "ToleratedFailurePercentage": "toleratedFailurePercentage",
+    "MaxConcurrency": ("maxConcurrency", int),
+    "ToleratedFailureCount": ("toleratedFailureCount", int),
+    "ToleratedFailurePercentage": ("toleratedFailurePercentage", float),
 }
 _MAX_BATCH_BYTES = 256 * 1024
 
@@ -93,8 +93,8 @@ def _new_run(state: State, given: Any, data: Any, processor: Any, execution: Exe
         items = list(items_of(state, given, data, context))
     inputs = _selected(items, state, given, data, context)
     limits = {
-        field: value
-        for name, field in _LIMITS.items()
+        field: kind(value)
+        for name, (field, kind) in _LIMITS.items()
         if (value := number(state, name, given, data, context)) is not None
     }
     definition = {"QueryLanguage": sf._state_query_language({}, context), **processor}
