@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test test-aws verify preflight deploy-gradual faults bench bench-costs bench-import bench-reports replay-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test test-aws verify preflight deploy-gradual faults bench bench-costs bench-import bench-reports bench-streams replay-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -70,6 +70,9 @@ bench-costs: setup ## What an order and an imported user consume and cost; PRICE
 
 bench-reports: setup ## Records a second into the reports; replays of 10,000 and 100,000 orders, and their memory
 	@python -m benchmarks.reports
+
+bench-streams: setup ## Records a second through the emulator's stream mappings
+	@python -m benchmarks.streams
 
 replay-test: setup ## Replay 10,000 orders while new ones arrive: the counters equal a recount
 	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py

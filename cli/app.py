@@ -43,12 +43,20 @@ OrderId = Annotated[str, typer.Argument(help="The order's id.")]
 def start(
     port: Port = 4566,
     gateway: Annotated[bool, typer.Option("--gateway", help="Charge at the payment gateway simulator.")] = False,
+    limits: Annotated[
+        bool, typer.Option("--limits", help="Enforce AWS's limits, as docs/local-engine.md has them.")
+    ] = False,
 ) -> None:
     """Start the local stack, deploy the template to it and seed stock. Run it again after a change to deploy it."""
     out = views.console()
     began = time.monotonic()
     with out.status("starting the emulator") as status:
-        running = emulator.running(port) or emulator.start(port)
+        running = emulator.running(port)
+        if running and limits:
+            raise emulator.LocalStackError(
+                f"limits are set when the emulator starts; stop the one at port {port} first"
+            )
+        running = running or emulator.start(port, settings=emulator.limits() if limits else None)
         status.update("sam build, sam deploy")
         # Always passed: a parameter that is not keeps its value from an earlier start.
         address = running.simulators["gateway"]

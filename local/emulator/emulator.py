@@ -97,6 +97,13 @@ def _variables_of_simulators(endpoint: str) -> dict[str, str]:
     return simulators.variables(simulators.recorded(_home(port))) if port else {}
 
 
+def limits() -> dict[str, str]:
+    """The settings with which AWS's limits are enforced, with what the caller's environment says of them."""
+    return {name: value for name, value in os.environ.items() if name.startswith("STEPWISE_LIMIT_")} | {
+        "STEPWISE_LIMITS": "1"
+    }
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -11,12 +11,26 @@ from pathlib import Path
 
 from local.simulators import simulators
 
-from .patches import buckets, distributed_map, executions, functions, groups, stream_mapping, tasks
+from .patches import (
+    buckets,
+    distributed_map,
+    executions,
+    functions,
+    groups,
+    http_api,
+    limited_requests,
+    limits,
+    nested_stacks,
+    stream_mapping,
+    tasks,
+    transactions,
+)
 
 UNTIL_EOF = "--until-eof"
 
 # Each changes what MiniStack has loaded; docs/local-engine.md lists them.
-_PATCHES = (functions, executions, tasks, groups, distributed_map, buckets, stream_mapping)
+_PATCHES = (functions, executions, tasks, groups, distributed_map, buckets, stream_mapping, http_api, nested_stacks)
+_LIMITS = (limits, limited_requests, transactions)
 
 
 def _end_with_parent() -> None:
@@ -39,7 +53,7 @@ def main() -> None:
         sys.argv.remove(UNTIL_EOF)
         threading.Thread(target=_end_with_parent, daemon=True).start()
     started = simulators.start()
-    for patch in _PATCHES:
+    for patch in (*_PATCHES, *(_LIMITS if limits.enabled() else ())):
         patch.apply()
     from ministack.app import main as serve
 

@@ -1,11 +1,11 @@
-"""Two emulators without a stack: MiniStack as it comes, and with the patches."""
+"""Emulators without a stack: MiniStack as it comes, with the patches, and with AWS's limits."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from local.emulator import emulator
-from tests.kit.ministack import SOON, Account, as_it_comes
+from tests.kit.ministack import HISTORY, SOON, TRANSACTION_SECONDS, Account, as_it_comes
 
 
 @pytest.fixture(scope="session")
@@ -19,4 +19,17 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
 def ours() -> Iterator[Account]:
     """An emulator without a stack."""
     with emulator.attached(SOON) as started:
+        yield Account(started.endpoint)
+
+
+@pytest.fixture(scope="session")
+def limited() -> Iterator[Account]:
+    """An emulator with AWS's limits, but a shorter history and longer transactions."""
+    settings = {
+        "STEPWISE_LIMITS": "1",
+        "STEPWISE_LIMIT_HISTORY_EVENTS": str(HISTORY),
+        "STEPWISE_LIMIT_TRANSACTION_MS": str(TRANSACTION_SECONDS * 1000),
+        "SFN_WAIT_SCALE": "0.4",
+    }
+    with emulator.attached(settings) as started:
         yield Account(started.endpoint)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from local.emulator.patches import stream_mapping
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, Function, still_there
 
@@ -27,6 +28,21 @@ def handler(event, context):
     failed = [numbers[name] for name in names if name.startswith("poison")]
     failed += ["no number" for name in names if name.startswith("nonsense")]
     return {"batchItemFailures": [{"itemIdentifier": number} for number in failed]}
+"""
+TAKE_A_WHILE = """
+import json
+import time
+
+def handler(event, context):
+    images = [record["dynamodb"]["NewImage"] for record in event["Records"]]
+    names = [image["pk"]["S"] + image.get("version", {}).get("N", "") for image in images]
+    note("begun", names)
+    time.sleep(SECONDS)
+    note("ended", names)
+
+def note(what, names):
+    with open("{notes}", "a") as notes:
+        notes.write(json.dumps([what, *names]) + "\\n")
 """
 RETRIES = 2
 SECONDS = 20
@@ -74,18 +90,20 @@ class Stream:
         return {name for call in self.calls for name in call}
 
     def kept(self) -> list[dict[str, Any]]:
-        """The invocation records in the bucket."""
+        """The invocation records in the bucket, in their order; their keys say no more than the second."""
         s3 = self.account.client("s3")
         objects = s3.list_objects_v2(Bucket=self.bucket).get("Contents", [])
-        return [json.loads(s3.get_object(Bucket=self.bucket, Key=one["Key"])["Body"].read()) for one in objects]
+        bodies = [s3.get_object(Bucket=self.bucket, Key=one["Key"])["Body"].read() for one in objects]
+        return sorted(map(json.loads, bodies), key=lambda record: str(record["timestamp"]))
 
     def kept_names(self) -> list[str]:
         events = [json.loads(record["payload"]) for record in self.kept()]
         return [record["dynamodb"]["Keys"]["pk"]["S"] for event in events for record in event["Records"]]
 
 
-def stream(account: Account, tmp_path: Path) -> Stream:
-    name, notes = f"t-{uuid.uuid4().hex[:12]}", tmp_path / "notes"
+def stream(account: Account, tmp_path: Path, source: str = NOTE) -> Stream:
+    name = f"t-{uuid.uuid4().hex[:12]}"
+    notes = tmp_path / name
     table = account.client("dynamodb").create_table(
         TableName=name,
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
@@ -94,7 +112,7 @@ def stream(account: Account, tmp_path: Path) -> Stream:
         StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
     )["TableDescription"]
     account.client("s3").create_bucket(Bucket=name)
-    function = account.function(NOTE.replace("{notes}", str(notes)))
+    function = account.function(source.replace("{notes}", str(notes)))
     return Stream(account, name, table["LatestStreamArn"], function, name, notes)
 
 
@@ -126,7 +144,67 @@ def test_ministack_still_neither_bisects_nor_gives_up(upstream: Account, tmp_pat
     )
 
 
+def waits_for_the_other(account: Account, tmp_path: Path) -> bool:
+    """Whether a record waits for the function of another table's mapping to end."""
+    slow = stream(account, tmp_path, TAKE_A_WHILE.replace("SECONDS", "3"))
+    quick = stream(account, tmp_path)
+    slow.write("a")
+    quick.write("b")
+    slow.map()
+    eventually(lambda: slow.calls == [["begun", "a"]], seconds=SECONDS)
+    quick.map()
+    eventually(lambda: quick.calls == [["b"]], seconds=SECONDS)
+    return ["ended", "a"] in slow.calls
+
+
+def test_ministack_still_lets_one_mapping_wait_for_the_function_of_another(upstream: Account, tmp_path: Path) -> None:
+    assert waits_for_the_other(upstream, tmp_path), still_there("stream_mapping", "a thread for each mapping")
+
+
 # --- ours ---
+
+
+def test_a_mapping_does_not_wait_for_the_function_of_another(ours: Account, tmp_path: Path) -> None:
+    assert not waits_for_the_other(ours, tmp_path)
+
+
+# "You can specify the number of concurrent batches that Lambda polls from a shard via a parallelization factor from 1
+# (default) to 10. [...] When you increase the number of concurrent batches per shard, Lambda still ensures in-order
+# processing at the item (partition and sort key) level." (Lambda developer guide, with-ddb)
+@pytest.mark.parametrize(("factor", "parallel"), [(None, False), (1, False), (2, True)])
+def test_batches_are_concurrent_by_the_factor_and_items_keep_their_order(
+    ours: Account, tmp_path: Path, factor: int | None, parallel: bool
+) -> None:
+    stock = stream(ours, tmp_path, TAKE_A_WHILE.replace("SECONDS", "0.1"))
+    for version in "12":
+        for name in "abcd":
+            item = {"pk": {"S": name}, "version": {"N": version}}
+            ours.client("dynamodb").put_item(TableName=stock.table, Item=item)
+    stock.map(BatchSize=1, **({"ParallelizationFactor": factor} if factor else {}))
+    eventually(lambda: len(stock.calls) == 16, seconds=SECONDS)
+
+    kinds = [kind for kind, _ in stock.calls]
+    begun = [name for kind, name in stock.calls if kind == "begun"]
+    assert (kinds != ["begun", "ended"] * 8) == parallel
+    assert [begun.index(f"{name}1") < begun.index(f"{name}2") for name in "abcd"] == [True] * 4
+
+
+# "Your filters are logically ORed together. If a record from your event source satisfies one or more of your filters,
+# Lambda includes the record in the next event it sends to your function. If none of your filters are satisfied, Lambda
+# discards the record." (Lambda developer guide, invocation-eventfiltering)
+def test_one_poll_skips_all_that_no_filter_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ministack.services import dynamodb
+
+    records = [{"dynamodb": {"Keys": {"pk": {"S": f"{number}"}}}} for number in range(1_000)]
+    monkeypatch.setattr(dynamodb, "stream_start_position", lambda _: 0)
+    monkeypatch.setattr(dynamodb, "stream_records_since", lambda _, start, count: records[start : start + count])
+    filters = [{"Pattern": json.dumps({"dynamodb": {"Keys": {"pk": {"S": [name]}}}})} for name in ("7", "990", "998")]
+    worker = stream_mapping.Worker("account", "region", "mapping", 0, 0, 1)
+
+    stream_mapping._read(worker, {"BatchSize": 2, "FilterCriteria": {"Filters": filters}}, "table")
+
+    assert [list(batch.records) for batch in worker.batches] == [[records[7], records[990]], [records[998]]]
+    assert worker.position == 1_000
 
 
 @pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "in the middle", "last"])

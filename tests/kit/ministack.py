@@ -23,6 +23,8 @@ from local.emulator import emulator
 
 # MiniStack waits 1 s and 2 s between the tries of an asynchronous call.
 SOON = {"LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
+# Of an emulator with limits: the events of a history, and how long a transaction takes.
+HISTORY, TRANSACTION_SECONDS = 300, 1.0
 
 
 def still_there(module: str, gap: str) -> str:

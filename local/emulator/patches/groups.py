@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import executions
+from .limits import inline_concurrency
 from .scopes import Scope, current, inside
 
 type Execution = dict[str, Any]
@@ -110,7 +111,7 @@ def _run_map_items(state: State, given: Any, execution: Execution, context: Any)
 
     started = {"mapStateStartedEventDetails": {"length": len(items)}}
     sf._add_event(execution, "MapStateStarted", started)
-    at_once = int(number(state, "MaxConcurrency", given, data, context) or 0)
+    at_once = inline_concurrency(int(number(state, "MaxConcurrency", given, data, context) or 0))
     results = _told(execution, "Map", lambda: run_all(len(items), run, at_once))
     return state_output(state, given, context, results)
 

@@ -2,50 +2,58 @@
 
 MiniStack reads batches and filters them. It ignores `ReportBatchItemFailures`, so that what a function could not
 process is gone; it never bisects; it retries for ever; and it has no S3 destination, the only one that keeps the whole
-record. One batch of a mapping is in hand at a time, so `ParallelizationFactor` is not emulated.
+record. One thread serves all its mappings, so each waits for the functions of the others.
+
+Here each mapping has a worker for each of the concurrent batches of its `ParallelizationFactor`. An emulated stream has
+one shard. A factor that changes later has no effect.
 
 `tests/emulator/test_stream_mapping.py` fails once MiniStack does this by itself.
 """
 
+import json
+import logging
 import threading
 import time
+import zlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .failed_batches import discard
+from .stream_batches import Batch, Mapping, Record, delivered
 
-# A stream is polled four times a second, or at once if there is more than a batch.
+# A stream is polled four times a second, or at once if a poll has found all that it may.
 _POLL_SECONDS = 0.25
-_FIRST_PAUSE, _MAX_PAUSE = 0.1, 1.0
+_MAX_POLLED = 1_000
+_AFTER_ERROR_SECONDS = 1.0
 
-type Mapping = dict[str, Any]
-type Record = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Records that go to the function together. due: when, by the monotonic clock."""
-
-    records: Sequence[Record]
-    tries: int = 0
-    due: float = 0.0
-
-    def part(self, start: int, end: int | None = None) -> "Batch":
-        return Batch(self.records[start:end], self.tries)
+_log = logging.getLogger("stream-mapping")
 
 
 @dataclass(slots=True)
-class Work:
-    """What a mapping has read and not done yet, in order."""
+class Worker:
+    """What one worker of a mapping has read and not done yet, in order. It has each item whose key falls to it."""
 
+    account: str
+    region: str
+    mapping: str
+    position: int
+    number: int
+    workers: int
     batches: deque[Batch] = field(default_factory=deque)
     next_poll: float = 0.0
+    woken: threading.Event = field(default_factory=threading.Event)
+    ended: bool = False
+
+    def has(self, record: Record) -> bool:
+        if self.workers == 1:
+            return True
+        keys = json.dumps(record["dynamodb"]["Keys"], sort_keys=True)
+        return zlib.crc32(keys.encode()) % self.workers == self.number
 
 
-_work: dict[str, Work] = {}
+_workers: dict[str, list[Worker]] = {}
 
 
 def apply() -> None:
@@ -56,20 +64,42 @@ def apply() -> None:
 
 
 def poll() -> bool:
-    """Give every mapping of a DynamoDB stream one turn. Returns whether one of them may have more to do at once."""
+    """See that every mapping of a DynamoDB stream has its workers, and wake them. Returns that nothing is left to do
+    here.
+    """
     from ministack.services import lambda_svc
 
-    mappings = list(lambda_svc._iter_all_esms())
-    for gone in _work.keys() - {mapping["UUID"] for _, _, mapping in mappings}:
-        del _work[gone]
-    turns = [_turn_in(account, region, mapping) for account, region, mapping in mappings]
-    return any(turns)
+    found = {mapping["UUID"]: (account, region, mapping) for account, region, mapping in lambda_svc._iter_all_esms()}
+    for name, (account, region, mapping) in found.items():
+        if name not in _workers and ":dynamodb:" in mapping.get("EventSourceArn", ""):
+            _workers[name] = _started(account, region, mapping)
+    for gone in _workers.keys() - found.keys():
+        for worker in _workers.pop(gone):
+            worker.ended = True
+            worker.woken.set()
+    for worker in [worker for several in _workers.values() for worker in several]:
+        worker.woken.set()
+    return False
 
 
-def _turn_in(account: str, region: str, mapping: Mapping) -> bool:
-    with _scope(account, region):
-        function, table = _function(mapping), _table(mapping)
-        return bool(function and table) and _turn(mapping, function, table)
+def _started(account: str, region: str, mapping: Mapping) -> list[Worker]:
+    from ministack.services import lambda_svc
+
+    factor = int(mapping.get("ParallelizationFactor") or 1)
+    position = lambda_svc._dynamodb_stream_positions.get_scoped(account, region, mapping["UUID"]) or 0
+    workers = [Worker(account, region, mapping["UUID"], position, number, factor) for number in range(factor)]
+    for worker in workers:
+        threading.Thread(target=_work, args=(worker,), name="stream-mapping", daemon=True).start()
+    return workers
+
+
+def _work(worker: Worker) -> None:
+    while not worker.ended:
+        worker.woken.clear()
+        with _scope(worker.account, worker.region):
+            pause = _safe_turn(worker)
+        if pause != 0:
+            worker.woken.wait(pause)
 
 
 @contextmanager
@@ -84,13 +114,40 @@ def _scope(account: str, region: str) -> Iterator[None]:
         lambda_svc._request_region.reset(tokens[1])
 
 
+def _safe_turn(worker: Worker) -> float | None:
+    try:
+        return _turn(worker)
+    except Exception:
+        _log.exception("mapping %s", worker.mapping)
+        return _AFTER_ERROR_SECONDS
+
+
+def _turn(worker: Worker) -> float | None:
+    """Read, or deliver a batch. Returns the seconds until there may be more to do; None: until the worker is woken."""
+    from ministack.services import lambda_svc
+
+    mapping = lambda_svc._esms.get(worker.mapping)
+    function, table = (_function(mapping), _table(mapping)) if mapping else (None, "")
+    if not (function and table):
+        return None
+    if not worker.batches:
+        return _read(worker, mapping, table)
+    pause = worker.batches[0].due - time.monotonic()
+    if pause > 0:
+        return pause
+    left = delivered(mapping, function, worker.batches[0])
+    worker.batches.popleft()
+    worker.batches.extendleft(reversed(left))
+    return 0
+
+
 def _table(mapping: Mapping) -> str:
     """The name of the table whose stream the mapping reads; nothing if there is no such stream, or it is not to."""
     from ministack.services import dynamodb
 
-    source = mapping.get("EventSourceArn", "")
+    source = mapping["EventSourceArn"]
     name = source.partition(":table/")[2].partition("/stream/")[0]
-    table = dynamodb._tables.get(name) if ":dynamodb:" in source and mapping.get("Enabled", True) else None
+    table = dynamodb._tables.get(name) if mapping.get("Enabled", True) else None
     return name if table and table.get("LatestStreamArn") == source else ""
 
 
@@ -101,97 +158,19 @@ def _function(mapping: Mapping) -> Any:
     return record
 
 
-def _turn(mapping: Mapping, function: Any, table: str) -> bool:
-    work, now = _work.setdefault(mapping["UUID"], Work()), time.monotonic()
-    if not work.batches and work.next_poll <= now:
-        _read(work, mapping, table)
-    if not work.batches:
-        return False
-    if work.batches[0].due > now:
-        _wake_in(work.batches[0].due - now)
-        return False
-    left = _delivered(mapping, function, work.batches[0])
-    work.batches.popleft()
-    work.batches.extendleft(reversed(left))
-    return True
-
-
-def _read(work: Work, mapping: Mapping, table: str) -> None:
+def _read(worker: Worker, mapping: Mapping, table: str) -> float | None:
+    """Skip what is not the worker's or not wanted, and queue the rest in batches."""
     from ministack.services import dynamodb, lambda_svc
 
+    pause = worker.next_poll - time.monotonic()
+    if pause > 0:
+        return pause
+    position = max(worker.position, dynamodb.stream_start_position(table))
+    found = dynamodb.stream_records_since(table, position, _MAX_POLLED)
+    worker.position = position + len(found)
+    wanted = lambda_svc._apply_filter_criteria([record for record in found if worker.has(record)], mapping)
     size = int(mapping.get("BatchSize", 100))
-    with lambda_svc._dynamodb_stream_positions_lock:
-        known = lambda_svc._dynamodb_stream_positions.get(mapping["UUID"])
-        position = max(known or 0, dynamodb.stream_start_position(table))
-        read = dynamodb.stream_records_since(table, position, size)
-        lambda_svc._dynamodb_stream_positions[mapping["UUID"]] = position + len(read)
-    if len(read) < size:
-        work.next_poll = time.monotonic() + _POLL_SECONDS
-        _wake_in(_POLL_SECONDS)
-    wanted = lambda_svc._apply_filter_criteria(list(read), mapping)
-    if wanted:
-        work.batches.append(Batch(wanted))
-
-
-def _wake_in(seconds: float) -> None:
-    from ministack.core.concurrency import esm_wake
-
-    timer = threading.Timer(seconds, esm_wake.set)
-    timer.daemon = True
-    timer.start()
-
-
-def _delivered(mapping: Mapping, function: Any, batch: Batch) -> list[Batch]:
-    """Invoke the function with a batch. Returns what is left to do, in order."""
-    from ministack.services import lambda_svc
-
-    fresh = _fresh(mapping, function, batch)
-    if not fresh.records:
-        return []
-    result = lambda_svc._execute_function(function, {"Records": list(fresh.records)})
-    if result.get("throttle"):
-        return [_later(fresh, fresh.tries)]
-    failed = 0 if result.get("error") else _lowest_failure(mapping, fresh.records, result.get("body"))
-    mapping["LastProcessingResult"] = "OK" if failed is None else "PROBLEM: Function call failed"
-    return [] if failed is None else _left(mapping, function, fresh, failed)
-
-
-def _lowest_failure(mapping: Mapping, records: Sequence[Record], body: Any) -> int | None:
-    """The index of the first record that comes again, by what the function answered; None for none."""
-    if "ReportBatchItemFailures" not in mapping.get("FunctionResponseTypes", []):
-        return None
-    failures = body.get("batchItemFailures") if isinstance(body, dict) else None
-    if not failures:
-        return None
-    numbers = {record["dynamodb"]["SequenceNumber"]: index for index, record in enumerate(records)}
-    # An identifier that is none fails the whole batch.
-    return min(numbers.get(failure.get("itemIdentifier"), 0) for failure in failures)
-
-
-def _left(mapping: Mapping, function: Any, batch: Batch, failed: int) -> list[Batch]:
-    rest = batch.part(failed)
-    if mapping.get("BisectBatchOnFunctionError") and len(batch.records) > 1:
-        # Splitting consumes no retry: at the failure, or in the middle if it is the first.
-        half = len(rest.records) // 2
-        return [rest] if failed or not half else [rest.part(0, half), rest.part(half)]
-    most = int(mapping.get("MaximumRetryAttempts", -1))
-    if 0 <= most <= rest.tries:
-        discard(mapping, function, rest.records, tries=rest.tries + 1, condition="RetryAttemptsExhausted")
-        return []
-    return [_later(rest, rest.tries + 1)]
-
-
-def _later(batch: Batch, tries: int) -> Batch:
-    pause = min(_FIRST_PAUSE * 2**tries, _MAX_PAUSE)
-    return Batch(batch.records, tries, time.monotonic() + pause)
-
-
-def _fresh(mapping: Mapping, function: Any, batch: Batch) -> Batch:
-    """The batch without the records that are too old, which are discarded."""
-    longest = int(mapping.get("MaximumRecordAgeInSeconds", -1))
-    ages = [time.time() - record["dynamodb"]["ApproximateCreationDateTime"] for record in batch.records]
-    # Records come in the order of their age.
-    old = sum(age > longest for age in ages) if longest >= 0 else 0
-    if old:
-        discard(mapping, function, batch.records[:old], tries=batch.tries, condition="MaxRecordAgeExceeded")
-    return batch.part(old)
+    worker.batches.extend(Batch(wanted[start : start + size]) for start in range(0, len(wanted), size))
+    if len(found) < _MAX_POLLED:
+        worker.next_poll = time.monotonic() + _POLL_SECONDS
+    return 0 if found else None

@@ -1,0 +1,140 @@
+"""Step Functions' limits on an execution, which MiniStack 1.5.33 does not enforce. Off unless `STEPWISE_LIMITS` is 1.
+
+1. 40 concurrent iterations of an inline Map, as `groups` asks here.
+2. 256 KiB of input or output of a state or task: `States.DataLimitExceeded`, which `States.ALL` does not catch.
+3. 25,000 events of a history: the execution fails.
+4. State transitions come from a token bucket. Without a token an execution waits, and `ExecutionThrottled` counts it.
+
+What happens in an execution is seen by its events, so this is a wrapper of `stepfunctions._add_event`. An Express
+execution has no limit of events or transitions.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .token_bucket import TokenBucket
+
+type Execution = dict[str, Any]
+type Event = dict[str, Any]
+
+DATA_LIMIT = "States.DataLimitExceeded"
+# These are caught by their own names alone.
+_TERMINAL = {DATA_LIMIT, "States.Runtime"}
+# The events that carry what a state or a task takes or gives, and the member that has it.
+_PAYLOADS = {"StateEntered": "input", "StateExited": "output", "TaskScheduled": "parameters", "TaskSucceeded": "output"}
+
+INLINE_ITERATIONS = 40
+_FULL = "The execution reached the maximum number of history events ({})."
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """By default AWS's own, in large Regions. rate_scale: what the token buckets are multiplied by."""
+
+    payload_bytes: int = 262_144
+    history_events: int = 25_000
+    name_characters: int = 80
+    label_characters: int = 40
+    start_execution: tuple[float, float] = (1_300, 300)
+    state_transition: tuple[float, float] = (5_000, 1_500)
+    rate_scale: float = 1.0
+    transaction_seconds: float = 0.02
+
+
+def enabled() -> bool:
+    return os.environ.get("STEPWISE_LIMITS") == "1"
+
+
+def chosen() -> Limits:
+    """The limits, with those that variables of the environment replace: see docs/local-engine.md."""
+    return Limits(
+        history_events=int(os.environ.get("STEPWISE_LIMIT_HISTORY_EVENTS", 25_000)),
+        rate_scale=float(os.environ.get("STEPWISE_LIMIT_RATE_SCALE", 1)),
+        transaction_seconds=float(os.environ.get("STEPWISE_LIMIT_TRANSACTION_MS", 20)) / 1000,
+    )
+
+
+def bucket(rate: tuple[float, float], limits: Limits) -> TokenBucket:
+    """rate: the bucket's size, and its refill a second."""
+    size, refill = rate
+    return TokenBucket(max(1.0, size * limits.rate_scale), refill * limits.rate_scale)
+
+
+def apply() -> None:
+    """Change the loaded MiniStack module."""
+    from ministack.services import stepfunctions
+
+    limits = chosen()
+    stepfunctions._add_event = _limited(stepfunctions._add_event, limits)
+    stepfunctions._error_matches = _not_catching_all(stepfunctions._error_matches)
+
+
+def inline_concurrency(requested: int) -> int:
+    """How many iterations of an inline Map run at once where so many are asked for; 0: as many as possible."""
+    if not enabled():
+        return requested
+    return min(requested or INLINE_ITERATIONS, INLINE_ITERATIONS)
+
+
+def _limited(add: Callable[..., Event], limits: Limits) -> Callable[..., Event]:
+    transitions = bucket(limits.state_transition, limits)
+
+    def add_event(execution: Execution, kind: str, details: Event | None = None) -> Event:
+        from ministack.services import stepfunctions
+
+        if _is_standard(execution) and not kind.startswith("Execution"):
+            if len(execution["events"]) >= limits.history_events - 1:
+                raise stepfunctions._ExecutionError("States.Runtime", _FULL.format(limits.history_events))
+            if kind.endswith("StateEntered"):
+                _wait(transitions.reserve(), execution)
+        suffix, payload, members = _payload(kind, details)
+        if payload is None or not _too_large(payload, limits.payload_bytes):
+            return add(execution, kind, details)
+        cause = f"The state/task returned a result with a size exceeding {limits.payload_bytes} bytes."
+        if suffix == "TaskSucceeded":
+            error = {"resource": members.get("resource", ""), "error": DATA_LIMIT, "cause": cause}
+            add(execution, "TaskFailed", {"taskFailedEventDetails": error})
+        raise stepfunctions._ExecutionError(DATA_LIMIT, cause)
+
+    return add_event
+
+
+def _payload(kind: str, details: Event | None) -> tuple[str, str | None, Event]:
+    """The kind of event that has a payload, the payload, and what else the event says; no payload for any other."""
+    suffix = next((one for one in _PAYLOADS if kind.endswith(one)), "")
+    if not suffix or not details:
+        return "", None, {}
+    (members,) = details.values()
+    return suffix, members.get(_PAYLOADS[suffix]), members
+
+
+def _is_standard(execution: Execution) -> bool:
+    from ministack.services import stepfunctions
+
+    machine = stepfunctions._state_machines.get(execution.get("stateMachineArn", "")) or {}
+    return not execution.get("sync") and machine.get("type", "STANDARD") == "STANDARD"
+
+
+def _wait(seconds: float, execution: Execution) -> None:
+    if seconds <= 0:
+        return
+    from ministack.services import cloudwatch
+
+    dimensions = {"StateMachineArn": execution.get("stateMachineArn", "")}
+    cloudwatch.record_metric("AWS/States", "ExecutionThrottled", 1, unit="Count", dimensions=dimensions)
+    time.sleep(seconds)
+
+
+def _not_catching_all(matches: Callable[[list[str], str], bool]) -> Callable[[list[str], str], bool]:
+    return lambda names, error: error in names if error in _TERMINAL else matches(names, error)
+
+
+def _too_large(text: str, limit: int) -> bool:
+    """Whether JSON, as the emulator writes it, is over a limit of UTF-8 bytes in its shortest form."""
+    if len(text) <= limit:
+        return False
+    return len(json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":")).encode()) > limit

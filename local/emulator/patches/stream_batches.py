@@ -1,0 +1,81 @@
+"""One batch of a stream: the call of the function, and what is left to do after it, as AWS documents it."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .failed_batches import discard
+
+_FIRST_PAUSE, _MAX_PAUSE = 0.1, 1.0
+
+type Mapping = dict[str, Any]
+type Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records that go to the function together. due: when, by the monotonic clock."""
+
+    records: Sequence[Record]
+    tries: int = 0
+    due: float = 0.0
+
+    def part(self, start: int, end: int | None = None) -> "Batch":
+        return Batch(self.records[start:end], self.tries)
+
+
+def delivered(mapping: Mapping, function: Any, batch: Batch) -> list[Batch]:
+    """Invoke the function with a batch. Returns what is left to do, in order."""
+    from ministack.services import lambda_svc
+
+    fresh = _fresh(mapping, function, batch)
+    if not fresh.records:
+        return []
+    result = lambda_svc._execute_function(function, {"Records": list(fresh.records)})
+    if result.get("throttle"):
+        return [_later(fresh, fresh.tries)]
+    failed = 0 if result.get("error") else _lowest_failure(mapping, fresh.records, result.get("body"))
+    mapping["LastProcessingResult"] = "OK" if failed is None else "PROBLEM: Function call failed"
+    return [] if failed is None else _left(mapping, function, fresh, failed)
+
+
+def _lowest_failure(mapping: Mapping, records: Sequence[Record], body: Any) -> int | None:
+    """The index of the first record that comes again, by what the function answered; None for none."""
+    if "ReportBatchItemFailures" not in mapping.get("FunctionResponseTypes", []):
+        return None
+    failures = body.get("batchItemFailures") if isinstance(body, dict) else None
+    if not failures:
+        return None
+    numbers = {record["dynamodb"]["SequenceNumber"]: index for index, record in enumerate(records)}
+    # An identifier that is none fails the whole batch.
+    return min(numbers.get(failure.get("itemIdentifier"), 0) for failure in failures)
+
+
+def _left(mapping: Mapping, function: Any, batch: Batch, failed: int) -> list[Batch]:
+    rest = batch.part(failed)
+    if mapping.get("BisectBatchOnFunctionError") and len(batch.records) > 1:
+        # Splitting consumes no retry: at the failure, or in the middle if it is the first.
+        half = len(rest.records) // 2
+        return [rest] if failed or not half else [rest.part(0, half), rest.part(half)]
+    most = int(mapping.get("MaximumRetryAttempts", -1))
+    if 0 <= most <= rest.tries:
+        discard(mapping, function, rest.records, tries=rest.tries + 1, condition="RetryAttemptsExhausted")
+        return []
+    return [_later(rest, rest.tries + 1)]
+
+
+def _later(batch: Batch, tries: int) -> Batch:
+    pause = min(_FIRST_PAUSE * 2**tries, _MAX_PAUSE)
+    return Batch(batch.records, tries, time.monotonic() + pause)
+
+
+def _fresh(mapping: Mapping, function: Any, batch: Batch) -> Batch:
+    """The batch without the records that are too old, which are discarded."""
+    longest = int(mapping.get("MaximumRecordAgeInSeconds", -1))
+    ages = [time.time() - record["dynamodb"]["ApproximateCreationDateTime"] for record in batch.records]
+    # Records come in the order of their age.
+    old = sum(age > longest for age in ages) if longest >= 0 else 0
+    if old:
+        discard(mapping, function, batch.records[:old], tries=batch.tries, condition="MaxRecordAgeExceeded")
+    return batch.part(old)

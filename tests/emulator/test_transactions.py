@@ -1,0 +1,183 @@
+"""Conflicts of DynamoDB's transactions: the patch `transactions`, which is off by default.
+
+What AWS documents is quoted from the DynamoDB developer guide [transactions] transaction-apis, and from the service's
+model [model].
+"""
+
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.kit.ministack import TRANSACTION_SECONDS, Account, still_there
+
+pytestmark = pytest.mark.local_only("are about the local stack itself")
+
+TOKEN = "the table's name"
+
+
+def table(account: Account) -> str:
+    name = f"t-{uuid.uuid4().hex[:12]}"
+    account.client("dynamodb").create_table(
+        TableName=name,
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return name
+
+
+def key(name: str) -> Any:
+    return {"pk": {"S": name}}
+
+
+def put(name: str) -> Any:
+    return {"Put": {"Item": key(name)}}
+
+
+def update(name: str) -> Any:
+    return {
+        "Update": {"Key": key(name), "UpdateExpression": "SET a = :a", "ExpressionAttributeValues": {":a": {"S": "b"}}}
+    }
+
+
+def check(name: str) -> Any:
+    return {"ConditionCheck": {"Key": key(name), "ConditionExpression": "attribute_not_exists(pk)"}}
+
+
+def transaction(*actions: Any, **more: Any) -> Any:
+    """A request of several actions; the name of the table is added when it is sent, as its token, too."""
+    return "transact_write_items", {"TransactItems": list(actions), **more}
+
+
+def sent(account: Account, name: str, request: Any) -> Any:
+    """The answer, or the error's code with the codes of the cancellation reasons, if it has some."""
+    operation, parameters = request
+    if "ClientRequestToken" in parameters:
+        parameters = {**parameters, "ClientRequestToken": name}
+    if "TransactItems" in parameters:
+        actions = [
+            {kind: {"TableName": name, **fields} for kind, fields in action.items()}
+            for action in parameters["TransactItems"]
+        ]
+        parameters = {**parameters, "TransactItems": actions}
+    else:
+        parameters = {"TableName": name, **parameters}
+    try:
+        return getattr(account.client("dynamodb"), operation)(**parameters)
+    except ClientError as error:
+        reasons = [reason["Code"] for reason in error.response.get("CancellationReasons", [])]
+        return (error.response["Error"]["Code"], *reasons)
+
+
+@contextmanager
+def ongoing(account: Account, name: str, request: Any) -> Iterator[Future[Any]]:
+    """While a request is in hand."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(sent, account, name, request)
+        time.sleep(TRANSACTION_SECONDS / 4)
+        yield future
+
+
+@dataclass(frozen=True)
+class Case:
+    """A request while a transaction puts "a" and "b", and the error; None for none. source: AWS's sentence."""
+
+    source: str
+    request: Any
+    found: tuple[str, ...] | None
+
+
+SINGLE = (
+    "[transactions] A PutItem, UpdateItem, or DeleteItem request for an item conflicts with an ongoing"
+    " TransactWriteItems request that includes the same item. [model, TransactionConflictException]"
+    " Operation was rejected because there is an ongoing transaction for the item."
+)
+WRITE = (
+    "[model, TransactionCanceledException] There is an ongoing TransactWriteItems operation that conflicts with a"
+    " concurrent TransactWriteItems request."
+)
+READ = (
+    "[model, TransactionCanceledException] There is an ongoing TransactGetItems operation that conflicts with a"
+    " concurrent PutItem, UpdateItem, DeleteItem or TransactWriteItems request."
+)
+SAME = "[model, TransactionInProgressException] The transaction with the given request token is already in progress."
+FREE = (
+    "[transactions] A transactional conflict can occur during concurrent item-level requests on an item within a"
+    " transaction."
+)
+CONFLICT, CANCELLED = "TransactionConflictException", "TransactionCanceledException"
+
+CASES = {
+    "put": Case(SINGLE, ("put_item", {"Item": key("a")}), (CONFLICT,)),
+    "update": Case(SINGLE, ("update_item", {"Key": key("b")}), (CONFLICT,)),
+    "delete": Case(SINGLE, ("delete_item", {"Key": key("a")}), (CONFLICT,)),
+    "put of another": Case(FREE, ("put_item", {"Item": key("c")}), None),
+    "get": Case(FREE, ("get_item", {"Key": key("a")}), None),
+    "transaction": Case(WRITE, transaction(update("a")), (CANCELLED, "TransactionConflict")),
+    "one of two": Case(WRITE, transaction(put("c"), put("b")), (CANCELLED, "None", "TransactionConflict")),
+    "condition check": Case(WRITE, transaction(check("a"), put("c")), (CANCELLED, "TransactionConflict", "None")),
+    "transaction of others": Case(FREE, transaction(put("c"), put("d")), None),
+    "transactional read": Case(
+        READ,
+        ("transact_get_items", {"TransactItems": [{"Get": {"Key": key("a")}}]}),
+        (CANCELLED, "TransactionConflict"),
+    ),
+    "the same token": Case(
+        SAME,
+        transaction(put("a"), put("b"), ClientRequestToken=TOKEN),
+        ("TransactionInProgressException",),
+    ),
+}
+
+
+def test_without_limits_transactions_do_not_conflict(ours: Account) -> None:
+    name = table(ours)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: sent(ours, name, transaction(put("a"))), range(40)))
+    assert [answer for answer in answers if isinstance(answer, tuple)] == [], still_there(
+        "transactions", "TransactionConflict"
+    )
+
+
+def met(account: Account, request: Any) -> tuple[Any, Any]:
+    """What a transaction is answered, and what a request that meets it is."""
+    name = table(account)
+    with ongoing(account, name, transaction(put("a"), put("b"), ClientRequestToken=TOKEN)) as first:
+        answer = sent(account, name, request)
+        return first.result(), answer
+
+
+@pytest.fixture(scope="module")
+def answers(limited: Account) -> dict[str, Future[Any]]:
+    """Each case, which waits most of the time, in a thread of its own."""
+    pool = ThreadPoolExecutor(len(CASES))
+    return {name: pool.submit(met, limited, case.request) for name, case in CASES.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_request_meets_an_ongoing_transaction(answers: dict[str, Future[Any]], name: str) -> None:
+    first, answer = answers[name].result()
+    assert not isinstance(first, tuple), first
+    assert (answer if isinstance(answer, tuple) else None) == CASES[name].found
+
+
+# "TransactWriteItems is a synchronous and idempotent write operation" [transactions]: once it is answered, it is over.
+def test_what_follows_a_transaction_meets_none(limited: Account) -> None:
+    name = table(limited)
+    for request in (transaction(put("a")), ("delete_item", {"Key": key("a")})):
+        assert not isinstance(sent(limited, name, request), tuple)
+
+
+# "Read-committed isolation ensures that read operations always return committed values for an item" [transactions]
+def test_a_read_sees_nothing_of_an_ongoing_transaction(limited: Account) -> None:
+    name = table(limited)
+    with ongoing(limited, name, transaction(put("a"))):
+        assert "Item" not in sent(limited, name, ("get_item", {"Key": key("a")}))
+    assert "Item" in sent(limited, name, ("get_item", {"Key": key("a")}))
