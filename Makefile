@@ -31,7 +31,7 @@ types: setup
 	@mypy
 
 unit: setup
-	@python -m pytest -q -m "not slow" --numprocesses 2 --dist loadfile tests/unit tests/contract tests/store
+	@python -m pytest -q -m "not slow" --numprocesses 2 --dist loadfile tests/unit tests/contract tests/store tests/machines/test_mocks.py
 
 test: setup ## Everything that the README promises, on a local stack of its own
 	@$(MAKE) --no-print-directory lint types
@@ -74,7 +74,7 @@ bench-reports: setup ## Records a second into the reports; replays of 10,000 and
 replay-test: setup ## Replay 10,000 orders while new ones arrive: the counters equal a recount
 	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py
 
-machines: setup ## Every path and every state of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
+machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines
 
 models: setup ## Cut the descriptions of services down anew, to what the functions call

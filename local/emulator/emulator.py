@@ -230,8 +230,8 @@ def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subproc
     home.mkdir(parents=True)
     temporary.mkdir()
     # MiniStack's own settings are variables too: of the caller's, only what a program needs anywhere is passed on.
-    settings = {name: value for name, value in environment("").items() if name in _PASSED_ON or name.startswith("AWS_")}
-    variables = settings | {
+    passed = {name: value for name, value in environment("").items() if name in _PASSED_ON or name.startswith("AWS_")}
+    variables = passed | {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         # No container is wanted, started or cleaned up.
         "DOCKER_HOST": f"unix://{home}/no-docker",
