@@ -4,6 +4,8 @@
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
 export SAM_CLI_TELEMETRY := 0
+# Without bytecode every run compiles all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,7 +22,7 @@ up: ## Start the local stack, deploy to it, seed stock, and leave it serving
 down: ## Stop what `make up` started
 	@./stepwise stop
 
-check: lint types unit ## Lint, types, unit and contract tests: seconds, nothing started
+check: lint types unit ## Lint, types, unit and contract tests: half a minute on two cores, nothing started
 
 lint: setup
 	@ruff format --check --quiet . || { echo "run 'ruff format'"; exit 1; }
@@ -30,8 +32,11 @@ lint: setup
 types: setup
 	@mypy
 
-unit: setup
-	@python -m pytest -q -m "not slow" --numprocesses 2 --dist loadfile tests/unit tests/contract tests/store tests/machines/test_mocks.py
+# The simulators' own tests (ONLY=local) are left to `make test`.
+unit: setup ## Unit, contract and store tests; ONLY=ordering: those of one context, or of another folder of tests/unit
+	@python -m pytest -q -m "not slow" --hypothesis-profile check \
+		$(if $(ONLY),tests/unit/$(ONLY) $(wildcard tests/contract/test_$(ONLY).py),--numprocesses 2 --dist loadfile \
+		--ignore tests/unit/local tests/unit tests/contract tests/store tests/machines/test_mocks.py)
 
 test: setup ## Everything that the README promises, on a local stack of its own
 	@$(MAKE) --no-print-directory lint types

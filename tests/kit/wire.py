@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import pytest
 import requests
+from aws_xray_sdk import global_sdk_config
 from requests.adapters import HTTPAdapter
 
 from runtime import clients
@@ -96,6 +97,8 @@ class Wire:
             self._patch.setenv(name, value)
         self._patch.setattr(time, "sleep", lambda _: None)
         self._patch.setattr(HTTPAdapter, "send", lambda _, request, **__: self._answer_http(request))
+        # An exception in a trace costs more than the call.
+        global_sdk_config.set_sdk_enabled(False)
         _forget(clients)
         # Clients copy the hooks of the session that makes them.
         events = clients.session().get_component("event_emitter")
@@ -113,6 +116,7 @@ class Wire:
         _MONITORING.register_callback(_TOOL, _MONITORING.events.PY_START, None)
         _MONITORING.free_tool_id(_TOOL)
         _forget(clients)
+        global_sdk_config.set_sdk_enabled(True)
         self._patch.undo()
 
     def runs(self, function: Function, event: Any, environment: Mapping[str, str]) -> Iterator[Run]:
