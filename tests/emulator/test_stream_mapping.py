@@ -29,7 +29,7 @@ def handler(event, context):
     return {"batchItemFailures": [{"itemIdentifier": number} for number in failed]}
 """
 RETRIES = 2
-SECONDS = 20
+SECONDS = 60
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def _row(gateway: GatewayClient, order: Document) -> Document:
 
 def _finalized(stack: Stack, gateway: GatewayClient, order: Document) -> tuple[str, list[int]]:
     """The order's status, and the charges that stand for it once nothing is in flight; every invariant holds."""
-    eventually(lambda: not gateway.ledger()["in_flight"], seconds=10)
+    eventually(lambda: not gateway.ledger()["in_flight"])
     standing = gateway.ledger()["standing"].get(_row(gateway, order).get("key"), [])
     seen = orders.finalized(stack, order["order_id"])
     payment = seen.payment

@@ -219,7 +219,7 @@ def test_the_sweep_recovers_an_order_whose_event_was_lost(
 def test_an_event_that_cannot_be_handled_is_kept(stack: Stack, resources: Resources, order: Document) -> None:
     with denied(stack, resources, "FinalizeOrder"):
         _start(stack, order)
-        eventually(lambda: order["order_id"] in _received(stack, resources["FinalizationFailuresQueue"]), seconds=40)
+        eventually(lambda: order["order_id"] in _received(stack, resources["FinalizationFailuresQueue"]))
     assert "tok_visa" not in _received(stack, resources["FinalizationFailuresQueue"])
 
 

@@ -32,6 +32,8 @@ from tests.unit.ordering.gateway import counts
 # A timeout is none of these: the connection has to end.
 NO_ANSWER = (ConnectionError, http.client.IncompleteRead)
 MS = 300
+# Longer than any machine takes for a question.
+LONG = 2000
 
 
 def gives_up(gateway: GatewayClient, key: str) -> None:
@@ -41,7 +43,8 @@ def gives_up(gateway: GatewayClient, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "seen"), [(SlowBefore(ms=MS), None), (SlowWorking(ms=MS), "processing"), (SlowAfter(ms=MS), "succeeded")]
+    ("fault", "seen"),
+    [(SlowBefore(ms=LONG), None), (SlowWorking(ms=LONG), "processing"), (SlowAfter(ms=LONG), "succeeded")],
 )
 def test_what_a_client_that_gave_up_finds(gateway: GatewayClient, fault: AnyFault, seen: str | None) -> None:
     gateway.order(Strike(fault))
