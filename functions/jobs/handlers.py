@@ -1,6 +1,5 @@
 """Lambda handlers of jobs."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,18 +11,16 @@ import msgspec
 from idempotency import InProgress, Lease, LeaseStore, Unknown, Work, idempotent_handler
 from runtime.clients import client
 from runtime.environment import read_environment
+from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, lease_store
-from runtime.tracing import traced
 
-from .job import parse_job
+from .job import Job, parse_job
 from .objects import Objects
 from .service import Jobs
 
 # Reading twice does no harm. Lambda delivers an event again a minute after its worker has died, at the earliest: the
 # dead worker's lease must be over by then, or the retry would take it for a duplicate and end.
 RUN_JOB = Work("RunJob", unknown=Unknown.RUN_AGAIN, duration=timedelta(seconds=30))
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +38,8 @@ def jobs() -> Jobs:
     return Jobs(Objects(client("s3")))
 
 
-@idempotent_handler(
-    leases,
-    RUN_JOB,
-    key=lambda event: parse_job(event).job_id,
-    payload=lambda event: msgspec.to_builtins(parse_job(event)),
-    in_progress=InProgress.END,
-)
-def run_job(event: Any, _context: Any, lease: Lease) -> Mapping[str, Any]:
+@handler(parse_job, ids=("job_id",))
+@idempotent_handler(leases, RUN_JOB, key="job_id", payload=msgspec.to_builtins, in_progress=InProgress.END)
+def run_job(job: Job, _call: Call, lease: Lease) -> Mapping[str, Any]:
     """Record what the object holds; once for each job."""
-    job = parse_job(event)
-    fields = {"job_id": job.job_id, "attempt": lease.attempt}
-    with traced("run_job", job_id=job.job_id):
-        _logger.info("started", extra=fields)
-        result = jobs().run(job, still_alive=lease.heartbeat)
-        _logger.info("done", extra=fields)
-    return result
+    return jobs().run(job, still_alive=lease.heartbeat)

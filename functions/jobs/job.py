@@ -3,11 +3,10 @@
 import uuid
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta, Struct
 
 from idempotency import BusinessError
-from runtime.validation import explained
+from runtime.validation import parser
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/jobs")
 
@@ -53,6 +52,10 @@ class _Event(Struct):
     detail: _Detail
 
 
+_parse_request = parser(_Request, InvalidJob, "the job")
+_parse_event = parser(_Event, InvalidJob, "the job")
+
+
 def parse_job(event: Any) -> Job:
     """Read `{"JobId": ..., "ObjKey": "bucket/key"}`, or an event *Object Created* of S3.
 
@@ -61,10 +64,8 @@ def parse_job(event: Any) -> Job:
     """
     try:
         if isinstance(event, dict) and "detail" in event:
-            return _created(msgspec.convert(event, _Event).detail)
-        return _requested(msgspec.convert(event, _Request))
-    except msgspec.ValidationError as error:
-        raise InvalidJob(explained(str(error), "the job")) from None
+            return _created(_parse_event(event).detail)
+        return _requested(_parse_request(event))
     except UnicodeEncodeError:
         raise InvalidJob("the job: a name in it is not valid Unicode") from None
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from idempotency import BusinessError
-from runtime.validation import explained
+from runtime.validation import parser
 
 # \Z, not $: the latter also matches before a trailing newline.
 type Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,80}\Z")]
@@ -48,14 +48,12 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sum(item.quantity * item.unit_price for item in self.items)
 
 
+_parse = parser(Order, InvalidOrder, "the order")
+
+
 def parse_order(document: Any) -> Order:
     """Read an order from parsed JSON. Raises InvalidOrder, naming the field."""
-    try:
-        order = msgspec.convert(document, Order)
-    except msgspec.ValidationError as error:
-        raise InvalidOrder(explained(str(error), "the order")) from None
-    except UnicodeEncodeError:
-        raise InvalidOrder("the order: the name of a field is not valid Unicode") from None
+    order = _parse(document)
     _require_distinct_skus(order)
     return order
 

@@ -1,21 +1,18 @@
-"""The one shape of a saga function: read the order, call the domain once, log how it ended."""
+"""The shape of a saga function: the order, the step, and one call of the domain."""
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import wraps
 from typing import Any
 
 from idempotency import Step
 from runtime.context import LambdaContext
-from runtime.tracing import traced
+from runtime.handler import Call, handler
 
 from .order import Order, parse_order
 
 type Result = Mapping[str, Any]
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +35,12 @@ def saga_task(*, step: str) -> Callable[[Callable[[Task], Result]], Callable[[An
     """
 
     def decorate(run: Callable[[Task], Result]) -> Callable[[Any, LambdaContext], Result]:
+        @handler(parse_order, ids=("order_id",), step=step)
         @wraps(run)
-        def handler(event: Any, context: LambdaContext) -> Result:
-            order = parse_order(event)
-            now = datetime.now(UTC)
-            call = Step(order.order_id, step, event, context.aws_request_id, now)
-            deadline = now + timedelta(milliseconds=context.get_remaining_time_in_millis())
-            with traced(run.__name__, order_id=order.order_id, step=step):
-                return _logged(run, Task(order, call, deadline))
+        def handle(order: Order, call: Call) -> Result:
+            made = Step(order.order_id, step, call.event, call.aws_request_id, call.at)
+            return run(Task(order, made, call.deadline))
 
-        return handler
+        return handle
 
     return decorate
-
-
-def _logged(run: Callable[[Task], Result], task: Task) -> Result:
-    fields = {"task": run.__name__, "order_id": task.order.order_id}
-    _logger.info("started", extra=fields)
-    try:
-        result = run(task)
-    except Exception as error:
-        _logger.warning("refused or failed", extra={**fields, "error": type(error).__name__})
-        raise
-    _logger.info("done", extra=fields)
-    return result

@@ -1,6 +1,6 @@
 """What a record of the Orders stream says: the state that an order came to, and its place among the others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -47,6 +47,12 @@ class Change:
     event_id: str
     before: Contribution | None
     after: Contribution | None
+
+
+def records_of(event: Any) -> Sequence[Record]:
+    """The records of a batch. Raises MalformedRecord."""
+    records: Sequence[Record] = _field(event, "Records")
+    return records
 
 
 def order_id_of(record: Record) -> str:

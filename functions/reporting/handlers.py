@@ -1,15 +1,16 @@
 """Lambda handler of the reports service."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from runtime.context import LambdaContext
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
+from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment
-from runtime.tracing import traced
 
+from .change import Record, records_of
 from .service import Reports
 from .table import ReportsTable
 
@@ -28,15 +29,15 @@ def reports() -> Reports:
     return Reports(dynamodb(), ReportsTable(environment.reports_table, environment.idempotency_table))
 
 
-def report_orders(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+@handler(records_of)
+def report_orders(records: Sequence[Record], call: Call) -> dict[str, Any]:
     """Count the changes of orders that a batch of the Orders stream shows.
 
     Answers {"batchItemFailures": [{"itemIdentifier": sequence number}]} for those that could not be counted.
     """
-    with traced("report_orders"):
-        failures = reports().apply_all(event["Records"], time_left=lambda: _time_left(context))
-        return {"batchItemFailures": [{"itemIdentifier": number} for number in failures]}
+    failures = reports().apply_all(records, time_left=lambda: _time_left(call))
+    return {"batchItemFailures": [{"itemIdentifier": number} for number in failures]}
 
 
-def _time_left(context: LambdaContext) -> bool:
-    return context.get_remaining_time_in_millis() > _MILLISECONDS_FOR_A_RECORD
+def _time_left(call: Call) -> bool:
+    return call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_A_RECORD

@@ -19,8 +19,12 @@ def trace_aws_calls() -> None:
 @contextmanager
 def traced(name: str, **annotations: str) -> Iterator[None]:
     """Show the block as the subsegment `name`, found in X-Ray by its annotations."""
-    with xray_recorder.in_subsegment(name) as subsegment:
-        if subsegment is not None:
-            for key, value in annotations.items():
-                subsegment.put_annotation(key, value)
+    with xray_recorder.in_subsegment(name):
+        annotate(**annotations)
         yield
+
+
+def annotate(**annotations: str) -> None:
+    """Add annotations to the subsegment of the block."""
+    for key, value in annotations.items():
+        xray_recorder.put_annotation(key, value)

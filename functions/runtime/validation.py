@@ -1,6 +1,10 @@
 """What msgspec finds wrong with a document, in words that may be logged."""
 
 import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
 
 _PATH = re.compile(r"^(?P<problem>.*) - at `\$\.?(?P<path>[^`]*)`$", re.DOTALL)
 # An unknown field is named in the message, however long its name is.
@@ -8,11 +12,29 @@ _MAX_PROBLEM = 100
 _QUOTED_VALUE = re.compile(r"^Invalid enum value .*$", re.DOTALL)
 
 
-def explained(message: str, whole: str) -> str:
-    """A `msgspec.ValidationError`'s message as `path: problem`, without any value of the document.
+class InvalidEvent(Exception):
+    """AWS delivered another event than the function subscribed to. The message starts with the path of the field."""
 
+
+def parser[T](kind: type[T], refusal: type[Exception] = InvalidEvent, whole: str = "the event") -> Callable[[Any], T]:
+    """A function that reads parsed JSON into `kind`, a msgspec.Struct.
+
+    It raises `refusal`, whose message starts with the path of the field and never repeats a value.
     whole: what to call the document where no field can be named.
     """
+
+    def parse(document: Any) -> T:
+        try:
+            return msgspec.convert(document, kind)
+        except msgspec.ValidationError as error:
+            raise refusal(_explained(str(error), whole)) from None
+        except UnicodeEncodeError:
+            raise refusal(f"{whole}: a name in it is not valid Unicode") from None
+
+    return parse
+
+
+def _explained(message: str, whole: str) -> str:
     match = _PATH.match(message)
     problem, path = (match["problem"], match["path"]) if match else (message, None)
     problem = _QUOTED_VALUE.sub("not one of the values that are allowed here", problem)

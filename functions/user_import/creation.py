@@ -46,11 +46,15 @@ class RowTask:
     source: Source
     origin: str
     columns: tuple[str, ...]
-    row: RowPointer
+    pointer: RowPointer
     instance_id: str | None
     profiles: ProfileIds | None
     validate_only: bool
     encoding: Encoding = UTF_8
+
+    @property
+    def row(self) -> int:
+        return self.pointer.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +78,23 @@ class Creation:
             raise SecurityProfileNotAllowed
         _require_profiles(user, task.profiles)
         if task.validate_only or task.instance_id is None or task.profiles is None:
-            return Outcome(task.row.number)
+            return Outcome(task.row)
         creation = _Row(
             self.connect, task.instance_id, user, task.profiles, user.fingerprint(task.origin), _version(task.source)
         )
         created = self.leases.run(
             CREATE_USER,
-            f"{task.import_id}/{task.row.number}",
-            [task.source.key, task.source.version_id, str(task.row), task.instance_id],
+            f"{task.import_id}/{task.row}",
+            [task.source.key, task.source.version_id, str(task.pointer), task.instance_id],
             lambda _: creation.create(),
             deadline=deadline,
             wait=max(deadline - self.leases.clock() - _MIN_TIME_AFTER_WAITING, timedelta(0)),
             resolve=creation.resolve,
         )
-        return Outcome.parse(f"{task.row.number}:{created}")
+        return Outcome.parse(f"{task.row}:{created}")
 
     def _user(self, task: RowTask) -> User:
-        row = task.row
+        row = task.pointer
         data = self.bucket.part(task.source, row.offset, row.length)
         if len(data) != row.length:
             raise BucketUnavailable(f"S3 gave {len(data)} of {row.length} bytes")

@@ -9,7 +9,6 @@ BusinessError
 TransientError
 ├── ConnectThrottled, ConnectUnavailable, UserNotVisible, InstanceAliasInUse
 └── BucketUnavailable
-UnexpectedFailure       a defect; its message is the name of what was raised
 """
 
 from idempotency import BusinessError, TransientError
@@ -109,7 +108,7 @@ class ImportRefused(BusinessError):
 
 
 class InvalidImport(ImportRefused):
-    """The workflow's input is wrong. The message starts with the field; nothing was created."""
+    """The input of the workflow, or of one of its functions, is wrong. The message starts with the field."""
 
 
 class NoImportFile(ImportRefused):
@@ -182,7 +181,3 @@ class InstanceAliasInUse(TransientError):
 
 class BucketUnavailable(TransientError):
     """S3 failed or its answer broke off."""
-
-
-class UnexpectedFailure(Exception):
-    """A defect of this code, without the message, which might hold anything."""

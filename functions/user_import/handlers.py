@@ -8,6 +8,7 @@ import msgspec
 
 from runtime.clients import client, single_try_client
 from runtime.environment import read_environment
+from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, lease_store
 
 from . import tasks
@@ -15,14 +16,12 @@ from .backoff import Backoff
 from .bucket import Bucket
 from .connect import Connect, forget_messages
 from .creation import Creation, RowTask
-from .csv_file import RowPointer
-from .encoding import UTF_8
 from .files import Files
 from .imports import Imports
 from .instances import AllowedInstances, Instances, default_alias
 from .profiles import ProfileNames, listed_names
-from .request import parse_request
-from .tasks import LambdaContext, backoff_until, deadline, logged, parse_call
+from .request import ImportRequest, parse_request
+from .tasks import backoff_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,87 +54,69 @@ def connect_client() -> Any:
     return forget_messages(single_try_client("connect"))
 
 
-def imports(context: LambdaContext) -> Imports:
+def imports(call: Call) -> Imports:
     """Everything but the creation of users."""
     settings = environment()
     bucket = Bucket(client("s3"), settings.users_bucket)
     alias = settings.connect_instance_alias or default_alias(settings.stack_name, settings.stack_id)
     allowed = AllowedInstances.parse(settings.connect_instance_arns)
     may_reset = settings.allow_reset == "true"
-    instances = Instances(_connect(context), settings.stack_name, alias, allowed, may_reset)
+    instances = Instances(_connect(call), settings.stack_name, alias, allowed, may_reset)
     return Imports(Files(bucket, settings.user_file_prefix, settings.max_import_rows), instances, _defaults())
 
 
-def creation(context: LambdaContext) -> Creation:
+def creation(call: Call) -> Creation:
     """The creation of users."""
     settings = environment()
     bucket = Bucket(client("s3"), settings.users_bucket)
     allowed = listed_names(settings.allowed_security_profiles)
-    return Creation(bucket, _connect(context), lease_store(settings), _defaults(), allowed)
+    return Creation(bucket, _connect(call), lease_store(settings), _defaults(), allowed)
 
 
-def initialize(event: Any, context: LambdaContext) -> Any:
+@handler(parse_request)
+def initialize(request: ImportRequest, call: Call) -> Any:
     """Decide what to import. A wrong input or header is refused here, before anything is created."""
-    with logged("initialize"):
-        return msgspec.to_builtins(imports(context).plan(parse_request(event)))
+    return msgspec.to_builtins(imports(call).plan(request))
 
 
-def create_instance(event: Any, context: LambdaContext) -> Any:
+@handler(tasks.CreateInstance.parse, ids=("import_id",))
+def create_instance(task: tasks.CreateInstance, call: Call) -> Any:
     """Find or create the stack's instance; without it, if nothing is to be created."""
-    call = parse_call(tasks.CreateInstance, event)
-    with logged("create_instance", import_id=call.import_id):
-        return {"instance_id": imports(context).instance(call)}
+    return {"instance_id": imports(call).instance(task)}
 
 
-def check_instance_existence(event: Any, context: LambdaContext) -> Any:
+@handler(tasks.CheckInstanceExistence.parse, ids=("import_id", "instance_id", "checks"))
+def check_instance_existence(task: tasks.CheckInstanceExistence, call: Call) -> Any:
     """Say whether the instance is READY, or whether to WAIT and ask again."""
-    call = parse_call(tasks.CheckInstanceExistence, event)
-    with logged("check_instance_existence", import_id=call.import_id, instance_id=call.instance_id, checks=call.checks):
-        return imports(context).check(call)
+    return imports(call).check(task)
 
 
-def count_csv_files(event: Any, context: LambdaContext) -> Any:
+@handler(tasks.CountCsvFiles.parse, ids=("import_id",))
+def count_csv_files(task: tasks.CountCsvFiles, call: Call) -> Any:
     """Point at each row that is to run, and map the names of profiles to ids."""
-    call = parse_call(tasks.CountCsvFiles, event)
-    with logged("count_csv_files", import_id=call.import_id):
-        return imports(context).count(call)
+    return imports(call).count(task)
 
 
-def result_csv_file_create(event: Any, context: LambdaContext) -> Any:
+@handler(tasks.ResultCsvFileCreate.parse, ids=("import_id",))
+def result_csv_file_create(task: tasks.ResultCsvFileCreate, call: Call) -> Any:
     """Write a result file that says of every row that its outcome is not known yet."""
-    call = parse_call(tasks.ResultCsvFileCreate, event)
-    with logged("result_csv_file_create", import_id=call.import_id):
-        return imports(context).announce(call)
+    return imports(call).announce(task)
 
 
-def user_create(event: Any, context: LambdaContext) -> str:
+@handler(tasks.row_task, ids=("import_id", "row"))
+def user_create(task: RowTask, call: Call) -> str:
     """Create the user of one row."""
-    call = parse_call(tasks.UserCreate, event)
-    row = RowPointer.parse(call.row)
-    task = RowTask(
-        call.import_id,
-        call.source,
-        call.origin or call.source.key,
-        call.columns,
-        row,
-        call.instance_id,
-        call.profiles,
-        validate_only=call.validate_only,
-        encoding=call.encoding or UTF_8,
-    )
-    with logged("user_create", import_id=call.import_id, row=row.number):
-        return str(creation(context).run(task, deadline(context)))
+    return str(creation(call).run(task, call.deadline))
 
 
-def register_result(event: Any, context: LambdaContext) -> Any:
+@handler(tasks.RegisterResult.parse, ids=("import_id",))
+def register_result(task: tasks.RegisterResult, call: Call) -> Any:
     """Write the result file, and sum it up."""
-    call = parse_call(tasks.RegisterResult, event)
-    with logged("register_result", import_id=call.import_id):
-        return imports(context).register(call)
+    return imports(call).register(task)
 
 
-def _connect(context: LambdaContext) -> Connect:
-    return Connect(connect_client(), Backoff(backoff_until(context)))
+def _connect(call: Call) -> Connect:
+    return Connect(connect_client(), Backoff(backoff_until(call)))
 
 
 def _defaults() -> ProfileNames:

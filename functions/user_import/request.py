@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from runtime.validation import explained
+from runtime.validation import parser
 
 from .encoding import Encoding
 from .errors import InvalidImport
@@ -38,17 +38,17 @@ class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ResultKey.parse(self.retry_of) if self.retry_of else None
 
 
+_parse = parser(ImportRequest, InvalidImport, "the input")
+
+
 def parse_request(document: Any) -> ImportRequest:
     """Read the input from parsed JSON. Raises InvalidImport, naming the field."""
     try:
-        request = msgspec.convert(document, ImportRequest)
-    except msgspec.ValidationError as error:
-        problem = explained(str(error), "the input")
-        raise InvalidImport(
-            "encoding: must be utf-8 or cp932" if problem.startswith("encoding:") else problem
-        ) from None
-    except UnicodeEncodeError:
-        raise InvalidImport("the input: the name of a field is not valid Unicode") from None
+        request = _parse(document)
+    except InvalidImport as error:
+        if str(error).startswith("encoding:"):
+            raise InvalidImport("encoding: must be utf-8 or cp932") from None
+        raise
     _require_sense(request)
     return request
 

@@ -1,23 +1,19 @@
-"""What the functions of the import are called with, and the one shape that they share."""
+"""What the functions of the import are called with."""
 
-import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
+from typing import Any, Self
 
 import msgspec
-from botocore.exceptions import ClientError
 
-from idempotency import IdempotencyError
-from runtime.context import LambdaContext as LambdaContext
-from runtime.tracing import traced
+from runtime.context import LambdaContext
+from runtime.validation import parser
 
 from .bucket import Source
+from .creation import RowTask
 from .csv_file import RowPointer
-from .encoding import Encoding
-from .errors import UnexpectedFailure
+from .encoding import UTF_8, Encoding
+from .errors import InvalidImport
 from .outcomes import Outcome
 from .profiles import ProfileIds
 from .retry import Imported, Kept
@@ -25,7 +21,12 @@ from .retry import Imported, Kept
 # Of the time that an invocation has: for a last call of Connect, which may take 2 + 10 s, when the waiting is over.
 _RESERVE = timedelta(seconds=13)
 
-_logger = logging.getLogger(__name__)
+
+class _Task(msgspec.Struct, frozen=True):
+    @classmethod
+    def parse(cls, event: Any) -> Self:
+        """Raises InvalidImport."""
+        return parser(cls, InvalidImport, "the event")(event)
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -46,12 +47,12 @@ class Plan(msgspec.Struct, frozen=True):
     retried: Imported | None = None
 
 
-class CreateInstance(msgspec.Struct, frozen=True):
+class CreateInstance(_Task, frozen=True):
     import_id: str
     plan: Plan
 
 
-class CheckInstanceExistence(msgspec.Struct, frozen=True):
+class CheckInstanceExistence(_Task, frozen=True):
     """instance_id: None if there is none to wait for. checks: how often it was looked at before."""
 
     instance_id: str | None
@@ -59,13 +60,13 @@ class CheckInstanceExistence(msgspec.Struct, frozen=True):
     import_id: str = ""
 
 
-class CountCsvFiles(msgspec.Struct, frozen=True):
+class CountCsvFiles(_Task, frozen=True):
     plan: Plan
     instance_id: str | None
     import_id: str = ""
 
 
-class ResultCsvFileCreate(msgspec.Struct, frozen=True):
+class ResultCsvFileCreate(_Task, frozen=True):
     """rows: pointers of those that are to run. kept: those that keep a result of `retry_of`, and which."""
 
     import_id: str
@@ -94,7 +95,7 @@ class RegisterResult(ResultCsvFileCreate, frozen=True, kw_only=True):
         return [Outcome.parse(outcome) for outcome in self.outcomes]
 
 
-class UserCreate(msgspec.Struct, frozen=True):
+class UserCreate(_Task, frozen=True):
     """origin: as that of the plan."""
 
     import_id: str
@@ -108,57 +109,23 @@ class UserCreate(msgspec.Struct, frozen=True):
     encoding: Encoding | None = None
 
 
-def deadline(context: LambdaContext) -> datetime:
-    """When the invocation ends, aware UTC."""
-    return datetime.now(UTC) + timedelta(milliseconds=context.get_remaining_time_in_millis())
+def row_task(event: Any) -> RowTask:
+    """Read the event of UserCreate. Raises InvalidImport."""
+    call = UserCreate.parse(event)
+    return RowTask(
+        call.import_id,
+        call.source,
+        call.origin or call.source.key,
+        call.columns,
+        RowPointer.parse(call.row),
+        call.instance_id,
+        call.profiles,
+        validate_only=call.validate_only,
+        encoding=call.encoding or UTF_8,
+    )
 
 
 def backoff_until(context: LambdaContext) -> float:
     """How long to wait for Connect, on the monotonic clock."""
     remaining = timedelta(milliseconds=context.get_remaining_time_in_millis())
     return time.monotonic() + (remaining - _RESERVE).total_seconds()
-
-
-@contextmanager
-def logged(name: str, **ids: Any) -> Iterator[None]:
-    """Log the beginning and the end of a task, with ids alone, and keep what is not ours out of the history.
-
-    Raises UnexpectedFailure for any error that is not one of ours: its message might hold anything.
-    """
-    fields = {"task": name, **ids}
-    _logger.info("started", extra=fields)
-    with traced(name, **{key: str(value) for key, value in ids.items()}), _sanitized(fields):
-        yield
-    _logger.info("done", extra=fields)
-
-
-@contextmanager
-def _sanitized(fields: dict[str, Any]) -> Iterator[None]:
-    """Log a failure; let no message go on that is not of our own making, be it into the trace or the history."""
-    try:
-        yield
-    except IdempotencyError as error:
-        _logger.warning("refused or failed", extra={**fields, "error": type(error).__name__})
-        raise
-    except Exception as error:
-        _logger.error("unexpected", extra={**fields, "error": _named(error), "at": _places(error)})
-        raise UnexpectedFailure(_named(error)) from None
-
-
-def parse_call[T](kind: type[T], event: Any) -> T:
-    """The event of a task. Raises msgspec.ValidationError."""
-    return msgspec.convert(event, kind)
-
-
-def _named(error: Exception) -> str:
-    name = type(error).__name__
-    return f"{name} {error.response['Error']['Code']}" if isinstance(error, ClientError) else name
-
-
-def _places(error: Exception) -> list[str]:
-    """Where it was raised: file and line of each frame."""
-    places, frame = [], error.__traceback__
-    while frame:
-        places.append(f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}")
-        frame = frame.tb_next
-    return places

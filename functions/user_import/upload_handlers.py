@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from runtime.clients import client
 from runtime.environment import read_environment
+from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment
 
-from .tasks import LambdaContext, logged
-from .uploads import Uploads
+from .uploads import Upload, Uploads, parse_upload
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +23,7 @@ def uploads() -> Uploads:
     return Uploads(client("stepfunctions"), environment.user_import_arn, environment.user_file_prefix)
 
 
-def start_user_import(event: dict[str, Any], _context: LambdaContext) -> dict[str, str]:
+@handler(parse_upload, ids=("key",))
+def start_user_import(upload: Upload, _call: Call) -> dict[str, str]:
     """Start the import of the file of an event *Object Created*. What has none goes to the queue of failures."""
-    detail = event["detail"]
-    with logged("start_user_import", key=detail["object"]["key"]):
-        uploaded = detail["object"]
-        return {"import_id": uploads().start(detail["bucket"]["name"], uploaded["key"], uploaded["version-id"])}
+    return {"import_id": uploads().start(upload.bucket, upload.key, upload.version_id)}

@@ -3,15 +3,54 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
+from msgspec import Struct
+
+from runtime.validation import parser
 
 from .bucket import date_in_name
 from .errors import UploadNameInvalid
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A version of a file that was put into a bucket."""
+
+    bucket: str
+    key: str
+    version_id: str
+
+
+class _Bucket(Struct):
+    name: str
+
+
+class _Object(Struct, rename="kebab"):
+    key: str
+    version_id: str
+
+
+class _Detail(Struct):
+    bucket: _Bucket
+    object: _Object
+
+
+class _Event(Struct):
+    detail: _Detail
+
+
+_parse = parser(_Event)
+
+
+def parse_upload(event: Any) -> Upload:
+    """Read an event *Object Created* of S3. Raises InvalidEvent."""
+    detail = _parse(event).detail
+    return Upload(detail.bucket.name, detail.object.key, detail.object.version_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """The user import as a contract: its states, what they may carry, and what one Map can hold."""
 
 import json
-import logging
 import re
 import time
 from fnmatch import fnmatchcase
@@ -11,16 +10,14 @@ import pytest
 
 from idempotency import BusinessError, TransientError
 from runtime.clients import single_try_client
-from tests.contract.test_functions import snake_case
 from tests.kit.deployed_stack import Stack
 from tests.kit.iam import granted
 from tests.kit.machine import MACHINES, is_lambda, retries, retry_block
-from tests.kit.project import ROOT, leaves, read_json
+from tests.kit.project import leaves
 from tests.kit.template import FUNCTIONS, TEMPLATE, allowed, of_type
-from user_import import handlers
 from user_import.creation import ROW_TAG
 from user_import.csv_file import MAX_ROW, RowPointer
-from user_import.errors import ConnectError, ImportRefused, InvalidRow, UnexpectedFailure
+from user_import.errors import ConnectError, ImportRefused, InvalidRow
 from user_import.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome
 from user_import.results import ResultKey
 from user_import.retry import Kept
@@ -115,22 +112,6 @@ def test_a_function_is_told_whose_import_it_works_for(name: str) -> None:
     told = MAP["ItemSelector"] if name == "UserCreate" else LAMBDA_TASKS[name]["Parameters"]["Payload"]
 
     assert told["import_id.$"] == "$$.Execution.Name"
-
-
-@pytest.mark.parametrize("name", sorted(set(LAMBDA_TASKS) - {"Initialize"}))
-def test_every_line_of_a_function_says_whose_import_it_works_for(
-    name: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handler = snake_case(name)
-    event = read_json(ROOT / "events/user_import" / f"{handler}.json")
-    monkeypatch.setattr(handlers, "environment", lambda: None)
-    caplog.set_level(logging.INFO)
-    with pytest.raises(UnexpectedFailure):
-        getattr(handlers, handler)(event, Context(30))
-
-    ours = [record for record in caplog.records if record.name == "user_import.tasks"]
-    assert [record.getMessage() for record in ours] == ["started", "unexpected"]
-    assert {vars(record)["import_id"] for record in ours} == {event["import_id"]}
 
 
 def test_no_state_names_a_field_of_a_person() -> None:

@@ -34,7 +34,7 @@ def handler(event, context):
 """
 START = """
 import sys, time
-from local import emulator
+from local.emulator import emulator
 started = emulator.start(emulator.free_port(), attached="attached" in sys.argv)
 print(started.port, started.pid, started.created, flush=True)
 time.sleep(60)

@@ -77,7 +77,7 @@ def test_ministack_still_leaves_what_is_inside_a_map_out_of_the_history(upstream
     _, events = history(upstream, [1, 2])
 
     assert "MapIterationStarted" not in [event["type"] for event in events], still_there(
-        "map_history", "the iterations of a Map"
+        "executions", "the iterations of a Map"
     )
 
 

@@ -1,4 +1,4 @@
-"""The gap of MiniStack that local/emulator/patches/mocked_tasks.py closes: still there, and closed here."""
+"""The gap of MiniStack that local/emulator/patches/tasks.py closes: still there, and closed here."""
 
 import json
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_ministack_still_repeats_a_response_at_every_retry(settings: dict[str, s
     with as_it_comes(tmp_path, **settings) as account:
         ended, _ = run(account, "Busy")
 
-    assert ended["status"] == "FAILED", still_there("mocked_tasks", "a file of mocks in AWS's own format")
+    assert ended["status"] == "FAILED", still_there("tasks", "a file of mocks in AWS's own format")
 
 
 def test_each_try_has_a_response_of_its_own(settings: dict[str, str]) -> None:

@@ -48,7 +48,7 @@ def test_every_simulator_runs_and_is_recorded(started: emulator.Emulator) -> Non
 def test_a_program_in_the_local_environment_reaches_it(started: emulator.Emulator) -> None:
     control = RemoteControl(started.simulators["connect"])
     session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=emulator.REGION)
-    connect = Stack(session, started.endpoint, {}).client("connect")
+    connect = Stack(session, started.endpoint, {}, services=started.simulators).client("connect")
     connect.create_instance(
         IdentityManagementType="CONNECT_MANAGED",
         InstanceAlias=ALIAS,

@@ -9,9 +9,7 @@ from ministack.services import stepfunctions
 import idempotency.leases
 import idempotency.operators
 import operations.recovery
-import ordering.orders.finalization_handlers
-import ordering.orders.sweep_handlers
-import ordering.task
+import runtime.handler
 from tests.faults.seams import replace
 
 
@@ -37,9 +35,7 @@ class Clock:
             idempotency.leases,
             idempotency.operators,
             operations.recovery,
-            ordering.orders.finalization_handlers,
-            ordering.orders.sweep_handlers,
-            ordering.task,
+            runtime.handler,
         )
         for module in modules:
             replace(module, "datetime", present)

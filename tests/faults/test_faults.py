@@ -12,7 +12,7 @@ SEEN = [
     ("ok: answer lost once at ProcessOrder#1.call1", ["ProcessOrder#1: answered", "ProcessPayment#1: answered"]),
     ("ok: conflict at ReserveInventory#1.call1", ["ReserveInventory#1: Contention", "ReserveInventory#2: answered"]),
     ("ok: error after ProcessPayment#1", ["ProcessPayment#1: RuntimeError", "ProcessRefund#1: answered"]),
-    ("ok: denied ProcessPayment#1", ["ProcessPayment#1: ClientError", "ProcessRefund#1: answered"]),
+    ("ok: denied ProcessPayment#1", ["ProcessPayment#1: UnexpectedFailure", "ProcessRefund#1: answered"]),
     (
         "ok: abandoned ProcessPayment#1 after the saga",
         ["ProcessRefund#1: answered", "order-saga FAILED RuntimeError", "ProcessPayment#1 lands now"],
@@ -113,7 +113,7 @@ EDGES_SEEN = [
     ("ok: operator runs recover after the saga", ["recover: NothingToRecover", "FinalizeOrder#1: answered"]),
     (
         "out of stock: denied for good: ProcessRefund; operator runs recover--file after the finalization",
-        ["recover--file: done", "recovery.ProcessRefund#22: ClientError"],
+        ["recover--file: done", "recovery.ProcessRefund#22: UnexpectedFailure"],
     ),
     (
         "out of stock: denied for good: ProcessRefund; operator runs recover--other-file after the finalization",

@@ -29,7 +29,7 @@ def test_a_function_without_its_grant_fails(
 ) -> None:
     with denied(stack, resources, function):
         refused = invoke(function, order)
-    assert refused.error == "ClientError"
+    assert refused.error == "UnexpectedFailure"
     assert "AccessDenied" in refused.message
     assert invoke(function, order).error is None
 

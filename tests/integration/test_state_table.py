@@ -122,7 +122,7 @@ def test_release_inventory_fails(
     assert _statuses(saga) == ("New", "Captured", None)
     (alert,) = alerts(order["order_id"])
     assert alert["state"] == "sns:NotifyReleaseInventoryFail"
-    assert alert["outcome"]["Error"] == "ClientError"
+    assert alert["outcome"]["Error"] == "UnexpectedFailure"
 
 
 def test_process_refund_fails(
@@ -136,7 +136,7 @@ def test_process_refund_fails(
     assert _statuses(saga) == ("New", "Captured", None)
     (alert,) = alerts(order["order_id"])
     assert alert["state"] == "sns:NotifyProcessRefundFail"
-    assert alert["outcome"]["Error"] == "ClientError"
+    assert alert["outcome"]["Error"] == "UnexpectedFailure"
 
 
 def test_update_order_status_fails(
@@ -148,7 +148,7 @@ def test_update_order_status_fails(
     assert saga.execution.error == "PaymentDeclined"
     assert _statuses(saga) == ("New", None, None)
     (alert,) = alerts(order["order_id"])
-    assert alert["outcome"]["Error"] == "ClientError"
+    assert alert["outcome"]["Error"] == "UnexpectedFailure"
 
 
 def test_an_order_that_failed_in_good_order_is_published_without_an_error(

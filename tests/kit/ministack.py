@@ -27,7 +27,7 @@ SOON = {"LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
 
 def still_there(module: str, gap: str) -> str:
     """What a test says that fails once MiniStack closes a gap by itself. module: of local, which closes it."""
-    return f"MiniStack does this by itself now: remove it from local/emulator/{module}.py, and this test. Gap: {gap}"
+    return f"MiniStack does this by itself now: remove it from patches/{module}.py, and this test. Gap: {gap}"
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,14 @@ class Account:
         """seconds: how long an answer may take; nothing is sent twice."""
         return _client(self.endpoint, service, seconds)
 
-    def function(self, source: str) -> Function:
-        """Deploy a function of one module, whose `handler` is called."""
+    def function(self, source: str, *, may: str | None = None) -> Function:
+        """Deploy a function of one module, whose `handler` is called. may: an action that its role has."""
         name = f"f-{uuid.uuid4().hex[:12]}"
         created = self.client("lambda").create_function(
             FunctionName=name,
             Runtime="python3.13",
             Handler="module.handler",
-            Role=self.role(name),
+            Role=self.role(name, may=may),
             Code={"ZipFile": _zipped(source)},
             Timeout=60,
         )

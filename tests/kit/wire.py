@@ -179,10 +179,10 @@ def _invoke(function: Function, event: Any, run: Run) -> None:
     try:
         handler(json.loads(json.dumps(event)), context)
         run.ended_well = True
-    except (AttributeError, LookupError, TypeError):
+    except (Exception, _Enough) as error:
         # No handler ends so on purpose: answers.py lacks something that AWS would have said.
-        raise
-    except (Exception, _Enough):
+        if str(error) in {"AttributeError", "IndexError", "KeyError", "TypeError"}:
+            raise
         run.ended_well = False
 
 

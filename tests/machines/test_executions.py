@@ -13,11 +13,8 @@ from tests.machines.mocks import CASES, Case
 from tests.machines.walk import inner_states
 
 # The States Language has States.IntrinsicFailure for an intrinsic function that fails. moto says States.Runtime, which
-# its States.ALL catches, as AWS's does not; MiniStack says States.MapFailed, which is not among the language's names.
-_INTRINSIC = [
-    pytest.mark.untrue("moto", reason="an intrinsic function that fails is States.Runtime"),
-    pytest.mark.untrue("ministack", reason="an intrinsic function that fails in a Map is States.MapFailed"),
-]
+# its States.ALL catches, as AWS's does not.
+_INTRINSIC = [pytest.mark.untrue("moto", reason="an intrinsic function that fails is States.Runtime")]
 _MARKS = {"UserImport.MapFails": _INTRINSIC, "UserImport.MapFailsAndNoticeIsLost": _INTRINSIC}
 FAILING = [
     pytest.param(case, id=name, marks=_MARKS.get(name, [])) for name, case in CASES.items() if case.expected.error

@@ -2,16 +2,18 @@
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
+from msgspec import Struct
+
 from runtime.clients import client
-from runtime.context import LambdaContext
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
+from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, lease_store, step_store
-from runtime.tracing import traced
+from runtime.validation import parser
 
 from .finalization import Finalization
 from .sagas import SagaExecution, Sagas
@@ -49,25 +51,47 @@ def finalization() -> Finalization:
     )
 
 
-def finalize_order(event: dict[str, Any], _context: LambdaContext) -> None:
-    """Finalize the order of an event *Step Functions Execution Status Change*, of the saga or of the recovery."""
-    detail = event["detail"]
-    name, now = detail["name"], datetime.now(UTC)
-    with traced("finalize_order", order_id=name):
-        if detail["stateMachineArn"] == finalization().sagas.recovery:
-            finalization().finalize_recovered(_document(detail), now)
-        elif not _confirmed_at_once(detail, now):
-            finalization().finalize(SagaExecution(name, detail["status"], _document(detail)), now)
+class Ended(Struct, frozen=True, rename="camel"):
+    """The `detail` of an event *Step Functions Execution Status Change*. input: as JSON; None if it is left out."""
+
+    name: str
+    status: str
+    execution_arn: str
+    state_machine_arn: str
+    input: str | None = None
+
+    @property
+    def order_id(self) -> str:
+        return self.name
 
 
-def _confirmed_at_once(detail: dict[str, Any], now: datetime) -> bool:
+class _Event(Struct):
+    detail: Ended
+
+
+_parse = parser(_Event)
+
+
+def parse_ended(event: Any) -> Ended:
+    """Raises InvalidEvent."""
+    return _parse(event).detail
+
+
+@handler(parse_ended, ids=("order_id",))
+def finalize_order(ended: Ended, call: Call) -> None:
+    """Finalize the order of an execution that ended, be it the saga's or the recovery's."""
+    if ended.state_machine_arn == finalization().sagas.recovery:
+        finalization().finalize_recovered(_document(ended), call.at)
+    elif not _confirmed_at_once(ended, call.at):
+        finalization().finalize(SagaExecution(ended.name, ended.status, _document(ended)), call.at)
+
+
+def _confirmed_at_once(ended: Ended, now: datetime) -> bool:
     """Without a look at the input: an account may call DescribeExecution some 15 times a second."""
-    reading = detail["status"] == "SUCCEEDED" and not detail.get("input")
-    return reading and finalization().confirm_at_once(detail["name"], now)
+    reading = ended.status == "SUCCEEDED" and not ended.input
+    return reading and finalization().confirm_at_once(ended.name, now)
 
 
-def _document(detail: dict[str, Any]) -> Any:
+def _document(ended: Ended) -> Any:
     """The rule leaves the input out of the event, as it holds a payment token; the execution has it."""
-    if detail.get("input"):
-        return json.loads(detail["input"])
-    return finalization().sagas.document(detail["executionArn"])
+    return json.loads(ended.input) if ended.input else finalization().sagas.document(ended.execution_arn)

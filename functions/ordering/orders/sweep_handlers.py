@@ -1,14 +1,12 @@
 """Lambda handler of the sweep, which finalizes orders whose saga's last event was lost."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cache
-from typing import Any
 
-from runtime.context import LambdaContext
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
-from runtime.tracing import traced
+from runtime.handler import Call, handler, unread
 
 from . import finalization_handlers
 from .finalization import Sweep
@@ -30,7 +28,7 @@ def sweep() -> Sweep:
     return Sweep(finalization(), unsettled, timedelta(seconds=environment.finalize_after_seconds))
 
 
-def sweep_orders(_event: Any, _context: LambdaContext) -> dict[str, int]:
+@handler(unread)
+def sweep_orders(_: None, call: Call) -> dict[str, int]:
     """Finalize the orders whose event was lost, and count those of which something stands."""
-    with traced("sweep_orders"):
-        return sweep().run(datetime.now(UTC))
+    return sweep().run(call.at)

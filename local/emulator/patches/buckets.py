@@ -15,7 +15,7 @@ type Answer = tuple[int, dict[str, str], bytes]
 _version = contextvars.ContextVar[str | None]("version", default=None)
 
 
-def close_gaps() -> None:
+def apply() -> None:
     """Change the loaded MiniStack modules."""
     from ministack.core import iam_evaluator
     from ministack.services import eventbridge, s3

@@ -48,6 +48,13 @@ class Work:
 _work: dict[str, Work] = {}
 
 
+def apply() -> None:
+    """Change the loaded MiniStack module."""
+    from ministack.services import lambda_svc
+
+    lambda_svc._poll_dynamodb_streams = poll
+
+
 def poll() -> bool:
     """Give every mapping of a DynamoDB stream one turn. Returns whether one of them may have more to do at once."""
     from ministack.services import lambda_svc

@@ -75,7 +75,7 @@ FAIL = {"fail": True}
 
 def test_ministack_still_hides_the_class_of_an_exception(upstream: Account) -> None:
     answer = upstream.function(OUT_OF_STOCK).call(FAIL)
-    assert answer.error == "Runtime.HandlerError", still_there("server", "the class name of an exception")
+    assert answer.error == "Runtime.HandlerError", still_there("functions", "the class name of an exception")
 
 
 def test_ministack_still_hides_the_class_of_an_exception_from_state_machines(upstream: Account) -> None:
@@ -90,7 +90,7 @@ def test_ministack_still_starts_another_worker_after_an_exception(upstream: Acco
     before = function.call().body
     assert function.call().body == before
     function.call(FAIL)
-    assert function.call().body != before, still_there("server", "a worker ends at every exception")
+    assert function.call().body != before, still_there("functions", "a worker ends at every exception")
 
 
 def test_an_exception_arrives_as_on_aws(ours: Account) -> None:
@@ -120,7 +120,7 @@ def test_the_worker_lives_on_after_an_exception(ours: Account) -> None:
 @pytest.mark.parametrize("source", [EXIT, SYSTEM_EXIT], ids=["os._exit", "sys.exit"])
 def test_ministack_still_does_not_tell_that_a_worker_died(upstream: Account, source: str) -> None:
     answer = upstream.function(source).call(FAIL)
-    assert answer.error == "Runtime.HandlerError", still_there("server", "Runtime.ExitError")
+    assert answer.error == "Runtime.HandlerError", still_there("functions", "Runtime.ExitError")
 
 
 @pytest.mark.parametrize("source", [EXIT, SYSTEM_EXIT], ids=["os._exit", "sys.exit"])
@@ -154,7 +154,7 @@ def _busy_while_another_dies(account: Account, home: Path) -> Answer:
 
 def test_ministack_still_ends_all_workers_when_one_dies_at_its_start(upstream: Account, tmp_path: Path) -> None:
     answer = _busy_while_another_dies(upstream, tmp_path)
-    assert answer.error is not None, still_there("server", "a worker that dies at its start takes the others along")
+    assert answer.error is not None, still_there("functions", "a worker that dies at its start takes the others along")
 
 
 def test_a_worker_that_dies_at_its_start_takes_no_other_along(ours: Account, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_ministack_still_hides_a_throttle_from_state_machines(upstream: Account)
     function = upstream.function(OUT_OF_STOCK)
     function.throttle()
     execution = upstream.run(function, {})
-    assert execution["error"] == "Lambda.Unknown", still_there("server", "Lambda.TooManyRequestsException")
+    assert execution["error"] == "Lambda.Unknown", still_there("functions", "Lambda.TooManyRequestsException")
 
 
 def test_a_state_machine_sees_a_throttle(ours: Account) -> None:
@@ -204,7 +204,7 @@ def test_ministack_still_drops_an_event_that_a_function_refused(upstream: Accoun
     _failing_on_events(upstream).send_event({"file": str(notes)})
     eventually(lambda: _calls(notes) > 0)
     time.sleep(TRIES_TAKE)
-    assert _calls(notes) == 1, still_there("server", "an event is tried again")
+    assert _calls(notes) == 1, still_there("functions", "an event is tried again")
 
 
 def test_an_event_that_a_function_refused_is_tried_again(ours: Account, tmp_path: Path) -> None:
@@ -234,8 +234,8 @@ def test_a_ministack_that_has_changed_where_the_fix_applies_is_refused() -> None
     program = """
 from ministack.core import lambda_runtime
 lambda_runtime._PYTHON_WORKER_SCRIPT = "another worker"
-from local.emulator.server import close_gaps
-close_gaps()
+from local.emulator.patches import functions
+functions.apply()
 """
     ended = subprocess.run(
         [sys.executable, "-c", program],

@@ -1,0 +1,235 @@
+"""How a Task state runs.
+
+1. `TaskScheduled` has the task's `parameters`, so that a search of a history for secrets finds what AWS would show.
+2. A function that raises in a `waitForTaskToken` state fails the task at once. `HeartbeatSeconds` ends a silent one.
+   Each try has a token of its own. A token whose task is closed answers `TaskTimedOut`.
+3. A timeout is a `TaskTimedOut` event, and the `...Path` forms of both timeouts are read.
+4. A test case of `SFN_MOCK_CONFIG` gives each try its own response, as Step Functions Local does.
+
+MiniStack swallows the error and waits for the timeout, ignores the heartbeat, reuses a token, forgets closed ones, and
+throws a mocked error again at every retry.
+"""
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .scopes import Scope, current
+
+type Execution = dict[str, Any]
+type State = dict[str, Any]
+
+_HEARTBEAT = "States.HeartbeatTimeout"
+_TIMEOUTS = {"States.Timeout", _HEARTBEAT}
+_MAX_RETRY_PAUSE = 60
+
+
+@dataclass
+class _Waiting:
+    """A task that waits for its token. answer: (output, None) or (None, (error, cause)). closed: no answer counts."""
+
+    scope: Scope
+    heard: float
+    answer: tuple[Any, tuple[str, str] | None] | None = None
+    closed: bool = False
+
+
+_waiting: dict[str, _Waiting] = {}
+_answering = threading.Lock()
+_counting = threading.Lock()
+
+
+def apply() -> None:
+    """Change the loaded MiniStack module."""
+    from ministack.services import stepfunctions
+
+    stepfunctions._execute_task = _execute_task
+    stepfunctions._send_task_success = _answered(stepfunctions._send_task_success, _succeed)
+    stepfunctions._send_task_failure = _answered(stepfunctions._send_task_failure, _fail)
+    stepfunctions._send_task_heartbeat = _answered(stepfunctions._send_task_heartbeat, _beat)
+    matches = stepfunctions._error_matches
+    stepfunctions._error_matches = lambda names, error: (
+        matches(names, error) or (error == _HEARTBEAT and "States.Timeout" in names)
+    )
+
+
+def _execute_task(state: State, given: Any, execution: Execution, context: Any) -> tuple[Any, str | None]:
+    from ministack.services import stepfunctions
+
+    counts: dict[int, int] = {}
+    while True:
+        context["State"]["RetryCount"] = sum(counts.values())
+        try:
+            return _try(state, given, execution, context)
+        except stepfunctions._ExecutionError as error:
+            retrier, index = stepfunctions._find_matching_retrier(state.get("Retry", []), error.error, counts)
+            if retrier is None:
+                return _caught(state, given, context, error)
+            pause = retrier.get("IntervalSeconds", 1) * retrier.get("BackoffRate", 2.0) ** counts.get(index, 0)
+            counts[index] = counts.get(index, 0) + 1
+            stepfunctions._scaled_sleep(min(pause, retrier.get("MaxDelaySeconds", _MAX_RETRY_PAUSE), _MAX_RETRY_PAUSE))
+
+
+def _caught(state: State, given: Any, context: Any, error: Any) -> tuple[Any, str]:
+    from ministack.services import stepfunctions
+
+    catcher = stepfunctions._find_matching_catcher(state.get("Catch", []), error.error)
+    if catcher is None:
+        raise error
+    language = stepfunctions._state_query_language(state, context)
+    output = {"Error": error.error, "Cause": error.cause}
+    return stepfunctions._apply_catcher(catcher, given, context, language, output), catcher["Next"]
+
+
+def _try(state: State, given: Any, execution: Execution, context: Any) -> tuple[Any, str | None]:
+    from ministack.services import stepfunctions as sf
+
+    resource, jsonata = state["Resource"], sf._state_query_language(state, context) == "JSONata"
+    if ".waitForTaskToken" in resource:
+        context["Task"] = {"Token": str(uuid.uuid4())}
+    if jsonata:
+        parameters = sf._apply_jsonata_arguments(state, given, context)
+    else:
+        parameters = sf._apply_parameters(state, sf._apply_input_path(state, given, context), context)
+    kind = {"resourceType": "lambda" if "lambda" in resource else "states", "resource": resource}
+    scheduled = {**kind, "parameters": json.dumps(parameters)}
+    sf._add_event(execution, "TaskScheduled", {"taskScheduledEventDetails": scheduled})
+    try:
+        result = _result(state, parameters, given, execution, context)
+    except sf._ExecutionError as error:
+        event = "TaskTimedOut" if error.error in _TIMEOUTS else "TaskFailed"
+        details = {"error": error.error, "cause": error.cause, **kind}
+        sf._add_event(execution, event, {f"{event[0].lower()}{event[1:]}EventDetails": details})
+        raise
+    details = {"output": json.dumps(result), "resource": resource}
+    sf._add_event(execution, "TaskSucceeded", {"taskSucceededEventDetails": details})
+    if jsonata:
+        output = sf._apply_jsonata_output(state, given, context, result=result, default=result)
+        sf._apply_state_assign(state, given, context, result=result)
+    else:
+        output = sf._apply_result_path(state, given, sf._apply_result_selector(state, result))
+        output = sf._apply_output_path(state, output, context)
+    return output, sf._next_or_end(state)
+
+
+def _result(state: State, parameters: Any, given: Any, execution: Execution, context: Any) -> Any:
+    """What the task answers. Raises MiniStack's _ExecutionError, and ScopeEnded while it runs on."""
+    from ministack.services import stepfunctions
+
+    mock = _mocked(execution, context)
+    if mock is not None:
+        if "Throw" in mock:
+            raise stepfunctions._ExecutionError(mock["Throw"]["Error"], mock["Throw"].get("Cause", ""))
+        return mock["Return"]
+    resource = state["Resource"]
+    seconds = _seconds(state, "TimeoutSeconds", given, context)
+    if ".waitForTaskToken" in resource:
+        heartbeat = _seconds(state, "HeartbeatSeconds", given, context)
+        return _called_back(resource, parameters, context["Task"]["Token"], seconds, heartbeat)
+    # An activity's time begins when a worker takes it.
+    timeout = None if ":activity:" in resource else seconds
+    try:
+        return current().result(stepfunctions._invoke_resource, resource, parameters, seconds=timeout)
+    except TimeoutError:
+        raise stepfunctions._ExecutionError("States.Timeout", f"Task timed out after {timeout} seconds") from None
+
+
+def _seconds(state: State, name: str, given: Any, context: Any) -> float | None:
+    from ministack.services import stepfunctions
+
+    if path := state.get(f"{name}Path"):
+        return float(stepfunctions._resolve_path_or_ctx(path, given, context))
+    return state.get(name)
+
+
+def _mocked(execution: Execution, context: Any) -> dict[str, Any] | None:
+    """What the state's next try in this execution is answered; None if it is not mocked."""
+    from ministack.services import stepfunctions
+
+    case, state = execution.get("testCase", ""), context["State"]["Name"]
+    if not case:
+        return None
+    with _counting:
+        attempt = execution["mockAttempts"].get(state, 0)
+        response: dict[str, Any] | None = stepfunctions._get_mock_response(
+            context["StateMachine"]["Name"], case, state, attempt
+        )
+        if response is not None:
+            execution["mockAttempts"][state] = attempt + 1
+    return response
+
+
+def _called_back(resource: str, parameters: Any, token: str, seconds: float | None, heartbeat: float | None) -> Any:
+    from ministack.services import stepfunctions
+
+    began, scope = time.monotonic(), current()
+    waiting = _waiting[token] = _Waiting(scope, began)
+    call = scope.started(stepfunctions._invoke_resource, resource.replace(".waitForTaskToken", ""), parameters)
+
+    def silent() -> float | None:
+        return None if heartbeat is None else waiting.heard + heartbeat - time.monotonic()
+
+    def left() -> float | None:
+        ends = [silent(), None if seconds is None else began + seconds - time.monotonic()]
+        return min((end for end in ends if end is not None), default=None)
+
+    def over() -> bool:
+        return waiting.answer is not None or (call.done() and call.exception() is not None)
+
+    try:
+        scope.wait(over, left)
+    finally:
+        with _answering:
+            waiting.closed = True
+    if waiting.answer is not None:
+        output, error = waiting.answer
+        if error is not None:
+            raise stepfunctions._ExecutionError(*error)
+        return output
+    if call.done() and (raised := call.exception()) is not None:
+        raise raised
+    quiet = silent()
+    name = _HEARTBEAT if quiet is not None and quiet <= 0 else "States.Timeout"
+    raise stepfunctions._ExecutionError(name, "The task has not been answered in time")
+
+
+def _answered(upstream: Callable[[Any], Any], take: Callable[[_Waiting, Any], str]) -> Callable[[Any], Any]:
+    """An answer to a callback token; `upstream` takes those of activities."""
+
+    def send(data: Any) -> Any:
+        from ministack.services import stepfunctions
+
+        waiting = _waiting.get(data.get("taskToken"))
+        if waiting is None:
+            return upstream(data)
+        with _answering:
+            if waiting.closed or waiting.answer is not None or waiting.scope.ended:
+                return stepfunctions.error_response_json("TaskTimedOut", "The task has expired or was closed", 400)
+            if wrong := take(waiting, data):
+                return stepfunctions.error_response_json("InvalidOutput", wrong, 400)
+        waiting.scope.wake()
+        return stepfunctions.json_response({})
+
+    return send
+
+
+def _succeed(waiting: _Waiting, data: Any) -> str:
+    try:
+        waiting.answer = (json.loads(data.get("output", "{}")), None)
+    except ValueError:
+        return "output: must be JSON"
+    return ""
+
+
+def _fail(waiting: _Waiting, data: Any) -> str:
+    waiting.answer = (None, (data.get("error", "States.TaskFailed"), data.get("cause", "")))
+    return ""
+
+
+def _beat(waiting: _Waiting, _: Any) -> str:
+    waiting.heard = time.monotonic()
+    return ""

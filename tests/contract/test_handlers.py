@@ -1,0 +1,49 @@
+"""Every function has the shape of `runtime.handler`: entry and outcome are logged, foreign messages are replaced."""
+
+import importlib
+import logging
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from runtime.handler import UnexpectedFailure
+from tests.kit.project import EVENTS, read_json
+from tests.kit.template import FUNCTIONS, Function
+
+CONTEXT = SimpleNamespace(aws_request_id="request-1", get_remaining_time_in_millis=lambda: 15_000)
+# What an event may name its work by, and how a log line names it.
+IDS = {"order_id": "order_id", "import_id": "import_id", "JobId": "job_id"}
+SECRET = "tok_visa of c-7"
+
+
+def break_down(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every factory of the module meet an error that is not ours, with a message to hide."""
+
+    def read_environment(_: Any) -> Any:
+        raise LookupError(SECRET)
+
+    monkeypatch.setattr(module, "read_environment", read_environment)
+    for name, value in vars(module).items():
+        if hasattr(value, "cache_clear"):
+            monkeypatch.setattr(module, name, value.__wrapped__)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_a_function_logs_entry_and_outcome_and_hides_foreign_messages(
+    function: Function, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    module, event = importlib.import_module(function.module), read_json(EVENTS[function.handler])
+    break_down(module, monkeypatch)
+    caplog.set_level(logging.INFO)
+    with pytest.raises(UnexpectedFailure) as seen:
+        getattr(module, function.handler)(event, CONTEXT)
+
+    lines = [record for record in caplog.records if record.name == "runtime.handler"]
+    assert [line.message for line in lines] == ["started", "unexpected"]
+    assert {vars(line)["task"] for line in lines} == {function.handler}
+    assert "duration_ms" in vars(lines[-1])
+    assert str(seen.value) == "LookupError"
+    assert SECRET not in repr([vars(record) for record in caplog.records])
+    for field, name in IDS.items():
+        assert field not in event or {vars(line)[name] for line in lines} == {event[field]}

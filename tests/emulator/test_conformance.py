@@ -1,0 +1,46 @@
+"""The local engine does what AWS documents; where MiniStack does not, it still does not."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.emulator.conformance import Case, Lab
+from tests.emulator.execution_cases import CASES
+from tests.kit.ministack import Account
+
+pytestmark = pytest.mark.local_only("are about the local stack itself")
+
+
+def observed(account: Account, cases: list[Case]) -> dict[str, "Future[Any]"]:
+    """Each case, most of which wait, in a thread of its own."""
+    lab = Lab(account, account.role("conformance", may="*"))
+    pool = ThreadPoolExecutor(12)
+    return {case.name: pool.submit(case.observe, lab) for case in cases}
+
+
+@pytest.fixture(scope="module")
+def here(ours: Account) -> dict[str, "Future[Any]"]:
+    return observed(ours, CASES)
+
+
+@pytest.fixture(scope="module")
+def there(upstream: Account) -> dict[str, "Future[Any]"]:
+    return observed(upstream, LACKING)
+
+
+LACKING = [case for case in CASES if case.lacking]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_local_engine_does_as_documented(here: dict[str, "Future[Any]"], case: Case) -> None:
+    assert here[case.name].result() == case.expected, case.source
+
+
+@pytest.mark.parametrize("case", LACKING, ids=lambda case: case.name)
+def test_ministack_still_lacks_it(there: dict[str, "Future[Any]"], case: Case) -> None:
+    try:
+        found = there[case.name].result()
+    except Exception:
+        return
+    assert found != case.expected, f"MiniStack does this by itself now: remove it from the patches. {case.source}"
