@@ -7,6 +7,10 @@ export SAM_CLI_TELEMETRY := 0
 # Without bytecode every run compiles all that it imports.
 export PYTHONDONTWRITEBYTECODE :=
 
+# What takes longest comes first, so that no process is left with it at the end.
+IN_TURN := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+LONGEST := tests/integration tests/faults tests/load tests/emulator
+
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -35,12 +39,12 @@ types: setup
 # The simulators' own tests (ONLY=local) are left to `make test`.
 unit: setup ## Unit, contract and store tests; ONLY=ordering: those of one context, or of another folder of tests/unit
 	@python -m pytest -q -m "not slow" --hypothesis-profile check \
-		$(if $(ONLY),tests/unit/$(ONLY) $(wildcard tests/contract/test_$(ONLY).py),--numprocesses 2 --dist loadfile \
-		--ignore tests/unit/local tests/unit tests/contract tests/store tests/machines/test_mocks.py)
+		$(if $(ONLY),tests/unit/$(ONLY) $(wildcard tests/contract/test_$(ONLY).py),$(IN_TURN) \
+		--ignore tests/unit/local tests/contract tests/store tests/unit tests/machines/test_mocks.py)
 
 test: setup ## Everything that the README promises, on a local stack of its own
 	@$(MAKE) --no-print-directory lint types
-	@python -m pytest -q --numprocesses 2 --dist loadfile --ignore tests/verify tests
+	@python -m pytest -q $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 
 test-aws: setup ## Integration tests on a deployed stack, beside what it holds: STACK=stepwise; CONNECT_INSTANCE=ID: imports too
 	@python -m pytest -q -o timeout_func_only=true -p tests.kit.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
