@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from idempotency import IdempotencyError
 from tests.kit.machine import MACHINES
 from tests.kit.project import DOCUMENTS, ROOT, exceptions
 from tests.kit.template import FUNCTIONS, TEMPLATE
@@ -93,3 +94,8 @@ def test_the_supported_python_is_the_runtime() -> None:
     assert settings["project"]["requires-python"] == f">={runtime},<{major}.{minor + 1}"
     assert settings["tool"]["mypy"]["python_version"] == runtime
     assert settings["tool"]["ruff"]["target-version"] == f"py{major}{minor}"
+
+
+def test_every_error_of_the_layer_passes_the_handler_under_its_own_name() -> None:
+    ours = [cls for cls in exceptions().values() if cls.__module__.startswith("idempotency")]
+    assert [cls.__name__ for cls in ours if not issubclass(cls, IdempotencyError)] == []

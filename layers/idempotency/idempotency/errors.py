@@ -18,6 +18,8 @@ Exception
         ├── Contention
         ├── LeaseLost
         └── StoreUnavailable
+
+Finalization (`idempotency.saga`) derives ExecutionNotFound, RecoveryEnded and SweepIncomplete from IdempotencyError.
 """
 
 from collections.abc import Mapping

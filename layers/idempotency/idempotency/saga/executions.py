@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from idempotency.errors import IdempotencyError
+
 from .definition import Saga
 
 ENDED = frozenset({"SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"})
@@ -40,11 +42,11 @@ class Ended(Protocol):
     def input(self) -> str | None: ...
 
 
-class RecoveryEnded(Exception):
+class RecoveryEnded(IdempotencyError):
     """An earlier recovery has ended, and something stands all the same. A person must start it again."""
 
 
-class ExecutionNotFound(Exception):
+class ExecutionNotFound(IdempotencyError):
     """There is no execution of this name: Step Functions forgets one after 90 days."""
 
 

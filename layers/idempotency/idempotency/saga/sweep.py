@@ -5,13 +5,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from idempotency.errors import IdempotencyError
+
 from .finalization import Finalization, Finalized
 from .table import UnsettledIndex
 
 _logger = logging.getLogger(__name__)
 
 
-class SweepIncomplete(Exception):
+class SweepIncomplete(IdempotencyError):
     """Some sagas could not be finalized; the next sweep tries again. The message names them."""
 
 
