@@ -4,6 +4,12 @@
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
 export SAM_CLI_TELEMETRY := 0
+# Without bytecode every run compiles all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
+
+# What takes longest comes first, so that no process is left with it at the end.
+IN_TURN := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+LONGEST := tests/integration tests/faults tests/load tests/emulator
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,7 +26,7 @@ up: ## Start the local stack, deploy to it, seed stock, and leave it serving
 down: ## Stop what `make up` started
 	@./stepwise stop
 
-check: lint types unit ## Lint, types, unit and contract tests: seconds, nothing started
+check: lint types unit ## Lint, types, unit and contract tests: half a minute on two cores, nothing started
 
 lint: setup
 	@ruff format --check --quiet . || { echo "run 'ruff format'"; exit 1; }
@@ -30,12 +36,15 @@ lint: setup
 types: setup
 	@mypy
 
-unit: setup
-	@python -m pytest -q -m "not slow" --numprocesses 2 --dist loadfile tests/unit tests/contract tests/store
+# The simulators' own tests (ONLY=local) are left to `make test`.
+unit: setup ## Unit, contract and store tests; ONLY=ordering: those of one context, or of another folder of tests/unit
+	@python -m pytest -q -m "not slow" --hypothesis-profile check \
+		$(if $(ONLY),tests/unit/$(ONLY) $(wildcard tests/contract/test_$(ONLY).py),$(IN_TURN) \
+		--ignore tests/unit/local tests/contract tests/store tests/unit tests/machines/test_mocks.py)
 
 test: setup ## Every test, on temporary local stacks
 	@$(MAKE) --no-print-directory lint types
-	@python -m pytest -q --numprocesses 2 --dist loadfile --ignore tests/verify tests
+	@python -m pytest -q $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 
 test-aws: setup ## Integration tests on a deployed stack, beside its data: STACK=stepwise; CONNECT_INSTANCE=ID: also imports
 	@python -m pytest -q -o timeout_func_only=true -p tests.kit.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
@@ -77,7 +86,7 @@ bench-streams: setup ## Records a second through the emulator's stream mappings
 replay-test: setup ## Replay 10,000 orders while new ones arrive, and compare the counters with a recount
 	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py
 
-machines: setup ## Every path and every state of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
+machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines
 
 models: setup ## Reduce the AWS service models to what the functions call

@@ -3,9 +3,16 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.kit.connect_simulator import UNTHROTTLED, Connect, serving
 from tests.kit.engines import marks
+
+# A busy machine is no failure. `make check` runs fewer examples.
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("test", _PATIENT)
+settings.register_profile("check", _PATIENT, max_examples=20)
+settings.load_profile("test")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

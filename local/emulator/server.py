@@ -13,6 +13,7 @@ from local.simulators import simulators
 
 from .patches import (
     buckets,
+    distributed_map,
     executions,
     functions,
     groups,
@@ -28,7 +29,7 @@ from .patches import (
 UNTIL_EOF = "--until-eof"
 
 # Each changes what MiniStack has loaded; docs/local-engine.md lists them.
-_PATCHES = (functions, executions, tasks, groups, buckets, stream_mapping, http_api, nested_stacks)
+_PATCHES = (functions, executions, tasks, groups, distributed_map, buckets, stream_mapping, http_api, nested_stacks)
 _LIMITS = (limits, limited_requests, transactions)
 
 

@@ -1,34 +1,17 @@
-"""The order saga's states and transitions, which are a contract."""
+"""What holds for the tasks of the order saga. tests/machines proves its states and transitions, path by path."""
 
 from typing import Any
 
 import pytest
 
 from ordering.definition import ORDER_SAGA
-from tests.kit.machine import MACHINES, State, is_lambda, retry_block
+from tests.kit.machine import SAGA, is_lambda, retry_block
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE
 
-SAGA = MACHINES["OrderSaga"]
-
-# state: (type, next, next on failure)
-TABLE: dict[str, tuple[str, str | None, str | None]] = {
-    "ProcessOrder": ("Task", "ProcessPayment", "UpdateOrderStatus"),
-    "ProcessPayment": ("Task", "ReserveInventory", "ProcessRefund"),
-    "ReserveInventory": ("Task", "sns:NotifySuccess", "ReleaseInventory"),
-    "sns:NotifySuccess": ("Task", "OrderSucceeded", "OrderSucceeded"),
-    "ReleaseInventory": ("Task", "ProcessRefund", "sns:NotifyReleaseInventoryFail"),
-    "sns:NotifyReleaseInventoryFail": ("Task", "OrderFailed", "OrderFailed"),
-    "ProcessRefund": ("Task", "UpdateOrderStatus", "sns:NotifyProcessRefundFail"),
-    "sns:NotifyProcessRefundFail": ("Task", "OrderFailed", "OrderFailed"),
-    "UpdateOrderStatus": ("Task", "sns:NotifyUpdateOrderFail", "sns:NotifyUpdateOrderFail"),
-    "sns:NotifyUpdateOrderFail": ("Task", "OrderFailed", "OrderFailed"),
-    "OrderSucceeded": ("Succeed", None, None),
-    "OrderFailed": ("Fail", None, None),
-}
 STEPS = ORDER_SAGA.step_names
-COMPENSATIONS = ORDER_SAGA.compensations
-NOTICES = tuple(name for name in TABLE if name.startswith("sns:"))
+NOTICES = tuple(name for name, state in SAGA.tasks() if not is_lambda(state))
 ALERTS = tuple(name for name in NOTICES if name != "sns:NotifySuccess")
+COMPENSATIONS = tuple(name for name, _ in SAGA.tasks() if name not in (*STEPS, *NOTICES))
 
 every_step = pytest.mark.parametrize("name", STEPS)
 every_compensation = pytest.mark.parametrize("name", COMPENSATIONS)
@@ -36,10 +19,9 @@ every_notice = pytest.mark.parametrize("name", NOTICES)
 every_lambda = pytest.mark.parametrize("name", [*STEPS, *COMPENSATIONS])
 
 
-def row(state: State) -> tuple[str, str | None, str | None]:
-    """A state as the table shows it."""
-    caught = [catcher["Next"] for catcher in state.get("Catch", [])]
-    return state["Type"], state.get("Next"), caught[0] if caught else None
+def caught_by(name: str) -> str:
+    (catcher,) = SAGA.states[name]["Catch"]
+    return str(catcher["Next"])
 
 
 def written_on_failure(name: str) -> str:
@@ -55,15 +37,7 @@ def attempts(name: str) -> int:
     return sum(retrier["MaxAttempts"] for retrier in SAGA.states[name]["Retry"])
 
 
-def test_the_states_are_those_of_the_table() -> None:
-    assert {name: row(state) for name, state in SAGA.states.items()} == TABLE
-
-
-def test_the_saga_starts_with_the_order() -> None:
-    assert SAGA.definition["StartAt"] == "ProcessOrder"
-
-
-@pytest.mark.parametrize("name", [name for name in TABLE if TABLE[name][0] == "Task"])
+@pytest.mark.parametrize("name", dict(SAGA.tasks()))
 def test_the_only_catcher_takes_every_error(name: str) -> None:
     assert [catcher["ErrorEquals"] for catcher in SAGA.states[name]["Catch"]] == [["States.ALL"]]
 
@@ -114,7 +88,7 @@ def test_success_notice_names_the_order_of_the_input() -> None:
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_has_what_the_compensation_left(name: str) -> None:
     parameters = SAGA.states[name]["Parameters"]
-    compensations = {written_on_failure(state) for state in COMPENSATIONS if TABLE[state][2] == name}
+    compensations = {written_on_failure(state) for state in COMPENSATIONS if caught_by(state) == name}
 
     assert {parameters["Message"]["outcome.$"]} == compensations
 

@@ -11,18 +11,19 @@ from botocore.session import Session, get_session
 from local.service_models import BY_BOTOCORE, OPERATIONS, cut_down, files
 from runtime import clients
 
+FILES = files()
 REMEDY = "say what is called in local/service_models.py, and run 'make models'"
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: path.parents[1].name)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.parents[1].name)
 def test_a_file_is_what_botocore_has_today(path: Path) -> None:
-    assert path.read_text() == files()[path], REMEDY
+    assert path.read_text() == FILES[path], REMEDY
 
 
 def test_there_is_no_other_file() -> None:
     home = Path(clients.__file__).with_name("service_models")
 
-    assert {path for path in home.rglob("*") if path.is_file()} == set(files()), REMEDY
+    assert {path for path in home.rglob("*") if path.is_file()} == set(FILES), REMEDY
 
 
 @pytest.mark.parametrize("service", OPERATIONS)

@@ -45,7 +45,7 @@ def note(what, names):
         notes.write(json.dumps([what, *names]) + "\\n")
 """
 RETRIES = 2
-SECONDS = 20
+SECONDS = 60
 
 
 @dataclass(frozen=True)

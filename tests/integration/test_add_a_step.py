@@ -8,7 +8,7 @@ import pytest
 from tests.integration import guide
 from tests.kit.project import ROOT
 
-pytestmark = pytest.mark.local_only("are about a copy of the repository")
+pytestmark = [pytest.mark.local_only("are about a copy of the repository"), pytest.mark.timeout(1200)]
 
 GUIDE = (ROOT / "docs" / "add-a-step.md").read_text()
 SCENARIOS = [

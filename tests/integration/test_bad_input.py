@@ -26,17 +26,6 @@ def _renamed(bad: BadOrder, order: Document) -> Any:
     return given | {"order_id": order["order_id"]} if usual else given
 
 
-def test_process_order_refuses_all_of_it(
-    invoke: Callable[[str, object], Invocation], stack: Stack, order: Document
-) -> None:
-    before = rows_of(stack, order)
-    for bad in BAD_ORDERS:
-        refused = invoke("ProcessOrder", _renamed(bad, order))
-        assert refused.error == "InvalidOrder", bad.name
-        assert refused.message.startswith(f"{bad.path}: "), bad.name
-    assert rows_of(stack, order) == before
-
-
 @pytest.mark.parametrize(
     "function",
     [
@@ -53,12 +42,13 @@ def test_no_function_writes_anything(
 ) -> None:
     before = rows_of(stack, order)
     for bad in SAMPLE:
-        assert invoke(function, _renamed(bad, order)).error == "InvalidOrder", bad.name
+        refused = invoke(function, _renamed(bad, order))
+        assert (refused.error, refused.message.partition(":")[0]) == ("InvalidOrder", bad.path), bad.name
     assert rows_of(stack, order) == before
 
 
 @pytest.mark.local_only("alert on-call engineers")
-@pytest.mark.parametrize("bad", SAMPLE, ids=lambda bad: bad.name)
+@pytest.mark.parametrize("bad", SAMPLE[:3], ids=lambda bad: bad.name)
 def test_its_saga_fails_in_good_order(run: Callable[..., Saga], stack: Stack, bad: BadOrder) -> None:
     before = _all_rows(stack)
     saga = run(bad.document, order_id=f"bad-{abs(hash(bad.name))}")

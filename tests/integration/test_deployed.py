@@ -28,7 +28,7 @@ from tests.kit.runner import credentials
 from tests.kit.template import TEMPLATE
 from tests.kit.user_imports import QUICK, new_instance, people
 
-pytestmark = [pytest.mark.local_only("start such a run themselves"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.local_only("start such a run themselves"), pytest.mark.timeout(1200)]
 
 TABLES = ["OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable", "ReportsTable"]
 BUCKETS = ["JobsBucket", "UsersBucket", "FailedRecordsBucket"]
@@ -133,7 +133,7 @@ def test_a_run_that_is_ended_half_way_leaves_nothing(used: Stack, instance: str)
         "tests.kit.deployed",
         "--stack",
         "stepwise",
-        "tests/integration/test_errors.py",
+        "tests/integration/test_duplicates.py",
     ]
     variables = {**emulator.environment(used.endpoint or ""), "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
@@ -141,7 +141,7 @@ def test_a_run_that_is_ended_half_way_leaves_nothing(used: Stack, instance: str)
     ) as process:
         eventually(lambda: len(used.rows("OrdersTable")) > len(before["OrdersTable"]))
         process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=120)
+        said, _ = process.communicate(timeout=600)
 
     assert process.returncode == pytest.ExitCode.INTERRUPTED, said
     assert "removed: " in said

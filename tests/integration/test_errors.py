@@ -6,41 +6,9 @@ import pytest
 
 from operations.stack import Stack
 from tests.kit.injection import BROKEN, CONFLICT, THROTTLED, Answer, Resources, no_concurrency, through_proxy
-from tests.kit.local_stack import Document, Invocation, Saga
+from tests.kit.local_stack import Document, Saga
 
 type Run = Callable[..., Saga]
-type Invoke = Callable[[str, object], Invocation]
-
-
-def test_a_declined_payment_is_not_retried(run: Run, order: Document) -> None:
-    saga = run(order | {"payment": {"method": "card", "token": "tok_declined"}})
-    assert saga.visit("ProcessPayment").errors == ["PaymentDeclined"]
-
-
-def test_missing_stock_is_not_retried(run: Run, order: Document) -> None:
-    saga = run(order | {"items": [{**order["items"][0], "quantity": 11}]})
-    assert saga.visit("ReserveInventory").errors == ["OutOfStock"]
-
-
-@pytest.mark.local_only("alert on-call engineers")
-def test_a_broken_order_is_not_retried(run: Run, order: Document) -> None:
-    saga = run(order | {"currency": "yen"})
-    assert saga.visit("ProcessOrder").errors == ["InvalidOrder"]
-    assert "currency: " in (saga.execution.cause or "")
-
-
-@pytest.mark.local_only("alert on-call engineers")
-def test_an_order_id_used_for_another_order_is_refused(run: Run, invoke: Invoke, order: Document) -> None:
-    invoke("ProcessOrder", order)
-    saga = run(order | {"customer_id": "c-8"})
-    assert saga.visit("ProcessOrder").errors == ["PayloadMismatch"]
-
-
-def test_a_step_that_was_barred_does_not_land(run: Run, invoke: Invoke, order: Document) -> None:
-    invoke("ReleaseInventory", order)
-    saga = run(order)
-    assert saga.visit("ReserveInventory").errors == ["StepCompensated"]
-    assert saga.view.reservation is None
 
 
 @pytest.mark.local_only("alert on-call engineers")

@@ -4,7 +4,6 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,7 +14,7 @@ from jobs.handlers import RUN_JOB
 from jobs.job import parse_job
 from operations.stack import Row, Stack
 from tests.kit.belongings import OBJECTS, RUN, Belongings
-from tests.kit.injection import Resources, environment, eventually
+from tests.kit.injection import Resources, eventually
 from tests.kit.local_stack import Invocation
 
 WARNING = "lambdaが多重起動したため処理を終了しました。"
@@ -106,18 +105,6 @@ def test_while_one_is_at_work_another_warns_and_ends(
     assert invoke("RunJob", request).result == {"by": "the other"}
 
 
-def test_of_two_at_once_one_works(stack: Stack, invoke: Invoke, put: Callable[[bytes], str], job_id: str) -> None:
-    request = {"JobId": job_id, "ObjKey": put(b"a line\n" * 2_000_000)}
-    with ThreadPoolExecutor(2) as pool:
-        answers = [call.result() for call in [pool.submit(invoke, "RunJob", request) for _ in range(2)]]
-
-    results = [answer.result for answer in answers if answer.result]
-    assert [answer.error for answer in answers] == [None, None]
-    assert results
-    assert {result["lines"] for result in results} == {2_000_000}
-    assert (record(stack, job_id) or {})["attempt"] == 1
-
-
 def test_an_object_that_is_put_starts_its_job(stack: Stack, put: Callable[[bytes], str]) -> None:
     bucket, _, key = put(CONTENT).partition("/")
     version = stack.client("s3").head_object(Bucket=bucket, Key=key)["VersionId"]
@@ -126,43 +113,6 @@ def test_an_object_that_is_put_starts_its_job(stack: Stack, put: Callable[[bytes
     result = json.loads((record(stack, started) or {})["result"])
 
     assert (result["key"], result["version_id"], result["size"]) == (key, version, 13)
-
-
-def test_a_final_failure_is_recorded_and_replayed(
-    stack: Stack, invoke: Invoke, put: Callable[[bytes], str], job_id: str
-) -> None:
-    request = {"JobId": job_id, "ObjKey": f"{stack.outputs['JobsBucket']}/is-not-there"}
-    first, second = invoke("RunJob", request), invoke("RunJob", request)
-
-    assert (first.error, second.error) == ("ObjectNotReadable", "ObjectNotReadable")
-    assert first.message == second.message
-    assert status(stack, job_id) == "FAILED"
-    assert invoke("RunJob", request | {"ObjKey": put(CONTENT)}).error == "PayloadMismatch"
-
-
-def test_an_attempt_that_broke_off_is_followed_by_another(
-    stack: Stack, resources: Resources, invoke: Invoke, put: Callable[[bytes], str], job_id: str
-) -> None:
-    request = {"JobId": job_id, "ObjKey": put(CONTENT)}
-    with environment(stack, resources, "RunJob", AWS_ENDPOINT_URL_S3="http://127.0.0.1:9"):
-        assert invoke("RunJob", request).error == "ReadBrokenOff"
-    assert status(stack, job_id) == "UNKNOWN"
-
-    assert invoke("RunJob", request).result["size"] == 13
-    assert (record(stack, job_id) or {})["attempt"] == 2
-
-
-def test_the_lease_of_a_worker_that_died_is_taken_over(
-    stack: Stack, invoke: Invoke, put: Callable[[bytes], str], job_id: str
-) -> None:
-    request = {"JobId": job_id, "ObjKey": put(CONTENT)}
-    bucket, _, key = request["ObjKey"].partition("/")
-    payload = {"job_id": job_id, "bucket": bucket, "key": key, "version_id": None}
-    long_ago = datetime.now(UTC) - timedelta(minutes=2)
-    died = LeaseStore(stack.dynamodb, stack.outputs["IdempotencyTable"], clock=lambda: long_ago)
-    died.lease(RUN_JOB, job_id, payload, deadline=long_ago + timedelta(minutes=5))
-
-    assert invoke("RunJob", request).result["size"] == 13
 
 
 def test_what_fails_for_good_ends_in_the_queue(stack: Stack, resources: Resources, job_id: str) -> None:
@@ -188,11 +138,3 @@ def test_it_reads_its_own_bucket_and_no_other(stack: Stack, invoke: Invoke, job_
     answer = invoke("RunJob", {"JobId": job_id, "ObjKey": f"{other}/{key}"})
 
     assert (answer.error, answer.message) == ("ObjectNotReadable", f"{other}/{key}: AccessDenied")
-
-
-def test_a_bad_request_names_its_field_and_records_nothing(stack: Stack, invoke: Invoke, job_id: str) -> None:
-    answer = invoke("RunJob", {"JobId": job_id, "ObjKey": "no bucket"})
-
-    assert answer.error == "InvalidJob"
-    assert answer.message.startswith("ObjKey: ")
-    assert record(stack, job_id) is None

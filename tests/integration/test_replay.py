@@ -32,7 +32,7 @@ __all__ = ["day"]
 
 type Command = Callable[..., Any]
 
-SECONDS = 30
+SECONDS = 60
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ class Client:
 
 def once(stack: Stack, endpoint: str | None = None) -> Any:
     """A client that sends nothing twice."""
-    config = Config(retries={"total_max_attempts": 1}, read_timeout=2, max_pool_connections=16)
+    config = Config(retries={"total_max_attempts": 1}, read_timeout=10, max_pool_connections=16)
     return stack.session.client("dynamodb", endpoint_url=endpoint or stack.endpoint, config=config)
 
 
@@ -193,7 +193,7 @@ def test_a_command_that_was_ended_goes_on_and_fires_each_order_once(
     day.write(*(day.order(f"{order:03d}") for order in range(60)))
     eventually(lambda: indexed(day) == 60, seconds=SECONDS)
     checkpoint = tmp_path / "checkpoint"
-    arguments = ("replay", "--date", day.name, "--checkpoint", str(checkpoint), "--rate", "20")
+    arguments = ("replay", "--date", day.name, "--checkpoint", str(checkpoint), "--rate", "3")
     with _started(running, *arguments) as process:
         eventually(lambda: 2 in revisions(day), seconds=SECONDS)
         process.send_signal(number)

@@ -179,34 +179,6 @@ def history() -> History:
     return orders
 
 
-def test_an_old_change_after_newer_ones_counts_for_nothing(model: ReadModel, history: History) -> None:
-    old, new = history.records
-    assert model.deliver(new)
-    assert not model.deliver(old)
-    assert model.report().lines == {("2026-11-20", "Confirmed", "JPY"): (1, 3000)}
-
-
-def test_a_late_insert_does_not_bring_a_deleted_order_back(model: ReadModel, history: History) -> None:
-    history.delete("o-1")
-    model.deliver_all(history.records[::-1])
-    assert model.report().lines == {}
-
-
-def test_a_replay_of_orders_that_were_never_counted_counts_them(model: ReadModel, history: History) -> None:
-    replayed = history.change("o-1")
-    assert model.deliver(replayed)
-    assert model.calls == 2
-    assert model.report().lines == history.recount().lines
-
-
-def test_an_expired_order_stays_in_the_report_and_its_next_life_is_added(model: ReadModel, history: History) -> None:
-    history.expire("o-1")
-    history.place("o-1", total=500)
-    model.deliver_all(history.records[::-1])
-    assert sum(model.report().orders.values()) == 2
-    assert sum(model.report().revenue.values()) == 3500
-
-
 def test_two_states_of_one_revision_are_an_error_and_not_a_guess(model: ReadModel, history: History) -> None:
     model.deliver_all(history.records)
     row = {**history.rows["o-1"], "total": 1}

@@ -11,7 +11,7 @@ from runtime.dynamodb import attributes
 from tests.integration.test_permissions import TABLES, as_role, is_refused
 from tests.kit.belongings import Belongings
 from tests.kit.day import Day, day, kept, mapping
-from tests.kit.history import History, Record
+from tests.kit.history import Record
 from tests.kit.injection import Resources, denied, eventually, kill_worker, through_proxy
 from tests.kit.local_stack import Document, Invocation, Saga
 
@@ -65,13 +65,6 @@ def test_a_poison_record_is_kept_whole_and_holds_nobody_up(
     assert day.lines() == {(day.name, "New", "JPY"): (4, 4000)}
 
 
-def test_an_order_that_was_put_right_is_counted(day: Day, stack: Stack, resources: Resources) -> None:
-    row = day.order("poison")
-    with mapping(stack, resources, MaximumRetryAttempts=1):
-        day.write({name: value for name, value in row.items() if name != "total"}, {**row, "revision": 2})
-        eventually(day.counted, seconds=SECONDS)
-
-
 @pytest.mark.local_only("raise an alarm if they fail")
 def test_a_row_that_is_no_order_does_not_wake_the_function(day: Day, stack: Stack) -> None:
     note, order = {"order_id": day.order_id("note"), "text": "not an order"}, day.order("1")
@@ -97,14 +90,6 @@ def test_a_consumer_that_dies_after_its_commit_has_counted_once(
         eventually(day.counted, seconds=SECONDS)
         eventually(lambda: len(proxy.calls) >= len(rows) + len(died), seconds=SECONDS)
     assert len(died) == 2
-    assert day.lines() == {(day.name, "New", "JPY"): (5, 5000)}
-
-
-def test_lost_answers_count_once(day: Day, stack: Stack, resources: Resources) -> None:
-    with through_proxy(stack, resources, "ReportOrders") as proxy:
-        proxy.lose = 4
-        day.write(*(day.order(str(number)) for number in range(5)))
-        eventually(lambda: day.counted() and proxy.lose == 0, seconds=SECONDS)
     assert day.lines() == {(day.name, "New", "JPY"): (5, 5000)}
 
 
@@ -135,13 +120,6 @@ def reported(invocation: Invocation) -> list[str]:
     return [failure["itemIdentifier"] for failure in invocation.result["batchItemFailures"]]
 
 
-def test_a_batch_that_is_delivered_twice_is_counted_once(invoke: Invoke, day: Day) -> None:
-    history = _busy(day)
-    for _ in range(2):
-        assert reported(invoke("ReportOrders", {"Records": day.records(history)})) == []
-    assert day.lines() == history.recount().lines
-
-
 def test_after_a_failure_of_an_order_its_later_changes_wait_and_others_go_on(invoke: Invoke, day: Day) -> None:
     history = day.history()
     history.place(day.order_id("1"))
@@ -157,23 +135,6 @@ def test_after_a_failure_of_an_order_its_later_changes_wait_and_others_go_on(inv
     assert day.lines() == history.recount().lines
 
 
-def test_deleted_orders_leave_the_report_and_expired_ones_stay(invoke: Invoke, day: Day) -> None:
-    history = day.history()
-    for number in range(4):
-        history.place(day.order_id(str(number)), total=10**number)
-    history.delete(day.order_id("2"))
-    history.expire(day.order_id("3"))
-    assert reported(invoke("ReportOrders", {"Records": day.records(history)})) == []
-    assert day.lines() == {(day.name, "New", "JPY"): (3, 1011)}
-
-
-def test_a_batch_takes_one_call_a_record(invoke: Invoke, day: Day, stack: Stack, resources: Resources) -> None:
-    history = _busy(day)
-    with mapping(stack, resources, Enabled=False), through_proxy(stack, resources, "ReportOrders") as proxy:
-        assert reported(invoke("ReportOrders", {"Records": day.records(history)})) == []
-        assert proxy.calls == ["TransactWriteItems 200"] * len(history.records)
-
-
 def test_the_function_can_neither_read_nor_write_what_is_not_its_own(stack: Stack, resources: Resources) -> None:
     role = as_role(stack, resources["ReportOrdersRole"])
     for table, key in TABLES.items():
@@ -187,16 +148,6 @@ def test_the_function_can_neither_read_nor_write_what_is_not_its_own(stack: Stac
     is_refused(role.get_item, TableName=reports, Key=line)
     is_refused(role.put_item, TableName=reports, Item=line)
     is_refused(role.delete_item, TableName=reports, Key=line)
-
-
-def _busy(day: Day) -> History:
-    history = day.history()
-    for number in range(5):
-        history.place(day.order_id(str(number)), total=number)
-    for number in range(3):
-        history.change(day.order_id(str(number)), status="Confirmed")
-    history.delete(day.order_id("4"))
-    return history
 
 
 def _delete(day: Day, row: Document) -> None:

@@ -1,10 +1,7 @@
 """Imports of users on the deployed stack and Connect's simulator: every row has its result, nobody is made twice."""
 
 import json
-import unicodedata
 from collections.abc import Callable
-from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import pytest
@@ -17,73 +14,9 @@ from tests.kit.logs import all_logs
 from tests.kit.user_imports import HEADER, Imports, Person, all_usernames, created, csv_file, new_instance, people
 from user_import.instances import STACK_TAG
 
-FULL_HEADER = f"{HEADER},email,phone,security_profile,routing_profile"
-NFD = unicodedata.normalize("NFD", "É")
-# What people's files have in their rows, and the code of each; {n} makes a username of the row's own.
-DAMAGE = [
-    ("1,ok{n},Passw0rd,Taro,Yamada,,,,", ""),
-    ('2,ok{n},"Pass,w0rd",Taro,"Yamada, Jr.",,,,', ""),
-    ('3,ok{n},Passw0rd,"Ta\nro",Yamada,,,,', ""),
-    ('4,ok{n},Passw0rd,"Ta ""T"" ro",Yamada,t@example.com,+81312345678,Agent,Basic Routing Profile', ""),
-    (",ok{n},Passw0rd,太郎,山田,,,,", ""),
-    ("x,ok{n},Passw0rd,=1+1,@SUM(A1),,,,", ""),
-    ("7,ok{n},Passw0rd,Taro,Yamada", "WrongColumnCount"),
-    ("8,ok{n},Passw0rd,Taro,Yamada,,,,,", "WrongColumnCount"),
-    ("9,ok{n},Pass,w0rd,Taro,Yamada,,,,", "WrongColumnCount"),
-    ("ok{n}", "WrongColumnCount"),
-    (",,,,,,,,", "UsernameMissing"),
-    ("12,,Passw0rd,Taro,Yamada,,,,", "UsernameMissing"),
-    ("13, ,Passw0rd,Taro,Yamada,,,,", "UsernameMissing"),
-    ("14,abcdefghijklmnopqrstu,Passw0rd,Taro,Yamada,,,,", "UsernameTooLong"),
-    ("15,a b{n},Passw0rd,Taro,Yamada,,,,", "UsernameInvalid"),
-    ("16,ok{n} ,Passw0rd,Taro,Yamada,,,,", "UsernameInvalid"),
-    ("17,山田,Passw0rd,Taro,Yamada,,,,", "UsernameInvalid"),
-    ("18,=cmd(),Passw0rd,Taro,Yamada,,,,", "UsernameInvalid"),
-    ("19,{n}@x,Passw0rd,Taro,Yamada,,,,", "UsernameNotEmail"),
-    ("20,twice{key},Passw0rd,Taro,Yamada,,,,", ""),
-    ("21,twice{key},Passw0rd,Taro,Yamada,,,,", "UsernameRepeated"),
-    ("22,ok{n},,Taro,Yamada,,,,", "PasswordMissing"),
-    ("23,ok{n},Pw0,Taro,Yamada,,,,", "PasswordTooShort"),
-    ("24,ok{n},Aa1" + "x" * 62 + ",Taro,Yamada,,,,", "PasswordTooLong"),
-    ("25,ok{n},Pass w0rd,Taro,Yamada,,,,", "PasswordHasSpace"),
-    ("26,ok{n},Passw0rd ,Taro,Yamada,,,,", "PasswordHasSpace"),
-    ("27,ok{n},passw0rd,Taro,Yamada,,,,", "PasswordTooWeak"),
-    ("28,ok{n},PASSW0RD,Taro,Yamada,,,,", "PasswordTooWeak"),
-    ("29,ok{n},Password,Taro,Yamada,,,,", "PasswordTooWeak"),
-    ("30,ok{n},Passw0rd,,Yamada,,,,", "FirstNameMissing"),
-    ("31,ok{n},Passw0rd," + "f" * 256 + ",Yamada,,,,", "FirstNameTooLong"),
-    ("32,ok{n},Passw0rd," + NFD + ",Yamada,,,,", "FirstNameNotNormalized"),
-    ("33,ok{n},Passw0rd,Taro,,,,,", "LastNameMissing"),
-    ("34,ok{n},Passw0rd,Taro," + "l" * 257 + ",,,,", "LastNameTooLong"),
-    ("35,ok{n},Passw0rd,Taro," + NFD + ",,,,", "LastNameNotNormalized"),
-    ("36,ok{n},Passw0rd,Taro,Yamada,taro,,,", "EmailInvalid"),
-    ("37,ok{n},Passw0rd,Taro,Yamada,taro@example,,,", "EmailInvalid"),
-    ("38,ok{n},Passw0rd,Taro,Yamada,,0312345678,,", "PhoneInvalid"),
-    ("39,ok{n},Passw0rd,Taro,Yamada,,+81-3-1234,,", "PhoneInvalid"),
-    ("40,ok{n},Passw0rd,Taro,Yamada,,,Admin,", "SecurityProfileNotAllowed"),
-    ("41,ok{n},Passw0rd,Taro,Yamada,,,,Sales", "RoutingProfileUnknown"),
-    ("42,ok{n},Passw0rd,Taro\x00,Yamada,,,,", ""),
-]
-JAPANESE = [("ﾆｼ", "ﾏｷ"), ("ﾔﾏﾀﾞ", "ﾀﾛｳ"), ("表", "ソノ"), ("山田", "太郎")]
-# What leaves the outcome of CreateUser unknown, and what then keeps SearchUsers from finding it out.
-UNSURE: list[dict[str, Any]] = [{"lose": "answer"}, {"lose": "request"}, {"code": "InternalServiceException"}]
-NO_LOOK_UP: list[dict[str, Any]] = [
-    {"code": "ThrottlingException"},
-    {"code": "AccessDeniedException", "status": 403},
-    {"code": "ResourceNotFoundException"},
-    {"code": "InternalServiceException"},
-    {"lose": "answer"},
-]
 WRONG_FILES = {
-    "an empty file": (b"", "InvalidHeader"),
-    "no header": (b"1,taro,Passw0rd,Taro,Yamada\n", "InvalidHeader"),
-    "semicolons": (f"{HEADER}\n".replace(",", ";").encode(), "InvalidHeader"),
-    "an unknown column": (f"{HEADER},salary\n".encode(), "InvalidHeader"),
-    "UTF-16": (f"{HEADER}\n".encode("utf-16"), "InvalidHeader"),
     "an open quote": (f'{HEADER}\n1,taro,Passw0rd,Taro,"Yamada\n'.encode(), "UnclosedQuote"),
-    "an endless row": (f'{HEADER}\n1,taro,Passw0rd,Taro,"{"x" * 20_000}\n'.encode(), "RowTooLong"),
     "cp932": (f"{HEADER}\n1,u1,Passw0rd1,ﾏｷ,ﾆｼ\n2,u2,Passw0rd1,ﾀﾛｳ,ﾔﾏﾀﾞ\n".encode("cp932"), "WrongEncoding"),
-    "too many rows": (f"{HEADER}\n".encode() + b"1,a,b,c,d\n" * 3_001, "TooManyRows"),
 }
 
 
@@ -236,30 +169,6 @@ def test_a_function_that_is_cut_off_while_connect_acts_late_makes_nobody_twice(
     assert all(ended.user_ids)
 
 
-def test_a_user_that_exists_is_reported_and_left_alone(imports: Imports) -> None:
-    first, second = people(2)
-    before = imports.run(csv_file([first]))
-    other = Person(first.username, first.password, "Another", "Person")
-    ended = imports.run(csv_file([other, second]))
-
-    assert before.codes == [""]
-    assert ended.codes == ["UserExists", ""]
-
-
-def test_a_corrected_file_is_imported_anew_without_making_anybody_twice(imports: Imports) -> None:
-    first, second = people(2)
-    typo = Person(second.username, "short", second.first_name, second.last_name)
-    before = imports.run(csv_file([first, typo]))
-    after = imports.run(csv_file([Person.new(), first, second]), key=before.key)
-
-    assert before.codes == ["", "PasswordTooShort"]
-    # The first user may have a new password in the file.
-    assert after.codes == ["", "PasswordNotSet", ""]
-    assert after.succeeded == [True] * 3
-    assert after.user_ids[1] == before.user_ids[0]
-    assert len(set(after.user_ids)) == 3
-
-
 def test_two_imports_of_one_file_at_once_make_nobody_twice(imports: Imports) -> None:
     persons = people(6)
     key, version = imports.upload(csv_file(persons))
@@ -268,19 +177,6 @@ def test_two_imports_of_one_file_at_once_make_nobody_twice(imports: Imports) -> 
 
     assert one.output["succeeded"] == other.output["succeeded"] == 6
     assert one.user_ids == other.user_ids
-
-
-def test_every_kind_of_damage_is_named(imports: Imports) -> None:
-    rows = [row.replace("{n}", f"d{number}").replace("{key}", "x") for number, (row, _) in enumerate(DAMAGE)]
-    data = b"\xef\xbb\xbf" + "\r\n".join([FULL_HEADER, "", *rows, " ", ""]).encode()
-    instance = imports.run(csv_file(people(1))).results[0].user_arn.split("/")[1]
-    ended = imports.run(data, validate_only=True, instance_id=instance)
-
-    assert ended.codes == [code for _, code in DAMAGE]
-    assert len(DAMAGE) > 30
-    assert [result.csv_row for result in ended.results] == list(range(1, len(DAMAGE) + 1))
-    assert all(result.error_message.endswith(".") for result in ended.results if not result.succeeded)
-    assert not any(ended.user_ids)
 
 
 def test_validation_creates_nothing_at_all(imports: Imports, simulator: RemoteControl) -> None:
@@ -305,26 +201,13 @@ def test_a_file_that_cannot_be_read_ends_the_import_and_says_why(imports: Import
     assert ended.results == []
 
 
-@pytest.mark.parametrize("rows", [0, 1])
-def test_a_file_may_be_short(imports: Imports, rows: int) -> None:
-    ended = imports.run(csv_file(people(rows)))
-
-    assert (ended.status, len(ended.results)) == ("SUCCEEDED", rows)
-
-
 @pytest.mark.parametrize(
     ("document", "error", "field"),
     [
         ({"keys": "x"}, "InvalidImport", "keys"),
-        ({"key": "TestFile.csv"}, "InvalidImport", "key"),
         ({"key": "TestFile_20990101.csv"}, "NoImportFile", "TestFile_20990101.csv"),
-        ({"validate_only": "yes"}, "InvalidImport", "validate_only"),
-        ({"encoding": "latin-1"}, "InvalidImport", "encoding"),
         ({"instance_id": "no-such-instance", "key": "{key}"}, "InvalidImport", "instance_id"),
         ({"retry_of": "UserCreateResult_20990101.csv", "key": "{key}"}, "NoImportFile", "retry_of"),
-        ({"retry_of": "{key}", "key": "{key}"}, "InvalidImport", "retry_of"),
-        ({"retry_of": "UserCreateResult_20260101_validate_only.csv", "key": "{key}"}, "InvalidImport", "retry_of"),
-        ({"key": "elsewhere/TestFile_20260101.csv"}, "InvalidImport", "key"),
         ({"key": "{key}", "version_id": "no-such-version"}, "NoImportFile", "{key}"),
     ],
     ids=str,
@@ -367,100 +250,6 @@ def test_a_file_that_is_replaced_half_way_changes_nothing(imports: Imports, simu
     assert {person.username for person in old} <= set(all_usernames(simulator))
     assert not {person.username for person in new} & set(all_usernames(simulator))
     assert version in imports.history(name)
-
-
-def test_only_failed_rows_run_again(imports: Imports, simulator: RemoteControl) -> None:
-    persons = people(5)
-    for number in (1, 3):
-        simulator.fail("CreateUser", "LimitExceededException", where={"Username": persons[number].username})
-    before = imports.run(csv_file(persons))
-    simulator.clear_requests()
-    again = imports.run(csv_file(persons), key=before.key, retry_of=before.output["result_key"])
-
-    assert before.codes == ["", "UserQuotaExceeded", "", "UserQuotaExceeded", ""]
-    assert again.codes == [""] * 5
-    assert (again.output["run"], again.output["rows"]) == (2, 5)
-    assert len(simulator.requests("CreateUser")) == 2
-    assert [again.user_ids[number] for number in (0, 2, 4)] == [before.user_ids[number] for number in (0, 2, 4)]
-
-
-def test_a_retry_of_a_file_in_another_order_gives_no_row_the_user_of_another(
-    imports: Imports, simulator: RemoteControl
-) -> None:
-    persons = people(4)
-    typo = Person(persons[1].username, "short", persons[1].first_name, persons[1].last_name)
-    before = imports.run(csv_file([persons[0], typo, *persons[2:]]))
-    simulator.clear_requests()
-    corrected = [persons[1], persons[3], persons[0], persons[2]]
-    again = imports.run(csv_file(corrected), key=before.key, retry_of=before.output["result_key"])
-
-    assert before.codes == ["", "PasswordTooShort", "", ""]
-    assert again.codes == [""] * 4
-    assert again.user_ids[1:] == [before.user_ids[number] for number in (3, 0, 2)]
-    assert [entry["username"] for entry in simulator.requests("CreateUser")] == [persons[1].username]
-    assert len(set(again.user_ids)) == 4
-    assert [result.csv_row for result in again.results] == [1, 2, 3, 4]
-
-
-def test_a_failed_look_up_after_a_lost_create_makes_nobody_twice(
-    imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources
-) -> None:
-    kinds = [(*kind, times) for kind in product(UNSURE, NO_LOOK_UP) for times in (1, 1000)]
-    persons = people(len(kinds))
-    for person, (create, look_up, times) in zip(persons, kinds, strict=True):
-        simulator.inject("CreateUser", where={"Username": person.username}, **create)
-        simulator.inject("SearchUsers", where={"Username": person.username}, times=times, **look_up)
-    client, name = stack.client("lambda"), resources["UserCreateFunction"]
-    # Too short to wait for a place in Connect: the first throttled call ends the attempt.
-    client.update_function_configuration(FunctionName=name, Timeout=7)
-    try:
-        ended = imports.run(csv_file(persons))
-    finally:
-        client.update_function_configuration(FunctionName=name, Timeout=30)
-        simulator.clear_faults()
-    # The lease of an attempt whose answer was lost must not be free: the retry is another import, which finds the user.
-    again = imports.run(csv_file(persons), key=ended.key, retry_of=ended.output["result_key"])
-
-    assert {code for code in ended.codes if code} <= {
-        "ConnectThrottled",
-        "ConnectUnavailable",
-        "ConnectDenied",
-        "InstanceNotFound",
-    }
-    assert again.succeeded == [True] * len(kinds)
-    assert len(set(again.user_ids)) == len(kinds)
-    names = [name for name in all_usernames(simulator) if name in {person.username for person in persons}]
-    assert len(names) == len(kinds)
-
-
-def test_a_file_in_cp932_becomes_users_with_the_names_that_it_has(imports: Imports, stack: Stack) -> None:
-    persons = [
-        replace(person, last_name=last, first_name=first)
-        for person, (last, first) in zip(people(len(JAPANESE)), JAPANESE, strict=True)
-    ]
-    data = csv_file(persons).encode("cp932")
-    refused = imports.run(data)
-    ended = imports.run(data, encoding="cp932")
-    connect = stack.client("connect")
-    found = [
-        connect.describe_user(InstanceId=result.user_arn.split("/")[1], UserId=result.user_id)["User"]["IdentityInfo"]
-        for result in ended.results
-    ]
-
-    assert (refused.status, refused.error) == ("FAILED", "WrongEncoding")
-    assert "looks like cp932" in refused.cause
-    assert refused.results == []
-    assert [(one["LastName"], one["FirstName"]) for one in found] == JAPANESE
-
-
-def test_a_retry_with_rows_added_is_refused(imports: Imports) -> None:
-    persons = people(2)
-    before = imports.run(csv_file(persons))
-    again = imports.run(csv_file([*persons, Person.new()]), key=before.key, retry_of=before.output["result_key"])
-
-    assert (again.status, again.error) == ("FAILED", "InvalidResultFile")
-    assert "has 2 rows, the file has 3" in again.cause
-    assert again.codes == ["", ""]
 
 
 def test_an_instance_that_is_given_is_used(imports: Imports) -> None:
@@ -547,23 +336,6 @@ def test_stopped_import_has_a_result_file_and_can_be_retried(imports: Imports, s
     assert stopped.codes == ["NotRegistered"] * 12
     assert again.succeeded == [True] * 12
     assert created(simulator) == 12
-
-
-def test_a_retry_from_another_file_finds_the_users_that_the_import_has_made(
-    imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources
-) -> None:
-    persons = people(3)
-    with no_concurrency(stack, resources, "RegisterResult"):
-        broken = imports.run(csv_file(persons))
-        again = imports.run(csv_file(persons), retry_of=imports.result_of(broken.key))
-    last = imports.run(csv_file(persons), retry_of=imports.result_of(broken.key))
-
-    assert len({broken.key, again.key, last.key}) == 3
-    assert broken.codes == ["NotRegistered"] * 3
-    assert (again.status, again.error) == ("FAILED", "Lambda.TooManyRequestsException")
-    assert last.succeeded == [True] * 3
-    assert last.output["result_key"] == imports.result_of(broken.key)
-    assert created(simulator) == 3
 
 
 def test_a_defect_is_told_without_what_it_was_about(imports: Imports, stack: Stack, resources: Resources) -> None:

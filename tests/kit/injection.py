@@ -183,7 +183,7 @@ def kill_worker(pid: int, port: int) -> None:
     for worker in psutil.Process(pid).children():
         if any(connection.raddr and connection.raddr.port == port for connection in worker.net_connections("tcp")):
             worker.kill()
-            worker.wait(timeout=5)
+            worker.wait(timeout=60)
 
 
 @contextmanager

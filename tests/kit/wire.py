@@ -1,6 +1,6 @@
 """Handlers run with the wire cut: what they ask of AWS is noted and answered from a list, every answer in its turn.
 
-The handlers, the layers and the SDK's clients are the real ones; nothing leaves the process.
+The handlers, the layers and the SDK's clients are the real ones; nothing is serialized or leaves the process.
 """
 
 import importlib
@@ -17,6 +17,8 @@ from typing import Any, Self
 
 import pytest
 import requests
+from aws_xray_sdk import global_sdk_config
+from botocore.client import BaseClient
 from requests.adapters import HTTPAdapter
 
 from runtime import clients
@@ -28,6 +30,8 @@ from tests.kit.template import Function
 # Requests of one invocation that are answered; a loop over rows would never end.
 _MAX_REQUESTS = 8
 _MONITORING, _TOOL = sys.monitoring, sys.monitoring.PROFILER_ID
+
+_SERIALIZE: Any = BaseClient._convert_to_request_dict
 
 type Script = tuple[int, ...]
 type Choice = tuple[tuple[str, int] | None, str, int]
@@ -96,6 +100,10 @@ class Wire:
             self._patch.setenv(name, value)
         self._patch.setattr(time, "sleep", lambda _: None)
         self._patch.setattr(HTTPAdapter, "send", lambda _, request, **__: self._answer_http(request))
+        # What a client does between its call and `before-call`, and a trace's exceptions, take most of the time.
+        self._patch.setattr(BaseClient, "_resolve_endpoint_ruleset", lambda *_, **__: ("https://nowhere", {}, {}))
+        self._patch.setattr(BaseClient, "_convert_to_request_dict", _unserialized)
+        global_sdk_config.set_sdk_enabled(False)
         _forget(clients)
         # Clients copy the hooks of the session that makes them.
         events = clients.session().get_component("event_emitter")
@@ -113,6 +121,7 @@ class Wire:
         _MONITORING.register_callback(_TOOL, _MONITORING.events.PY_START, None)
         _MONITORING.free_tool_id(_TOOL)
         _forget(clients)
+        global_sdk_config.set_sdk_enabled(True)
         self._patch.undo()
 
     def runs(self, function: Function, event: Any, environment: Mapping[str, str]) -> Iterator[Run]:
@@ -157,6 +166,13 @@ class Wire:
         return response
 
 
+def _unserialized(client: BaseClient, **request: Any) -> dict[str, Any]:
+    """A request's parameters are noted before it is serialized; S3's handlers alone need the rest."""
+    if client.meta.service_model.service_name == "s3":
+        return dict(_SERIALIZE(client, **request))
+    return {"context": request["context"], "headers": {}}
+
+
 def _invoke(function: Function, event: Any, run: Run) -> None:
     handler = getattr(importlib.import_module(function.module), function.handler)
     context = SimpleNamespace(aws_request_id="r-1", get_remaining_time_in_millis=lambda: 1000 * function.timeout)
@@ -179,7 +195,7 @@ def _parsed(answer: Answer) -> tuple[Any, dict[str, Any]]:
 
 def _places(frame: FrameType | None) -> Iterator[tuple[str, int]]:
     """Our functions that are on the stack, each with its present line."""
-    while frame:
+    while frame and frame.f_code is not _invoke.__code__:
         if site := _site(frame.f_code):
             yield site, frame.f_lineno
         frame = frame.f_back

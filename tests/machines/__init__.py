@@ -1,1 +1,1 @@
-"""The state machines alone: every path with mocked tasks, and every state by itself, on any engine."""
+"""The state machines alone: every path with mocked tasks, on any engine."""

@@ -11,7 +11,6 @@ ENDPOINT = os.environ.get("SFN_ENDPOINT_URL")
 # Only an engine that looks whether it exists needs a real one.
 ROLE_ARN = os.environ.get("SFN_ROLE_ARN", ROLE)
 ENGINES = ["endpoint"] if ENDPOINT else ["ministack", "moto"]
-STATE_ENGINES = ENGINES[:1]
 
 
 @pytest.fixture(scope="session", name="ministack")

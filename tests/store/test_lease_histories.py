@@ -11,6 +11,9 @@ from tests.store.database import Database
 from tests.store.histories import LeaseHistories
 from tests.store.wire import Wire
 
+# `make check` has the histories of a step, which take a second.
+pytestmark = pytest.mark.slow
+
 _EXAMPLES = {"ministack": 40}
 _FEW_EXAMPLES = 8
 _STEPS = 40

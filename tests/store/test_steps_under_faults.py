@@ -86,7 +86,6 @@ def test_a_tombstone_whose_answer_is_lost_bars_all_the_same(saga: Saga) -> None:
     assert saga.compensate() == {"undone": False}
 
 
-@pytest.mark.untrue("moto", reason="moto ignores client tokens: the second try is refused, as a duplicate")
 def test_what_the_sdk_sends_again_by_itself_is_no_duplicate(saga: Saga, caplog: pytest.LogCaptureFixture) -> None:
     wire = Wire(lose=1)
     assert saga.over(wire, attempts=2).commit() == BOOKED
@@ -150,7 +149,6 @@ def _at_once(*calls: Callable[[], Any]) -> list[Any]:
         return list(threads.map(run, calls))
 
 
-@pytest.mark.unfit("moto", reason="moto locks nothing: threads see each other's half-done writes")
 def test_of_eight_ts_at_once_one_lands_and_all_are_answered_its_result(saga: Saga) -> None:
     calls = [lambda number=number: saga.commit(result={"booking": number}) for number in range(8)]
     answers = _at_once(*calls)
@@ -159,14 +157,12 @@ def test_of_eight_ts_at_once_one_lands_and_all_are_answered_its_result(saga: Sag
     assert answers == [json.loads((record or {})["result"])] * 8
 
 
-@pytest.mark.unfit("moto", reason="moto locks nothing: threads see each other's half-done writes")
 def test_of_eight_cs_at_once_one_undoes_and_all_say_so(saga: Saga) -> None:
     saga.commit()
     assert _at_once(*[saga.compensate] * 8) == [{"undone": True}] * 8
     assert saga.found().tally == {"pk": saga.tally_key, "landed": 1, "undone": 1}
 
 
-@pytest.mark.unfit("moto", reason="moto locks nothing: threads see each other's half-done writes")
 def test_of_two_different_requests_at_once_one_lands_and_the_other_is_refused(saga: Saga) -> None:
     answers = _at_once(*[lambda: saga.commit(A), lambda: saga.commit(B)] * 4)
     landed = json.loads((saga.found().booking or {})["payload"])
@@ -177,7 +173,6 @@ def test_of_two_different_requests_at_once_one_lands_and_the_other_is_refused(sa
     assert (saga.found().tally or {})["landed"] == 1
 
 
-@pytest.mark.unfit("moto", reason="moto locks nothing: threads see each other's half-done writes")
 def test_a_race_of_t_and_c_ends_undone_or_never_landed(saga: Saga) -> None:
     for number in range(20):
         race = Saga(saga.database, saga.client, f"{saga.id}-{number}")

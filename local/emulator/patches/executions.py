@@ -81,14 +81,18 @@ def _run_execution(arn: str) -> None:
     if not machine:
         _failed(execution, "StateMachineDeleted", "State machine no longer exists")
         return
-    _walk(execution, machine, json.loads(machine["definition"]))
+    walk(execution, machine["name"], json.loads(machine["definition"]))
 
 
-def _walk(execution: Execution, machine: Any, definition: Any) -> None:
+def walk(execution: Execution, machine: str, definition: Any) -> None:
+    """Run an execution from where it was left, or from the first state, to its end. machine: its name."""
     from ministack.services import stepfunctions
 
     arn, seconds = execution["executionArn"], definition.get("TimeoutSeconds")
     scope = _scopes[arn] = Scope(deadline=None if seconds is None else time.monotonic() + seconds)
+    # What was stopped before its scope was known enters no state.
+    if execution["status"] != "RUNNING":
+        return
     given = json.loads(execution["input"])
     began = _frames.setdefault(arn, Frame(definition["StartAt"], given))
     context = {
@@ -100,7 +104,7 @@ def _walk(execution: Execution, machine: Any, definition: Any) -> None:
             "StartTime": execution["startDate"],
             "RedriveCount": execution.get("redriveCount", 0),
         },
-        "StateMachine": {"Id": execution["stateMachineArn"], "Name": machine["name"]},
+        "StateMachine": {"Id": execution["stateMachineArn"], "Name": machine},
         "variables": execution.setdefault("variables", {}),
     }
     with inside(scope):
@@ -261,19 +265,37 @@ def _redrive_execution(data: Any) -> Any:
     if not execution:
         return stepfunctions.error_response_json("ExecutionDoesNotExist", f"Execution {arn} not found", 400)
     with _ending:
-        if reason := _not_redrivable(execution):
+        reason = _not_redrivable(execution)
+        if reason or execution.get("mapRunArn"):
+            reason = reason or "Execution is redriven by its Map Run"
             return stepfunctions.error_response_json("ExecutionNotRedrivable", reason, 400)
-        at = stepfunctions.now_iso()
-        count = execution.get("redriveCount", 0) + 1
-        for name in ("error", "cause", "output", "stopDate"):
-            execution[name] = None
-        execution.update(status="RUNNING", redriveCount=count, redriveDate=at)
-        details = {"executionRedrivenEventDetails": {"redriveCount": count}}
-        stepfunctions._add_event(execution, "ExecutionRedriven", details)
+        at = _restart(execution)
     stepfunctions._emit_execution_status_event(execution)
     run = contextvars.copy_context().run
     threading.Thread(target=run, args=(stepfunctions._run_execution, arn), daemon=True).start()
     return stepfunctions.json_response({"redriveDate": at})
+
+
+def restart(execution: Execution) -> None:
+    """Let an execution that has ended run again; `walk` goes on with it."""
+    from ministack.services import stepfunctions
+
+    with _ending:
+        _restart(execution)
+    stepfunctions._emit_execution_status_event(execution)
+
+
+def _restart(execution: Execution) -> str:
+    from ministack.services import stepfunctions
+
+    at: str = stepfunctions.now_iso()
+    count = execution.get("redriveCount", 0) + 1
+    for name in ("error", "cause", "output", "stopDate"):
+        execution[name] = None
+    execution.update(status="RUNNING", redriveCount=count, redriveDate=at)
+    details = {"executionRedrivenEventDetails": {"redriveCount": count}}
+    stepfunctions._add_event(execution, "ExecutionRedriven", details)
+    return at
 
 
 def _not_redrivable(execution: Execution) -> str:
@@ -298,7 +320,7 @@ def _emit_status_event(execution: Execution) -> None:
     detail |= _payload("input", execution["input"])
     detail |= _payload("output", execution["output"] if status == "SUCCEEDED" else None)
     detail |= {name: None if status == "SUCCEEDED" else execution.get(name) for name in ("error", "cause")}
-    detail |= _redrive_fields(execution)
+    detail |= redrive_fields(execution)
     entry = {
         "Source": "aws.states",
         "DetailType": "Step Functions Execution Status Change",
@@ -325,20 +347,22 @@ def _describing_redrives(describe: Callable[[Any], Any]) -> Callable[[Any], Any]
         status, headers, body = describe(data)
         if status != 200:
             return status, headers, body
-        fields = _redrive_fields(stepfunctions._executions[data["executionArn"]])
+        fields = redrive_fields(stepfunctions._executions[data["executionArn"]])
         told = json.loads(body) | {name: value for name, value in fields.items() if value is not None}
         return status, headers, json.dumps(told).encode()
 
     return describe_execution
 
 
-def _redrive_fields(execution: Execution) -> dict[str, Any]:
+def redrive_fields(execution: Execution) -> dict[str, Any]:
+    """What DescribeExecution says of redrives."""
     reason = "Execution is RUNNING and cannot be redriven"
     if execution["status"] != "RUNNING":
         reason = _not_redrivable(execution)
+    redrivable = "REDRIVABLE_BY_MAP_RUN" if execution.get("mapRunArn") else "REDRIVABLE"
     return {
         "redriveCount": execution.get("redriveCount", 0),
         "redriveDate": execution.get("redriveDate"),
-        "redriveStatus": "NOT_REDRIVABLE" if reason else "REDRIVABLE",
+        "redriveStatus": "NOT_REDRIVABLE" if reason else redrivable,
         "redriveStatusReason": reason or f"Execution is {execution['status']} and is redrivable",
     }

@@ -90,7 +90,7 @@ def _run_parallel_branches(state: State, given: Any, execution: Execution, conte
 
     sf._add_event(execution, "ParallelStateStarted")
     results = _told(execution, "Parallel", lambda: run_all(len(branches), run))
-    return _output(state, given, context, results)
+    return state_output(state, given, context, results)
 
 
 def _run_map_items(state: State, given: Any, execution: Execution, context: Any) -> tuple[Any, str | None]:
@@ -101,22 +101,23 @@ def _run_map_items(state: State, given: Any, execution: Execution, context: Any)
     if (processor.get("ProcessorConfig") or {}).get("Mode") == "DISTRIBUTED":
         distributed: tuple[Any, str | None] = sf._run_distributed_map(state, given, data, processor, execution, context)
         return distributed
-    items = _items(state, given, data, context)
+    items = items_of(state, given, data, context)
 
     def run(index: int) -> Any:
         own = copy.deepcopy(context)
         own["Map"] = {"Item": {"Index": index, "Value": items[index]}}
-        entered = _item_input(state, given, data, items[index], own)
+        entered = item_input(state, given, data, items[index], own)
         return executions.run_inside(processor["States"], processor["StartAt"], entered, execution, own)
 
     started = {"mapStateStartedEventDetails": {"length": len(items)}}
     sf._add_event(execution, "MapStateStarted", started)
-    at_once = inline_concurrency(_at_once(state, given, data, context))
+    at_once = inline_concurrency(int(number(state, "MaxConcurrency", given, data, context) or 0))
     results = _told(execution, "Map", lambda: run_all(len(items), run, at_once))
-    return _output(state, given, context, results)
+    return state_output(state, given, context, results)
 
 
-def _items(state: State, given: Any, data: Any, context: Any) -> Sequence[Any]:
+def items_of(state: State, given: Any, data: Any, context: Any) -> Sequence[Any]:
+    """What a Map iterates over, if no ItemReader reads it."""
     from ministack.services import stepfunctions as sf
 
     if "Items" in state and sf._state_query_language(state, context) == "JSONata":
@@ -126,7 +127,8 @@ def _items(state: State, given: Any, data: Any, context: Any) -> Sequence[Any]:
     return items if isinstance(items, list) else [items]
 
 
-def _item_input(state: State, given: Any, data: Any, item: Any, context: Any) -> Any:
+def item_input(state: State, given: Any, data: Any, item: Any, context: Any) -> Any:
+    """An item as its ItemSelector makes it."""
     from ministack.services import stepfunctions as sf
 
     selector = state.get("ItemSelector") or state.get("Parameters")
@@ -137,14 +139,15 @@ def _item_input(state: State, given: Any, data: Any, item: Any, context: Any) ->
     return sf._resolve_params_obj(selector, data, context)
 
 
-def _at_once(state: State, given: Any, data: Any, context: Any) -> int:
+def number(fields: State, name: str, given: Any, data: Any, context: Any) -> float | None:
+    """A numeric field, its `...Path` form or its JSONata expression; None if there is none."""
     from ministack.services import stepfunctions as sf
 
-    if path := state.get("MaxConcurrencyPath"):
-        return int(sf._resolve_path_or_ctx(path, data, context))
-    if "MaxConcurrency" in state and sf._state_query_language(state, context) == "JSONata":
-        return int(sf._jsonata_state_field(state, "MaxConcurrency", "number", given, context))
-    return int(state.get("MaxConcurrency", 0))
+    if path := fields.get(f"{name}Path"):
+        return float(sf._resolve_path_or_ctx(path, data, context))
+    if isinstance(fields.get(name), str):
+        return float(sf._jsonata_state_field(fields, name, "number", given, context))
+    return fields.get(name)
 
 
 def _told(execution: Execution, kind: str, run: Callable[[], list[Any]]) -> list[Any]:
@@ -160,7 +163,8 @@ def _told(execution: Execution, kind: str, run: Callable[[], list[Any]]) -> list
     return results
 
 
-def _output(state: State, given: Any, context: Any, results: list[Any]) -> tuple[Any, str | None]:
+def state_output(state: State, given: Any, context: Any, results: list[Any]) -> tuple[Any, str | None]:
+    """What a Map or Parallel state puts out, and the state that follows."""
     from ministack.services import stepfunctions as sf
 
     if sf._state_query_language(state, context) == "JSONata":

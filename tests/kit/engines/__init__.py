@@ -1,1 +1,1 @@
-"""The DynamoDBs that tests run on: AWS's own, the local stack's over HTTP and in the test's process, and moto's."""
+"""The DynamoDBs that tests run on: AWS's own, and MiniStack's in the test's process. moto's runs state machines."""

@@ -20,24 +20,6 @@ def profiles(connect: Connect, instance_id: str) -> list[set[str]]:
 # --- from creation to deletion ---
 
 
-def test_an_instance_takes_a_while_to_become_active(connect: Connect) -> None:
-    instance_id = connect.create_instance()
-    assert status(connect, instance_id) == "CREATION_IN_PROGRESS"
-    connect.clock.advance(4.9)
-    assert status(connect, instance_id) == "CREATION_IN_PROGRESS"
-    connect.clock.advance(0.2)
-    assert status(connect, instance_id) == "ACTIVE"
-
-
-def test_the_profiles_appear_some_time_after_the_instance_is_active(connect: Connect) -> None:
-    instance_id = connect.create_instance()
-    connect.clock.advance(6.9)
-    assert profiles(connect, instance_id) == [set(), set()]
-    connect.clock.advance(0.2)
-    security = {"Admin", "Agent", "CallCenterManager", "QualityAnalyst"}
-    assert profiles(connect, instance_id) == [security, {"Basic Routing Profile"}]
-
-
 def test_an_instance_that_is_not_active_has_no_profiles_and_no_users(connect: Connect) -> None:
     instance_id = connect.create_instance()
     missing = connect.client.exceptions.ResourceNotFoundException
@@ -56,15 +38,6 @@ def test_a_creation_that_fails_is_listed_for_a_day_and_says_so(connect: Connect)
     assert failed["StatusReason"]["Message"]
     connect.clock.advance(24 * 3600)
     assert connect.client.list_instances()["InstanceSummaryList"] == []
-
-
-def test_only_the_next_creation_fails(connect: Connect) -> None:
-    connect.control.fail_creation()
-    connect.create_instance(InstanceAlias="one")
-    connect.create_instance(InstanceAlias="two")
-    connect.clock.advance(5)
-    listed = connect.client.list_instances()["InstanceSummaryList"]
-    assert [one["InstanceStatus"] for one in listed] == ["CREATION_FAILED", "ACTIVE"]
 
 
 def test_a_deleted_instance_is_gone_after_a_while_and_frees_its_place_and_alias(connect: Connect) -> None:
@@ -86,13 +59,6 @@ def test_an_instance_that_is_being_created_cannot_be_deleted(connect: Connect) -
 
 
 # --- the same again ---
-
-
-def test_a_client_token_creates_one_instance(connect: Connect) -> None:
-    first = connect.client.create_instance(**new_instance(ClientToken="token-1"))
-    again = connect.client.create_instance(**new_instance(ClientToken="token-1"))
-    assert (again["Id"], again["Arn"]) == (first["Id"], first["Arn"])
-    assert len(connect.client.list_instances()["InstanceSummaryList"]) == 1
 
 
 def test_a_client_token_is_not_for_other_parameters(connect: Connect) -> None:
@@ -126,14 +92,6 @@ def test_an_instance_that_is_not_as_it_must_be_is_refused(connect: Connect, wron
 # --- quotas ---
 
 
-def test_an_account_has_two_instances(connect: Connect) -> None:
-    for alias in ("one", "two"):
-        connect.create_instance(InstanceAlias=alias)
-    with pytest.raises(connect.client.exceptions.ServiceQuotaExceededException) as caught:
-        connect.create_instance(InstanceAlias="three")
-    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 402
-
-
 def test_an_instance_that_failed_takes_no_place(connect: Connect) -> None:
     connect.control.change(instances=1)
     connect.control.fail_creation()
@@ -155,14 +113,6 @@ def test_creations_and_deletions_of_thirty_days_are_counted_together(connect: Co
 
 
 # --- lists ---
-
-
-def test_instances_come_in_pages_of_ten(connect: Connect) -> None:
-    connect.control.change(instances=23)
-    made = [connect.create_instance(InstanceAlias=f"number-{number}") for number in range(23)]
-    pages = list(connect.client.get_paginator("list_instances").paginate())
-    assert [len(page["InstanceSummaryList"]) for page in pages] == [10, 10, 3]
-    assert [one["Id"] for page in pages for one in page["InstanceSummaryList"]] == made
 
 
 def test_a_list_that_changes_between_pages_is_neither_cut_nor_doubled(connect: Connect) -> None:

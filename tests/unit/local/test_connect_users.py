@@ -172,17 +172,6 @@ def test_an_instance_has_so_many_users_and_no_more(connect: Connect, user: Docum
 # --- what is known of a user ---
 
 
-def test_a_user_is_described_without_a_password(connect: Connect, user: Document) -> None:
-    created = connect.client.create_user(**user, Tags={"import": "row-1"})
-    described = connect.client.describe_user(InstanceId=user["InstanceId"], UserId=created["UserId"])["User"]
-    assert described.keys() >= {"Id", "Arn", "LastModifiedTime"}
-    assert described["Tags"] == {"import": "row-1"}
-    assert "Password" not in described
-    assert user["Password"] not in repr(connect.server.simulator.state.account.instances())
-    for name in ("Username", "IdentityInfo", "SecurityProfileIds", "RoutingProfileId"):
-        assert described[name] == user[name]
-
-
 def test_a_search_by_username_finds_the_user_with_tags(connect: Connect, user: Document) -> None:
     for number in range(12):
         connect.client.create_user(**user | {"Username": f"user-{number}", "Tags": {"row": str(number)}})
@@ -200,22 +189,6 @@ def test_a_search_counts_after_contact_work_in_milliseconds(connect: Connect, us
     assert found["PhoneConfig"] == {"PhoneType": "SOFT_PHONE", "AfterContactWorkTimeLimit": 60_000}
 
 
-def test_conditions_of_a_search_are_joined(connect: Connect, user: Document) -> None:
-    for username in ("a-1", "a-2", "b-1"):
-        connect.client.create_user(**user | {"Username": username})
-
-    def contains(value: str) -> Document:
-        return {"StringCondition": {"FieldName": "Username", "Value": value, "ComparisonType": "CONTAINS"}}
-
-    def usernames(criteria: Document) -> list[str]:
-        found = connect.client.search_users(InstanceId=user["InstanceId"], SearchCriteria=criteria)
-        return [one["Username"] for one in found["Users"]]
-
-    assert usernames({"AndConditions": [contains("a"), contains("1")]}) == ["a-1"]
-    assert usernames({"OrConditions": [contains("2"), contains("b")]}) == ["a-2", "b-1"]
-    assert usernames({}) == ["a-1", "a-2", "b-1"]
-
-
 def test_a_search_that_is_not_understood_is_refused(connect: Connect, instance_id: str) -> None:
     with pytest.raises(ClientError, match="does not support SearchUsers with a SearchFilter"):
         connect.client.search_users(InstanceId=instance_id, SearchFilter={"TagFilter": {}})
@@ -230,18 +203,3 @@ def test_a_search_may_lag_behind(connect: Connect, user: Document) -> None:
     assert search(connect, user["InstanceId"], user["Username"]) == []
     connect.clock.advance(3)
     assert len(search(connect, user["InstanceId"], user["Username"])) == 1
-
-
-def test_users_are_listed_in_pages(connect: Connect, user: Document) -> None:
-    made = [connect.client.create_user(**user | {"Username": f"user-{number}"})["UserId"] for number in range(7)]
-    paginator = connect.client.get_paginator("list_users")
-    pages = list(paginator.paginate(InstanceId=user["InstanceId"], PaginationConfig={"PageSize": 3}))
-    assert [len(page["UserSummaryList"]) for page in pages] == [3, 3, 1]
-    assert [one["Id"] for page in pages for one in page["UserSummaryList"]] == made
-
-
-def test_a_user_has_tags_of_its_own(connect: Connect, user: Document) -> None:
-    arn = connect.client.create_user(**user)["UserArn"]
-    assert "tags" not in connect.client.list_tags_for_resource(resourceArn=arn)
-    connect.client.tag_resource(resourceArn=arn, tags={"a": "1"})
-    assert connect.client.list_tags_for_resource(resourceArn=arn)["tags"] == {"a": "1"}

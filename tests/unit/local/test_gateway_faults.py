@@ -3,7 +3,6 @@
 import http.client
 import json
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, get_args
@@ -11,9 +10,8 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from local.simulators.payment_gateway.client import GatewayClient, Response
+from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import (
-    AnswerCut,
     AnswerLost,
     AnyFault,
     DeliveredAgain,
@@ -34,13 +32,8 @@ from tests.unit.ordering.gateway import counts
 # A timeout is none of these: the connection has to end.
 NO_ANSWER = (ConnectionError, http.client.IncompleteRead)
 MS = 300
-
-
-def timed(call: Callable[[], Response]) -> tuple[Response, float]:
-    """The response, and how many milliseconds it took."""
-    began = time.monotonic()
-    response = call()
-    return response, (time.monotonic() - began) * 1000
+# Longer than any machine takes for a question.
+LONG = 2000
 
 
 def gives_up(gateway: GatewayClient, key: str) -> None:
@@ -49,17 +42,9 @@ def gives_up(gateway: GatewayClient, key: str) -> None:
         replace(gateway, seconds=MS / 3000).charge(key, 3000)
 
 
-@pytest.mark.parametrize("fault", [SlowBefore(ms=MS), SlowWorking(ms=MS), SlowAfter(ms=MS)])
-def test_a_slow_charge_takes_its_time_and_succeeds(gateway: GatewayClient, fault: AnyFault) -> None:
-    gateway.inject(Injection(fault))
-    response, took = timed(lambda: gateway.charge("o-1", 3000))
-
-    assert (response.status, took >= MS) == (201, True)
-    assert gateway.send("GET", "/_simulator/faults").document == {"pending": []}
-
-
 @pytest.mark.parametrize(
-    ("fault", "seen"), [(SlowBefore(ms=MS), None), (SlowWorking(ms=MS), "processing"), (SlowAfter(ms=MS), "succeeded")]
+    ("fault", "seen"),
+    [(SlowBefore(ms=LONG), None), (SlowWorking(ms=LONG), "processing"), (SlowAfter(ms=LONG), "succeeded")],
 )
 def test_what_a_client_that_gave_up_finds(gateway: GatewayClient, fault: AnyFault, seen: str | None) -> None:
     gateway.inject(Injection(fault))
@@ -78,33 +63,6 @@ def test_a_cancel_bars_what_lands_late(gateway: GatewayClient, fault: AnyFault) 
 
     assert captures == refunds
     assert gateway.ledger()["standing"] == {}
-
-
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
-def test_a_failure_before_the_effect_leaves_nothing(gateway: GatewayClient, status: int) -> None:
-    gateway.inject(Injection(FailsBefore(status)))
-    response = gateway.charge("o-1", 3000)
-
-    assert (response.status, response.code) == (status, "rate_limited" if status == 429 else "processor_error")
-    assert gateway.lookup("o-1").status == 404
-
-
-@pytest.mark.parametrize("status", [500, 503])
-def test_a_failure_after_the_effect_leaves_a_charge(gateway: GatewayClient, status: int) -> None:
-    gateway.inject(Injection(FailsAfter(status)))
-
-    assert gateway.charge("o-1", 3000).status == status
-    assert gateway.charge("o-1", 3000).headers["Idempotent-Replayed"] == "true"
-    assert counts(gateway, "o-1") == (1, 0)
-
-
-@pytest.mark.parametrize(("fault", "captures"), [(RequestLost(), 0), (AnswerLost(), 1), (AnswerCut(), 1)])
-def test_a_connection_that_ends(gateway: GatewayClient, fault: AnyFault, captures: int) -> None:
-    gateway.inject(Injection(fault))
-
-    with pytest.raises(NO_ANSWER):
-        gateway.charge("o-1", 3000)
-    assert counts(gateway, "o-1") == (captures, 0)
 
 
 @pytest.mark.parametrize("after_ms", [(0,), (0, 0, 0), (40,), (0, 20, 60)])
@@ -146,32 +104,6 @@ def test_a_late_delivery_does_not_land_after_a_reset(gateway: GatewayClient) -> 
     time.sleep(0.06)
 
     assert gateway.ledger()["charges"] == []
-
-
-@pytest.mark.parametrize("body", ["not_json", "empty"])
-def test_garbage_that_is_not_json(gateway: GatewayClient, body: Any) -> None:
-    gateway.inject(Injection(Garbage(body)))
-    response = gateway.charge("o-1", 3000)
-
-    assert response.status == 201
-    with pytest.raises(json.JSONDecodeError):
-        _ = response.document
-    assert counts(gateway, "o-1") == (1, 0)
-
-
-def test_garbage_of_another_shape(gateway: GatewayClient) -> None:
-    gateway.inject(Injection(Garbage("wrong_shape")))
-
-    assert "status" not in gateway.charge("o-1", 3000).document
-    assert counts(gateway, "o-1") == (1, 0)
-
-
-def test_garbage_that_speaks_of_another_charge(gateway: GatewayClient) -> None:
-    gateway.inject(Injection(Garbage("another_charge")))
-    charged, expected = gateway.charge("o-1", 3000).document, gateway.lookup("o-1").document
-
-    assert charged.keys() == expected.keys()
-    assert charged["key"] != "o-1"
 
 
 @pytest.mark.parametrize("on", ["lookup", "cancel"])

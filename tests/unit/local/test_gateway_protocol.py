@@ -67,7 +67,7 @@ def test_a_declined_charge_is_replayed_too(gateway: GatewayClient, token: str, c
 
 
 def test_a_key_is_in_use_while_its_charge_is_worked_on(gateway: GatewayClient) -> None:
-    gateway.inject(Injection(SlowWorking(ms=400), on="charge"))
+    gateway.inject(Injection(SlowWorking(ms=1500), on="charge"))
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(gateway.charge, "o-1", 3000)
         while gateway.lookup("o-1").status == 404:
@@ -78,7 +78,7 @@ def test_a_key_is_in_use_while_its_charge_is_worked_on(gateway: GatewayClient) -
 
 
 def test_a_cancel_bars_a_charge_that_is_worked_on(gateway: GatewayClient) -> None:
-    gateway.inject(Injection(SlowWorking(ms=400), on="charge"))
+    gateway.inject(Injection(SlowWorking(ms=1500), on="charge"))
     with ThreadPoolExecutor(1) as pool:
         charge = pool.submit(gateway.charge, "o-1", 3000)
         while gateway.lookup("o-1").status == 404:
@@ -299,17 +299,19 @@ def test_many_clients_at_once_charge_a_key_once(gateway: GatewayClient) -> None:
 
 
 def test_a_connection_serves_many_requests_without_delay(gateway: GatewayClient) -> None:
-    connection = http.client.HTTPConnection(urlsplit(gateway.address).netloc, timeout=5)
-    began = time.monotonic()
+    connection = http.client.HTTPConnection(urlsplit(gateway.address).netloc, timeout=60)
+    took = []
     for number in range(50):
+        began = time.monotonic()
         headers = {"Idempotency-Key": f"o-{number}", "Authorization": f"Bearer {SECRET}"}
         connection.request("POST", "/charges", json.dumps(GOOD), headers)
         response = connection.getresponse()
         assert (response.status, response.will_close, response.read()[:1]) == (201, False, b"{")
+        took.append(time.monotonic() - began)
     connection.close()
 
-    # A delayed acknowledgement would cost 40 ms a request, 2 s together.
-    assert time.monotonic() - began < 1.9
+    # A delayed acknowledgement would cost every request 40 ms; a busy machine delays some.
+    assert sorted(took)[5] < 0.04
 
 
 def test_the_process_says_its_port_and_ends_with_its_standard_input() -> None:
@@ -327,7 +329,7 @@ def test_the_process_says_its_port_and_ends_with_its_standard_input() -> None:
         client = GatewayClient(f"http://127.0.0.1:{port}", secret=SECRET)
         client.rotate(SECRET)
         assert client.charge("o-1", 3000).status == 201
-        _, said = process.communicate(timeout=5)
+        _, said = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "Traceback" not in said
     assert "tok_" not in said

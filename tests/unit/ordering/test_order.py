@@ -129,7 +129,6 @@ def test_every_unknown_payment_method_gets_the_same_message(method: str) -> None
 
 
 @given(document=json_values | order_like(json_values))
-@settings(deadline=None, max_examples=200)
 def test_any_json_is_an_order_or_is_refused(document: Any) -> None:
     """Anything but InvalidOrder that is raised here fails the test."""
     with suppress(InvalidOrder):

@@ -44,10 +44,13 @@ def versioned_bucket() -> Iterator[Bucket]:
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             patch.setenv(name, "test")
-        s3 = boto3.client("s3", region_name="us-east-1")
-        s3.create_bucket(Bucket="users")
-        s3.put_bucket_versioning(Bucket="users", VersioningConfiguration={"Status": "Enabled"})
-        yield Bucket(s3, "users")
+        yield new_bucket(boto3.client("s3", region_name="us-east-1"), "users")
+
+
+def new_bucket(s3: Any, name: str) -> Bucket:
+    s3.create_bucket(Bucket=name)
+    s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
+    return Bucket(s3, name)
 
 
 @dataclass(frozen=True, slots=True)

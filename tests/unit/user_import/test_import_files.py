@@ -4,18 +4,18 @@ import contextlib
 import csv
 import dataclasses
 import re
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
-from moto import mock_aws
 
 from idempotency import LeaseStore
+from tests.unit.user_import.import_world import new_bucket, versioned_bucket
 from user_import.bucket import Bucket, Source
 from user_import.connect import Connect
 from user_import.creation import Creation, RowTask
@@ -47,15 +47,16 @@ DEFAULTS = ProfileNames("Agent", "Basic Routing Profile")
 ROOT_FILE, ROOT_RESULT = "TestFile_20261121.csv", "UserCreateResult_20261121.csv"
 
 
+@pytest.fixture(scope="module")
+def one_bucket() -> Iterator[Bucket]:
+    with versioned_bucket() as made:
+        yield made
+
+
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    with mock_aws():
-        client = boto3.client("s3", region_name="us-east-1")
-        client.create_bucket(Bucket="users")
-        client.put_bucket_versioning(Bucket="users", VersioningConfiguration={"Status": "Enabled"})
-        yield Bucket(client, "users")
+def bucket(one_bucket: Bucket) -> Bucket:
+    """A bucket of the test's own, with the client that all share: making one takes longer than a test."""
+    return new_bucket(one_bucket.client, f"users-{uuid.uuid4().hex}")
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ NO_LOOK_UP: dict[str, dict[str, Any]] = {
     "answer lost": {"lose": "answer"},
     "request lost": {"lose": "request"},
 }
+PAIRS = [*product(["answer lost"], NO_LOOK_UP), *product(["request lost", "failed"], ["throttled"])]
 
 
 @dataclass
@@ -103,7 +104,9 @@ def one(connect: Simulator, bucket: Bucket) -> Import:
     return Import(connect, bucket, connect.instance())
 
 
-@pytest.mark.parametrize(("create", "look_up"), list(product(UNSURE, NO_LOOK_UP)))
+@pytest.mark.parametrize(
+    ("create", "look_up"), [*product(["answer lost"], NO_LOOK_UP), *product(UNSURE, ["throttled"])]
+)
 def test_no_failed_look_up_makes_an_unknown_outcome_harmless(one: Import, create: str, look_up: str) -> None:
     source, control = one.upload(), one.simulator.control
     control.inject("CreateUser", **UNSURE[create])
