@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from ordering.definition import ORDER_SAGA
-from tests.kit.machine import SAGA, is_lambda, retry_block
+from tests.kit.machine import MACHINES, is_lambda, retry_block
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE
 
+SAGA = MACHINES["OrderSaga"]
 STEPS = ORDER_SAGA.step_names
 NOTICES = tuple(name for name, state in SAGA.tasks() if not is_lambda(state))
 ALERTS = tuple(name for name in NOTICES if name != "sns:NotifySuccess")
