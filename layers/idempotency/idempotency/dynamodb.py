@@ -1,4 +1,4 @@
-"""One `TransactWriteItems` or one `PutItem`, and what became of it."""
+"""One `TransactWriteItems`, `PutItem` or `UpdateItem`, and what became of it; and consistent reads."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -46,6 +46,13 @@ class StepClient(LeaseClient, Protocol):
     """The part of `boto3.client("dynamodb")` that steps call."""
 
 
+class RowClient(LeaseClient, Protocol):
+    """The part of `boto3.client("dynamodb")` that writes single rows, too."""
+
+    @property
+    def update_item(self) -> Callable[..., Any]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Cancellation:
     """Why a transaction was cancelled: one refusal for each action whose condition failed, by its index."""
@@ -55,7 +62,7 @@ class Cancellation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a put. old: the item whose condition failed; None if there is none, or the put was applied."""
+    """What became of a write. old: the item whose condition failed; None if there is none, or it was applied."""
 
     applied: bool
     old: Mapping[str, Any] | None = None
@@ -84,8 +91,17 @@ def put(client: LeaseClient, parameters: Mapping[str, Any]) -> Outcome:
     Raises Contention (a transaction was writing the item), StoreUnavailable, or anything else as it came. A put
     carries no client token: a retry of the SDK's own, after a lost answer, finds what the first try wrote.
     """
+    return _written(client.put_item, parameters)
+
+
+def update(client: RowClient, parameters: Mapping[str, Any]) -> Outcome:
+    """Update one item on its condition, in one call. Raises as `put`."""
+    return _written(client.update_item, parameters)
+
+
+def _written(write: Callable[..., Any], parameters: Mapping[str, Any]) -> Outcome:
     try:
-        client.put_item(**parameters, ReturnValuesOnConditionCheckFailure="ALL_OLD")
+        write(**parameters, ReturnValuesOnConditionCheckFailure="ALL_OLD")
     except Exception as error:
         response = _response(error)
         if response.get("Error", {}).get("Code") == _CONDITION_FAILED + "Exception":
@@ -116,15 +132,30 @@ def read(client: LeaseClient, table: str, keys: Sequence[str]) -> list[Mapping[s
 
     Raises StoreUnavailable, or anything else as it came.
     """
-    wanted = {"Keys": [{"pk": {"S": key}} for key in keys], "ConsistentRead": True}
+    return [item for item in read_rows(client, [(table, {"pk": key}) for key in keys]) if item is not None]
+
+
+def read_rows(client: LeaseClient, rows: Sequence[tuple[str, Mapping[str, str]]]) -> list[Mapping[str, Any] | None]:
+    """Read up to 100 rows of any tables, consistently, in one call, each given by its table and key.
+
+    Returns them in this order, None for what is not there. Raises as `read`.
+    """
+    keys = [(table, {name: {"S": value} for name, value in key.items()}) for table, key in rows]
+    wanted: dict[str, Any] = {}
+    for table, key in keys:
+        wanted.setdefault(table, {"Keys": [], "ConsistentRead": True})["Keys"].append(key)
     try:
-        answer = client.batch_get_item(RequestItems={table: wanted})
+        answer = client.batch_get_item(RequestItems=wanted)
     except Exception as error:
         _raise_if_transient(error)
         raise
     if answer.get("UnprocessedKeys"):
-        raise StoreUnavailable("DynamoDB did not answer for all records")
-    return list(answer["Responses"].get(table, []))
+        raise StoreUnavailable("DynamoDB did not answer for all rows")
+    return [_found(answer["Responses"].get(table, []), key) for table, key in keys]
+
+
+def _found(items: Sequence[Mapping[str, Any]], key: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    return next((item for item in items if key.items() <= item.items()), None)
 
 
 def _returning_old_item(action: Action) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,106 @@
+"""CatalogBucket: one JSON object for each product."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from idempotency import Contention
+from idempotency.dynamodb import Action
+
+from .errors import TargetUnavailable
+from .products import facts
+from .targets import Document, is_shown
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+# In each lost round another version was written, or an answer was lost.
+_ROUNDS = 3
+# Without s3:ListBucket, S3 answers "denied" if the key is missing.
+_MISSING = frozenset({"AccessDenied", "NoSuchKey", "403", "404"})
+_CHANGED = frozenset({"ConditionalRequestConflict", "NoSuchKey", "OperationAborted", "PreconditionFailed"})
+_TRANSIENT = frozenset({"RequestTimeout", "SlowDown"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """The version in an object, and its ETag."""
+
+    version: int
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogBucket:
+    """client: a `boto3.client("s3")`. name: of the bucket."""
+
+    client: "S3Client"
+    name: str
+
+    def version(self, pk: str, sk: str) -> int:
+        """The version that the object shows. One call."""
+        found = self._read(_key(pk, sk))
+        return found.version if found else 0
+
+    def write(self, document: Document, _turn: Action | None = None, /, *, skipped: int = 0) -> None:
+        """Show the document. One read and one put, on the condition that the object is as it was read.
+
+        S3 cannot check whose turn it is, so the bucket may show a version that is skipped later.
+        """
+        key = _key(document.pk, document.sk)
+        for _ in range(_ROUNDS):
+            found = self._read(key)
+            if (found and is_shown(document, found.version, skipped)) or self._put(key, document, found):
+                return
+        raise Contention(f"{key} is being written by other calls")
+
+    def _read(self, key: str) -> _Object | None:
+        try:
+            answer = _answered(lambda: self.client.get_object(Bucket=self.name, Key=key))
+            return _Object(int(json.loads(_answered(answer["Body"].read))["version"]), answer["ETag"])
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _MISSING:
+                return None
+            raise
+
+    def _put(self, key: str, document: Document, old: _Object | None) -> bool:
+        """Whether the object was as it was read."""
+        unchanged: Any = {"IfMatch": old.etag} if old else {"IfNoneMatch": "*"}
+        body = json.dumps(_shown(document), ensure_ascii=False).encode()
+        try:
+            _answered(
+                lambda: self.client.put_object(
+                    Bucket=self.name, Key=key, Body=body, ContentType="application/json", **unchanged
+                )
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _CHANGED:
+                return False
+            raise
+        return True
+
+
+def _key(pk: str, sk: str) -> str:
+    """pk: `TENANT#<tenant>`. sk: `PRODUCT#<code>`."""
+    return f"{pk.partition('#')[2]}/products/{sk.partition('#')[2]}.json"
+
+
+def _shown(document: Document) -> dict[str, Any]:
+    if document.deleted:
+        return {"deleted": True, "version": document.version}
+    return {"code": document.code, "category": document.attributes["category"], **facts(document)}
+
+
+def _answered[R](call: Callable[[], R]) -> R:
+    try:
+        return call()
+    except ClientError as error:
+        code, status = error.response["Error"]["Code"], error.response["ResponseMetadata"]["HTTPStatusCode"]
+        if code in _TRANSIENT or status >= 500:
+            raise TargetUnavailable(f"S3 answers {code}") from error
+        raise
+    except BotoCoreError as error:
+        raise TargetUnavailable(f"no answer from S3 ({type(error).__name__})") from error

@@ -1,0 +1,145 @@
+"""A command as it is published. Whatever does not fit is refused here, before anything is written."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+
+from idempotency import payload_hash
+from runtime.validation import parser
+
+from .errors import AttributesTooLarge, InvalidCommand
+from .types import Types
+from .values import Unstorable, json_size, storable
+
+MAX_ATTRIBUTES = 100 * 1024
+"""Bytes of a command's attributes as JSON."""
+
+type TenantCode = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,50}\Z")]
+type Pk = Annotated[str, Meta(pattern=r"^TENANT#[A-Za-z0-9_-]{1,50}\Z")]
+type Sk = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,50}(#[A-Za-z0-9_-]{1,100}){1,4}\Z")]
+type Version = Annotated[int, Meta(ge=1, le=10**9)]
+type Text = Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The key of an entity: of its gate and of its data row."""
+
+    pk: str
+    sk: str
+
+    @property
+    def row(self) -> dict[str, str]:
+        return {"pk": self.pk, "sk": self.sk}
+
+    def at(self, version: int) -> dict[str, str]:
+        """The key of one of its versions: of the command's row, and of the history's."""
+        return {"pk": self.pk, "sk": f"{self.sk}@{version}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One execution of a command. number: from 1; a retry by an operator is the next one."""
+
+    key: Key
+    version: int
+    number: int
+
+    @property
+    def name(self) -> str:
+        """The name of the execution; at most 62 characters. A name is never used twice, as versions only grow."""
+        digest = hashlib.sha256(f"{self.key.pk}\n{self.key.sk}".encode()).hexdigest()
+        return f"{digest[:40]}-{self.version}-{self.number}"
+
+    @property
+    def row(self) -> dict[str, str]:
+        """The key of the command's row."""
+        return self.key.at(self.version)
+
+    def __str__(self) -> str:
+        return f"{self.key.sk}@{self.version}"
+
+
+class Command(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The input of PublishCommand. version: that it creates; UNSET for the next one."""
+
+    pk: Pk
+    sk: Sk
+    id: Text
+    code: Text
+    name: Text
+    type: Text
+    tenant_code: TenantCode
+    attributes: dict[str, Any]
+    version: Version | UnsetType = UNSET
+    merge: bool = False
+    deleted: bool = False
+    mode: Literal["async", "sync"] = "async"
+    request_id: Text | UnsetType = UNSET
+
+    @property
+    def key(self) -> Key:
+        return Key(self.pk, self.sk)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All fields but `mode`; those that are not set are left out."""
+        return {name: value for name, value in structs.asdict(self).items() if name != "mode" and value is not UNSET}
+
+    def payload_hash(self, version: int) -> str:
+        """What tells a duplicate from another command of this version."""
+        return payload_hash({**self.fields, "version": version})
+
+
+_parse = parser(Command, InvalidCommand, "the command")
+
+
+def command_parser(types: Types) -> Callable[[Any], Command]:
+    """A function that reads a Command from parsed JSON. It raises InvalidCommand, naming the field."""
+
+    def parse_command(document: Any) -> Command:
+        command = _storable(_parse(document))
+        _check_key(command, types)
+        _check_version(command)
+        _check_attributes(command, types)
+        return command
+
+    return parse_command
+
+
+def _storable(command: Command) -> Command:
+    try:
+        return structs.replace(
+            command,
+            attributes=storable(command.attributes, "attributes"),
+            **{name: storable(getattr(command, name), name) for name in ("id", "code", "name", "type")},
+            **({} if command.request_id is UNSET else {"request_id": storable(command.request_id, "request_id")}),
+        )
+    except Unstorable as problem:
+        raise InvalidCommand(str(problem)) from None
+
+
+def _check_key(command: Command, types: Types) -> None:
+    if command.pk != f"TENANT#{command.tenant_code}":
+        raise InvalidCommand("pk: must be TENANT# and the tenant_code")
+    if types.of(command.type).code_in_sk and command.sk != f"{command.type}#{command.code}":
+        raise InvalidCommand("sk: must be the type, # and the code")
+
+
+def _check_version(command: Command) -> None:
+    if command.version is UNSET and command.request_id is UNSET:
+        raise InvalidCommand("request_id: required without a version, so that the call can be repeated")
+
+
+def _check_attributes(command: Command, types: Types) -> None:
+    if command.deleted and command.attributes:
+        raise InvalidCommand("attributes: must be empty in a deletion")
+    if command.deleted and command.merge:
+        raise InvalidCommand("merge: must be false in a deletion")
+    if json_size(command.attributes) > MAX_ATTRIBUTES:
+        raise AttributesTooLarge(f"attributes: more than {MAX_ATTRIBUTES} bytes of JSON")
+    if not command.deleted:
+        types.of(command.type).check(command.attributes, merge=command.merge)

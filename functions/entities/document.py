@@ -1,0 +1,103 @@
+"""What a command makes of the data row that it replaces."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from idempotency import StateConflict
+
+from .command import Key
+from .errors import AttributesTooLarge, StaleCommand
+from .targets import Document
+from .types import EntityType
+from .values import MAX_ITEM, Item, from_value, item_size, json_size
+
+MAX_DOCUMENT = 300 * 1024
+"""Bytes of a document's attributes as JSON, after a merge."""
+_COPIED = ("id", "code", "name", "type", "version", "tenant_code", "deleted", "mode")
+_TEXTS = ("pk", "sk", "id", "code", "name", "type", "tenant_code")
+
+
+@dataclass(frozen=True)
+class Change:
+    """command: a command's row, or the attributes of one that is not written yet. data: the row that stands, if any."""
+
+    key: Key
+    command: Item
+    data: Item | None
+
+    @property
+    def version(self) -> int:
+        return int(self.command["version"]["N"])
+
+    @property
+    def replaced(self) -> int:
+        """The version that it replaces; 0 for none."""
+        return int(self.data["version"]["N"]) if self.data else 0
+
+    @cached_property
+    def attributes(self) -> Mapping[str, Any]:
+        """Of the new document, in DynamoDB's own JSON."""
+        given: Mapping[str, Any] = self.command["attributes"]["M"]
+        if not self.command["merge"]["BOOL"]:
+            return given
+        older = self.data["attributes"]["M"] if self.data else {}
+        return {name: value for name, value in {**older, **given}.items() if "NULL" not in given.get(name, {})}
+
+    @property
+    def document(self) -> Document:
+        """As targets get it."""
+        return document_of({**self.row(""), "attributes": {"M": self.attributes}})
+
+    def row(self, at: str) -> Item:
+        """The data row. at: when it is written."""
+        return {
+            **{name: {"S": value} for name, value in self.key.row.items()},
+            **{name: self.command[name] for name in _COPIED},
+            "attributes": {"M": self.attributes},
+            "created_at": self.data["created_at"] if self.data else {"S": at},
+            "updated_at": {"S": at},
+        }
+
+    def copy(self) -> Item | None:
+        """The history's copy of the row that is replaced; None if there is none."""
+        if self.data is None:
+            return None
+        return {**self.data, "sk": {"S": self.key.at(self.replaced)["sk"]}}
+
+    def check_replaced(self, finished: int) -> None:
+        """Check the row that is replaced, and that its copy fits.
+
+        finished: of the gate. Raises StaleCommand, StateConflict, AttributesTooLarge.
+        """
+        if self.replaced >= self.version:
+            raise StaleCommand(f"version: {self.version} is not newer than the data, version {self.replaced}")
+        if self.replaced > finished:
+            raise StateConflict(f"{self.key.sk}: the data has version {self.replaced}, the gate {finished}")
+        copy = self.copy()
+        if copy and item_size(copy) > MAX_ITEM:
+            raise AttributesTooLarge("attributes: the copy of the replaced version does not fit in the history")
+
+    def check_document(self, kind: EntityType, at: datetime) -> None:
+        """Check the new document: its size, its type's schema. Raises AttributesTooLarge, InvalidCommand."""
+        attributes = self.document.attributes
+        if json_size(attributes) > MAX_DOCUMENT:
+            raise AttributesTooLarge(f"attributes: the merged document has more than {MAX_DOCUMENT} bytes of JSON")
+        # A copy in the history has a longer key, so what fits here must fit there.
+        row = {**self.row(at.isoformat()), "sk": {"S": self.key.at(self.version)["sk"]}}
+        if item_size(row) > MAX_ITEM:
+            raise AttributesTooLarge(f"attributes: the merged document needs more than {MAX_ITEM} bytes in DynamoDB")
+        if not self.command["deleted"]["BOOL"]:
+            kind.check(attributes)
+
+
+def document_of(row: Item) -> Document:
+    """Read a data row, or its image in a stream."""
+    return Document(
+        **{name: row[name]["S"] for name in _TEXTS},
+        version=int(row["version"]["N"]),
+        attributes=from_value(row["attributes"]),
+        deleted=row["deleted"]["BOOL"],
+    )

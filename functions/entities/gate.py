@@ -1,0 +1,172 @@
+"""The gate of a key: the moves of a command, each one transaction.
+
+| move       | transaction                                                                                         |
+| ---------- | --------------------------------------------------------------------------------------------------- |
+| publish(n) | put command n if none; gate.published n-1 -> n (no gate: n = 1): in `entities.publish`              |
+| park(n)    | command n: add the token; gate.finished < n-1                                                       |
+| finish(n)  | gate.finished n-1 -> n, dead without n; data; history of the replaced row; command n: finished      |
+| ended(n)   | command n, if it is its attempt: <state>:FAILED; gate: dead with n if finished < n                  |
+| retry(n)   | gate: dead without n, if n is in it and finished < n; command n: attempt + 1                        |
+| skip(n)    | gate.finished n-1 -> n, dead without n, if n is in it; command n: skipped                           |
+
+`finished` only grows, so what a read says of a turn that has come stays true until that version has ended. A read
+decides what is tried; only conditions decide what is written.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from idempotency import Contention, StateConflict, transact
+from idempotency.dynamodb import Action, Cancellation, RowClient, row, update
+
+from .backoff import until_decided
+from .command import Attempt, Key
+from .errors import NotBlocked, StaleCommand
+from .rows import Decision, Rows
+from .state import FINISHED, CommandRow, Gate, State, States, Tables
+
+# In each lost round a newer version was published.
+_ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """client: a `boto3.client("dynamodb")`."""
+
+    client: RowClient
+    tables: Tables
+
+    @property
+    def states(self) -> States:
+        return States(self.client, self.tables)
+
+    @property
+    def rows(self) -> Rows:
+        return Rows(self.tables)
+
+    def write(self, actions: Sequence[Action]) -> Cancellation | None:
+        """One transaction, repeated while it loses against others. Raises Contention, StoreUnavailable."""
+        return until_decided(lambda: transact(self.client, actions))
+
+    def park(self, attempt: Attempt, token: str, at: datetime) -> bool:
+        """Keep the token of a version that must wait. False if it need not; nothing is written then.
+
+        Raises StaleCommand if the attempt is not the command's own.
+        """
+        # The token is stored and the gate is checked in one transaction. Whoever moves the gate later finds the token.
+        actions = [self.rows.parked(attempt, token, at.isoformat()), self.rows.too_early(attempt)]
+        cancelled = self.write(actions)
+        if cancelled and 0 in cancelled.refusals:
+            raise StaleCommand(f"{attempt}: not this execution's command")
+        return cancelled is None
+
+    def set_lifetime(self, attempt: Attempt, lifetime_days: int, at: datetime) -> None:
+        """Store for how long the command's row outlives its end. Raises StaleCommand."""
+        self._note(attempt, "set_ttl_command:FINISHED", at, {"lifetime_days": lifetime_days})
+
+    def note_error(self, attempt: Attempt, status: str, error: Mapping[str, str], at: datetime) -> None:
+        """Note an error of the attempt while it may still run. Raises StaleCommand."""
+        self._note(attempt, status, at, {"error": error})
+
+    def finish(self, state: State, at: datetime) -> None:
+        """Finish the attempt, whose state was read with its data. A late one of an older attempt counts.
+
+        Raises StaleCommand, StateConflict.
+        """
+        lifetime_days = state.command.lifetime_days
+        if lifetime_days is None:
+            raise StaleCommand(f"{state.attempt}: set_ttl_command has not run")
+        change, now = state.change, at.isoformat()
+        writes = [
+            self.rows.finished(state.attempt, at, lifetime_days),
+            self.rows.data(change, now),
+            *self.rows.history(change),
+        ]
+        self._pass(state.gate, writes, at)
+
+    def ended(self, attempt: Attempt, error: Mapping[str, str], at: datetime) -> bool:
+        """Make the version dead whose attempt ended without finishing. False if there is nothing to do.
+
+        error: type and message, unless the attempt has noted its own.
+        """
+        state = self.states.state(attempt)
+        if state is None or not state.is_own or state.gate.finished >= attempt.version:
+            return False
+        if attempt.version in state.gate.dead:
+            return False
+        known, now = state.command.has_error, at.isoformat()
+        failed = self.rows.ended(attempt, f"{state.command.state}:FAILED", now, None if known else error)
+        return self.write([failed, self.rows.died(attempt, now)]) is None
+
+    def retry(self, key: Key, by: str, reason: str, at: datetime) -> Iterator[Attempt]:
+        """Make a new attempt of every dead version, in order; each is to be started before the next is made.
+
+        Raises NotBlocked if there is none.
+        """
+        gate = self._known(key)
+        decision = Decision("retry", by, reason, at.isoformat())
+        retried = 0
+        for version in sorted(gate.dead):
+            attempt = self._newest(key, version)
+            actions = [self.rows.revived(attempt, decision.at), self.rows.again(attempt, decision)]
+            if self.write(actions) is None:
+                retried += 1
+                yield Attempt(key, version, attempt.number + 1)
+        if not retried:
+            raise NotBlocked(f"{key.sk}: no version has ended without finishing")
+
+    def skip(self, key: Key, by: str, reason: str, at: datetime, lifetime_days: int) -> int:
+        """Skip the dead version whose turn it is. Returns it. Raises NotBlocked."""
+        gate = self._known(key)
+        if not gate.blocked:
+            raise NotBlocked(f"{key.sk}: the version whose turn it is has not ended")
+        attempt = self._newest(key, gate.turn)
+        decision = Decision("skip", by, reason, at.isoformat())
+        try:
+            self._pass(gate, [self.rows.skipped(attempt, at, lifetime_days, decision)], at, dead=True)
+        except StaleCommand:
+            raise NotBlocked(f"{key.sk}: the version whose turn it was is not dead any more") from None
+        return gate.turn
+
+    def _pass(self, gate: Gate, writes: Sequence[Action], at: datetime, *, dead: bool = False) -> None:
+        """Move `finished` together with these writes.
+
+        dead: whether the version must be dead. Raises StaleCommand if the gate has moved, StateConflict.
+        """
+        turn = gate.turn
+        for _ in range(_ROUNDS):
+            actions = [self.rows.passed(gate, at.isoformat(), dead=dead), *writes]
+            cancelled = self.write(actions)
+            if cancelled is None:
+                return
+            if 0 not in cancelled.refusals:
+                refused = ", ".join(row(actions[index]) for index in sorted(cancelled.refusals))
+                raise StateConflict(f"{gate.key.sk}@{turn}: not in the expected state: {refused}")
+            # A newer version was published since the gate was read, or the turn is over.
+            item = cancelled.refusals[0].item
+            if item is None or (gate := Gate.of(item)).turn != turn or (dead and not gate.blocked):
+                raise StaleCommand(f"{gate.key.sk}@{turn}: it is not its turn")
+        raise Contention(f"{gate.key.sk} is being published by other calls")
+
+    def _note(self, attempt: Attempt, status: str, at: datetime, also: Mapping[str, object]) -> None:
+        parameters = self.rows.note(attempt, status, at.isoformat(), also)["Update"]
+        if not until_decided(lambda: update(self.client, parameters)).applied:
+            raise StaleCommand(f"{attempt}: not this execution's command")
+
+    def _known(self, key: Key) -> Gate:
+        gate = self.states.gate(key)
+        if gate is None:
+            raise NotBlocked(f"{key.sk}: nothing was published")
+        return gate
+
+    def _newest(self, key: Key, version: int) -> Attempt:
+        state = self.states.state(Attempt(key, version, 0))
+        if state is None:
+            raise StateConflict(f"{key.sk}@{version}: the command has no row")
+        return Attempt(key, version, state.command.attempt)
+
+
+def has_finished(command: CommandRow) -> bool:
+    """Whether a command ran to its end."""
+    return command.status == FINISHED

@@ -1,0 +1,182 @@
+"""Publishing a command: for its execution to run; or synchronously, finished in the same transaction."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from idempotency import Contention, PayloadMismatch, StateConflict, Step, StepStore, transact
+from idempotency.dynamodb import Action, read_rows
+
+from .backoff import pause
+from .command import Command
+from .document import Change
+from .errors import InvalidCommand, PendingCommand, VersionConflict, VersionGap
+from .gate import Gates
+from .rows import Rows
+from .state import FINISHED, Gate
+from .types import Types
+from .values import Item
+
+type Answer = Mapping[str, Any]
+
+# A command without a version races with every other one of its key.
+_ROUNDS = 5
+_SYNC_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """lifetime_days: of the rows of commands whose type has none. steps: remember each request_id."""
+
+    gates: Gates
+    types: Types
+    steps: StepStore
+    lifetime_days: int
+
+    def publish(self, command: Command, owner: str, at: datetime) -> Answer:
+        """Publish the command's version, or the next one.
+
+        owner: who is calling. Returns {"pk", "sk", "version", "status": "published" | "finished" | "duplicate"}.
+        Raises InvalidCommand, VersionConflict, VersionGap, PendingCommand, AttributesTooLarge, Contention,
+        StoreUnavailable. Nothing is written then.
+        """
+        if not isinstance(command.version, int):
+            return self._next(command, owner, at)
+        if command.mode == "sync":
+            return self._sync(command, command.version, at)
+        return self._async(command, command.version, at)
+
+    def _async(self, command: Command, version: int, at: datetime) -> Answer:
+        cancelled = self.gates.write(self._writes(command, version, None, None, at))
+        if cancelled is None:
+            return _answer(command, version, _done(command))
+        if 0 in cancelled.refusals:
+            return _repeated(command, version, cancelled.refusals[0].item)
+        _check_version(command, version, _gate(cancelled.refusals[1].item))
+        raise _lost(command)
+
+    def _sync(self, command: Command, version: int, at: datetime) -> Answer:
+        for number in range(1, _SYNC_ROUNDS + 1):
+            gate, data, published = self._read(command, version)
+            if published:
+                return _repeated(command, version, published)
+            _check_version(command, version, gate)
+            if self._written(self._writes(command, version, gate, data, at)):
+                return _answer(command, version, _done(command))
+            pause(number)
+        raise _lost(command)
+
+    def _written(self, actions: Sequence[Action]) -> bool:
+        """Whether the race was won. It does not matter whether a condition lost it, or another transaction."""
+        try:
+            return transact(self.gates.client, actions) is None
+        except Contention:
+            return False
+
+    def _next(self, command: Command, owner: str, at: datetime) -> Answer:
+        """Take the next version, once for each request_id: its record is written in the same transaction."""
+        step = Step(_request_id(command), "PublishCommand", command.fields, owner, at)
+        try:
+            return self._next_once(step, command, owner, at)
+        except PayloadMismatch:
+            raise VersionConflict("request_id: was used for another command of this key") from None
+
+    def _next_once(self, step: Step, command: Command, owner: str, at: datetime) -> Answer:
+        # A duplicate must not be refused for what has happened since.
+        if command.mode == "sync" and (kept := self.steps.find(step, absence=[])):
+            return _answer(command, kept["version"], "duplicate")
+        for number in range(1, _ROUNDS + 1):
+            gate, data, _ = self._read(command, None)
+            version = _next_version(gate)
+            _check_type(command, gate)
+            try:
+                kept = self.steps.commit(
+                    step, self._writes(command, version, gate, data, at), {"version": version, "owner": owner}
+                )
+            except (StateConflict, Contention):
+                pause(number)
+                continue
+            return _answer(command, kept["version"], _done(command) if kept["owner"] == owner else "duplicate")
+        raise _lost(command)
+
+    def _writes(
+        self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime
+    ) -> list[Action]:
+        """Everything that a publication writes. Raises what the version, or the document, is refused with."""
+        if command.mode == "async":
+            return [self.rows.command(command, version, at), self.rows.published(command, version, at.isoformat())]
+        if gate and gate.pending:
+            raise PendingCommand(f"version: an older version of {command.sk} is pending or blocked")
+        kind = self.types.of(command.type)
+        item = self.rows.command_item(command, version, FINISHED, at)
+        change = Change(command.key, item, data)
+        change.check_replaced(gate.finished if gate else 0)
+        change.check_document(kind, at)
+        return [
+            self.rows.finished_command(command, version, at, kind.lifetime_days or self.lifetime_days),
+            self.rows.published_finished(command, version, at.isoformat()),
+            self.rows.data(change, at.isoformat()),
+            *self.rows.history(change),
+        ]
+
+    def _read(self, command: Command, version: int | None) -> tuple[Gate | None, Item | None, Item | None]:
+        """The gate, the data row, and the command that has this version."""
+        states, tables = self.gates.states, self.gates.tables
+        wanted = [states.gate_row(command.key), (tables.data, command.key.row)]
+        versions = [states.command_row(command.key, version)] if version else []
+        gate, data, *published = read_rows(self.gates.client, [*wanted, *versions])
+        return _gate(gate), data, published[0] if published else None
+
+    @property
+    def rows(self) -> Rows:
+        return self.gates.rows
+
+
+def _next_version(gate: Gate | None) -> int:
+    return gate.published + 1 if gate else 1
+
+
+def _gate(item: Item | None) -> Gate | None:
+    return Gate.of(item) if item else None
+
+
+def _request_id(command: Command) -> str:
+    text = "\n".join((command.pk, command.sk, str(command.request_id)))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _done(command: Command) -> str:
+    return "finished" if command.mode == "sync" else "published"
+
+
+def _answer(command: Command, version: int, status: str) -> Answer:
+    return {**command.key.at(version), "version": version, "status": status}
+
+
+def _repeated(command: Command, version: int, published: Item | None) -> Answer:
+    """The answer if the version is taken. Raises VersionConflict."""
+    if published and published["payload_hash"]["S"] == command.payload_hash(version):
+        return _answer(command, version, "duplicate")
+    raise VersionConflict(f"version: {version} of {command.sk} is another command")
+
+
+def _check_version(command: Command, version: int, gate: Gate | None) -> None:
+    """Raises VersionGap or VersionConflict, if the version is not the next one, or InvalidCommand."""
+    following = _next_version(gate)
+    if version > following:
+        raise VersionGap(f"version: the next one of {command.sk} is {following}")
+    if version < following:
+        raise VersionConflict(f"version: {version} of {command.sk} was published, and its row has expired")
+    _check_type(command, gate)
+
+
+def _check_type(command: Command, gate: Gate | None) -> None:
+    if gate and gate.type != command.type:
+        raise InvalidCommand(f"type: must not change; {command.sk} has another one")
+
+
+def _lost(command: Command) -> Exception:
+    message = f"version: other calls publish {command.sk} at the same time; try again"
+    return PendingCommand(message) if command.mode == "sync" else Contention(message)

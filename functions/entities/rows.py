@@ -1,0 +1,207 @@
+"""The writes to a key's rows, each with its condition. entities.gate puts them together into transactions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from idempotency.dynamodb import Action
+from idempotency.expressions import attribute_values, condition_check, conditional_put, conditional_update
+
+from .command import Attempt, Command, Key
+from .document import Change
+from .state import FINISHED, SKIPPED, STARTED, Gate, Tables
+from .values import Item, to_value
+
+_NEW = "attribute_not_exists(#pk)"
+# A row that has ended never changes again.
+_OPEN = "attribute_exists(#pk) AND NOT begins_with(#status, :ended)"
+_OWN = f"#attempt = :attempt AND {_OPEN}"
+_ENDED = {"ended": "finish:"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an operator decided, kept on the command's row. at: ISO 8601."""
+
+    move: str
+    by: str
+    reason: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Builds parameters of conditional writes."""
+
+    tables: Tables
+
+    # Gate
+
+    def published(self, command: Command, version: int, at: str) -> Action:
+        """published n-1 -> n; the first version makes the gate."""
+        values = {"published": version, "updated_at": at}
+        if version == 1:
+            made = {**values, "finished": 0, "type": command.type, "pending_since": at}
+            return self._gate(command.key, _NEW, assign=made)
+        pending = {"pending_since": "if_not_exists(#pending_since, :updated_at)"}
+        previous = {"previous": version - 1, "type": command.type}
+        condition = "#published = :previous AND #type = :type"
+        return self._gate(command.key, condition, assign=values, computed=pending, values=previous)
+
+    def published_finished(self, command: Command, version: int, at: str) -> Action:
+        """published and finished n-1 -> n, at once."""
+        values = {"published": version, "finished": version, "updated_at": at}
+        if version == 1:
+            return self._gate(command.key, _NEW, assign={**values, "type": command.type})
+        condition = "#published = :previous AND #finished = :previous AND #type = :type"
+        return self._gate(command.key, condition, assign=values, values={"previous": version - 1, "type": command.type})
+
+    def passed(self, gate: Gate, at: str, *, dead: bool = False) -> Action:
+        """finished n-1 -> n, and dead without n. It stays pending if it has newer versions.
+
+        dead: whether n must be dead.
+        """
+        last = gate.turn == gate.published
+        condition = "#finished = :previous AND " + ("#published = :finished" if last else "#published > :finished")
+        return self._gate(
+            gate.key,
+            f"{condition} AND contains(#dead, :version)" if dead else condition,
+            assign={"finished": gate.turn, "updated_at": at},
+            remove=["pending_since"] if last else [],
+            delete={"dead": "alone"},
+            values={"previous": gate.finished, "version": gate.turn, "alone": frozenset({gate.turn})},
+        )
+
+    def died(self, attempt: Attempt, at: str) -> Action:
+        """dead with n, if n has not finished."""
+        return self._gate(
+            attempt.key,
+            "#finished < :version",
+            assign={"updated_at": at},
+            add={"dead": "alone"},
+            values={"version": attempt.version, "alone": frozenset({attempt.version})},
+        )
+
+    def revived(self, attempt: Attempt, at: str) -> Action:
+        """dead without n, if n is dead and has not finished."""
+        return self._gate(
+            attempt.key,
+            "#finished < :version AND contains(#dead, :version)",
+            assign={"updated_at": at},
+            delete={"dead": "alone"},
+            values={"version": attempt.version, "alone": frozenset({attempt.version})},
+        )
+
+    def turn(self, attempt: Attempt) -> Action:
+        """It is the attempt's turn."""
+        return self._check(attempt.key, "#finished = :previous", attempt.version - 1)
+
+    def too_early(self, attempt: Attempt) -> Action:
+        """An older version has not finished."""
+        return self._check(attempt.key, "#finished < :previous", attempt.version - 1)
+
+    # Command
+
+    def command(self, command: Command, version: int, at: datetime) -> Action:
+        """Insert a command that is to run."""
+        return self._new(self.command_item(command, version, STARTED, at))
+
+    def finished_command(self, command: Command, version: int, at: datetime, lifetime_days: int) -> Action:
+        """Insert a command that has run."""
+        ended = {"lifetime_days": {"N": str(lifetime_days)}, "expires_at": {"N": str(_expiry(at, lifetime_days))}}
+        return self._new({**self.command_item(command, version, FINISHED, at), **ended})
+
+    def command_item(self, command: Command, version: int, status: str, at: datetime) -> Item:
+        """The row of a command."""
+        fields = {name: value for name, value in command.fields.items() if name not in ("attributes", "version")}
+        own = {"version": version, "mode": command.mode, "attempt": 1, "status": status}
+        times = {"created_at": at.isoformat(), "updated_at": at.isoformat()}
+        known = {**fields, **own, **times, "payload_hash": command.payload_hash(version), **command.key.at(version)}
+        return {**attribute_values(known), "attributes": to_value(command.attributes)}
+
+    def parked(self, attempt: Attempt, token: str, at: str) -> Action:
+        """Keep a callback token."""
+        return self.note(attempt, "wait_prev_command:STARTED", at, add={"tokens": "token"}, token=frozenset({token}))
+
+    def ended(self, attempt: Attempt, status: str, at: str, error: Mapping[str, str] | None) -> Action:
+        """The attempt has ended without finishing. error: None leaves the one that is there."""
+        return self.note(attempt, status, at, {"error": error} if error else {})
+
+    def note(
+        self,
+        attempt: Attempt,
+        status: str,
+        at: str,
+        also: Mapping[str, Any] | None = None,
+        *,
+        add: Mapping[str, str] | None = None,
+        **values: Any,
+    ) -> Action:
+        """Set the status of the command, if the attempt is its newest, and it has not ended."""
+        assign = {"status": status, "updated_at": at, **(also or {})}
+        own = {"attempt": attempt.number, **_ENDED, **values}
+        return self._command(attempt, _OWN, assign=assign, add=add, values=own)
+
+    def again(self, attempt: Attempt, decision: Decision) -> Action:
+        """Make the next attempt of the command. The tokens of this one are dead."""
+        return self._command(
+            attempt,
+            "#attempt = :seen",
+            assign={"attempt": attempt.number + 1, "status": STARTED, "updated_at": decision.at},
+            remove=["tokens", "error"],
+            values={"seen": attempt.number},
+            decision=decision,
+        )
+
+    def finished(self, attempt: Attempt, at: datetime, lifetime_days: int) -> Action:
+        """The command has finished, whichever attempt it was."""
+        assign = {"status": FINISHED, "updated_at": at.isoformat(), "expires_at": _expiry(at, lifetime_days)}
+        return self._command(attempt, _OPEN, assign=assign, remove=["tokens", "error"], values=_ENDED)
+
+    def skipped(self, attempt: Attempt, at: datetime, lifetime_days: int, decision: Decision) -> Action:
+        """The command will not run."""
+        assign = {"status": SKIPPED, "updated_at": at.isoformat(), "expires_at": _expiry(at, lifetime_days)}
+        return self._command(attempt, _OPEN, assign=assign, remove=["tokens"], values=_ENDED, decision=decision)
+
+    # Data and history
+
+    def data(self, change: Change, at: str) -> Action:
+        """Replace the data row, if it is as it was read."""
+        as_read = "#version = :replaced" if change.data else _NEW
+        put = conditional_put(self.tables.data, {}, as_read, {"replaced": change.replaced})
+        return {"Put": {**put, "Item": change.row(at)}}
+
+    def history(self, change: Change) -> list[Action]:
+        """Copy the row that is replaced, if there is one."""
+        copy = change.copy()
+        return [{"Put": {**conditional_put(self.tables.history, {}, _NEW, {}), "Item": copy}}] if copy else []
+
+    def _gate(self, key: Key, condition: str, **parts: Any) -> Action:
+        return {"Update": conditional_update(self.tables.gates, key.row, condition=condition, **parts)}
+
+    def _check(self, key: Key, condition: str, previous: int) -> Action:
+        return {"ConditionCheck": condition_check(self.tables.gates, key.row, condition, {"previous": previous})}
+
+    def _new(self, item: Item) -> Action:
+        return {"Put": {**conditional_put(self.tables.commands, {}, _NEW, {}), "Item": item}}
+
+    def _command(
+        self,
+        attempt: Attempt,
+        condition: str,
+        *,
+        values: Mapping[str, Any],
+        decision: Decision | None = None,
+        **parts: Any,
+    ) -> Action:
+        if decision:
+            entry = {"move": decision.move, "by": decision.by, "reason": decision.reason, "at": decision.at}
+            values = {**values, "none": [], "entry": [entry]}
+            parts["computed"] = {"decisions": "list_append(if_not_exists(#decisions, :none), :entry)"}
+        update = conditional_update(self.tables.commands, attempt.row, condition=condition, values=values, **parts)
+        return {"Update": update}
+
+
+def _expiry(at: datetime, lifetime_days: int) -> int:
+    return int((at + timedelta(days=lifetime_days)).timestamp())

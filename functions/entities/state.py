@@ -1,0 +1,170 @@
+"""What the tables say of a key: its gate, its commands and its data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from idempotency.dynamodb import LeaseClient, read_rows
+
+from .command import Attempt, Key
+from .document import Change
+from .errors import StaleCommand
+from .values import Item
+
+FINISHED, SKIPPED = "finish:FINISHED", "finish:SKIPPED"
+STARTED = "publish:STARTED"
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Physical names; empty where a function has no use for a table."""
+
+    commands: str
+    gates: str
+    data: str = ""
+    history: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """published, finished: newest versions. dead: versions whose execution ended without finishing.
+
+    type: of the entity. pending_since: ISO 8601, None if every published version has finished or was skipped.
+    lagging: names of the targets that failed.
+    """
+
+    key: Key
+    published: int
+    finished: int
+    dead: frozenset[int]
+    type: str
+    pending_since: str | None
+    lagging: frozenset[str]
+
+    @classmethod
+    def of(cls, item: Item) -> "Gate":
+        """Read it from DynamoDB's own JSON."""
+        return cls(
+            Key(item["pk"]["S"], item["sk"]["S"]),
+            int(item["published"]["N"]),
+            int(item["finished"]["N"]),
+            frozenset(map(int, item.get("dead", {}).get("NS", ()))),
+            item["type"]["S"],
+            item["pending_since"]["S"] if "pending_since" in item else None,
+            frozenset(item.get("lagging", {}).get("SS", ())),
+        )
+
+    @property
+    def turn(self) -> int:
+        """The version that may run."""
+        return self.finished + 1
+
+    @property
+    def pending(self) -> bool:
+        return self.finished < self.published
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the version that may run is dead. Computed, never stored: an end out of turn blocks nothing yet."""
+        return self.turn in self.dead
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRow:
+    """A command's row, in DynamoDB's own JSON."""
+
+    item: Item
+
+    @property
+    def attempt(self) -> int:
+        return int(self.item["attempt"]["N"])
+
+    @property
+    def type(self) -> str:
+        return str(self.item["type"]["S"])
+
+    @property
+    def status(self) -> str:
+        return str(self.item["status"]["S"])
+
+    @property
+    def state(self) -> str:
+        """The state that the status names."""
+        return self.status.partition(":")[0]
+
+    @property
+    def tokens(self) -> Sequence[str]:
+        return list(self.item.get("tokens", {}).get("SS", ()))
+
+    @property
+    def lifetime_days(self) -> int | None:
+        return int(self.item["lifetime_days"]["N"]) if "lifetime_days" in self.item else None
+
+    @property
+    def has_error(self) -> bool:
+        return "error" in self.item
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What was read of one attempt. data: None if there is no row, or it was not asked for."""
+
+    attempt: Attempt
+    gate: Gate
+    command: CommandRow
+    data: Item | None = None
+
+    @property
+    def change(self) -> Change:
+        return Change(self.attempt.key, self.command.item, self.data)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the attempt is the command's newest."""
+        return self.command.attempt == self.attempt.number
+
+    @property
+    def is_turn(self) -> bool:
+        return self.gate.turn == self.attempt.version
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """Reads rows, consistently."""
+
+    client: LeaseClient
+    tables: Tables
+
+    def gate(self, key: Key) -> Gate | None:
+        """The gate of a key; None if nothing was published."""
+        ((item,),) = [read_rows(self.client, [self.gate_row(key)])]
+        return Gate.of(item) if item else None
+
+    def state(self, attempt: Attempt, *, data: bool = False) -> State | None:
+        """Gate and command, and the data row if wanted, in one call. None without a gate, or without the command."""
+        wanted = [self.gate_row(attempt.key), self.command_row(attempt.key, attempt.version)]
+        rows = read_rows(self.client, [*wanted, *([(self.tables.data, attempt.key.row)] if data else [])])
+        if rows[0] is None or rows[1] is None:
+            return None
+        return State(attempt, Gate.of(rows[0]), CommandRow(rows[1]), rows[2] if data else None)
+
+    def at_turn(self, attempt: Attempt, *, data: bool = False) -> State:
+        """As `state`. Raises StaleCommand unless the attempt is the command's own, and it is its turn.
+
+        A turn, once come, lasts until the version has finished or was skipped: `finished` only grows.
+        """
+        state = self.state(attempt, data=data)
+        if state is None or not state.is_own or not state.is_turn:
+            raise StaleCommand(f"{attempt}: it is not its turn, or not this execution's command")
+        return state
+
+    def commands(self, key: Key, versions: Sequence[int]) -> Mapping[int, CommandRow]:
+        """The rows of these versions, up to 100."""
+        rows: Any = read_rows(self.client, [self.command_row(key, version) for version in versions])
+        return {version: CommandRow(row) for version, row in zip(versions, rows, strict=True) if row}
+
+    def gate_row(self, key: Key) -> tuple[str, Mapping[str, str]]:
+        return self.tables.gates, key.row
+
+    def command_row(self, key: Key, version: int) -> tuple[str, Mapping[str, str]]:
+        return self.tables.commands, key.at(version)

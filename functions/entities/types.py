@@ -1,0 +1,88 @@
+"""The types of entities: what a command may hold, which targets follow it, how long its row outlives its end."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType, defstruct
+from msgspec.structs import FieldInfo, fields
+
+from runtime.validation import parser
+
+from .errors import InvalidCommand
+
+
+class Policy(StrEnum):
+    """What becomes of a version whose execution ended without finishing."""
+
+    BLOCK = "block"
+    """It blocks its key until an operator retries or skips it."""
+    SKIP = "skip"
+    """It is skipped at its turn."""
+
+
+class DuplicateRegistration(Exception):
+    """Two types have one name, or a type names a target twice."""
+
+
+class UnknownTarget(Exception):
+    """A type names a target that is not registered."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityType:
+    """schema: a frozen msgspec.Struct of the attributes; None for any. code_in_sk: whether `sk` is `<name>#<code>`.
+
+    targets: by name. lifetime_days: how long a command's row outlives its end; None for the stack's parameter.
+    """
+
+    name: str
+    schema: type[Struct] | None = None
+    targets: tuple[str, ...] = ()
+    lifetime_days: int | None = None
+    policy: Policy = Policy.BLOCK
+    code_in_sk: bool = False
+
+    def check(self, attributes: Mapping[str, Any], *, merge: bool = False) -> None:
+        """Check a whole document; or, with merge, the attributes that a command adds. Raises InvalidCommand."""
+        if self.schema is not None:
+            _parser(self.schema, merge)({"attributes": attributes})
+
+
+class Types:
+    """The registry.
+
+    targets: the names of those that are registered.
+    Raises DuplicateRegistration or UnknownTarget.
+    """
+
+    def __init__(self, types: Iterable[EntityType], targets: Collection[str]) -> None:
+        self._types: dict[str, EntityType] = {}
+        for one in types:
+            if one.name in self._types or len(set(one.targets)) < len(one.targets):
+                raise DuplicateRegistration(f"the type {one.name}, or a target of it, is registered twice")
+            if unknown := set(one.targets).difference(targets):
+                raise UnknownTarget(f"{one.name} has no such target: {', '.join(sorted(unknown))}")
+            self._types[one.name] = one
+
+    def of(self, name: str) -> EntityType:
+        """The type of this name. One that is not registered is stored unchanged."""
+        return self._types.get(name) or EntityType(name)
+
+
+@cache
+def _parser(schema: type[Struct], merge: bool) -> Callable[[Any], Any]:
+    of_attributes: Any = _partial(schema) if merge else schema
+    return parser(defstruct("Entity", [("attributes", of_attributes)]), InvalidCommand, "attributes")
+
+
+def _partial(schema: type[Struct]) -> type[Struct]:
+    """The schema with every attribute optional; `null` removes one that is not required."""
+    changes = [(one.encode_name, _changed(one), UNSET) for one in fields(schema)]
+    return defstruct(f"{schema.__name__}Changes", changes, forbid_unknown_fields=True)
+
+
+def _changed(one: FieldInfo) -> Any:
+    return one.type | UnsetType if one.required else one.type | UnsetType | None
