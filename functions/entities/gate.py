@@ -13,7 +13,7 @@
 decides what is tried; only conditions decide what is written.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,7 +24,7 @@ from .backoff import until_decided
 from .command import Attempt, Key
 from .errors import NotBlocked, StaleCommand
 from .rows import Decision, Rows
-from .state import FINISHED, CommandRow, Gate, State, States, Tables
+from .state import Gate, State, States, Tables
 
 # In each lost round a newer version was published.
 _ROUNDS = 5
@@ -54,7 +54,7 @@ class Gates:
 
         Raises StaleCommand if the attempt is not the command's own.
         """
-        # The token is stored and the gate is checked in one transaction. Whoever moves the gate later finds the token.
+        # The token is stored and the gate is checked in one transaction. Who moves the gate later finds the token.
         actions = [self.rows.parked(attempt, token, at.isoformat()), self.rows.too_early(attempt)]
         cancelled = self.write(actions)
         if cancelled and 0 in cancelled.refusals:
@@ -116,15 +116,15 @@ class Gates:
         if not retried:
             raise NotBlocked(f"{key.sk}: no version has ended without finishing")
 
-    def skip(self, key: Key, by: str, reason: str, at: datetime, lifetime_days: int) -> int:
-        """Skip the dead version whose turn it is. Returns it. Raises NotBlocked."""
+    def skip(self, key: Key, by: str, reason: str, at: datetime, lifetime: Callable[[str], int]) -> int:
+        """Skip the dead version whose turn it is. Returns it. lifetime: days by type. Raises NotBlocked."""
         gate = self._known(key)
         if not gate.blocked:
             raise NotBlocked(f"{key.sk}: the version whose turn it is has not ended")
         attempt = self._newest(key, gate.turn)
         decision = Decision("skip", by, reason, at.isoformat())
         try:
-            self._pass(gate, [self.rows.skipped(attempt, at, lifetime_days, decision)], at, dead=True)
+            self._pass(gate, [self.rows.skipped(attempt, at, lifetime(gate.type), decision)], at, dead=True)
         except StaleCommand:
             raise NotBlocked(f"{key.sk}: the version whose turn it was is not dead any more") from None
         return gate.turn
@@ -165,8 +165,3 @@ class Gates:
         if state is None:
             raise StateConflict(f"{key.sk}@{version}: the command has no row")
         return Attempt(key, version, state.command.attempt)
-
-
-def has_finished(command: CommandRow) -> bool:
-    """Whether a command ran to its end."""
-    return command.status == FINISHED

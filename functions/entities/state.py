@@ -105,6 +105,12 @@ class CommandRow:
         return "error" in self.item
 
 
+def attempt_of(command: Item) -> Attempt:
+    """The newest attempt of a command's row, or of its image in a stream."""
+    version, attempt = int(command["version"]["N"]), int(command["attempt"]["N"])
+    return Attempt(Key(command["pk"]["S"], command["sk"]["S"].rpartition("@")[0]), version, attempt)
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """What was read of one attempt. data: None if there is no row, or it was not asked for."""

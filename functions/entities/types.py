@@ -9,9 +9,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType, defstruct
 from msgspec.structs import FieldInfo, fields
 
-from runtime.validation import parser
-
-from .errors import InvalidCommand
+from .validation import command_parser
 
 
 class Policy(StrEnum):
@@ -75,7 +73,7 @@ class Types:
 @cache
 def _parser(schema: type[Struct], merge: bool) -> Callable[[Any], Any]:
     of_attributes: Any = _partial(schema) if merge else schema
-    return parser(defstruct("Entity", [("attributes", of_attributes)]), InvalidCommand, "attributes")
+    return command_parser(defstruct("Entity", [("attributes", of_attributes)]), "the entity")
 
 
 def _partial(schema: type[Struct]) -> type[Struct]:

@@ -1,0 +1,102 @@
+"""Lambda handlers that know the gate and the commands alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from entities.gate import Gates
+from entities.registered import TYPES
+from entities.state import Tables
+from runtime.clients import client
+from runtime.dynamodb import dynamodb
+from runtime.environment import read_environment
+from runtime.handler import Call, handler
+
+from .executions import Executions, error_of
+from .machine import Machine
+from .request import (
+    IDS,
+    Ended,
+    Order,
+    Task,
+    WaitingTask,
+    parse_ended,
+    parse_order,
+    parse_task,
+    parse_waiting_task,
+)
+from .streams import Record, each, parse_records
+from .waking import Turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """command_lifetime_days: how long a command's row outlives its end, unless its type says otherwise."""
+
+    commands_table: str
+    gates_table: str
+    command_lifetime_days: int
+
+
+@cache
+def environment() -> Environment:
+    return read_environment(Environment)
+
+
+@cache
+def machine() -> Machine:
+    return Machine(gates(), TYPES)
+
+
+@cache
+def gates() -> Gates:
+    return Gates(dynamodb(), Tables(environment().commands_table, environment().gates_table))
+
+
+def tokens() -> Executions:
+    return Executions(client("stepfunctions"))
+
+
+@handler(parse_task, ids=IDS)
+def check_version(task: Task, _call: Call) -> dict[str, int]:
+    """Return whose turn it is, as {"result": 0 | 1 | -1}."""
+    return {"result": machine().check_version(task)}
+
+
+@handler(parse_waiting_task, ids=IDS)
+def wait_prev_command(task: WaitingTask, call: Call) -> dict[str, Any]:
+    """Park the execution until the version's turn."""
+    machine().wait(task, tokens(), call.at)
+    return {}
+
+
+@handler(parse_task, ids=IDS)
+def set_ttl_command(task: Task, call: Call) -> dict[str, Any]:
+    """Store for how long the command's row outlives its end."""
+    machine().set_lifetime(task, environment().command_lifetime_days, call.at)
+    return {}
+
+
+@handler(parse_order, ids=("pk", "sk"))
+def skip_command(order: Order, call: Call) -> dict[str, Any]:
+    """Skip the dead version that blocks a key."""
+    version = turns().skip(order.key, order.by, order.reason, call.at)
+    return {**order.key.at(version), "version": version, "status": "skipped"}
+
+
+@handler(parse_ended, ids=("name", "status"))
+def command_ended(ended: Ended, call: Call) -> None:
+    """Make a version dead whose execution ended without success (event *Execution Status Change*)."""
+    if ended.status != "SUCCEEDED" and ended.attempt:
+        gates().ended(ended.attempt, error_of(ended.status, ended.error, ended.cause), call.at)
+
+
+@handler(parse_records)
+def wake_commands(records: Sequence[Record], call: Call) -> dict[str, Any]:
+    """Wake the version whose turn has come (stream of GatesTable)."""
+    return each(records, lambda record: turns().follow(record, tokens(), call.at))
+
+
+def turns() -> Turns:
+    return Turns(gates(), TYPES, environment().command_lifetime_days)

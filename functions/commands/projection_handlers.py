@@ -1,0 +1,39 @@
+"""Lambda handler that writes the targets of synchronous commands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from entities.lagging import Lagging
+from entities.registered import TYPES, TargetEnvironment, targets
+from runtime.dynamodb import dynamodb
+from runtime.environment import read_environment
+from runtime.handler import Call, handler
+
+from .projection import Projection
+from .streams import Record, each, parse_records
+
+# A try, and the mark after it, take two calls of up to 7 s each.
+_MILLISECONDS_FOR_A_TRY = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment(TargetEnvironment):
+    gates_table: str
+
+
+@cache
+def projection() -> Projection:
+    environment = read_environment(Environment)
+    return Projection(TYPES, targets(environment), Lagging(dynamodb(), environment.gates_table))
+
+
+@handler(parse_records)
+def sync_targets(records: Sequence[Record], call: Call) -> dict[str, Any]:
+    """Bring the targets to the version of each data row in the batch (stream of DataTable)."""
+
+    def time_left() -> bool:
+        return call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_A_TRY
+
+    return each(records, lambda record: projection().follow(record, time_left, call.at))

@@ -1,0 +1,36 @@
+"""Lambda handler that starts the executions of published commands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from entities.state import attempt_of
+from runtime.clients import client
+from runtime.environment import read_environment
+from runtime.handler import Call, handler
+
+from .executions import Executions
+from .streams import Record, each, images, parse_records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    command_arn: str
+
+
+@cache
+def executions() -> Executions:
+    return Executions(client("stepfunctions"), read_environment(Environment).command_arn)
+
+
+@handler(parse_records)
+def start_commands(records: Sequence[Record], _call: Call) -> dict[str, Any]:
+    """Start the execution of each command in the batch (stream of CommandsTable, new rows)."""
+    return each(records, _start)
+
+
+def _start(record: Record) -> None:
+    _, command = images(record)
+    if record.get("eventName") == "INSERT" and command and command["mode"]["S"] == "async":
+        executions().start(attempt_of(command))

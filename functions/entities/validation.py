@@ -1,0 +1,37 @@
+"""Parsers whose message starts with the path of the field, also of one that is missing or unknown."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from runtime.validation import parser
+
+from .errors import InvalidCommand
+
+# The message may be cut off within a long name.
+_FIELD = re.compile(r"^(?P<at>[^:]*): Object (?P<problem>missing required|contains unknown) field `(?P<name>[^`]*)`?$")
+_PROBLEMS = {"missing required": "required", "contains unknown": "unknown field"}
+
+
+def command_parser[T](kind: type[T], whole: str) -> Callable[[Any], T]:
+    """A function that reads parsed JSON into `kind`, a msgspec.Struct. It raises InvalidCommand.
+
+    whole: what to call the document if no field can be named.
+    """
+    parse = parser(kind, InvalidCommand, whole)
+
+    def parse_command(document: Any) -> T:
+        try:
+            return parse(document)
+        except InvalidCommand as problem:
+            raise InvalidCommand(_named(str(problem), whole)) from None
+
+    return parse_command
+
+
+def _named(message: str, whole: str) -> str:
+    match = _FIELD.match(message)
+    if match is None:
+        return message
+    path = match["name"] if match["at"] == whole else f"{match['at']}.{match['name']}"
+    return f"{path}: {_PROBLEMS[match['problem']]}"
