@@ -24,10 +24,10 @@ OPERATIONS = {
         "ListSecurityProfiles",
         "SearchUsers",
     ),
-    "dynamodb": ("BatchGetItem", "PutItem", "Scan", "TransactWriteItems"),
+    "dynamodb": ("BatchGetItem", "PutItem", "Scan", "TransactWriteItems", "UpdateItem"),
     "s3": ("GetObject", "HeadObject", "ListObjectsV2", "PutObject"),
     "secretsmanager": ("GetSecretValue",),
-    "stepfunctions": ("DescribeExecution", "StartExecution"),
+    "stepfunctions": ("DescribeExecution", "SendTaskSuccess", "StartExecution"),
 }
 """The operations that the functions call. Their clients have no others."""
 BY_BOTOCORE = {"s3": ("HeadBucket",)}

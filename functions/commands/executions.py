@@ -37,16 +37,16 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Executions:
-    """client: a `boto3.client("stepfunctions")`. machine: the ARN; empty if only tokens are answered."""
+    """client: answers with a `boto3.client("stepfunctions")`. machine: the ARN; empty if only tokens are answered."""
 
-    client: "SFNClient"
+    client: Callable[[], "SFNClient"]
     machine: str = ""
 
     def start(self, attempt: Attempt) -> None:
         """Start the attempt's execution, once: its name is never used again. Raises ExecutionsUnavailable."""
         try:
             _answered(
-                lambda: self.client.start_execution(
+                lambda: self.client().start_execution(
                     stateMachineArn=self.machine, name=attempt.name, input=canonical_json(input_of(attempt))
                 )
             )
@@ -58,7 +58,7 @@ class Executions:
         """The attempt's execution; None if there is none. Raises ExecutionsUnavailable."""
         arn = f"{self.machine.replace(':stateMachine:', ':execution:')}:{attempt.name}"
         try:
-            found: Any = _answered(lambda: self.client.describe_execution(executionArn=arn))
+            found: Any = _answered(lambda: self.client().describe_execution(executionArn=arn))
         except ClientError as error:
             if _code(error) != "ExecutionDoesNotExist":
                 raise
@@ -69,7 +69,7 @@ class Executions:
         """Answer callback tokens; dead ones are ignored. Raises ExecutionsUnavailable."""
         for token in tokens:
             try:
-                _answered(lambda token=token: self.client.send_task_success(taskToken=token, output="{}"))  # type: ignore[misc]
+                _answered(lambda token=token: self.client().send_task_success(taskToken=token, output="{}"))  # type: ignore[misc]
             except ClientError as error:
                 if _code(error) not in _DEAD_TOKEN:
                     raise

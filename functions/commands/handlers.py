@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from entities.gate import Gates
@@ -55,7 +55,7 @@ def gates() -> Gates:
 
 
 def tokens() -> Executions:
-    return Executions(client("stepfunctions"))
+    return Executions(partial(client, "stepfunctions"))
 
 
 @handler(parse_task, ids=IDS)

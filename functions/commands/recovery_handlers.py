@@ -1,7 +1,7 @@
 """Lambda handlers that start executions again: for an operator, and for what was lost."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from entities.gate import Gates
@@ -39,7 +39,7 @@ def gates() -> Gates:
 
 @cache
 def executions() -> Executions:
-    return Executions(client("stepfunctions"), environment().command_arn)
+    return Executions(partial(client, "stepfunctions"), environment().command_arn)
 
 
 @cache

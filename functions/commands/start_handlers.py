@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from entities.state import attempt_of
@@ -21,7 +21,7 @@ class Environment:
 
 @cache
 def executions() -> Executions:
-    return Executions(client("stepfunctions"), read_environment(Environment).command_arn)
+    return Executions(partial(client, "stepfunctions"), read_environment(Environment).command_arn)
 
 
 @handler(parse_records)
