@@ -1,0 +1,165 @@
+"""What PublishCommand writes and answers."""
+
+from typing import Any
+
+import pytest
+
+from entities.errors import (
+    AttributesTooLarge,
+    InvalidCommand,
+    PendingCommand,
+    VersionConflict,
+    VersionGap,
+)
+from tests.kit.commands import LIFETIME_DAYS, START, World, order
+
+
+def refused(world: World, document: dict[str, Any], kind: type[Exception]) -> str:
+    before = world.everything()
+    with pytest.raises(kind) as caught:
+        world.publish(document)
+    assert world.everything() == before
+    return str(caught.value)
+
+
+def test_first_version_makes_the_gate(world: World) -> None:
+    answer = world.publish(order())
+
+    assert answer == {"pk": "TENANT#tenant1", "sk": "ORDER#order123@1", "version": 1, "status": "published"}
+    gate = world.gate()
+    assert (gate.published, gate.finished, gate.dead, gate.type) == (1, 0, frozenset(), "ORDER")
+    assert gate.pending_since == START.isoformat()
+    row = world.command(1)
+    assert row["attributes"] == {"status": "confirmed", "total": 1000}
+    assert (row["status"], row["attempt"], row["mode"], row["merge"]) == ("publish:STARTED", 1, "async", False)
+    assert "expires_at" not in row
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+def test_same_command_again_is_a_duplicate_whatever_its_mode(world: World, mode: str) -> None:
+    world.publish(order())
+    before = world.everything()
+
+    assert world.publish(order(mode=mode, merge=False))["status"] == "duplicate"
+    assert world.everything() == before
+
+
+def test_payload_is_compared_as_canonical_json(world: World) -> None:
+    world.publish(order(attributes={"a": 1.0, "b": [True, None]}))
+
+    assert world.publish(order(attributes={"b": [True, None], "a": 1}))["status"] == "duplicate"
+
+
+@pytest.mark.parametrize(
+    "other", [{"attributes": {}}, {"name": "Other"}, {"merge": True}, {"request_id": "r-1"}, {"type": "OTHER"}], ids=str
+)
+def test_same_version_with_another_payload_conflicts(world: World, other: dict[str, Any]) -> None:
+    world.publish(order())
+
+    assert refused(world, order(**other), VersionConflict).startswith("version: ")
+    assert refused(world, order(mode="sync", **other), VersionConflict).startswith("version: ")
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+def test_version_beyond_the_next_is_a_gap(world: World, mode: str) -> None:
+    assert refused(world, order(2, mode=mode), VersionGap) == "version: the next one of ORDER#order123 is 1"
+    world.run(order())
+    assert refused(world, order(3, mode=mode), VersionGap) == "version: the next one of ORDER#order123 is 2"
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+def test_version_whose_row_has_expired_conflicts(world: World, mode: str) -> None:
+    world.run(order())
+    key: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123@1"}}
+    world.client.delete_item(TableName=world.tables.commands, Key=key)
+
+    assert "expired" in refused(world, order(mode=mode), VersionConflict)
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+def test_type_may_not_change(world: World, mode: str) -> None:
+    world.run(order())
+
+    assert refused(world, order(2, type="OTHER", mode=mode), InvalidCommand).startswith("type: ")
+
+
+def test_publication_while_others_are_pending_keeps_the_time_of_the_first(world: World) -> None:
+    world.publish(order())
+    world.now = START.replace(hour=10)
+    world.publish(order(2))
+
+    assert (world.gate().published, world.gate().pending_since) == (2, START.isoformat())
+
+
+def test_synchronous_command_is_finished_at_once(world: World) -> None:
+    assert world.publish(order(mode="sync"))["status"] == "finished"
+    world.publish(order(2, mode="sync", merge=True, attributes={"total": None, "paid": True}))
+
+    gate = world.gate()
+    assert (gate.published, gate.finished, gate.pending_since) == (2, 2, None)
+    row = world.command(2)
+    assert (row["status"], row["lifetime_days"]) == ("finish:FINISHED", LIFETIME_DAYS)
+    assert row["expires_at"] == int(START.timestamp()) + LIFETIME_DAYS * 86_400
+    assert world.data()["attributes"] == {"status": "confirmed", "paid": True}
+    assert (world.data()["version"], world.data()["mode"]) == (2, "sync")
+    assert world.history() == {"1": {"status": "confirmed", "total": 1000}}
+
+
+def test_synchronous_command_waits_for_no_older_one(world: World) -> None:
+    world.publish(order())
+
+    assert refused(world, order(2, mode="sync"), PendingCommand).startswith("version: ")
+    world.die(1)
+    refused(world, order(2, mode="sync"), PendingCommand)
+    world.turns.skip(world.gate().key, "me", "why", START)
+    assert world.publish(order(2, mode="sync"))["status"] == "finished"
+
+
+def test_synchronous_command_is_refused_for_the_document_that_it_makes(world: World) -> None:
+    large = {"a": "x" * 90_000}
+    for version in range(1, 4):
+        world.publish(order(version, mode="sync", merge=True, attributes={f"a{version}": large}))
+
+    assert refused(world, order(4, mode="sync", merge=True, attributes={"a4": large}), AttributesTooLarge).startswith(
+        "attributes: "
+    )
+
+
+def test_next_version_is_taken_once_for_each_request(world: World) -> None:
+    world.publish(order())
+    first = world.publish(order(None, request_id="r-1"))
+    again = world.publish(order(None, request_id="r-1"))
+    world.publish(order(None, request_id="r-2"))
+
+    assert (first["version"], first["status"]) == (2, "published")
+    assert (again["version"], again["status"]) == (2, "duplicate")
+    assert world.gate().published == 3
+
+
+def test_next_version_of_a_synchronous_command(world: World) -> None:
+    assert world.publish(order(None, mode="sync", request_id="r-1"))["status"] == "finished"
+    world.publish(order(2))
+
+    assert world.publish(order(None, mode="sync", request_id="r-1"))["status"] == "duplicate"
+    refused(world, order(None, mode="sync", request_id="r-2"), PendingCommand)
+
+
+def test_request_with_another_payload_conflicts(world: World) -> None:
+    world.publish(order(None, request_id="r-1"))
+
+    message = refused(world, order(None, request_id="r-1", name="Other"), VersionConflict)
+    assert message.startswith("request_id: ")
+
+
+def test_request_is_a_duplicate_with_its_version_too(world: World) -> None:
+    world.publish(order(None, request_id="r-1"))
+
+    assert world.publish(order(1, request_id="r-1"))["status"] == "duplicate"
+
+
+def test_an_answer_that_the_sdk_lost_changes_nothing(world: World) -> None:
+    command = order()
+    assert world.publish(command, owner="call-1")["status"] == "published"
+    before = world.everything()
+    assert world.publish(command, owner="call-1")["status"] == "duplicate"
+    assert world.everything() == before
