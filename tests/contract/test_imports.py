@@ -20,7 +20,8 @@ from tests.kit.project import (
 
 # A context may import itself and what lies below all of them, never another context.
 ARROWS = {
-    **{context: {context, "runtime", "idempotency"} for context in CONTEXTS},
+    **{context: {context, "entities", "runtime", "idempotency"} for context in CONTEXTS},
+    "entities": {"entities", "runtime", "idempotency"},
     "runtime": {"runtime", "idempotency"},
     "idempotency": {"idempotency"},
 }

@@ -29,7 +29,7 @@ def packages(folder: Path) -> list[str]:
     return sorted(init.parent.name for init in folder.glob("*/__init__.py"))
 
 
-CONTEXTS = [name for name in packages(FUNCTIONS) if name != "runtime"]
+CONTEXTS = [name for name in packages(FUNCTIONS) if name not in {"entities", "runtime"}]
 DEPLOYED = [*packages(FUNCTIONS), *packages(IDEMPOTENCY)]
 
 

@@ -1,12 +1,14 @@
 """The machine's functions: in order, stray, twice, late."""
 
+import hashlib
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from entities.command import Attempt, Key
 from entities.errors import AttributesTooLarge, InvalidCommand, NotBlocked, StaleCommand, TargetUnavailable
-from entities.types import EntityType, Policy, Types
-from idempotency import StateConflict
+from entities.types import EntityType, Types
 from tests.kit.commands import LIFETIME_DAYS, START, Shelf, World, order
 from tests.unit import dynamodb
 
@@ -80,8 +82,6 @@ def test_check_version_says_whose_turn_it_is(world: World, version: int, number:
 
 
 def test_a_finished_version_and_an_execution_under_another_name_are_stale(world: World) -> None:
-    from msgspec.structs import replace
-
     world.run(order())
     world.publish(order(2))
 
@@ -91,10 +91,6 @@ def test_a_finished_version_and_an_execution_under_another_name_are_stale(world:
 
 
 def test_execution_name_is_the_contracts() -> None:
-    import hashlib
-
-    from entities.command import Attempt, Key
-
     digest = hashlib.sha256(b"TENANT#tenant1\nORDER#order123").hexdigest()[:40]
     assert Attempt(Key("TENANT#tenant1", "ORDER#order123"), 10**9, 3).name == f"{digest}-1000000000-3"
 
@@ -326,35 +322,25 @@ def test_a_document_that_its_merge_makes_invalid_fails_with_its_reason(world: Wo
     assert world.gate().blocked
 
 
-def test_a_document_is_refused_that_dynamodb_could_not_store(world: World) -> None:
-    """Small numbers take more room in DynamoDB than in JSON."""
-    for version in range(1, 4):
-        world.run(order(version, merge=True, attributes={f"a{version}": [1] * 48_000}))
-    world.publish(order(4, merge=True, attributes={"a4": []}))
-    world.machine.transform(world.task(4), START)
-
-
-def test_data_that_is_newer_than_the_gate_is_a_conflict(world: World) -> None:
-    world.run(order())
-    world.publish(order(2))
-    world.publish(order(3))
-    key: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123"}}
-    item = world.client.get_item(TableName=world.tables.data, Key=key)["Item"]
-    world.client.put_item(TableName=world.tables.data, Item={**item, "version": {"N": "2"}})
-    world.finish_error = None  # type: ignore[attr-defined]
+def test_data_that_is_newer_than_its_turn_is_never_replaced(world: World) -> None:
+    """As after a restore of the gates alone."""
+    for version in (1, 2, 3):
+        world.publish(order(version))
+    world.finish(1)
+    gates: Any = {
+        "TableName": world.tables.gates,
+        "Key": {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123"}},
+    }
+    older = world.client.get_item(**gates)["Item"]
+    world.finish(2)
+    world.client.put_item(TableName=world.tables.gates, Item=older)
+    before = world.everything()
 
     with pytest.raises(StaleCommand):
-        world.machine.check_replaced(world.task(2), START)
-    world.client.put_item(TableName=world.tables.gates, Item=_moved(world))
+        world.machine.transform(world.task(2), START)
     with pytest.raises(StaleCommand):
-        world.machine.check_replaced(world.task(2), START)
-    assert StateConflict
-
-
-def _moved(world: World) -> Any:
-    return world.client.get_item(
-        TableName=world.tables.gates, Key={"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123"}}
-    )["Item"]
+        world.machine.finish(world.task(3), {}, START)
+    assert world.everything() == before
 
 
 def test_a_failing_target_is_noted_while_the_machine_tries_again(shown: World, shelf: Shelf) -> None:
@@ -378,7 +364,3 @@ def test_an_unknown_target_is_refused(shown: World) -> None:
 
     with pytest.raises(InvalidCommand, match=r"^target: "):
         shown.machine.synchronize(shown.target_task(1, "attic"), shown.targets, START)
-
-
-def test_policy_is_a_types_own() -> None:
-    assert EntityType("ORDER").policy is Policy.BLOCK

@@ -1,0 +1,54 @@
+"""Types and targets are registered in code, or the module does not load."""
+
+import pytest
+from msgspec import Struct
+
+from entities.errors import InvalidCommand
+from entities.registered import TARGETS, TYPES
+from entities.types import DuplicateRegistration, EntityType, Policy, Types, UnknownTarget
+
+
+class Shop(Struct, frozen=True, forbid_unknown_fields=True):
+    city: str
+    floor: int = 0
+
+
+def test_a_type_that_is_registered_twice_is_refused() -> None:
+    with pytest.raises(DuplicateRegistration, match="SHOP"):
+        Types([EntityType("SHOP"), EntityType("SHOP")], [])
+
+
+def test_a_target_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(DuplicateRegistration, match="SHOP"):
+        Types([EntityType("SHOP", targets=("map", "map"))], ["map"])
+
+
+def test_an_unknown_target_is_refused() -> None:
+    with pytest.raises(UnknownTarget, match="SHOP has no such target: atlas"):
+        Types([EntityType("SHOP", targets=("map", "atlas"))], ["map"])
+
+
+def test_a_type_that_is_not_registered_has_no_rules() -> None:
+    kind = TYPES.of("UNKNOWN")
+    kind.check({"anything": [1]})
+
+    assert (kind.targets, kind.lifetime_days, kind.policy) == ((), None, Policy.BLOCK)
+
+
+def test_product_has_two_targets_besides_data() -> None:
+    assert TYPES.of("PRODUCT").targets == ("products", "catalog")
+    assert set(TARGETS) == {"products", "catalog"}
+
+
+def test_a_whole_document_needs_what_a_change_may_leave_out() -> None:
+    kind = EntityType("SHOP", Shop)
+    kind.check({"floor": 2}, merge=True)
+    kind.check({"floor": None}, merge=True)
+    kind.check({"city": "Kyoto"})
+
+    with pytest.raises(InvalidCommand, match=r"^attributes.city: required$"):
+        kind.check({"floor": 2})
+    with pytest.raises(InvalidCommand, match=r"^attributes.city: "):
+        kind.check({"city": None}, merge=True)
+    with pytest.raises(InvalidCommand, match=r"^attributes.floor: "):
+        kind.check({"city": "Kyoto", "floor": None})
