@@ -14,10 +14,11 @@ from commands.machine import Machine
 from commands.request import TargetTask, Task, WaitingTask
 from commands.waking import Turns
 from entities.command import Attempt, Key, publish_parser
+from entities.errors import TargetUnavailable
 from entities.gate import Gates
 from entities.publish import Publication
 from entities.state import Gate, Tables
-from entities.targets import Document, Target
+from entities.targets import Document, Target, is_shown
 from entities.types import EntityType, Types
 from idempotency import StepStore
 from operations.stack import plain
@@ -84,7 +85,7 @@ class Machines:
 
     executions: dict[str, dict[str, Any]] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
-    answered: list[str] = field(default_factory=list)
+    answered: dict[str, str] = field(default_factory=dict)
     fails: str = ""
 
     def start_execution(self, *, stateMachineArn: str, name: str, input: str) -> Any:
@@ -106,7 +107,7 @@ class Machines:
         if taskToken not in self.waiting:
             raise error("TaskTimedOut")
         self.waiting.remove(taskToken)
-        self.answered.append(taskToken)
+        self.answered[taskToken] = output
 
     def _fail(self) -> None:
         if self.fails:
@@ -136,8 +137,8 @@ class Shelf:
         self.tries += 1
         if self.fails:
             self.fails -= 1
-            raise error("ServiceUnavailable", 503)
-        if self.version(document.pk, document.sk) < document.version:
+            raise TargetUnavailable("the shelf does not answer")
+        if not is_shown(document, self.version(document.pk, document.sk), skipped):
             self.shown[document.pk, document.sk] = document
 
 

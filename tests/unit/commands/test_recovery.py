@@ -1,0 +1,342 @@
+"""What follows from streams, events and the sweep, also when some of them are lost, late or twice."""
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from commands.executions import ExecutionsUnavailable, error_of
+from commands.projection import Projection
+from commands.request import parse_ended, parse_order
+from commands.streams import each, parse_records
+from commands.sweep import CommandSweep, SweepUnfinished
+from entities.errors import InvalidCommand
+from entities.lagging import Lagging
+from entities.types import EntityType, Policy, Types
+from runtime.validation import InvalidEvent
+from tests.kit.commands import START, Shelf, World, order
+from tests.unit import dynamodb
+
+KEY: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123"}}
+
+
+@pytest.fixture
+def skipping() -> World:
+    return World(dynamodb.client(), Types([EntityType("ORDER", policy=Policy.SKIP)], []))
+
+
+def image(world: World, table: str) -> Any:
+    return world.client.get_item(TableName=getattr(world.tables, table), Key=KEY)["Item"]
+
+
+def follow(world: World, before: Any, after: Any) -> None:
+    record = {"dynamodb": {"NewImage": after, **({"OldImage": before} if before else {})}}
+    world.turns.follow(record, world.executions, START)
+
+
+def sweep(world: World) -> dict[str, int]:
+    return CommandSweep(world.client, world.turns, world.executions).run(START, lambda: True)
+
+
+def parked(world: World) -> Any:
+    """A world whose second version waits; what its gate was before the first one finished."""
+    world.publish(order())
+    world.publish(order(2))
+    world.machine.wait(world.waiting_task(2, "token"), world.executions, START)
+    before = image(world, "gates")
+    world.finish(1)
+    return before
+
+
+def test_a_gate_that_moved_wakes_the_version_whose_turn_has_come(world: World) -> None:
+    before = parked(world)
+    follow(world, before, image(world, "gates"))
+
+    assert world.machines.answered == {"token": "{}"}
+
+
+def test_waking_twice_ignores_the_token_that_is_dead(world: World) -> None:
+    before = parked(world)
+    for _ in range(2):
+        follow(world, before, image(world, "gates"))
+
+    assert len(world.machines.answered) == 1
+
+
+def test_publishing_wakes_nobody(world: World) -> None:
+    parked(world)
+    before = image(world, "gates")
+    world.publish(order(3))
+    follow(world, before, image(world, "gates"))
+
+    assert world.machines.answered == {}
+
+
+def test_a_throttled_answer_fails_the_batch(world: World) -> None:
+    before = parked(world)
+    world.machines.fails = "ThrottlingException"
+    record = {"dynamodb": {"OldImage": before, "NewImage": image(world, "gates"), "SequenceNumber": "7"}}
+
+    assert each([record], lambda one: world.turns.follow(one, world.executions, START)) == {
+        "batchItemFailures": [{"itemIdentifier": "7"}]
+    }
+
+
+def test_a_blocked_key_is_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.publish(order())
+    before = image(world, "gates")
+    world.die(1)
+    follow(world, before, image(world, "gates"))
+
+    assert [(line.message, vars(line)["sk"]) for line in caplog.records] == [("key is blocked", "ORDER#order123@1")]
+
+
+def test_a_type_may_skip_dead_versions_at_their_turn(skipping: World) -> None:
+    world = skipping
+    for version in (1, 2):
+        world.publish(order(version))
+    world.die(2)
+    follow(world, None, image(world, "gates"))
+    assert world.gate().finished == 0
+    world.finish(1)
+    for _ in range(2):
+        follow(world, None, image(world, "gates"))
+
+    assert world.gate().finished == 2
+    assert world.command(2)["decisions"][0]["by"] == "policy"
+
+
+def test_a_stream_batch_stops_at_its_first_failure() -> None:
+    applied = []
+
+    def apply(record: Any) -> None:
+        number = record["dynamodb"]["SequenceNumber"]
+        if number == "2":
+            raise ExecutionsUnavailable("later")
+        applied.append(number)
+
+    records = [{"dynamodb": {"SequenceNumber": number}} for number in "123"]
+
+    assert each(records, apply) == {"batchItemFailures": [{"itemIdentifier": "2"}]}
+    assert applied == ["1"]
+
+
+@pytest.mark.parametrize("event", [None, {}, {"Records": 1}, {"Records": [1]}])
+def test_what_is_no_batch_is_refused(event: Any) -> None:
+    with pytest.raises(InvalidEvent, match=r"^Records: "):
+        parse_records(event)
+
+
+def test_an_execution_starts_once(world: World) -> None:
+    for _ in range(2):
+        world.executions.start(world.attempt(1))
+    (name,) = world.machines.executions
+    world.machines.executions[name]["status"] = "SUCCEEDED"
+    world.executions.start(world.attempt(1))
+
+    assert name == world.attempt(1).name
+    assert json.loads(world.machines.executions[name]["input"]) == {
+        "pk": "TENANT#tenant1", "sk": "ORDER#order123", "version": 1, "attempt": 1
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("code", ["ThrottlingException", "ExecutionLimitExceeded"])
+def test_a_throttled_start_is_worth_a_retry(world: World, code: str) -> None:
+    world.machines.fails = code
+    with pytest.raises(ExecutionsUnavailable, match=code):
+        world.executions.start(world.attempt(1))
+
+
+def ended(world: World, **changes: Any) -> Any:
+    own = world.attempt(1)
+    fields = {**own.key.row, "version": 1, "attempt": 1}
+    detail = {"name": own.name, "status": "FAILED", "executionArn": "-", "stateMachineArn": "-"}
+    return parse_ended({"detail": {**detail, "input": json.dumps(fields), "error": "A", "cause": "b", **changes}})
+
+
+def test_the_end_of_an_execution_names_its_attempt(world: World) -> None:
+    assert ended(world).attempt == world.attempt(1)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": "by-hand"}, {"input": None}, {"input": "{}"}, {"input": "{"}, {"input": "[]"}], ids=str
+)
+def test_the_end_of_another_execution_says_nothing_of_a_command(world: World, changes: Any) -> None:
+    assert ended(world, **changes).attempt is None
+
+
+@pytest.mark.parametrize(
+    ("cause", "message"),
+    [
+        (None, ""),
+        ("plain", "plain"),
+        ('{"errorMessage": "version: no", "stackTrace": ["secret"]}', "version: no"),
+        ('{"Error": "A", "Cause": "{\\"errorMessage\\": \\"inner\\"}"}', "inner"),
+        ("[1]", ""),
+        ("x" * 900, "x" * 500),
+    ],
+)
+def test_the_message_of_an_error_is_found_in_its_cause(cause: str | None, message: str) -> None:
+    assert error_of("FAILED", "A", cause) == {"type": "A", "message": message}
+
+
+def test_an_execution_that_was_stopped_has_an_error_of_its_own() -> None:
+    assert error_of("ABORTED", None, None) == {"type": "Execution.ABORTED", "message": ""}
+
+
+def test_sweep_starts_what_was_never_started(world: World) -> None:
+    world.publish(order())
+    assert sweep(world)["started"] == 1
+
+    assert set(world.machines.executions) == {world.attempt(1).name}
+
+
+def test_sweep_ends_what_ended_without_an_event(world: World) -> None:
+    world.publish(order())
+    world.executions.start(world.attempt(1))
+    world.machines.executions[world.attempt(1).name].update(status="TIMED_OUT", error="States.Timeout")
+    counts = sweep(world)
+
+    assert (counts["ended"], counts["blocked"]) == (1, 0)
+    assert world.command(1)["error"]["type"] == "States.Timeout"
+    assert sweep(world)["blocked"] == 1
+
+
+def test_sweep_wakes_what_waits_at_its_turn(world: World) -> None:
+    parked(world)
+    world.executions.start(world.attempt(2))
+    sweep(world)
+
+    assert world.machines.answered == {"token": "{}"}
+
+
+def test_sweep_starts_a_retry_that_was_not_started(world: World) -> None:
+    world.publish(order())
+    world.executions.start(world.attempt(1))
+    world.die(1)
+    list(world.gates.retry(world.gate().key, "me", "why", START))
+    sweep(world)
+
+    assert world.attempt(1, 2).name in world.machines.executions
+
+
+def test_sweep_leaves_a_success_alone(world: World) -> None:
+    world.publish(order())
+    world.executions.start(world.attempt(1))
+    world.machines.executions[world.attempt(1).name]["status"] = "SUCCEEDED"
+    before = world.everything()
+    sweep(world)
+
+    assert world.everything() == before
+
+
+def test_sweep_skips_by_policy(skipping: World) -> None:
+    skipping.publish(order())
+    skipping.die(1)
+    sweep(skipping)
+
+    assert skipping.gate().finished == 1
+
+
+def test_sweep_counts_and_looks_at_the_others_after_a_failure(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    for number in range(3):
+        world.publish(order(sk=f"ORDER#{number}"))
+    world.die(1, sk="ORDER#0")
+    world.run(order(sk="ORDER#3"))
+    Lagging(world.client, world.tables.gates).mark(world.attempt(1, sk="ORDER#3").key, "shelf", START)
+    world.machines.fails = "AccessDeniedException"
+    with pytest.raises(SweepUnfinished, match="1 of 3 keys"):
+        sweep(world)
+
+    (line,) = [vars(line) for line in caplog.records if line.message == "swept"]
+    assert [line[name] for name in ("pending", "blocked", "lagging", "started", "failed")] == [3, 1, 1, 1, 1]
+
+
+def test_sweep_that_runs_out_of_time_says_so(world: World) -> None:
+    world.publish(order())
+    with pytest.raises(SweepUnfinished):
+        CommandSweep(world.client, world.turns, world.executions).run(START, lambda: False)
+
+
+@pytest.fixture
+def shelves() -> dict[str, Shelf]:
+    return {"first": Shelf(), "second": Shelf()}
+
+
+@pytest.fixture
+def shown(shelves: dict[str, Shelf]) -> World:
+    return World(dynamodb.client(), Types([EntityType("ORDER", targets=("first", "second"))], shelves), shelves)
+
+
+def project(world: World, *, time_left: bool = True) -> None:
+    projection = Projection(world.types, world.targets, Lagging(world.client, world.tables.gates))
+    projection.follow({"dynamodb": {"NewImage": image(world, "data")}}, lambda: time_left, START)
+
+
+def test_targets_of_a_synchronous_command_follow(shown: World, shelves: dict[str, Shelf]) -> None:
+    shown.publish(order(mode="sync"))
+    project(shown)
+
+    assert {shelf.version("TENANT#tenant1", "ORDER#order123") for shelf in shelves.values()} == {1}
+    assert shown.gate().lagging == frozenset()
+
+
+def test_a_target_that_fails_five_times_is_listed_and_stops_no_other(shown: World, shelves: dict[str, Shelf]) -> None:
+    shown.publish(order(mode="sync"))
+    shelves["first"].fails = 5
+    project(shown)
+
+    assert shown.gate().lagging == {"first"}
+    assert (shelves["first"].tries, shelves["second"].version("TENANT#tenant1", "ORDER#order123")) == (5, 1)
+
+
+def test_a_target_that_recovers_in_time_is_not_listed(shown: World, shelves: dict[str, Shelf]) -> None:
+    shown.publish(order(mode="sync"))
+    shelves["first"].fails = 4
+    project(shown)
+
+    assert shown.gate().lagging == frozenset()
+
+
+def test_a_target_that_takes_too_long_is_listed_before_the_function_ends(
+    shown: World, shelves: dict[str, Shelf]
+) -> None:
+    shown.publish(order(mode="sync"))
+    shelves["second"].fails = 5
+    project(shown, time_left=False)
+
+    assert (shelves["second"].tries, shown.gate().lagging) == (1, {"second"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"reason": ""}, "reason"),
+        ({"reason": "  "}, "reason"),
+        ({"reason": None}, "reason"),
+        ({"reason": "r" * 501}, "reason"),
+        ({"by": ""}, "by"),
+        ({"by": 1}, "by"),
+        ({"pk": "tenant1"}, "pk"),
+        ({"sk": "ORDER"}, "sk"),
+        ({"force": True}, "force"),
+    ],
+    ids=str,
+)
+def test_an_operator_must_say_who_and_why(changes: Any, path: str) -> None:
+    good = {"pk": "TENANT#tenant1", "sk": "ORDER#order123", "reason": "the bucket was gone", "by": "on-call"}
+    assert parse_order(good).key.sk == "ORDER#order123"
+
+    with pytest.raises(InvalidCommand, match=rf"^{path}: "):
+        parse_order({**good, **changes})
+
+
+@pytest.mark.parametrize("name", ["reason", "by"])
+def test_an_operator_must_leave_nothing_out(name: str) -> None:
+    request = {"pk": "TENANT#tenant1", "sk": "ORDER#order123", "reason": "why", "by": "me"}
+    del request[name]
+
+    with pytest.raises(InvalidCommand, match=rf"^{name}: required$"):
+        parse_order(request)
