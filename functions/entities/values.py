@@ -94,7 +94,7 @@ def _value_size(value: Mapping[str, Any]) -> int:
         case "S":
             return len(held.encode())
         case "N":
-            return (len(held) + 1) // 2 + 1 + held.startswith("-")
+            return (len(held) + 1) // 2 + 1 + int(held.startswith("-"))
         case "L":
             return 3 + sum(1 + _value_size(element) for element in held)
         case "M":

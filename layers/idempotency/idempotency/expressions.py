@@ -30,7 +30,7 @@ def conditional_update(
         *(f"#{name} = :{name}" for name in assign),
         *(f"#{name} = {text}" for name, text in (computed or {}).items()),
     ]
-    expression = f"SET {', '.join(sets)}"
+    expression = f"SET {', '.join(sets)}" if sets else ""
     if remove:
         expression += f" REMOVE {', '.join(f'#{name}' for name in remove)}"
     for clause, sets_of in (("ADD", add), ("DELETE", delete)):

@@ -1,0 +1,73 @@
+"""Brings a target of a key to its data, while commands go on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from entities.command import Attempt, Key
+from entities.document import document_of
+from entities.errors import StaleCommand
+from entities.rows import Rows
+from entities.state import Gate, Tables
+from entities.targets import Document, Target
+from idempotency import Contention, transact
+from idempotency.dynamodb import RowClient, read_rows
+from idempotency.expressions import condition_check, conditional_update
+
+# In each lost round a version has finished.
+_ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """client: a `boto3.client("dynamodb")`. tables: commands, gates and data."""
+
+    client: RowClient
+    tables: Tables
+
+    def run(self, key: Key, name: str, target: Target) -> int:
+        """Let the target show the newest finished version, also where it shows one that was skipped.
+
+        name: of the target, which is not lagging then. Returns the version; 0 for none.
+        Raises Contention, StoreUnavailable, TargetUnavailable.
+        """
+        for _ in range(_ROUNDS):
+            item, row = read_rows(self.client, [(self.tables.gates, key.row), (self.tables.data, key.row)])
+            if item is None:
+                return 0
+            gate = Gate.of(item)
+            document = document_of(row) if row else _nothing(key, gate)
+            try:
+                turn = Rows(self.tables).turn(Attempt(key, gate.turn, 0))
+                target.write(document, turn, skipped=gate.finished)
+            except StaleCommand:
+                continue
+            if self._cleared(gate, name, document.version):
+                return document.version
+        raise Contention(f"{key.sk} is being finished by other calls")
+
+    def _cleared(self, gate: Gate, name: str, version: int) -> bool:
+        """Take the target from the list, unless a version has finished that it may have missed."""
+        if name not in gate.lagging:
+            return True
+        is_shown = "#version = :version" if version else "attribute_not_exists(#version)"
+        check = condition_check(self.tables.data, gate.key.row, is_shown, {"version": version})
+        return transact(self.client, [{"Update": self._update(gate, name)}, {"ConditionCheck": check}]) is None
+
+    def _update(self, gate: Gate, name: str) -> Mapping[str, Any]:
+        alone = len(gate.lagging) == 1
+        return conditional_update(
+            self.tables.gates,
+            gate.key.row,
+            condition="contains(#lagging, :name) AND size(#lagging) = :size",
+            assign={},
+            remove=["lagging_since", "lagging"] if alone else [],
+            delete={} if alone else {"lagging": "target"},
+            values={"name": name, "size": len(gate.lagging), "target": frozenset({name})},
+        )
+
+
+def _nothing(key: Key, gate: Gate) -> Document:
+    """What a target shows of a key of which no version has finished."""
+    tenant, code = key.pk.partition("#")[2], key.sk.rpartition("#")[2]
+    return Document(key.pk, key.sk, "", code, "", gate.type, 0, tenant, {}, deleted=True)
