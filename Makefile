@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test test-aws verify preflight deploy-gradual faults bench bench-costs bench-import bench-reports bench-streams replay-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test test-aws verify preflight deploy-gradual faults bench bench-costs bench-import bench-reports bench-streams replay-test commands-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -85,6 +85,9 @@ bench-streams: setup ## Records a second through the emulator's stream mappings
 
 replay-test: setup ## Replay 10,000 orders while new ones arrive, and compare the counters with a recount
 	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py
+
+commands-test: setup ## 100 versions of one key by 20 publishers, and 40 keys with 4 versions each while a worker is killed every two seconds
+	@VERSIONS=$(or $(VERSIONS),100) KEYS=$(or $(KEYS),40) python -m pytest -q --timeout 1800 tests/load/test_commands.py
 
 machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines

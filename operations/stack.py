@@ -96,10 +96,8 @@ class Stack:
 
     def row(self, table_output: str, **key: str) -> Row | None:
         """Read one row, consistently, from the table that an output names."""
-        name, value = next(iter(key.items()))
-        found = self.dynamodb.get_item(
-            TableName=self.outputs[table_output], Key={name: {"S": value}}, ConsistentRead=True
-        )
+        wanted: Any = {name: {"S": value} for name, value in key.items()}
+        found = self.dynamodb.get_item(TableName=self.outputs[table_output], Key=wanted, ConsistentRead=True)
         return plain(found["Item"]) if "Item" in found else None
 
     def rows(self, table_output: str, *, index: str | None = None) -> list[Row]:

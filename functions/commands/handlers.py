@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
+from entities.errors import StaleCommand
 from entities.gate import Gates
 from entities.registered import TYPES
 from entities.state import Tables
@@ -59,9 +60,11 @@ def tokens() -> Executions:
 
 
 @handler(parse_task, ids=IDS)
-def check_version(task: Task, _call: Call) -> dict[str, int]:
-    """Return whose turn it is, as {"result": 0 | 1 | -1}."""
-    return {"result": machine().check_version(task)}
+def check_version(task: Task, _call: Call) -> dict[str, Any]:
+    """Return whose turn it is, as {"result": 0 | 1 | -1}; for -1 also the error that the execution ends with."""
+    result = machine().check_version(task)
+    stale = {"Error": StaleCommand.__name__, "Cause": "the version is done, or this is not its execution"}
+    return {"result": result, **({"error": stale} if result < 0 else {})}
 
 
 @handler(parse_waiting_task, ids=IDS)
@@ -85,7 +88,7 @@ def skip_command(order: Order, call: Call) -> dict[str, Any]:
     return {**order.key.at(version), "version": version, "status": "skipped"}
 
 
-@handler(parse_ended, ids=("name", "status"))
+@handler(parse_ended, ids=("execution", "status"))
 def command_ended(ended: Ended, call: Call) -> None:
     """Make a version dead whose execution ended without success (event *Execution Status Change*)."""
     if ended.status != "SUCCEEDED" and ended.attempt:
@@ -95,7 +98,8 @@ def command_ended(ended: Ended, call: Call) -> None:
 @handler(parse_records)
 def wake_commands(records: Sequence[Record], call: Call) -> dict[str, Any]:
     """Wake the version whose turn has come (stream of GatesTable)."""
-    return each(records, lambda record: turns().follow(record, tokens(), call.at))
+    following, executions = turns(), tokens()
+    return each(records, lambda record: following.follow(record, executions, call.at))
 
 
 def turns() -> Turns:

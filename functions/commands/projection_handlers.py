@@ -36,4 +36,5 @@ def sync_targets(records: Sequence[Record], call: Call) -> dict[str, Any]:
     def time_left() -> bool:
         return call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_A_TRY
 
-    return each(records, lambda record: projection().follow(record, time_left, call.at))
+    following = projection()
+    return each(records, lambda record: following.follow(record, time_left, call.at))

@@ -77,6 +77,10 @@ class Ended(ExecutionEnded, frozen=True, rename="camel"):
     cause: str | None = None
 
     @property
+    def execution(self) -> str:
+        return self.name
+
+    @property
     def attempt(self) -> Attempt | None:
         """The attempt that it ran; None if it is no execution of a command."""
         try:

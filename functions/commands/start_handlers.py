@@ -27,10 +27,11 @@ def executions() -> Executions:
 @handler(parse_records)
 def start_commands(records: Sequence[Record], _call: Call) -> dict[str, Any]:
     """Start the execution of each command in the batch (stream of CommandsTable, new rows)."""
-    return each(records, _start)
+    machine = executions()
+    return each(records, lambda record: _start(record, machine))
 
 
-def _start(record: Record) -> None:
+def _start(record: Record, machine: Executions) -> None:
     _, command = images(record)
     if record.get("eventName") == "INSERT" and command and command["mode"]["S"] == "async":
-        executions().start(attempt_of(command))
+        machine.start(attempt_of(command))

@@ -14,7 +14,7 @@ from tests.kit.template import FUNCTIONS, TEMPLATE
 README = (ROOT / "README.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 # Each machine is described in one of these.
-MACHINE_DOCS = ARCHITECTURE + (ROOT / "docs" / "user-import.md").read_text()
+MACHINE_DOCS = ARCHITECTURE + "".join((ROOT / "docs" / name).read_text() for name in ("user-import.md", "commands.md"))
 IDEMPOTENCY = (ROOT / "docs" / "idempotency.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
 # In code, not in prose: after a backtick, at the start of a line, as a command of the workflow or of a hook.

@@ -23,6 +23,7 @@ def break_down(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     def read_environment(_: Any) -> Any:
         raise LookupError(SECRET)
 
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setattr(module, "read_environment", read_environment)
     for name, value in vars(module).items():
         if hasattr(value, "cache_clear"):

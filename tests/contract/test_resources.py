@@ -25,8 +25,17 @@ CALLED_ALONE = [
     "ReportOrdersFunction",
     "RunJobFunction",
     "StartUserImportFunction",
+    "PublishCommandFunction",
+    "RetryCommandFunction",
+    "SkipCommandFunction",
+    "StartCommandsFunction",
+    "WakeCommandsFunction",
+    "SyncTargetsFunction",
+    "CommandEndedFunction",
+    "SweepCommandsFunction",
 ]
 BUCKETS = of_type("AWS::S3::Bucket")
+COMMANDS_TABLES = ["CommandsTable", "DataTable", "HistoryTable", "GatesTable", "ProductsTable"]
 # Outputs that other systems read, and the resource that each is about.
 OUTPUTS = {
     "OrderSagaArn": "OrderSaga",
@@ -44,9 +53,20 @@ OUTPUTS = {
     "RoutineTopicArn": "RoutineTopic",
     "UserImportArn": "UserImport",
     "UsersBucket": "UsersBucket",
+    "CommandArn": "Command",
+    **{name: name for name in COMMANDS_TABLES},
+    "CatalogBucket": "CatalogBucket",
+    "FailedCommandRecordsBucket": "FailedCommandRecordsBucket",
     **{f"{function}Arn": function for function in CALLED_ALONE},
 }
-KEYS = {"OrdersTable": "order_id", "PaymentsTable": "order_id", "InventoryTable": "pk", "IdempotencyTable": "pk"}
+KEYS = {
+    "OrdersTable": {"HASH": "order_id"},
+    "PaymentsTable": {"HASH": "order_id"},
+    "InventoryTable": {"HASH": "pk"},
+    "IdempotencyTable": {"HASH": "pk"},
+    **{table: {"HASH": "pk", "RANGE": "sk"} for table in COMMANDS_TABLES},
+}
+EXPIRING = ["IdempotencyTable", "CommandsTable"]
 
 every_table = pytest.mark.parametrize("table", TABLES)
 every_bucket = pytest.mark.parametrize("bucket", BUCKETS)
@@ -80,8 +100,8 @@ def test_a_table_on_which_money_depends_is_protected_from_deletion(table: str) -
 
 
 @pytest.mark.parametrize(("table", "key"), KEYS.items())
-def test_a_table_has_the_key_of_the_contract(table: str, key: str) -> None:
-    assert schema(TABLES[table]["KeySchema"]) == {"HASH": key}
+def test_a_table_has_the_key_of_the_contract(table: str, key: dict[str, str]) -> None:
+    assert schema(TABLES[table]["KeySchema"]) == key
 
 
 def test_the_stream_of_the_orders_shows_them_before_and_after() -> None:
@@ -94,11 +114,12 @@ def test_the_orders_of_a_day_can_be_found() -> None:
     assert schema(indexes["created_ymd"]["KeySchema"])["HASH"] == "created_ymd"
 
 
-def test_step_records_expire() -> None:
-    assert TABLES["IdempotencyTable"]["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+@pytest.mark.parametrize("table", EXPIRING)
+def test_step_records_and_commands_expire(table: str) -> None:
+    assert TABLES[table]["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
 
 
-@pytest.mark.parametrize("table", sorted(set(TABLES) - {"IdempotencyTable"}))
+@pytest.mark.parametrize("table", sorted(set(TABLES) - set(EXPIRING)))
 def test_business_rows_never_expire(table: str) -> None:
     assert "TimeToLiveSpecification" not in TABLES[table]
 

@@ -7,9 +7,19 @@ from pathlib import Path
 import pytest
 
 from idempotency import BusinessError, TransientError
-from tests.kit.machine import MACHINES, THROTTLED, Machine, State, is_lambda, longest_seconds, pauses, retries
+from tests.kit.machine import (
+    MACHINES,
+    THROTTLED,
+    Machine,
+    State,
+    is_callback,
+    is_lambda,
+    longest_seconds,
+    pauses,
+    retries,
+)
 from tests.kit.project import ROOT, exceptions, leaves
-from tests.kit.template import FUNCTIONS, arn_of, of_type
+from tests.kit.template import FUNCTIONS, Function, arn_of, of_type
 
 SAGA = MACHINES["OrderSaga"]
 
@@ -23,6 +33,9 @@ TRANSIENT_LAMBDA_ERRORS = {
     "Runtime.OutOfMemory",
     "States.Timeout",
 }
+# Transient errors of leases and of the sweep, which no state of a command meets.
+OF_OTHERS = {"AlreadyInProgress", "LeaseLost", "SweepUnfinished"}
+COMMAND_INPUT = ("pk", "sk", "version", "attempt")
 TASK_FIELDS = [
     "Type",
     "Comment",
@@ -38,6 +51,8 @@ TASK_FIELDS = [
     "End",
 ]
 INIT_SECONDS = 10
+# A version waits for as long as the versions before it take.
+WITHOUT_TIMEOUT = {"Command"}
 # Notices that do not always go to the alerts, and the topics that they may go to.
 NOT_FOR_A_PERSON = {
     "sns:NotifySuccess": {"OrderEvents"},
@@ -47,6 +62,8 @@ NOT_FOR_A_PERSON = {
 
 TASKS = {f"{machine.name}.{name}": (name, state) for machine in MACHINES.values() for name, state in machine.tasks()}
 LAMBDA_TASKS = {key: (name, state) for key, (name, state) in TASKS.items() if is_lambda(state)}
+# States whose function is named otherwise, as the state's name says too little outside its machine.
+FUNCTION_OF = {"finish": "FinishCommandFunction"}
 SAGA_FUNCTIONS = set(SAGA.substitutions)
 # What a saga's function can raise: its own errors, and those of what it may import.
 SAGA_PACKAGES = {"idempotency", "runtime"} | {
@@ -61,7 +78,13 @@ SAGA_TASKS = {
 every_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 every_task = pytest.mark.parametrize(("name", "state"), TASKS.values(), ids=TASKS)
 every_lambda_task = pytest.mark.parametrize(("name", "state"), LAMBDA_TASKS.values(), ids=LAMBDA_TASKS)
+every_command_task = pytest.mark.parametrize("state", [state for _, state in MACHINES["Command"].tasks()])
 every_saga_task = pytest.mark.parametrize(("name", "state"), SAGA_TASKS.values(), ids=SAGA_TASKS)
+
+
+def function_of(state: str) -> Function:
+    """The function that a state calls."""
+    return FUNCTIONS[FUNCTION_OF.get(state, f"{state.title().replace('_', '') if '_' in state else state}Function")]
 
 
 def test_every_definition_is_deployed() -> None:
@@ -99,7 +122,8 @@ def test_no_arn_is_bound_to_one_partition(path: Path) -> None:
 @every_machine
 def test_a_machine_has_a_comment_and_a_timeout(machine: Machine) -> None:
     assert machine.definition["Comment"]
-    assert machine.definition["TimeoutSeconds"] > 0
+    assert (machine.name in WITHOUT_TIMEOUT) == ("TimeoutSeconds" not in machine.definition)
+    assert machine.definition.get("TimeoutSeconds", math.inf) > 0
 
 
 @every_machine
@@ -115,7 +139,9 @@ def test_a_machine_logs_to_a_group_of_its_own_without_its_data(machine: Machine)
 def test_every_retry_fits_into_the_life_of_the_machine(machine: Machine) -> None:
     seconds = longest_seconds(machine)
 
-    assert seconds <= machine.definition["TimeoutSeconds"] or (math.isinf(seconds) and machine is not SAGA)
+    assert seconds <= machine.definition.get("TimeoutSeconds", math.inf) or (
+        math.isinf(seconds) and machine is not SAGA
+    )
 
 
 @every_machine
@@ -167,7 +193,7 @@ def test_every_error_of_ours_that_is_named_exists(name: str, state: State) -> No
 
 @every_lambda_task
 def test_no_business_error_is_retried(name: str, state: State) -> None:
-    own = FUNCTIONS[f"{name}Function"].module.partition(".")[0]
+    own = function_of(name).module.partition(".")[0]
     errors = leaves(BusinessError, SAGA_PACKAGES | {own})
 
     assert errors
@@ -176,17 +202,20 @@ def test_no_business_error_is_retried(name: str, state: State) -> None:
 
 @every_lambda_task
 def test_a_state_calls_the_function_of_its_own_name(name: str, state: State) -> None:
-    assert state["Parameters"]["FunctionName"] == f"${{{name}FunctionArn}}"
+    assert state["Parameters"]["FunctionName"] == f"${{{function_of(name).name}Arn}}"
 
 
 @every_lambda_task
 def test_a_task_waits_longer_than_its_function_can_run(name: str, state: State) -> None:
-    assert state["TimeoutSeconds"] > FUNCTIONS[f"{name}Function"].timeout + INIT_SECONDS
+    assert state["TimeoutSeconds"] > function_of(name).timeout + INIT_SECONDS
 
 
 @every_lambda_task
 def test_what_lambda_itself_gets_wrong_is_retried(name: str, state: State) -> None:
-    assert {error for error in TRANSIENT_LAMBDA_ERRORS if not retries(state, error)} == set()
+    """A callback's timeout is not Lambda's: nobody has answered for days."""
+    own = {"States.Timeout"} if is_callback(state) else set()
+
+    assert {error for error in TRANSIENT_LAMBDA_ERRORS if not retries(state, error)} == own
 
 
 @every_lambda_task
@@ -201,6 +230,31 @@ def test_a_throttled_invocation_is_retried_longest_by_a_retrier_of_its_own(name:
 @every_saga_task
 def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: State) -> None:
     assert {error for error in leaves(TransientError, SAGA_PACKAGES) if not retries(state, error)} == set()
+
+
+@every_lambda_task
+def test_every_transient_error_of_a_command_function_is_retried(name: str, state: State) -> None:
+    own = function_of(name)
+    errors = leaves(TransientError, {"idempotency", "runtime", "entities", "commands"}) - OF_OTHERS
+
+    assert own.module.partition(".")[0] != "commands" or {one for one in errors if not retries(state, one)} == set()
+
+
+@every_command_task
+def test_a_stale_execution_sends_no_notice(state: State) -> None:
+    ways = {error: one["Next"] for one in reversed(state["Catch"]) for error in one["ErrorEquals"]}
+
+    assert not is_lambda(state) or ways.get("StaleCommand", ways["States.ALL"]) in {"fail", "sync_data_failed"}
+
+
+def test_a_command_carries_nothing_but_its_names() -> None:
+    """Neither the functions nor the notice get attributes: they stay on the command's row."""
+    for _, state in MACHINES["Command"].tasks():
+        given = state["Parameters"].get("Payload") or state["Parameters"]["Message"]
+        paths = {name.removesuffix(".$"): path for name, path in given.items()}
+
+        assert paths.items() >= {name: f"$$.Execution.Input.{name}" for name in COMMAND_INPUT}.items()
+        assert paths.keys() <= {*COMMAND_INPUT, "execution", "token", "target", "state", "error"}
 
 
 def test_a_notice_goes_to_those_whom_it_concerns() -> None:

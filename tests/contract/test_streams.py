@@ -30,8 +30,31 @@ every_destination = pytest.mark.parametrize(
 )
 
 
-def test_the_orders_are_reported() -> None:
-    assert [function for function, _ in MAPPINGS.values()] == ["ReportOrdersFunction"]
+def test_each_stream_has_its_readers() -> None:
+    """No more than two for a stream: a third one throttles the others."""
+    assert {name: arn_of({"Ref": properties["Stream"]["Fn::GetAtt"][0]}) for name, properties in MAPPINGS.values()} == {
+        "ReportOrdersFunction": "OrdersTable",
+        "StartCommandsFunction": "CommandsTable",
+        "WakeCommandsFunction": "GatesTable",
+        "SyncTargetsFunction": "DataTable",
+    }
+
+
+@pytest.mark.parametrize("mapping", ["StartCommandsFunctionCommandPublished", "WakeCommandsFunctionGateMoved"])
+def test_a_command_is_started_and_woken_by_itself(mapping: str) -> None:
+    _, properties = MAPPINGS[mapping]
+
+    assert (properties["BatchSize"], properties["ParallelizationFactor"]) == (1, 10)
+    assert (properties["MaximumRetryAttempts"], properties["MaximumRecordAgeInSeconds"]) == (4, 900)
+
+
+def test_only_an_asynchronous_command_is_started_and_only_once() -> None:
+    (filtered,) = MAPPINGS["StartCommandsFunctionCommandPublished"][1]["FilterCriteria"]["Filters"]
+
+    assert json.loads(filtered["Pattern"]) == {
+        "eventName": ["INSERT"],
+        "dynamodb": {"NewImage": {"mode": {"S": ["async"]}}},
+    }
 
 
 @every_mapping
@@ -48,7 +71,7 @@ def test_what_fails_is_kept_whole(mapping: str, function: str, properties: dict[
     bucket, role = arn_of(destination["Destination"]), str(FUNCTIONS[function].role)
 
     assert bucket in BUCKETS
-    assert allowed(role, "s3:PutObject") == [{"Fn::Sub": f"${{{bucket}.Arn}}/aws/lambda/*"}]
+    assert {"Fn::Sub": f"${{{bucket}.Arn}}/aws/lambda/*"} in allowed(role, "s3:PutObject")
     assert [arn_of(resource) for resource in allowed(role, "s3:ListBucket")] == [bucket]
 
 

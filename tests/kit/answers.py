@@ -11,7 +11,7 @@ from typing import Any
 from botocore.response import StreamingBody
 
 from ordering.definition import STEPS
-from tests.kit import import_answers
+from tests.kit import command_answers, import_answers
 from tests.kit.answer import Answer, Parameters, Refusal
 from tests.kit.project import ROOT, read_json
 
@@ -25,18 +25,21 @@ class Unanswered(BaseException):
 
 def answers(operation: str, parameters: Parameters) -> list[Answer]:
     """All answers to try. operation: such as "dynamodb:PutItem". Raises Unanswered."""
-    if operation not in _ANSWERS:
+    if operation not in {**_ANSWERS, **_OF_COMMANDS}:
         raise Unanswered(f"say in tests/kit/answers.py what {operation} may answer")
-    return list(_ANSWERS[operation](parameters))
+    own = _OF_COMMANDS.get(operation) if command_answers.concerns(parameters) else None
+    return list((own or _ANSWERS[operation])(parameters))
 
 
 def _transaction(parameters: Parameters) -> Iterable[Answer]:
     first, *others = parameters["TransactItems"]
     yield {}
-    yield _cancelled([None, *(False for _ in others)])
+    if others:
+        yield _cancelled([None, *(False for _ in others)])
     yield _cancelled([_record("COMMITTED", first), *(False for _ in others)])
     yield _cancelled([_record("COMPENSATING", first), *(False for _ in others)])
-    yield _cancelled([False, *(None for _ in others)])
+    if others:
+        yield _cancelled([False, *(None for _ in others)])
 
 
 def _cancelled(found: list[Any]) -> Refusal:
@@ -113,11 +116,15 @@ def _start_execution(_: Parameters) -> Iterable[Answer]:
 def _describe_execution(_: Parameters) -> Iterable[Answer]:
     for status in ("SUCCEEDED", "FAILED", "ABORTED", "RUNNING"):
         yield {"status": status, "input": _ORDER}
+    yield Refusal("ExecutionDoesNotExist")
 
 
 def _get_object(parameters: Parameters) -> Iterable[Answer]:
     if parameters["Key"].endswith(".csv"):
         yield from import_answers.get_object(parameters)
+        return
+    if parameters["Key"].endswith(".json"):
+        yield from command_answers.catalog(parameters)
         return
     content = b"one\ntwo\n"
     yield {"Body": StreamingBody(io.BytesIO(content), len(content))}
@@ -149,6 +156,7 @@ def _cancel(parameters: Parameters) -> Iterable[Answer]:
 
 _ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     **import_answers.ANSWERS,
+    **command_answers.ANSWERS,
     "dynamodb:TransactWriteItems": _transaction,
     "dynamodb:PutItem": _put,
     "dynamodb:BatchGetItem": _batch,
@@ -160,4 +168,10 @@ _ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     "gateway:POST /charges": _charge,
     "gateway:GET /charges/KEY": _look_up,
     "gateway:POST /charges/KEY/cancel": _cancel,
+}
+_OF_COMMANDS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
+    "dynamodb:BatchGetItem": command_answers.batch,
+    "dynamodb:Scan": command_answers.scan,
+    "dynamodb:TransactWriteItems": command_answers.transaction,
+    "dynamodb:UpdateItem": command_answers.update,
 }

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -136,9 +137,11 @@ def denied(stack: Stack, resources: Resources, function: str) -> Iterator[None]:
 
 
 @contextmanager
-def status_events_lost(stack: Stack, resources: Resources) -> Iterator[None]:
-    """Lose every event of a saga's end."""
-    events, rule = stack.client("events"), resources["FinalizeOrderFunctionSagaEnded"]
+def status_events_lost(
+    stack: Stack, resources: Resources, rule: str = "FinalizeOrderFunctionSagaEnded"
+) -> Iterator[None]:
+    """Lose every event of an execution's end. rule: whose events."""
+    events, rule = stack.client("events"), resources[rule]
     events.disable_rule(Name=rule)
     try:
         yield
@@ -184,6 +187,30 @@ def kill_worker(pid: int, port: int) -> None:
         if any(connection.raddr and connection.raddr.port == port for connection in worker.net_connections("tcp")):
             worker.kill()
             worker.wait(timeout=60)
+
+
+@contextmanager
+def killing_workers(emulator_pid: int, chance: random.Random, every: float = 0.5) -> Iterator[list[int]]:
+    """Kill a worker process of the emulator, drawn by chance. every: so many seconds."""
+    killed: list[int] = []
+    spared = simulator_processes(emulator_pid)
+    over = threading.Event()
+
+    def kill() -> None:
+        while not over.wait(every):
+            workers = [child for child in psutil.Process(emulator_pid).children() if child not in spared]
+            if workers:
+                victim = chance.choice(workers)
+                victim.kill()
+                killed.append(victim.pid)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()
 
 
 @contextmanager

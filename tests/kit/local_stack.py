@@ -38,6 +38,9 @@ type Document = dict[str, Any]
 # Waits at a fraction of their length: the history shows the same, sooner.
 QUICKLY = {"SFN_WAIT_SCALE": "0.005", "LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
 
+# What a notice may name its subject by.
+_SUBJECTS = ("order_id", "import_id", "execution", "AlarmName")
+
 _numbers = itertools.count(1)
 
 
@@ -247,7 +250,7 @@ def _messages(
     def read(name: str) -> list[Any]:
         received = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=1).get("Messages", [])
         bodies = [json.loads(json.loads(message["Body"])["Message"]) for message in received]
-        return [body for body in bodies if name in {body.get("order_id"), body.get("import_id"), body.get("AlarmName")}]
+        return [body for body in bodies if name in {body.get(field) for field in _SUBJECTS}]
 
     try:
         yield read

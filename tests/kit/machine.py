@@ -59,6 +59,10 @@ def is_lambda(state: State) -> bool:
     return ":states:::lambda:invoke" in state["Resource"]
 
 
+def is_callback(state: State) -> bool:
+    return str(state["Resource"]).endswith(".waitForTaskToken")
+
+
 def retry_block(state: State) -> str:
     """The state's Retry as text, so that blocks can be compared."""
     return json.dumps(state["Retry"])

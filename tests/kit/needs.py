@@ -119,7 +119,7 @@ def _table(name: str) -> str:
 
 
 _NEEDS: dict[str, Needs] = {
-    **{f"dynamodb:{action}": _item(action) for action in ("PutItem", "Scan")},
+    **{f"dynamodb:{action}": _item(action) for action in ("PutItem", "Scan", "UpdateItem")},
     "dynamodb:BatchGetItem": _batch,
     "dynamodb:TransactWriteItems": _transaction,
     "s3:GetObject": _get_object,
@@ -131,5 +131,7 @@ _NEEDS: dict[str, Needs] = {
     ),
     **{f"connect:{name}": partial(_connect, action=f"connect:{name}") for name in _CONNECT},
     "sfn:DescribeExecution": lambda parameters: iter([("states:DescribeExecution", parameters["executionArn"])]),
+    # It has no resource-level permissions.
+    "sfn:SendTaskSuccess": lambda _: iter([("states:SendTaskSuccess", "*")]),
     "sfn:StartExecution": lambda parameters: iter([("states:StartExecution", parameters["stateMachineArn"])]),
 }

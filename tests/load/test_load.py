@@ -1,19 +1,15 @@
 """Many orders at once, through worker processes with IAM on, some of which are killed. The invariants hold."""
 
 import random
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-
-import psutil
 
 from local.emulator import emulator
 from operations import orders, stock
 from operations.stack import Stack
 from tests.kit.consistency import broken_invariants, reports_are_exact
-from tests.kit.injection import Resources, environment, eventually, simulator_processes
+from tests.kit.injection import Resources, environment, eventually, killing_workers
 from tests.kit.local_stack import Document, Invocation
 from tests.kit.orders import good_order
 
@@ -57,7 +53,7 @@ def test_three_hundred_orders_while_workers_are_killed(
     stocked = {f"{sku}-{number}": 40 for number in range(20)}
     stock.seed(stack, stocked)
     placed = [_order(f"{sku}-{number}", _lines(chance, stocked)) for number in range(300)]
-    with _killing_workers(running, chance) as killed, ThreadPoolExecutor(16) as pool:
+    with killing_workers(running.pid, chance) as killed, ThreadPoolExecutor(16) as pool:
         ended = Counter(pool.map(lambda order: _run(stack, order), placed))
     order_ids = [order["order_id"] for order in placed]
     # An event that was killed three times is lost; the sweep, here for orders of any age, makes good for it.
@@ -91,27 +87,3 @@ def _swept(stack: Stack, invoke: Callable[[str, object], Invocation], order_ids:
     arn = stack.outputs["OrderRecoveryArn"]
     running = stack.stepfunctions.list_executions(stateMachineArn=arn, statusFilter="RUNNING")["executions"]
     return not running and _all_finalized(stack, order_ids)
-
-
-@contextmanager
-def _killing_workers(running: emulator.Emulator, chance: random.Random) -> Iterator[list[int]]:
-    """Kill a worker process of the emulator, drawn by chance, twice a second."""
-    killed: list[int] = []
-    spared = simulator_processes(running.pid)
-    over = threading.Event()
-
-    def kill() -> None:
-        while not over.wait(0.5):
-            workers = [child for child in psutil.Process(running.pid).children() if child not in spared]
-            if workers:
-                victim = chance.choice(workers)
-                victim.kill()
-                killed.append(victim.pid)
-
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
-        yield killed
-    finally:
-        over.set()
-        thread.join()

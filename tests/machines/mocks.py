@@ -18,6 +18,7 @@ INPUTS: dict[str, Any] = {
     "OrderSaga": read_json(_EVENTS / "process_order.json"),
     "OrderRecovery": read_json(_EVENTS / "process_order.json"),
     "UserImport": {},
+    "Command": {"pk": "TENANT#tenant1", "sk": "ORDER#order123", "version": 1, "attempt": 1},
 }
 
 type Response = Mapping[str, Any]
@@ -67,11 +68,13 @@ class Script:
 
     answers: Mapping[str, list[Response]]
     tries: Counter[str] = field(default_factory=Counter)
+    last: Response = field(default_factory=dict)
 
     def next(self, state: str) -> Response:
         """Raises LookupError if the case has no answer for this try."""
         self.tries[state] += 1
-        return self.answers[state][self.tries[state] - 1]
+        self.last = self.answers[state][self.tries[state] - 1]
+        return self.last
 
 
 def _cases() -> dict[str, Case]:

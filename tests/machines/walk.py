@@ -1,6 +1,7 @@
 """Which transitions a test case takes, worked out from the definition and the mocks alone."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from tests.kit.machine import State, retries
 from tests.machines.mocks import Case, Script, every_state
@@ -61,9 +62,19 @@ def _ways(state: State) -> dict[str, str | None]:
 def _way(name: str, state: State, following: str | None, script: Script) -> str:
     caught = {state["Type"] == "Task" and _fails(name, state, script)} if state["Type"] != "Map" else {True, False}
     found = [way for way, to in _ways(state).items() if to == following and way.startswith("Catch") in caught]
+    if len(found) > 1 and state["Type"] == "Choice":
+        found = [_chosen(state, script.last["Return"]["Payload"])]
     if len(found) != 1:
         raise ValueError(f"{name} does not lead to {following}, but as {_ways(state)} says")
     return found[0]
+
+
+def _chosen(state: State, given: Mapping[str, Any]) -> str:
+    """The way of a Choice of which several rules lead to one state, by the last answer. The rules compare numbers."""
+    for number, rule in enumerate(state["Choices"]):
+        if given[rule["Variable"].rpartition(".")[2]] == rule["NumericEquals"]:
+            return f"Choices[{number}]"
+    return "Default"
 
 
 def _fails(name: str, state: State, script: Script) -> bool:

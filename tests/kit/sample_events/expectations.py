@@ -8,7 +8,7 @@ from operations import orders, report, stock
 from operations.stack import Row, Stack
 from ordering.definition import STEP_NAMES
 from tests.kit.project import ROOT, read_json
-from tests.kit.sample_events import imports
+from tests.kit.sample_events import commands, imports
 from tests.kit.sample_events.expected import Expected, Given, invoked
 
 ORDER_ID = "o-1001"
@@ -128,4 +128,5 @@ EXPECTED: dict[str, Expected] = {
     "run_job": Expected({"job_id": "12345", **SUMMARY}, given=uploaded, leaves={records: 1}),
     "run_job_object_created": Expected(SUMMARY, given=uploaded, leaves={records: 1}),
     **imports.EXPECTED,
+    **commands.EXPECTED,
 }

@@ -21,12 +21,14 @@ class Expected:
     """fields: that the result has, `...` for any value; `...` for any result, None for none.
 
     error: class name of what is raised instead. again: fields of the second result, if it is not the first's very same.
+    again_error: class name of what the second call raises, if the first returns.
     leaves: what must be found after each. The stack has stock, one saga that has succeeded, and no row of either.
     """
 
     fields: Any = None
     error: str | None = None
     again: Any = None
+    again_error: str | None = None
     given: Given = as_it_is
     leaves: Mapping[Callable[[Stack], Any], Any] = field(default_factory=dict)
 

@@ -189,6 +189,6 @@ def test_an_execution_by_another_name_is_stale(stack: Stack, module: str, name: 
     stack.publish(product())
     task = {**stack.start(1), "execution": "by-hand"}
 
-    assert stack.call("handlers", "check_version", task) == {"result": -1}
+    assert stack.call("handlers", "check_version", task)["error"]["Error"] == "StaleCommand"
     with pytest.raises(StaleCommand):
         stack.call(module, name, task)
