@@ -100,7 +100,7 @@ def test_a_refused_command_writes_nothing(key: Versions, fields: dict[str, Any],
     key.publish(1, mode="sync")
     before = key.gate
     with pytest.raises(Refused, match=f"{error}: {starts}"):
-        key.publish(1, **fields)
+        key.publish(**{"version": 1, **fields})
     assert key.gate == before
 
 
@@ -118,16 +118,12 @@ def test_a_version_that_arrives_first_waits_for_the_one_before_it(key: Versions,
     assert "tokens" not in key.row(2)
 
 
-def test_a_dead_version_is_listed_by_its_event_and_can_be_retried(
-    key: Versions, resources: Resources, alerts: Callable[[str], list[Any]]
-) -> None:
+def test_a_dead_version_is_listed_by_its_event_and_can_be_retried(key: Versions, resources: Resources) -> None:
     with running_version(key, resources):
         key.publish(2)
         key.waits(2)
         key.stop(1)
-        stopped = time.monotonic()
         eventually(lambda: key.blocked, seconds=5)
-    assert time.monotonic() - stopped < 5
     assert key.row(1)["status"].endswith(":FAILED")
     assert "expires_at" not in key.row(1)
     listed = key.stack.rows("GatesTable", index="pending_since")
