@@ -1,7 +1,7 @@
 """Engines that answer in the test's own process: the local stack's DynamoDB, and moto's."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import cache
 from typing import Any
 
@@ -35,12 +35,17 @@ def answered(handler: Handler, request: AWSPreparedRequest) -> AWSResponse:
 
 def at_once(handler: Handler, target: str, body: Any) -> Answer:
     """What a service of MiniStack answers, which never waits for anything."""
+    return finished(handler("POST", "/", {"x-amz-target": target}, body, {}), target)
+
+
+def finished(handling: Coroutine[Any, Any, Answer], what: str) -> Answer:
+    """The answer of a service that never waits."""
     try:
-        handler("POST", "/", {"x-amz-target": target}, body, {}).send(None)
-    except StopIteration as finished:
-        answer: Answer = finished.value
+        handling.send(None)
+    except StopIteration as end:
+        answer: Answer = end.value
         return answer
-    raise RuntimeError(f"{target} did not end at once")
+    raise RuntimeError(f"{what} did not end at once")
 
 
 @cache

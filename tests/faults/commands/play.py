@@ -1,0 +1,105 @@
+"""Plays one schedule to its end, and judges it on the way."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache, partial
+
+from tests.faults.commands.engine import Engine
+from tests.faults.commands.judge import ENDS
+from tests.faults.commands.run import Run
+from tests.faults.commands.schedule import Schedule, plan
+
+_SWEEP_EVERY = 300.0
+_MAX_SWEEPS = 60
+# Of the sweeps that find a blocked key, so that it is seen to be listed first.
+_OPERATOR_COMES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """violations: invariant and detail. injected: the faults. states: that the key was in. trace: what happened."""
+
+    schedule: Schedule
+    violations: tuple[tuple[str, str], ...]
+    injected: Schedule
+    trace: tuple[str, ...] = ()
+    seconds: float = 0
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    states: frozenset[str] = frozenset()
+    starts: tuple[int, ...] = ()
+
+
+@cache
+def engine() -> Engine:
+    """The engine of this process."""
+    return Engine().start()
+
+
+def play(schedule: Schedule) -> Outcome:
+    """Play one schedule in this process."""
+    run = engine().run = Run(engine(), schedule)
+    try:
+        _live(run)
+    finally:
+        run.simulation.close()
+        engine().clear()
+    judge = run.judge
+    return Outcome(
+        schedule,
+        tuple(judge.violations),
+        Schedule(schedule.seed, tuple(run.faults.injected)),
+        tuple(run.trace),
+        run.simulation.now,
+        judge.outcomes,
+        judge.calls,
+        frozenset(judge.states),
+        tuple(dict.fromkeys(judge.starts)),
+    )
+
+
+def _live(run: Run) -> None:
+    for publication in plan(run.schedule):
+        run.spawn(partial(run.publish_version, publication), publication.after)
+    _let_it_go_on(run)
+    _deliver_what_is_left(run)
+    run.judge.at_last()
+    run.judge.stale_targets()
+    run.spawn(run.rebuild, bare=True)
+    run.simulation.run()
+    run.judge.rebuilt()
+
+
+def _let_it_go_on(run: Run) -> None:
+    """Until every version has ended: a sweep every five minutes, and an operator for what is listed."""
+    found = 0
+    for number in range(1, _MAX_SWEEPS + 1):
+        run.simulation.run(until=number * _SWEEP_EVERY)
+        if run.simulation.quiet and run.judge.finished == run.judge.newest:
+            return
+        at_rest = run.simulation.quiet
+        run.spawn(run.sweep)
+        run.simulation.run(until=number * _SWEEP_EVERY + 100)
+        # The sweep itself may have been hit: then the next one counts.
+        if at_rest and run.simulation.quiet and run.swept is not None and number > 1:
+            run.judge.at_rest()
+        if run.judge.blocked:
+            found += 1
+            if found % _OPERATOR_COMES == 0:
+                _operate(run)
+    run.judge.broken(ENDS, f"after {_MAX_SWEEPS} sweeps version {run.judge.finished + 1} has not ended")
+
+
+def _operate(run: Run) -> None:
+    """An operator retries what is listed, and skips it if that did not help."""
+    retried = int(run.judge.command(run.judge.finished + 1)["attempt"]["N"])
+    function = "SkipCommandFunction" if run.chance.random() < 0.3 or retried > 3 else "RetryCommandFunction"
+    run.spawn(partial(run.operate, function))
+
+
+def _deliver_what_is_left(run: Run) -> None:
+    """What the mapping of DataTable gave up is replayed: nothing else brings the targets there."""
+    for mapping, record in run.undelivered:
+        if mapping.function == "SyncTargetsFunction":
+            run.spawn(partial(run.deliver, mapping, record), bare=True)
+    run.simulation.run()

@@ -1,0 +1,189 @@
+"""A schedule: which versions are published, how they interleave, which faults hit. One line replays it."""
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.faults import faults as f
+from tests.faults.faults import Fault
+
+NAME = "commands"
+PK, SK = "TENANT#tenant1", "PRODUCT#tea-01"
+
+SLOW = "slow at"
+HELD = "lands late:"
+ABORTED_AT = "aborted at"
+EXECUTION_TIMED_OUT_AT = "execution timed out at"
+STRAY_AT = "stray call at"
+RETRY_AT, SKIP_AT = "operator retries at", "operator skips at"
+REBUILD_AT = "operator rebuilds at"
+TIMED_OUT_WAITING = "waited too long in"
+RECORD_LOST, RECORD_LATE, RECORD_TWICE = "record lost:", "record late:", "record twice:"
+EVENT_LOST, EVENT_LATE, EVENT_THRICE = "event lost:", "event late:", "event thrice:"
+
+# At one AWS call.
+CALL_KINDS = {
+    **{
+        kind: f.CALL_KINDS[kind]
+        for kind in (
+            *(f.DIES_BEFORE, f.DIES_AFTER, f.ANSWER_LOST, f.ANSWER_LOST_ONCE, f.UNREACHABLE, f.THROTTLED),
+            f.DUPLICATE_AT,
+        )
+    },
+    SLOW: "the call takes seconds",
+    STRAY_AT: "somebody calls any function of commands meanwhile, with any version and attempt",
+    RETRY_AT: "an operator runs RetryCommand meanwhile",
+    SKIP_AT: "an operator runs SkipCommand meanwhile",
+    REBUILD_AT: "an operator rebuilds the targets meanwhile",
+}
+WRITE_KINDS = {HELD: "the client gives up waiting for the write, and it lands later"}
+TRANSACTION_KINDS = {f.CONFLICT: f.CALL_KINDS[f.CONFLICT]}
+MACHINE_CALL_KINDS = {
+    ABORTED_AT: "StopExecution while the function works on",
+    EXECUTION_TIMED_OUT_AT: "the execution times out while the function works on",
+}
+# At one invocation.
+INVOCATION_KINDS = {
+    **{
+        kind: f.INVOCATION_KINDS[kind]
+        for kind in (f.ERROR_BEFORE, f.ERROR_AFTER, f.TIMED_OUT_BEFORE, f.TIMED_OUT_AFTER)
+    },
+    f.LATE: "told to have timed out; the rest of its work lands later",
+    f.ABANDONED: "told to have failed; the rest of its work lands later",
+    f.AGAIN: "delivered a second time later",
+}
+WAIT_KINDS = {TIMED_OUT_WAITING: "the wait for the predecessor times out"}
+PUBLISH_KINDS = {f.PUBLISH_FAILS: f.PUBLISH_KINDS[f.PUBLISH_FAILS]}
+# At one record of a stream, or one status event.
+RECORD_KINDS = {
+    RECORD_LOST: "it never arrives",
+    RECORD_LATE: "it arrives minutes later",
+    RECORD_TWICE: "it arrives twice, minutes apart or at once",
+}
+EVENT_KINDS = {
+    EVENT_LOST: "it never arrives",
+    EVENT_LATE: "it arrives minutes later, perhaps in a later attempt",
+    EVENT_THRICE: "it arrives three times",
+}
+KINDS: Mapping[str, str] = {
+    **CALL_KINDS,
+    **WRITE_KINDS,
+    **TRANSACTION_KINDS,
+    **MACHINE_CALL_KINDS,
+    **INVOCATION_KINDS,
+    **f.STATE_KINDS,
+    **WAIT_KINDS,
+    **PUBLISH_KINDS,
+    **RECORD_KINDS,
+    **EVENT_KINDS,
+}
+_MAX_FIRST = sorted(KINDS, key=len, reverse=True)
+_SEED = re.compile(rf"^{NAME} (\d+)$")
+# Of all points of a run: none, few, or many get a fault.
+_RATES = (0.0, 0.008, 0.02, 0.05)
+_MAX_FAULTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """seed: decides the plan and the interleaving. faults: None if the seed decides them, too."""
+
+    seed: int
+    faults: tuple[Fault, ...] | None = None
+
+    def __str__(self) -> str:
+        if self.faults is None:
+            return f"{NAME} {self.seed}"
+        return f"{NAME} {self.seed}: {'; '.join(map(str, self.faults)) or 'no fault'}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Schedule":
+        """The schedule that reads so. Raises ValueError."""
+        head, colon, tail = text.partition(":")
+        match = _SEED.match(head.strip())
+        if match is None:
+            raise ValueError(f"{head!r} is not {NAME} and a seed")
+        parts = [part.strip() for part in tail.split(";")]
+        faults = tuple(_parsed(part) for part in parts if part not in {"", "no fault"})
+        return cls(int(match[1]), faults if colon else None)
+
+    def chance(self, purpose: str) -> random.Random:
+        """Chance, the same at every replay."""
+        return random.Random(f"{purpose} {self.seed}")  # noqa: S311
+
+
+def _parsed(text: str) -> Fault:
+    kind = next((kind for kind in _MAX_FIRST if text.startswith(f"{kind} ")), None)
+    if kind is None:
+        raise f.UnknownFault(f"{text!r} begins with none of: {', '.join(KINDS)}")
+    return Fault(kind, text[len(kind) + 1 :])
+
+
+class Faults:
+    """Those that hit a run: listed, or drawn at each point. injected: in order."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._chance = schedule.chance("faults")
+        self._rate = self._chance.choice(_RATES) if schedule.faults is None else 0
+        self._listed = {fault.at: fault for fault in schedule.faults or ()}
+        self.injected: list[Fault] = []
+
+    def at(self, place: str, kinds: Sequence[str], weight: float = 1) -> str:
+        """The kind of fault that hits here; empty for none."""
+        if fault := self._listed.get(place):
+            if fault.kind not in kinds or fault in self.injected:
+                return ""
+        elif len(self.injected) < _MAX_FAULTS and self._chance.random() < self._rate * weight:
+            fault = Fault(self._chance.choice(kinds), place)
+        else:
+            return ""
+        self.injected.append(fault)
+        return fault.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """One call of PublishCommand. version: None if it takes the next one. after: seconds until it is called."""
+
+    version: int | None
+    after: float
+    document: Mapping[str, Any]
+
+
+_CATEGORIES = ("tea", "green-tea", "gifts")
+
+
+def plan(schedule: Schedule) -> list[Publication]:
+    """Three to five versions of one key: whole, merged or deleted; asynchronous or synchronous; in any order."""
+    chance = schedule.chance("plan")
+    count = chance.choice((3, 3, 3, 4, 5))
+    numbered = chance.random() < 0.8
+    synchronous = chance.choice((0.0, 0.0, 0.35))
+    span = chance.choice((0.0, 0.5, 6.0))
+    return [
+        Publication(
+            index if numbered else None,
+            chance.uniform(0, span),
+            _document(chance, index, index if numbered else None, synchronous),
+        )
+        for index in range(1, count + 1)
+    ]
+
+
+def _document(chance: random.Random, index: int, version: int | None, synchronous: float) -> dict[str, Any]:
+    kind = chance.choice(("whole", "whole", "merge", "delete")) if index > 1 else "whole"
+    document: dict[str, Any] = {
+        **{"pk": PK, "sk": SK, "tenant_code": "tenant1", "id": "tea-uuid", "code": "tea-01", "name": f"Tea {index}"},
+        **{"type": "PRODUCT", "mode": "sync" if chance.random() < synchronous else "async"},
+        **({"request_id": f"request-{index}"} if version is None else {"version": version}),
+    }
+    whole = {"category": chance.choice(_CATEGORIES), "price": 1000 + index, "currency": "JPY"}
+    if kind == "delete":
+        return {**document, "deleted": True, "attributes": {}}
+    if kind == "merge":
+        # On top of a deletion it is not valid, and must be skipped.
+        changes = {"price": 2000 + index, "category": whole["category"], "description": None}
+        return {**document, "merge": True, "attributes": dict(chance.sample(sorted(changes.items(), key=str), 2))}
+    return {**document, "attributes": {**whole, "description": f"no. {index}", "available": chance.random() < 0.5}}

@@ -1,0 +1,172 @@
+"""Actors in one process: one runs at a time, and virtual time says which is next. A run is the same at every replay.
+
+Each actor is a thread, as handlers and the engine of state machines block; a lock hands the turn from one to the next.
+"""
+
+import heapq
+import itertools
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Gone(BaseException):
+    """What an actor does is cut off here: its execution has ended, or the run is over."""
+
+
+@dataclass(eq=False)
+class Actor:
+    """notes: what belongs to it, such as the invocation that it runs. turn: what waits for an older turn is stale."""
+
+    thread: "_Thread"
+    notes: dict[str, Any] = field(default_factory=dict)
+    turn: int = 0
+
+
+class _Thread(threading.Thread):
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.go = threading.Lock()
+        self.go.acquire()
+        self.job: Callable[[], None] = lambda: None
+
+    def run(self) -> None:
+        while True:
+            self.go.acquire()
+            self.job()
+
+
+_idle: list[_Thread] = []
+
+
+class Simulation:
+    """now: seconds since the run began. current: who runs; None if it is the caller of `run`."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.current: Actor | None = None
+        self.errors: list[BaseException] = []
+        self._due: list[tuple[float, int, Actor, int]] = []
+        self._numbers = itertools.count()
+        self._live: set[Actor] = set()
+        self._until = math.inf
+        self._closing = False
+        self._main = threading.Lock()
+        self._main.acquire()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing more happens by itself."""
+        return not self._first()
+
+    def run(self, until: float = math.inf) -> None:
+        """Let the actors act until a moment, or until nothing more happens by itself."""
+        self._until = until
+        go = self._next()
+        if go is not self._main:
+            go.release()
+            self._main.acquire()
+        if until < math.inf:
+            self.now = max(self.now, until)
+        if self.errors:
+            raise self.errors[0]
+
+    def close(self) -> None:
+        """Cut off everybody who still waits."""
+        self._closing = True
+        for actor in self._live:
+            self._wake(actor, 0)
+        self.run()
+
+    def spawn(self, work: Callable[[], object], delay: float = 0, **notes: Any) -> Actor:
+        """Have an actor begin after a while. It has the notes of its parent, and these."""
+        thread = _idle.pop() if _idle else _started()
+        inherited = self.current.notes if self.current else {}
+        actor = Actor(thread, {**inherited, **notes})
+        self._live.add(actor)
+
+        def job() -> None:
+            try:
+                if not self._closing:
+                    work()
+            except Gone:
+                pass
+            except BaseException as error:
+                self.errors.append(error)
+            self._live.discard(actor)
+            actor.turn += 1
+            _idle.append(thread)
+            self._next().release()
+
+        thread.job = job
+        self._wake(actor, delay)
+        return actor
+
+    def sleep(self, seconds: float) -> None:
+        """Let the others act, and go on after a while."""
+        if actor := self.current:
+            self._wake(actor, seconds)
+            self._yield(actor)
+
+    def _yield(self, actor: Actor) -> None:
+        go = self._next()
+        if go is not actor.thread.go:
+            go.release()
+            actor.thread.go.acquire()
+        if self._closing:
+            raise Gone
+
+    def _wake(self, actor: Actor, delay: float) -> None:
+        heapq.heappush(self._due, (self.now + delay, next(self._numbers), actor, actor.turn))
+
+    def _first(self) -> tuple[float, int, Actor, int] | None:
+        while self._due and self._due[0][3] != self._due[0][2].turn:
+            heapq.heappop(self._due)
+        return self._due[0] if self._due else None
+
+    def _next(self) -> threading.Lock:
+        """Make the next actor the current one. Returns what lets it go."""
+        first = self._first()
+        if first is None or first[0] > self._until:
+            self.current = None
+            return self._main
+        heapq.heappop(self._due)
+        self.now = max(self.now, first[0])
+        self.current = first[2]
+        self.current.turn += 1
+        return self.current.thread.go
+
+
+class Flag:
+    """As threading.Event, for actors."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._waiting: list[tuple[Actor, int]] = []
+        self.is_set = False
+
+    def set(self) -> None:
+        self.is_set = True
+        for actor, turn in self._waiting:
+            if actor.turn == turn:
+                self._simulation._wake(actor, 0)
+        self._waiting.clear()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it was set in time. seconds: None for ever."""
+        actor = self._simulation.current
+        assert actor is not None
+        if not self.is_set:
+            self._waiting.append((actor, actor.turn))
+            if seconds is not None:
+                self._simulation._wake(actor, seconds)
+            self._simulation._yield(actor)
+        return self.is_set
+
+
+def _started() -> _Thread:
+    thread = _Thread()
+    thread.start()
+    return thread

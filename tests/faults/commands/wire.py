@@ -1,0 +1,121 @@
+"""The AWS SDK in a fraction of its time: JSON to MiniStack's services in this process, with the SDK's retry.
+
+Serializing and parsing by model took two thirds of a schedule. The explorer of orders keeps the SDK itself.
+"""
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from botocore.exceptions import ClientError, HTTPClientError
+from ministack.services import dynamodb, s3, stepfunctions
+
+from tests.faults.seams import Document
+from tests.kit.engines.in_process import Answer, at_once, finished
+
+_TARGETS = {"dynamodb": (dynamodb, "DynamoDB_20120810"), "stepfunctions": (stepfunctions, "AWSStepFunctions")}
+_TRIES = 2
+# Of the answers that the SDK does not take for final.
+_RETRIED = re.compile(r"Throttling|SlowDown|InternalError|InternalServerError|ServiceUnavailable")
+_CODE = re.compile(rb"<Code>(\w+)</Code>")
+type Send = Callable[[], Answer]
+
+
+class Wire(Protocol):
+    """Asked before a call, at each try, and between two tries."""
+
+    def call(self, operation: str) -> None: ...
+
+    def sent(self, service: str, send: Send, body: bytes) -> Answer: ...
+
+    def pause(self, seconds: float) -> None: ...
+
+
+@dataclass(frozen=True)
+class Session:
+    """As runtime.clients has it."""
+
+    wire: Wire
+
+    def create_client(self, service: str, **_: Any) -> "Client":
+        return Client(service, self.wire)
+
+
+@dataclass(frozen=True)
+class Client:
+    """service: as botocore names it."""
+
+    service: str
+    wire: Wire
+
+    def __getattr__(self, name: str) -> Callable[..., Document]:
+        operation = "".join(part.capitalize() for part in name.split("_"))
+        return lambda **parameters: self._answered(operation, parameters)
+
+    def get_paginator(self, name: str) -> "Pages":
+        return Pages(getattr(self, name))
+
+    def _answered(self, operation: str, parameters: Document) -> Document:
+        self.wire.call(f"{self.service}.{operation}")
+        send, body = (_stored if self.service == "s3" else self._json)(operation, parameters)
+        for number in range(1, _TRIES + 1):
+            try:
+                status, headers, answer = self.wire.sent(self.service, send, body)
+            except HTTPClientError:
+                if number == _TRIES:
+                    raise
+                self.wire.pause(2)
+                continue
+            code = "" if status < 300 else _code(answer)
+            if number == _TRIES or not _RETRIED.search(code):
+                break
+            self.wire.pause(0.5)
+        if code:
+            raise ClientError(_error(status, code, answer), operation)
+        return _read(headers, answer) if self.service == "s3" else json.loads(answer or b"{}")
+
+    def _json(self, operation: str, parameters: Document) -> tuple[Send, bytes]:
+        service, prefix = _TARGETS[self.service]
+        if operation == "TransactWriteItems":
+            parameters = {**parameters, "ClientRequestToken": self.wire.new_token()}
+        body = json.dumps(parameters).encode()
+        return lambda: at_once(service.handle_request, f"{prefix}.{operation}", body), b""
+
+
+@dataclass(frozen=True)
+class Pages:
+    """A paginator; here everything is on one page."""
+
+    page: Callable[..., Document]
+
+    def paginate(self, **parameters: Any) -> Iterator[Document]:
+        yield self.page(**parameters)
+
+
+def _stored(operation: str, parameters: Document) -> tuple[Send, bytes]:
+    method = {"GetObject": "GET", "PutObject": "PUT"}[operation]
+    path = f"/{parameters['Bucket']}/{parameters['Key']}"
+    headers = {"if-match": parameters.get("IfMatch", ""), "if-none-match": parameters.get("IfNoneMatch", "")}
+    headers = {name: value for name, value in headers.items() if value}
+    body = parameters.get("Body", b"")
+    return lambda: finished(s3.handle_request(method, path, {**headers, "host": "s3"}, body, {}), path), body
+
+
+def _read(headers: Document, body: Any) -> Document:
+    data = body.encode() if isinstance(body, str) else body
+    return {"ETag": headers.get("ETag"), "Body": io.BytesIO(data)}
+
+
+def _code(answer: bytes) -> str:
+    data = answer.encode() if isinstance(answer, str) else answer
+    if match := _CODE.search(data):
+        return match[1].decode()
+    return str(json.loads(data)["__type"]).rpartition("#")[2]
+
+
+def _error(status: int, code: str, answer: bytes) -> Any:
+    document = {} if answer[:1] in {b"<", "<"} else json.loads(answer)
+    return {**document, "Error": {"Code": code, "Message": ""}, "ResponseMetadata": {"HTTPStatusCode": status}}
