@@ -15,9 +15,9 @@ from .values import Item, to_value
 
 _NEW = "attribute_not_exists(#pk)"
 # A row that has ended never changes again.
-_OPEN = "attribute_exists(#pk) AND NOT begins_with(#status, :ended)"
+_OPEN = "attribute_exists(#pk) AND NOT #status IN (:done, :skipped)"
 _OWN = f"#attempt = :attempt AND {_OPEN}"
-_ENDED = {"ended": "finish:"}
+_ENDED = {"done": FINISHED, "skipped": SKIPPED}
 
 
 @dataclass(frozen=True, slots=True)

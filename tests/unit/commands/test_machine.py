@@ -137,6 +137,28 @@ def test_a_stray_finish_writes_the_targets_first(shown: World, shelf: Shelf) -> 
     assert shown.command(1)["lifetime_days"] == 7
 
 
+def test_a_finish_whose_target_failed_can_be_repeated(shown: World, shelf: Shelf) -> None:
+    shown.publish(order())
+    shown.machine.set_lifetime(shown.task(1), 1, START)
+    shelf.fails = 1
+    with pytest.raises(TargetUnavailable):
+        shown.machine.finish(shown.task(1), shown.targets, START)
+    shown.machine.finish(shown.task(1), shown.targets, START)
+
+    assert shown.command(1)["status"] == "finish:FINISHED"
+
+
+def test_a_version_that_failed_in_finish_can_be_retried(shown: World, shelf: Shelf) -> None:
+    shown.publish(order())
+    shown.machine.set_lifetime(shown.task(1), 1, START)
+    shelf.fails = 1
+    with pytest.raises(TargetUnavailable):
+        shown.machine.finish(shown.task(1), shown.targets, START)
+
+    assert shown.die(1)
+    assert (shown.command(1)["status"], shown.gate().blocked) == ("finish:FAILED", True)
+
+
 def test_a_late_finish_of_an_earlier_attempt_counts(world: World) -> None:
     """Its transaction was sent before the version died, and is carried out after the retry."""
     world.publish(order())
