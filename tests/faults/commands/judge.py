@@ -52,7 +52,7 @@ class Judge:
         self._dead: set[int] = set()
         self._ends: dict[int, float] = {}
         self._changed = False
-        self._moved: list[int] = []
+        self._turned = 0.0
 
     def broken(self, invariant: str, detail: str) -> None:
         if (invariant, detail) not in self.violations:
@@ -111,8 +111,6 @@ class Judge:
             self._gate_moved(self.rows[table].get(key), new)
         if table == "ProductsTable" and key == (PK, SK) and new:
             self._target("products", int(self.rows[table].get(key, {}).get("version", {}).get("N", 0)), new)
-        if table == "DataTable":
-            self._moved.append(int((new or {}).get("version", {}).get("N", 0)))
         if new is None:
             self.rows[table].pop(key, None)
             if table in {"GatesTable", "DataTable", "CommandsTable", "HistoryTable"}:
@@ -142,6 +140,8 @@ class Judge:
             before, after = int(old[field]["N"]) if old else 0, int(new[field]["N"])
             if not before <= after <= before + 1:
                 self.broken(GATE, f"{field} from {before} to {after}")
+            if field == "finished" and after > before:
+                self._turned = self.run.simulation.now
 
     def moment(self) -> None:
         """A request has been carried out: all of its writes, or none."""
@@ -154,7 +154,7 @@ class Judge:
             self._check_products()
             self._check_dead()
             self._note_turn()
-        self.states.add(self._described())
+        self.states.add(self.described())
 
     def _check_commands(self) -> None:
         for version in range(1, self.newest + 1):
@@ -219,7 +219,8 @@ class Judge:
             execution = self.run.engine.execution(self.name(version, attempt))
             if execution is None or execution["status"] in {"RUNNING", "SUCCEEDED"}:
                 self.broken(DEAD, f"version {version} is dead, its attempt {attempt} is not")
-            self._in_time(LISTED, version, max(self._ends.get(version, 0), self._ready.get(version, 0)))
+            if version == self.finished + 1:
+                self._in_time(LISTED, version, max(self._ends.get(version, 0), self._turned))
             self._ready.pop(version, None)
             self.run.when_dead()
         self._dead = self.dead
@@ -267,8 +268,6 @@ class Judge:
             return
         if not self.blocked:
             self.broken(ENDS, f"version {self.finished + 1} is {self.status(self.finished + 1)}, and nothing happens")
-        elif not self.status(self.finished + 1).endswith(":FAILED"):
-            self.broken(ENDS, f"version {self.finished + 1} is dead and {self.status(self.finished + 1)}")
         elif self.run.swept is not None and not self.run.swept["blocked"]:
             self.broken(ENDS, "the sweep counts no blocked key")
 
@@ -312,7 +311,7 @@ class Judge:
             if shown > data and self.status(shown) != "finish:SKIPPED":
                 self.broken(CURRENT, f"{name} shows version {shown}, which is {self.status(shown)}")
 
-    def _described(self) -> str:
+    def described(self) -> str:
         """The state of the key, without times and numbers of tokens."""
         commands = " ".join(
             f"{self.status(one)}.{self.command(one)['attempt']['N']}{len(self.command(one).get('tokens', {}).get('SS', ()))}"

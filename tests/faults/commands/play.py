@@ -77,11 +77,11 @@ def _let_it_go_on(run: Run) -> None:
         run.simulation.run(until=number * _SWEEP_EVERY)
         if run.simulation.quiet and run.judge.finished == run.judge.newest:
             return
-        at_rest = run.simulation.quiet
+        before = run.judge.described() if run.simulation.quiet else ""
         run.spawn(run.sweep)
         run.simulation.run(until=number * _SWEEP_EVERY + 100)
-        # The sweep itself may have been hit: then the next one counts.
-        if at_rest and run.simulation.quiet and run.swept is not None and number > 1:
+        # Nothing happened by itself, and a sweep that was not hit has changed nothing.
+        if run.simulation.quiet and run.swept is not None and run.judge.described() == before:
             run.judge.at_rest()
         if run.judge.blocked:
             found += 1
