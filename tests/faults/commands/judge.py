@@ -252,7 +252,7 @@ class Judge:
 
     def _in_time(self, invariant: str, version: int, since: float) -> None:
         run = self.run
-        most = _SWEPT + _SWEEP * run.sweep_faults + run.excess if run.disturbed else _AT_ONCE
+        most = run.excess + (_SWEPT + _SWEEP * run.sweep_faults if run.disturbed else _AT_ONCE)
         waited = run.simulation.now - since
         if waited > most:
             self.broken(invariant, f"version {version}: {waited:.1f} s, at most {most:.1f} s")

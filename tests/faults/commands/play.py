@@ -7,7 +7,7 @@ from functools import cache, partial
 from tests.faults.commands.engine import Engine
 from tests.faults.commands.judge import ENDS
 from tests.faults.commands.run import Run
-from tests.faults.commands.schedule import Schedule, plan
+from tests.faults.commands.schedule import Focus, Schedule, plan
 
 _SWEEP_EVERY = 300.0
 _MAX_SWEEPS = 60
@@ -36,9 +36,9 @@ def engine() -> Engine:
     return Engine().start()
 
 
-def play(schedule: Schedule) -> Outcome:
-    """Play one schedule in this process."""
-    run = engine().run = Run(engine(), schedule)
+def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
+    """Play one schedule in this process. focus: draws faults there only."""
+    run = engine().run = Run(engine(), schedule, focus)
     try:
         _live(run)
     finally:

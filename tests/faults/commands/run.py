@@ -16,7 +16,7 @@ from tests.faults import faults as f
 from tests.faults.commands import schedule as s
 from tests.faults.commands.engine import Engine, Mapping, execution_error
 from tests.faults.commands.judge import Judge
-from tests.faults.commands.schedule import PK, SK, Faults, Publication, Schedule
+from tests.faults.commands.schedule import PK, SK, Faults, Focus, Publication, Schedule
 from tests.faults.commands.simulation import Flag, Gone, Simulation
 from tests.faults.invocation import CONFLICT, THROTTLED, Died, Invocation, as_delivered, failure, handled, outcome
 from tests.faults.seams import Document, Send
@@ -49,6 +49,7 @@ class Run:
 
     engine: Engine
     schedule: Schedule
+    focus: Focus | None = None
     simulation: Simulation = field(default_factory=Simulation)
     trace: list[str] = field(default_factory=list)
     notices: list[Document] = field(default_factory=list)
@@ -63,7 +64,7 @@ class Run:
     def __post_init__(self) -> None:
         self.chance = self.schedule.chance("order")
         self.later = self.schedule.chance("later")
-        self.faults = Faults(self.schedule)
+        self.faults = Faults(self.schedule, self.focus)
         self.judge = Judge(self)
 
     def say(self, line: str) -> None:
@@ -77,7 +78,7 @@ class Run:
         kind = self.faults.at(place, kinds, weight)
         if kind:
             self.say(f"FAULT {kind} {place}")
-            self.disturbed |= bool(_WAKING.match(place)) or kind in {s.SLOW, s.STRAY_AT}
+            self.disturbed |= bool(_WAKING.match(place)) and kind != s.SLOW
             self.sweep_faults += place.startswith("Sweep")
         return kind
 
@@ -155,7 +156,8 @@ class Run:
         invocation = Invocation(f"{name}#{self._counts[name]}", function, json.dumps(event))
         kind = self.fault_at(invocation.id, [*s.INVOCATION_KINDS], 3)
         if kind in {f.LATE, f.ABANDONED}:
-            invocation.holds_at = self.later.randint(1, 6)
+            # Most functions have few calls.
+            invocation.holds_at = min(self.later.randint(1, 6), self.later.randint(1, 6), self.later.randint(1, 6))
             self.spawn(partial(self._run, invocation), visit=self._visit, late=self._late())
             return self._timed_out(invocation) if kind == f.LATE else failure("RuntimeError")
         if kind == f.ERROR_BEFORE:

@@ -121,26 +121,43 @@ def _parsed(text: str) -> Fault:
     return Fault(kind, text[len(kind) + 1 :])
 
 
-class Faults:
-    """Those that hit a run: listed, or drawn at each point. injected: in order."""
+type Focus = tuple[tuple[str, tuple[str, ...]], ...]
+"""Where to look, by a pattern of the place, and which kinds to inject there."""
+_AT_FOCUS = 0.6
 
-    def __init__(self, schedule: Schedule) -> None:
+
+class Faults:
+    """Those that hit a run: listed, or drawn at each point. injected: in order. focus: draws there only."""
+
+    def __init__(self, schedule: Schedule, focus: Focus | None = None) -> None:
         self._chance = schedule.chance("faults")
+        self._focus = focus
         self._rate = self._chance.choice(_RATES) if schedule.faults is None else 0
         self._listed = {fault.at: fault for fault in schedule.faults or ()}
         self.injected: list[Fault] = []
 
     def at(self, place: str, kinds: Sequence[str], weight: float = 1) -> str:
         """The kind of fault that hits here; empty for none."""
-        if fault := self._listed.get(place):
+        if self._focus is not None:
+            fault = self._focused(place, kinds)
+        elif fault := self._listed.get(place):
             if fault.kind not in kinds or fault in self.injected:
                 return ""
         elif len(self.injected) < _MAX_FAULTS and self._chance.random() < self._rate * weight:
             fault = Fault(self._chance.choice(kinds), place)
         else:
             return ""
+        if fault is None:
+            return ""
         self.injected.append(fault)
         return fault.kind
+
+    def _focused(self, place: str, kinds: Sequence[str]) -> Fault | None:
+        for pattern, wanted in self._focus or ():
+            possible = [kind for kind in wanted if kind in kinds]
+            if possible and re.search(pattern, place) and self._chance.random() < _AT_FOCUS:
+                return Fault(self._chance.choice(possible), place)
+        return None
 
 
 @dataclass(frozen=True, slots=True)

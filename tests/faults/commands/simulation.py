@@ -76,6 +76,7 @@ class Simulation:
     def close(self) -> None:
         """Cut off everybody who still waits."""
         self._closing = True
+        self.errors.clear()
         for actor in self._live:
             self._wake(actor, 0)
         self.run()

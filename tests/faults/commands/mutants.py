@@ -1,0 +1,252 @@
+"""Deliberately broken variants of commands: the explorer must see each one fail.
+
+Each is a small patch of the loaded code. `focus` says where its faults are drawn: a few schedules must do.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from commands import finish_handlers, handlers
+from commands.machine import Machine
+from commands.waking import Turns
+from entities.catalog import CatalogBucket
+from entities.gate import Gates
+from entities.products import ProductsTable
+from entities.publish import Publication
+from entities.rows import Rows
+from idempotency import transact
+from idempotency.dynamodb import update
+from tests.faults import faults as f
+from tests.faults.commands import judge as breaks
+from tests.faults.commands import schedule as s
+from tests.faults.commands.play import Outcome, play
+from tests.faults.commands.schedule import Focus, Schedule
+from tests.faults.mutant import replaced
+
+type Patch = Callable[[], AbstractContextManager[Any]]
+
+_SCHEDULES = 60
+_LATE_TARGET = ((r"^sync_data:.*#1$", (f.LATE, f.AGAIN)), (r"^sync_data:.*#1\.call", (s.HELD,)))
+_DEAD_FIRST = (r"^(set_ttl_command|transform_data)@1\.1$", (f.ABORTED_BEFORE,))
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """invariants: the one that breaks first is one of these. focus: where faults are drawn; nowhere if empty."""
+
+    patch: Patch
+    invariants: frozenset[str]
+    focus: Focus
+
+
+MUTANTS: dict[str, Mutant] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """outcome: the first that broke an invariant, if any; tried: how many schedules it took."""
+
+    outcome: Outcome | None
+    tried: int
+
+
+def hunt(name: str) -> Finding:
+    """Put the mutant on in this process, and play schedules until one fails."""
+    mutant = MUTANTS[name]
+    with mutant.patch():
+        for seed in range(1, _SCHEDULES + 1):
+            outcome = play(Schedule(seed), mutant.focus)
+            if outcome.violations:
+                return Finding(outcome, seed)
+    return Finding(None, _SCHEDULES)
+
+
+def _mutant(name: str, *broken: str, focus: Focus = ()) -> Callable[[Patch], Patch]:
+    def register(patch: Patch) -> Patch:
+        MUTANTS[name] = Mutant(patch, frozenset(broken), focus)
+        return patch
+
+    return register
+
+
+def _unconditional(action: Any) -> Any:
+    return {"Put": {name: action["Put"][name] for name in ("TableName", "Item")}}
+
+
+@_mutant("a token that is stored after the check", breaks.WAITS, focus=((r"^wait_prev.*\.call2$", (s.SLOW,)),))
+def _token_after_check() -> AbstractContextManager[None]:
+    """The predecessor finishes in between, and wakes nobody."""
+
+    def park(self: Any, attempt: Any, token: str, at: Any) -> bool:
+        state = self.states.state(attempt)
+        if state.is_turn:
+            return False
+        update(self.client, self.rows.parked(attempt, token, at.isoformat())["Update"])
+        return True
+
+    return replaced(Gates, "park", park)
+
+
+@_mutant(
+    "one slot for tokens", breaks.ENDS, breaks.WAITS, focus=(_DEAD_FIRST, (r"^wait_prev_command@\d\.1#1$", (f.LATE,)))
+)
+def _one_token() -> AbstractContextManager[None]:
+    """A late token takes the place of the newer one."""
+    parked = Rows.parked
+
+    def only(self: Any, attempt: Any, token: str, at: str) -> Any:
+        action: Any = parked(self, attempt, token, at)
+        parameters = action["Update"]
+        parameters["UpdateExpression"] = parameters["UpdateExpression"].replace(
+            " ADD #tokens :token", ""
+        ).replace("SET ", "SET #tokens = :token, ")
+        return action
+
+    return replaced(Rows, "parked", only)
+
+
+@_mutant(
+    "an end without the fence of its attempt",
+    breaks.DEAD,
+    focus=((r"^(check_version|wait_prev_command|transform_data)@\d\.1$", (f.ABORTED_AFTER,)), (r"^event@\d\.1$", (s.EVENT_THRICE,))),
+)
+def _no_fence() -> AbstractContextManager[None]:
+    """A late event of an earlier attempt kills the one that runs."""
+    ended = Gates.ended
+
+    def whichever(self: Any, attempt: Any, error: Any, at: Any) -> bool:
+        state = self.states.state(attempt)
+        return ended(self, replace(attempt, number=state.command.attempt), error, at) if state else False
+
+    return replaced(Gates, "ended", whichever)
+
+
+@_mutant(
+    "a wake-up by the predecessor alone", breaks.WAITS, breaks.ENDS, focus=((r"^finish@\d\.1#1\.call[3-5]$", (f.DIES_AFTER,)),)
+)
+def _wake_by_predecessor() -> AbstractContextManager[Any]:
+    """Who dies between the two, or is skipped, wakes nobody."""
+    finish = Machine.finish
+    wake = Turns.wake
+
+    def finish_and_wake(self: Any, task: Any, targets: Any, at: Any) -> None:
+        finish(self, task, targets, at)
+        gate = self.gates.states.gate(task.own.key)
+        if gate.turn == task.version + 1:
+            wake(handlers.turns(), gate, handlers.tokens())
+
+    stack = ExitStack()
+    stack.enter_context(replaced(Machine, "finish", finish_and_wake))
+    stack.enter_context(replaced(Turns, "wake", lambda *_: None))
+    return stack
+
+
+@_mutant("a gate that an abort does not close", breaks.ENDS, focus=(_DEAD_FIRST,))
+def _abort_ignored() -> AbstractContextManager[None]:
+    """Only a failure makes a version dead."""
+    ended = Gates.ended
+
+    def failed(self: Any, attempt: Any, error: Any, at: Any) -> bool:
+        return error["type"] != "Execution.ABORTED" and ended(self, attempt, error, at)
+
+    return replaced(Gates, "ended", failed)
+
+
+@_mutant("data that is written before finish", breaks.DATA)
+def _data_first() -> AbstractContextManager[None]:
+    """What fails afterwards is already seen."""
+    transform = Machine.transform
+
+    def transform_and_write(self: Any, task: Any, at: Any) -> Any:
+        targets = transform(self, task, at)
+        state = self.gates.states.at_turn(task.own, data=True)
+        transact(self.gates.client, [_unconditional(finish_handlers.machine().gates.rows.data(state.change, at.isoformat()))])
+        return targets
+
+    return replaced(Machine, "transform", transform_and_write)
+
+
+@_mutant("an object that is written unconditionally", breaks.BACK, focus=_LATE_TARGET)
+def _unconditional_object() -> AbstractContextManager[None]:
+    """A late writer shows an old version again."""
+    put = CatalogBucket._put
+
+    class Unconditional:
+        def __init__(self, client: Any) -> None:
+            self.client = client
+
+        def put_object(self, **given: Any) -> Any:
+            return self.client.put_object(**{name: one for name, one in given.items() if not name.startswith("If")})
+
+    def without(self: Any, key: str, document: Any, old: Any) -> bool:
+        return put(replace(self, client=Unconditional(self.client)), key, document, old)
+
+    return replaced(CatalogBucket, "_put", without)
+
+
+@_mutant("a row of a target that is written unconditionally", breaks.BACK, focus=_LATE_TARGET)
+def _unconditional_row() -> AbstractContextManager[None]:
+    """The same in a table."""
+
+    def write(self: Any, document: Any, turn: Any = None, /, *, skipped: int = 0) -> None:
+        pointer = self._pointer(document.pk, document.sk)
+        transact(self.client, [_unconditional(self._moved(document, pointer)), *self._rows(document, pointer)])
+
+    return replaced(ProductsTable, "write", write)
+
+
+@_mutant("a row that comes back in an old category", breaks.ONE_ROW, focus=_LATE_TARGET)
+def _old_category() -> AbstractContextManager[None]:
+    """The pointer never goes back, and the row has a condition of its own: there is none in the old category."""
+
+    def write(self: Any, document: Any, turn: Any = None, /, *, skipped: int = 0) -> None:
+        pointer = self._pointer(document.pk, document.sk)
+        behind = not pointer or int(pointer["version"]["N"]) < document.version
+        newer = {"ConditionExpression": "attribute_not_exists(version) OR version < :new"}
+        values = {"ExpressionAttributeValues": {":new": {"N": str(document.version)}}}
+        rows = self._rows(document, pointer if behind else None)
+        actions = [{"Put": {**one["Put"], **newer, **values}} if "Put" in one else one for one in rows]
+        if behind:
+            actions.append(_unconditional(self._moved(document, pointer)))
+        if actions:
+            transact(self.client, actions)
+
+    return replaced(ProductsTable, "write", write)
+
+
+@_mutant("a history that is written after the change", breaks.HISTORY)
+def _history_afterwards() -> AbstractContextManager[Any]:
+    """Who dies in between has lost a version."""
+    finish = Gates.finish
+
+    def and_then(self: Any, state: Any, at: Any) -> None:
+        history = Rows.history
+        with replaced(Rows, "history", lambda *_: []):
+            finish(self, state, at)
+        for action in history(self.rows, state.change):
+            transact(self.client, [action])
+
+    return replaced(Gates, "finish", and_then)
+
+
+@_mutant("a synchronous publication that does not check the gate", breaks.GATE, breaks.DATA)
+def _sync_unchecked() -> AbstractContextManager[Any]:
+    """It overtakes the versions that wait."""
+    published = Rows.published_finished
+    writes = Publication._writes
+
+    def whatever(self: Any, command: Any, version: int, at: str) -> Any:
+        action: Any = published(self, command, version, at)
+        parameters = action["Update"]
+        parameters["ConditionExpression"] = parameters["ConditionExpression"].replace(" AND #finished = :previous", "")
+        return action
+
+    def at_once(self: Any, command: Any, version: int, gate: Any, *more: Any) -> Any:
+        return writes(self, command, version, replace(gate, finished=gate.published) if gate else None, *more)
+
+    stack = ExitStack()
+    stack.enter_context(replaced(Rows, "published_finished", whatever))
+    stack.enter_context(replaced(Publication, "_writes", at_once))
+    return stack
