@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 
+from tests.faults.commands.__main__ import replay
+from tests.faults.commands.schedule import NAME as COMMANDS
 from tests.faults.explore import Singles, pools, random_runs, singles
 from tests.faults.explore_edges import edge_singles, wanted_of_others
 from tests.faults.faults import Fault
@@ -37,6 +39,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of the random sequences")
     arguments = parser.parse_args()
     dynamodb = os.environ.get("DYNAMODB", "")
+    if arguments.scenario and arguments.scenario.startswith(f"{COMMANDS} "):
+        return replay(arguments.scenario)
     try:
         scenario = Scenario.parse(arguments.scenario) if arguments.scenario else None
     except ValueError as error:

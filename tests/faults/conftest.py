@@ -17,6 +17,13 @@ def workers() -> Iterator[Workers]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def command_workers() -> Iterator[Workers]:
+    """Of their own: another engine lives in them."""
+    with Workers() as started:
+        yield started
+
+
 @pytest.fixture(scope="package")
 def singles(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> explore.Singles:
     """Played once, however many processes pytest has: their base folders are beside each other."""

@@ -26,6 +26,7 @@ FINAL = "what has finished never changes"
 ENDS = "each command ends finished or skipped, or is listed, failed or behind a failed one"
 WAITS = "no command waits for more than 5 s, or 5 minutes and 10 s if an event was lost"
 LISTED = "a dead version is listed within 5 s, or 5 minutes and 10 s if an event was lost"
+ALARM = "an execution that fails raises an alarm, and a stale one does not"
 CURRENT = "rebuilt targets show the data"
 ANSWERS = "each publication makes one version, and its own"
 
@@ -42,6 +43,7 @@ class Judge:
         self.rows: dict[str, dict[tuple[str, str], Document]] = defaultdict(dict)
         self.outcomes: Counter[tuple[str, str]] = Counter()
         self.calls: Counter[tuple[str, str]] = Counter()
+        self.hits: Counter[tuple[str, str, str]] = Counter()
         self.states: set[str] = set()
         self.starts: list[int] = []
         self.catalog = 0
@@ -50,7 +52,7 @@ class Judge:
         self._documents: dict[int, Document] = {}
         self._ready: dict[int, float] = {}
         self._dead: set[int] = set()
-        self._ends: dict[int, float] = {}
+        self._ended_at: dict[int, float] = {}
         self._changed = False
         self._turned = 0.0
 
@@ -220,7 +222,7 @@ class Judge:
             if execution is None or execution["status"] in {"RUNNING", "SUCCEEDED"}:
                 self.broken(DEAD, f"version {version} is dead, its attempt {attempt} is not")
             if version == self.finished + 1:
-                self._in_time(LISTED, version, max(self._ends.get(version, 0), self._turned))
+                self._in_time(LISTED, version, max(self._ended_at.get(version, 0), self._turned))
             self._ready.pop(version, None)
             self.run.when_dead()
         self._dead = self.dead
@@ -235,7 +237,7 @@ class Judge:
         if turn <= self.newest and turn not in self.dead and turn not in self._ready:
             self._ready[turn] = self.run.simulation.now
 
-    def entered(self, state: str, version: int, attempt: int) -> None:
+    def entered(self, state: str, version: int) -> None:
         """An execution enters a state."""
         if state == "check_version":
             self.starts.append(version)
@@ -243,12 +245,14 @@ class Judge:
             self._in_time(WAITS, version, self._ready[version])
             self._ready[version] = float("inf")
 
-    def ended(self, version: int, attempt: int, status: str) -> None:
+    def ended(self, version: int, attempt: int, status: str, error: str) -> None:
         """An execution has ended."""
-        self.states.add(f"{status} {attempt > 1}")
+        told = any(self.name(version, attempt) in notice for notice in self.run.notices)
+        if told != (status == "FAILED" and error not in {"StaleCommand", "States.Runtime"}) and status == "FAILED":
+            self.broken(ALARM, f"version {version}, attempt {attempt}: {error}, told: {told}")
         own = int(self.command(version)["attempt"]["N"]) == attempt
         if own and status != "SUCCEEDED" and version > self.finished:
-            self._ends[version] = self.run.simulation.now
+            self._ended_at[version] = self.run.simulation.now
 
     def _in_time(self, invariant: str, version: int, since: float) -> None:
         run = self.run
@@ -311,11 +315,22 @@ class Judge:
             if shown > data and self.status(shown) != "finish:SKIPPED":
                 self.broken(CURRENT, f"{name} shows version {shown}, which is {self.status(shown)}")
 
+    def ends(self) -> Counter[str]:
+        """How many versions ended in which way."""
+        return Counter(map(self._end, range(1, self.newest + 1)))
+
+    def _end(self, version: int) -> str:
+        command = self.command(version)
+        if command["mode"]["S"] == "sync":
+            return "synchronous"
+        end = {"finish:FINISHED": "finished", "finish:SKIPPED": "skipped"}.get(self.status(version), "neither")
+        return f"{end} after a retry" if int(command["attempt"]["N"]) > 1 else end
+
     def described(self) -> str:
         """The state of the key, without times and numbers of tokens."""
+        rows = [self.command(version) for version in range(1, self.newest + 1)]
         commands = " ".join(
-            f"{self.status(one)}.{self.command(one)['attempt']['N']}{len(self.command(one).get('tokens', {}).get('SS', ()))}"
-            for one in range(1, self.newest + 1)
+            f"{row['status']['S']} {row['attempt']['N']} {len(row.get('tokens', {}).get('SS', ()))}" for row in rows
         )
         pointer = self.rows["ProductsTable"].get((PK, SK), {}).get("version", {}).get("N", 0)
         return f"{self.finished}/{self.newest} {sorted(self.dead)} {commands} {pointer} {self.catalog}"
@@ -327,4 +342,3 @@ def _ended(command: Document) -> bool:
 
 def _plain(value: Mapping[str, Any]) -> Any:
     return _deserialize(value)
-

@@ -99,9 +99,9 @@ def _one_token() -> AbstractContextManager[None]:
     def only(self: Any, attempt: Any, token: str, at: str) -> Any:
         action: Any = parked(self, attempt, token, at)
         parameters = action["Update"]
-        parameters["UpdateExpression"] = parameters["UpdateExpression"].replace(
-            " ADD #tokens :token", ""
-        ).replace("SET ", "SET #tokens = :token, ")
+        parameters["UpdateExpression"] = (
+            parameters["UpdateExpression"].replace(" ADD #tokens :token", "").replace("SET ", "SET #tokens = :token, ")
+        )
         return action
 
     return replaced(Rows, "parked", only)
@@ -110,7 +110,10 @@ def _one_token() -> AbstractContextManager[None]:
 @_mutant(
     "an end without the fence of its attempt",
     breaks.DEAD,
-    focus=((r"^(check_version|wait_prev_command|transform_data)@\d\.1$", (f.ABORTED_AFTER,)), (r"^event@\d\.1$", (s.EVENT_THRICE,))),
+    focus=(
+        (r"^(check_version|wait_prev_command|transform_data)@\d\.1$", (f.ABORTED_AFTER,)),
+        (r"^event@\d\.1$", (s.EVENT_THRICE,)),
+    ),
 )
 def _no_fence() -> AbstractContextManager[None]:
     """A late event of an earlier attempt kills the one that runs."""
@@ -124,7 +127,10 @@ def _no_fence() -> AbstractContextManager[None]:
 
 
 @_mutant(
-    "a wake-up by the predecessor alone", breaks.WAITS, breaks.ENDS, focus=((r"^finish@\d\.1#1\.call[3-5]$", (f.DIES_AFTER,)),)
+    "a wake-up by the predecessor alone",
+    breaks.WAITS,
+    breaks.ENDS,
+    focus=((r"^finish@\d\.1#1\.call[3-5]$", (f.DIES_AFTER,)),),
 )
 def _wake_by_predecessor() -> AbstractContextManager[Any]:
     """Who dies between the two, or is skipped, wakes nobody."""
@@ -162,7 +168,9 @@ def _data_first() -> AbstractContextManager[None]:
     def transform_and_write(self: Any, task: Any, at: Any) -> Any:
         targets = transform(self, task, at)
         state = self.gates.states.at_turn(task.own, data=True)
-        transact(self.gates.client, [_unconditional(finish_handlers.machine().gates.rows.data(state.change, at.isoformat()))])
+        transact(
+            self.gates.client, [_unconditional(finish_handlers.machine().gates.rows.data(state.change, at.isoformat()))]
+        )
         return targets
 
     return replaced(Machine, "transform", transform_and_write)

@@ -17,7 +17,10 @@ _OPERATOR_COMES = 2
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """violations: invariant and detail. injected: the faults. states: that the key was in. trace: what happened."""
+    """violations: invariant and detail. injected: the faults. trace: what happened. seconds: of virtual time.
+
+    hits: faults at calls. ends: how versions ended. states: that the key was in. starts: versions in order of arrival.
+    """
 
     schedule: Schedule
     violations: tuple[tuple[str, str], ...]
@@ -26,6 +29,8 @@ class Outcome:
     seconds: float = 0
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    hits: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
     states: frozenset[str] = frozenset()
     starts: tuple[int, ...] = ()
 
@@ -53,9 +58,17 @@ def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
         run.simulation.now,
         judge.outcomes,
         judge.calls,
+        judge.hits,
+        judge.ends(),
         frozenset(judge.states),
         tuple(dict.fromkeys(judge.starts)),
     )
+
+
+def trace(scenario: str) -> list[str]:
+    """Play one schedule in this process; returns what was injected, and what happened."""
+    outcome = play(Schedule.parse(scenario))
+    return [str(outcome.injected), *outcome.trace]
 
 
 def _live(run: Run) -> None:

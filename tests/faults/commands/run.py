@@ -52,7 +52,7 @@ class Run:
     focus: Focus | None = None
     simulation: Simulation = field(default_factory=Simulation)
     trace: list[str] = field(default_factory=list)
-    notices: list[Document] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
     undelivered: list[tuple[Mapping, Document]] = field(default_factory=list)
     published: dict[int, int] = field(default_factory=dict)
     disturbed: bool = False
@@ -154,7 +154,7 @@ class Run:
         """Invoke a function as Lambda does it."""
         self._counts[name] += 1
         invocation = Invocation(f"{name}#{self._counts[name]}", function, json.dumps(event))
-        kind = self.fault_at(invocation.id, [*s.INVOCATION_KINDS], 3)
+        kind = self.fault_at(invocation.id, [*s.INVOCATION_KINDS], 1.2)
         if kind in {f.LATE, f.ABANDONED}:
             # Most functions have few calls.
             invocation.holds_at = min(self.later.randint(1, 6), self.later.randint(1, 6), self.later.randint(1, 6))
@@ -207,6 +207,8 @@ class Run:
         place = f"{invocation.id}.call{invocation.calls}"
         self.judge.calls[invocation.function, invocation.operation] += 1
         actor.notes["fault"] = kind = self.fault_at(place, self._call_kinds(invocation))
+        if kind:
+            self.judge.hits[invocation.function, invocation.operation, kind] += 1
         self._meanwhile(kind, invocation)
 
     def _call_kinds(self, invocation: Invocation) -> list[str]:
@@ -337,7 +339,7 @@ class Run:
         own = json.loads(detail["input"])
         place = f"{own['version']}.{own['attempt']}"
         self.say(f"execution {place} {detail['status']} {detail['error'] or ''}".rstrip())
-        self.judge.ended(own["version"], own["attempt"], detail["status"])
+        self.judge.ended(own["version"], own["attempt"], detail["status"], detail["error"] or "")
         for rule in self.engine.rules:
             if self.engine.matches(rule, event):
                 self.spawn(partial(self._event, place, rule, rule.delivered(as_delivered(event))))
@@ -382,7 +384,7 @@ class Run:
         outer: Visit | None = actor.notes.get("visit")
         visit = actor.notes["visit"] = Visit(place, execution, context, outer.cancelled if outer else None)
         self._go_on(visit)
-        self.judge.entered(state, own["version"], own["attempt"])
+        self.judge.entered(state, own["version"])
         kind = self.fault_at(place, self._state_kinds(state, item), 4)
         actor.notes["waits"] = self._late() if kind == s.TIMED_OUT_WAITING else None
         self._end(visit, kind if kind in _BEFORE else "")
@@ -434,7 +436,8 @@ class Run:
         visit.execution.setdefault("tokens", []).append(token)
         try:
             stepfunctions._call_lambda(
-                stepfunctions._resolve_lambda_function_ref(document["FunctionName"], optimized=True), document["Payload"]
+                stepfunctions._resolve_lambda_function_ref(document["FunctionName"], optimized=True),
+                document["Payload"],
             )
         except stepfunctions._ExecutionError:
             if not answered.is_set:
@@ -449,7 +452,7 @@ class Run:
         return {}
 
     def items(self, state: Document, document: Any, execution: Document, context: Document) -> Any:
-        """An inline Map: its branches at once. When one fails the others are cut off, but not their functions' calls."""
+        """An inline Map: its branches at once. When one fails the others are cut off, but not what their functions do."""
         effective = stepfunctions._apply_input_path(state, document, context)
         values = stepfunctions._resolve_path_or_ctx(state["ItemsPath"], effective, context)
         done, cancelled = Flag(self.simulation), Flag(self.simulation)
@@ -483,7 +486,7 @@ class Run:
         output = stepfunctions._apply_result_path(state, document, [results[index] for index in range(len(values))])
         return output, stepfunctions._next_or_end(state)
 
-    def publish(self, topic: str, message: Any) -> bool:
+    def publish(self, message: Any) -> bool:
         visit = self._visit
         assert visit is not None
         self._counts[visit.place] += 1
@@ -491,7 +494,7 @@ class Run:
         self._go_on(visit)
         failed = bool(self.fault_at(f"{visit.place}#{self._counts[visit.place]}", [*s.PUBLISH_KINDS], 4))
         if not failed:
-            self.notices.append(json.loads(json.dumps(message)))
+            self.notices.append(json.dumps(message))
         return not failed
 
 

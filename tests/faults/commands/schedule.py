@@ -175,7 +175,7 @@ _CATEGORIES = ("tea", "green-tea", "gifts")
 def plan(schedule: Schedule) -> list[Publication]:
     """Three to five versions of one key: whole, merged or deleted; asynchronous or synchronous; in any order."""
     chance = schedule.chance("plan")
-    count = chance.choice((3, 3, 3, 4, 5))
+    count = chance.choice((3, 3, 3, 3, 4, 5))
     numbered = chance.random() < 0.8
     synchronous = chance.choice((0.0, 0.0, 0.35))
     span = chance.choice((0.0, 0.5, 6.0))
@@ -192,8 +192,14 @@ def plan(schedule: Schedule) -> list[Publication]:
 def _document(chance: random.Random, index: int, version: int | None, synchronous: float) -> dict[str, Any]:
     kind = chance.choice(("whole", "whole", "merge", "delete")) if index > 1 else "whole"
     document: dict[str, Any] = {
-        **{"pk": PK, "sk": SK, "tenant_code": "tenant1", "id": "tea-uuid", "code": "tea-01", "name": f"Tea {index}"},
-        **{"type": "PRODUCT", "mode": "sync" if chance.random() < synchronous else "async"},
+        "pk": PK,
+        "sk": SK,
+        "tenant_code": "tenant1",
+        "id": "tea-uuid",
+        "code": "tea-01",
+        "name": f"Tea {index}",
+        "type": "PRODUCT",
+        "mode": "sync" if chance.random() < synchronous else "async",
         **({"request_id": f"request-{index}"} if version is None else {"version": version}),
     }
     whole = {"category": chance.choice(_CATEGORIES), "price": 1000 + index, "currency": "JPY"}
