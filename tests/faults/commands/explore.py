@@ -100,8 +100,8 @@ def print_report(totals: Totals, seconds: float, processes: int) -> None:
     console.print(
         f"{totals.schedules:,} schedules ({totals.clean:,} without a fault), {totals.faults.total():,} faults, "
         f"{len(totals.failed)} violations",
-        f"{totals.outcomes.total():,} invocations with {len(totals.outcomes)} outcomes, {totals.calls.total():,} calls, "
-        f"with faults at {len(calls)} of {len(totals.calls)} kinds of calls",
+        f"{totals.outcomes.total():,} invocations with {len(totals.outcomes)} outcomes, "
+        f"{totals.calls.total():,} calls, with faults at {len(calls)} of {len(totals.calls)} kinds",
         f"{len(totals.states):,} states of a key, {len(totals.arrivals)} orders of arrival, "
         f"ends: {', '.join(f'{count:,} {end}' for end, count in totals.ends.most_common())}",
         f"{totals.hours:,.0f} hours of virtual time in {seconds:.0f} s on {processes} processes, "

@@ -14,10 +14,11 @@ from ministack.services import dynamodb, stepfunctions
 
 from tests.faults import faults as f
 from tests.faults.commands import schedule as s
-from tests.faults.commands.engine import Engine, Mapping, execution_error
+from tests.faults.commands.engine import Engine, Mapping
 from tests.faults.commands.judge import Judge
 from tests.faults.commands.schedule import PK, SK, Faults, Focus, Publication, Schedule
 from tests.faults.commands.simulation import Flag, Gone, Simulation
+from tests.faults.engine import execution_error
 from tests.faults.invocation import CONFLICT, THROTTLED, Died, Invocation, as_delivered, failure, handled, outcome
 from tests.faults.seams import Document, Send
 
@@ -452,7 +453,7 @@ class Run:
         return {}
 
     def items(self, state: Document, document: Any, execution: Document, context: Document) -> Any:
-        """An inline Map: its branches at once. When one fails the others are cut off, but not what their functions do."""
+        """An inline Map: its branches at once. When one fails the others are cut off, and their functions go on."""
         effective = stepfunctions._apply_input_path(state, document, context)
         values = stepfunctions._resolve_path_or_ctx(state["ItemsPath"], effective, context)
         done, cancelled = Flag(self.simulation), Flag(self.simulation)
