@@ -21,9 +21,9 @@ from idempotency import Contention, StateConflict
 from idempotency.dynamodb import Action, Cancellation, RowClient, row, update
 
 from .backoff import until_decided, written
-from .command import Attempt, Key
+from .command import Attempt, Decision, Key
 from .errors import NotBlocked, StaleCommand
-from .rows import Decision, Rows
+from .rows import Rows
 from .state import CommandRow, Gate, State, States, Tables
 
 # In each lost round a newer version was published.
