@@ -266,6 +266,9 @@ class Judge:
     def refused(self, publication: Publication, answer: Document) -> None:
         self.broken(ANSWERS, f"version {publication.version} was refused: {answer['errorMessage']}")
 
+    def unanswered(self, name: str) -> None:
+        self.broken(ANSWERS, f"{name} gets no answer that is final")
+
     def at_rest(self) -> None:
         """Nothing happens by itself any more but for sweeps, and an operator has not come yet."""
         if self.finished == self.newest:

@@ -85,17 +85,17 @@ def _live(run: Run) -> None:
 
 def _let_it_go_on(run: Run) -> None:
     """Until every version has ended: a sweep every five minutes, and an operator for what is listed."""
-    found = 0
+    found, before = 0, ""
     for number in range(1, _MAX_SWEEPS + 1):
         run.simulation.run(until=number * _SWEEP_EVERY)
         if run.simulation.quiet and run.judge.finished == run.judge.newest:
             return
-        before = run.judge.described() if run.simulation.quiet else ""
         run.spawn(run.sweep)
         run.simulation.run(until=number * _SWEEP_EVERY + 100)
-        # Nothing happened by itself, and a sweep that was not hit has changed nothing.
-        if run.simulation.quiet and run.swept is not None and run.judge.described() == before:
+        # For minutes nothing happened by itself, and a sweep that was not hit has changed nothing.
+        if run.swept is not None and run.judge.described() == before:
             run.judge.at_rest()
+        before = run.judge.described()
         if run.judge.blocked:
             found += 1
             if found % _OPERATOR_COMES == 0:

@@ -111,7 +111,7 @@ class Run:
                     publication.version, 0, {**publication.document, "merge": False, **_REPLACEMENT}
                 )
             self.simulation.sleep(min(0.2 * 2 ** min(number, 9), 60) * self.chance.uniform(0.5, 1))
-        self.judge.broken("a publisher gets an answer", name)
+        self.judge.unanswered(name)
 
     def operate(self, function: str, *, bare: bool = False) -> str:
         """An operator retries or skips. Returns the error, if any."""
@@ -123,13 +123,13 @@ class Run:
 
     def sweep(self) -> None:
         """The schedule of the sweep: an asynchronous invocation."""
+        self.swept = None
         for pause in (60, 120, 0):
             answer = self.invoke("SweepCommandsFunction", {"source": "aws.events"}, "SweepCommands")
             if not answer.get("error"):
                 self.swept = answer["body"]
                 return
             self.simulation.sleep(pause)
-        self.swept = None
 
     def rebuild(self) -> None:
         """As an operator rebuilds the targets of a key, from its data row."""
