@@ -248,7 +248,8 @@ class Judge:
     def ended(self, version: int, attempt: int, status: str, error: str) -> None:
         """An execution has ended."""
         told = any(self.name(version, attempt) in notice for notice in self.run.notices)
-        if told != (status == "FAILED" and error not in {"StaleCommand", "States.Runtime"}) and status == "FAILED":
+        # No Catch sees States.Runtime; an alarm on the executions does.
+        if status == "FAILED" and error != "States.Runtime" and told == (error == "StaleCommand"):
             self.broken(ALARM, f"version {version}, attempt {attempt}: {error}, told: {told}")
         own = int(self.command(version)["attempt"]["N"]) == attempt
         if own and status != "SUCCEEDED" and version > self.finished:
