@@ -48,7 +48,6 @@ class Judge:
         self.starts: list[int] = []
         self.catalog = 0
         self.shown: Document = {}
-        self.rebuilding = False
         self._documents: dict[int, Document] = {}
         self._ready: dict[int, float] = {}
         self._dead: set[int] = set()
@@ -129,10 +128,9 @@ class Judge:
 
     def _target(self, name: str, before: int, new: Document) -> None:
         version = int(new["version"]["N"])
-        skipped = version < before <= self.finished and all(
-            self.status(one) == "finish:SKIPPED" for one in range(version + 1, before + 1)
-        )
-        if version <= before and not skipped:
+        newer = range(version + 1, before + 1)
+        skipped = self.run.rebuilding and all(self.status(one) == "finish:SKIPPED" for one in newer)
+        if version <= before and not (newer and skipped):
             self.broken(BACK, f"{name} from version {before} to {version}")
         if self.finished < version - 1:
             self.broken(ORDER, f"{name} shows version {version}, and version {self.finished} has finished")

@@ -1,0 +1,162 @@
+"""Executions of the machine: their states, callbacks and branches, and what ends them from outside."""
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ministack.services import stepfunctions
+
+from tests.faults import faults as f
+from tests.faults.commands import schedule as s
+from tests.faults.commands.invoking import Invoking
+from tests.faults.commands.notes import Visit
+from tests.faults.commands.simulation import Flag, Gone
+from tests.faults.engine import execution_error
+from tests.faults.seams import Document
+
+_ENDS = {
+    f.ABORTED_BEFORE: "ABORTED",
+    f.ABORTED_AFTER: "ABORTED",
+    f.EXECUTION_TIMED_OUT_BEFORE: "TIMED_OUT",
+    f.EXECUTION_TIMED_OUT_AFTER: "TIMED_OUT",
+}
+_BEFORE = {f.ABORTED_BEFORE, f.EXECUTION_TIMED_OUT_BEFORE, f.RUNTIME_ERROR_BEFORE}
+
+
+@dataclass
+class Executing(Invoking):
+    """Asked by the engine of state machines."""
+
+    def started(self, run: Callable[[], None]) -> None:
+        self.spawn(run, self.chance.uniform(0.02, 0.2))
+
+    def new_token(self) -> str:
+        self.counts["token"] += 1
+        return f"token-{self.counts['token']:04}"
+
+    def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
+        """A Task state, with what may end its execution before it and after it."""
+        actor = self.simulation.current
+        assert actor is not None
+        own = context["Execution"]["Input"]
+        state = context["State"]["Name"]
+        item = f":{context['Map']['Item']['Value']}" if "Map" in context else ""
+        place = f"{state}{item}@{own['version']}.{own['attempt']}"
+        outer: Visit | None = actor.notes.get("visit")
+        visit = actor.notes["visit"] = Visit(place, execution, context, outer.cancelled if outer else None)
+        self._go_on(visit)
+        self.judge.entered(state, own["version"])
+        kind = self.fault_at(place, self._state_kinds(state, item), 4)
+        actor.notes["waits"] = self.late() if kind == s.TIMED_OUT_WAITING else None
+        self._end(visit, kind if kind in _BEFORE else "")
+        try:
+            answer = run()
+        except stepfunctions._ExecutionError:
+            self._go_on(visit)
+            raise
+        self._end(visit, "" if kind in _BEFORE else kind)
+        return answer
+
+    def _state_kinds(self, state: str, item: str) -> list[str]:
+        if item:
+            return [kind for kind in f.STATE_KINDS if kind in _ENDS]
+        return [*f.STATE_KINDS, *(s.WAIT_KINDS if state == "wait_prev_command" else ())]
+
+    def _end(self, visit: Visit, kind: str) -> None:
+        if kind in _ENDS:
+            self.engine.stop(visit.execution, _ENDS[kind])
+        self._go_on(visit)
+        if kind in {f.RUNTIME_ERROR_BEFORE, f.RUNTIME_ERROR_AFTER}:
+            raise execution_error("States.Runtime", "a path that is not there")
+
+    def _go_on(self, visit: Visit | None) -> None:
+        """Unless the execution has ended, or a sibling in the Map has failed."""
+        if visit and (visit.execution["status"] != "RUNNING" or (visit.cancelled and visit.cancelled.is_set)):
+            raise Gone
+
+    def back_off(self, seconds: float) -> None:
+        """The machine's pause before a retry."""
+        self.excess += seconds
+        self.simulation.sleep(seconds)
+        self._go_on(self.visit)
+
+    def invoke_in_machine(self, function: str, event: Document) -> Document:
+        visit = self.visit
+        assert visit is not None
+        answer = self.invoke(function, event, visit.place)
+        self._go_on(visit)
+        return answer
+
+    def callback(self, _: str, document: Document, token: str, __: Document) -> Any:
+        """waitForTaskToken: each attempt has a token of its own, and fails with the function."""
+        visit, actor = self.visit, self.simulation.current
+        assert visit is not None
+        assert actor is not None
+        answered = Flag(self.simulation)
+        stepfunctions._task_tokens[token] = {"event": answered, "result": None, "error": None}
+        visit.execution.setdefault("tokens", []).append(token)
+        try:
+            stepfunctions._call_lambda(
+                stepfunctions._resolve_lambda_function_ref(document["FunctionName"], optimized=True),
+                document["Payload"],
+            )
+        except stepfunctions._ExecutionError:
+            if not answered.is_set:
+                del stepfunctions._task_tokens[token]
+                visit.context["Task"] = {"Token": self.new_token()}
+                raise
+        waited = answered.wait(actor.notes["waits"])
+        self._go_on(visit)
+        del stepfunctions._task_tokens[token]
+        if not waited:
+            raise execution_error("States.Timeout", "nobody answered")
+        return {}
+
+    def items(self, state: Document, document: Any, execution: Document, context: Document) -> Any:
+        """An inline Map: its branches at once. When one fails the others are cut off, and their functions go on."""
+        effective = stepfunctions._apply_input_path(state, document, context)
+        values = stepfunctions._resolve_path_or_ctx(state["ItemsPath"], effective, context)
+        done, cancelled = Flag(self.simulation), Flag(self.simulation)
+        results: dict[int, Any] = {}
+        failures: list[Exception] = []
+
+        def branch(index: int, value: Any) -> None:
+            inner = {**copy.deepcopy(context), "Map": {"Item": {"Index": index, "Value": value}}}
+            given = stepfunctions._resolve_params_obj(state["ItemSelector"], effective, inner)
+            processor = state["ItemProcessor"]
+            try:
+                results[index] = stepfunctions._run_sub_machine(
+                    processor["States"], processor["StartAt"], given, execution, inner
+                )
+            except stepfunctions._ExecutionError as error:
+                failures.append(error)
+                cancelled.set()
+            finally:
+                if failures or len(results) == len(values) or execution["status"] != "RUNNING":
+                    done.set()
+
+        visit = Visit("sync_data_all", execution, context, cancelled)
+        for index, value in enumerate(values):
+            self.spawn(partial(branch, index, value), visit=visit)
+        if values:
+            done.wait()
+        if execution["status"] != "RUNNING":
+            raise Gone
+        if failures:
+            raise failures[0]
+        output = stepfunctions._apply_result_path(state, document, [results[index] for index in range(len(values))])
+        return output, stepfunctions._next_or_end(state)
+
+    def publish(self, message: Any) -> bool:
+        visit = self.visit
+        assert visit is not None
+        self.counts[visit.place] += 1
+        self.simulation.sleep(0.02)
+        self._go_on(visit)
+        failed = bool(self.fault_at(f"{visit.place}#{self.counts[visit.place]}", [*s.PUBLISH_KINDS], 4))
+        if not failed:
+            self.notices.append(json.dumps(message))
+        return not failed
