@@ -19,7 +19,7 @@ from entities.rows import Rows
 from idempotency import transact
 from idempotency.dynamodb import update
 from tests.faults import faults as f
-from tests.faults.commands import judge as breaks
+from tests.faults.commands import invariants as breaks
 from tests.faults.commands import schedule as s
 from tests.faults.commands.play import Outcome, play
 from tests.faults.commands.schedule import Focus, Schedule

@@ -4,8 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache, partial
 
+from tests.faults.commands.closing import at_last, at_rest, rebuilt, stale_targets
 from tests.faults.commands.engine import Engine
-from tests.faults.commands.judge import ENDS
+from tests.faults.commands.invariants import ENDS
 from tests.faults.commands.run import Run
 from tests.faults.commands.schedule import Focus, Schedule, plan
 
@@ -76,11 +77,11 @@ def _live(run: Run) -> None:
         run.spawn(partial(run.publish_version, publication), publication.after)
     _let_it_go_on(run)
     _deliver_what_is_left(run)
-    run.judge.at_last()
-    run.judge.stale_targets()
+    at_last(run.judge)
+    stale_targets(run.judge)
     run.spawn(run.rebuild, bare=True)
     run.simulation.run()
-    run.judge.rebuilt()
+    rebuilt(run.judge)
 
 
 def _let_it_go_on(run: Run) -> None:
@@ -94,7 +95,7 @@ def _let_it_go_on(run: Run) -> None:
         run.simulation.run(until=number * _SWEEP_EVERY + 100)
         # For minutes nothing happened by itself, and a sweep that was not hit has changed nothing.
         if run.swept is not None and run.judge.described() == before:
-            run.judge.at_rest()
+            at_rest(run.judge)
         before = run.judge.described()
         if run.judge.blocked:
             found += 1

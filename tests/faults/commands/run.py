@@ -10,6 +10,7 @@ from ministack.services import dynamodb
 from tests.faults.commands import schedule as s
 from tests.faults.commands.engine import Mapping
 from tests.faults.commands.executing import Executing
+from tests.faults.commands.invariants import ANSWERS
 from tests.faults.commands.schedule import PK, SK, Publication
 from tests.faults.invocation import Invocation, as_delivered
 from tests.faults.seams import Document
@@ -35,14 +36,14 @@ class Run(Executing):
             error = answer["body"]["errorType"]
             if error in {"VersionConflict", "InvalidCommand", "AttributesTooLarge"}:
                 if not (error == "InvalidCommand" and publication.document["mode"] == "sync"):
-                    self.judge.refused(publication, answer["body"])
+                    self.judge.broken(ANSWERS, f"{name} was refused: {answer['body']['errorMessage']}")
                     return
                 # What stands cannot be merged with it. Another version may be published in its stead.
                 publication = Publication(
                     publication.version, 0, {**publication.document, "merge": False, **_REPLACEMENT}
                 )
             self.simulation.sleep(min(0.2 * 2 ** min(number, 9), 60) * self.chance.uniform(0.5, 1))
-        self.judge.unanswered(name)
+        self.judge.broken(ANSWERS, f"{name} gets no answer that is final")
 
     def operate(self, function: str) -> None:
         """An operator retries or skips."""

@@ -1,0 +1,103 @@
+"""The rows of a key as the writes made them, not as the code reads them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from boto3.dynamodb.types import TypeDeserializer
+
+from entities.command import Attempt, Key
+from tests.faults.commands.schedule import PK, SK
+from tests.faults.seams import Document
+
+if TYPE_CHECKING:
+    from tests.faults.commands.run import Run
+
+_deserialize = TypeDeserializer().deserialize
+
+
+class Ledger:
+    """rows: by table and key, in DynamoDB's own JSON. catalog: the version that the bucket shows; shown: its object.
+
+    violations: (invariant, detail) in order. outcomes, calls, hits, states, starts: what was reached.
+    """
+
+    def __init__(self, run: "Run") -> None:
+        self.run = run
+        self.violations: list[tuple[str, str]] = []
+        self.rows: dict[str, dict[tuple[str, str], Document]] = defaultdict(dict)
+        self.catalog = 0
+        self.shown: Document = {}
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        self.calls: Counter[tuple[str, str]] = Counter()
+        self.hits: Counter[tuple[str, str, str]] = Counter()
+        self.states: set[str] = set()
+        self.starts: list[int] = []
+
+    def broken(self, invariant: str, detail: str) -> None:
+        if (invariant, detail) not in self.violations:
+            self.violations.append((invariant, detail))
+            self.run.say(f"VIOLATION {invariant}: {detail}")
+
+    @property
+    def gate(self) -> Document | None:
+        """In DynamoDB's own JSON."""
+        return self.rows["GatesTable"].get((PK, SK))
+
+    @property
+    def data(self) -> Document | None:
+        return self.rows["DataTable"].get((PK, SK))
+
+    @property
+    def finished(self) -> int:
+        return int(self.gate["finished"]["N"]) if self.gate else 0
+
+    @property
+    def newest(self) -> int:
+        """The newest published version."""
+        return int(self.gate["published"]["N"]) if self.gate else 0
+
+    @property
+    def dead(self) -> set[int]:
+        return set(map(int, (self.gate or {}).get("dead", {}).get("NS", ())))
+
+    @property
+    def blocked(self) -> bool:
+        return self.finished + 1 in self.dead
+
+    def command(self, version: int) -> Document:
+        return self.rows["CommandsTable"].get((PK, f"{SK}@{version}"), {})
+
+    def status(self, version: int) -> str:
+        return str(self.command(version).get("status", {}).get("S", ""))
+
+    def name(self, version: int, attempt: int) -> str:
+        return Attempt(Key(PK, SK), version, attempt).name
+
+    def ends(self) -> Counter[str]:
+        """How many versions ended in which way."""
+        return Counter(map(self._end, range(1, self.newest + 1)))
+
+    def _end(self, version: int) -> str:
+        command = self.command(version)
+        if command["mode"]["S"] == "sync":
+            return "synchronous"
+        end = {"finish:FINISHED": "finished", "finish:SKIPPED": "skipped"}.get(self.status(version), "neither")
+        return f"{end} after a retry" if int(command["attempt"]["N"]) > 1 else end
+
+    def described(self) -> str:
+        """The state of the key, without times and numbers of tokens."""
+        rows = [self.command(version) for version in range(1, self.newest + 1)]
+        commands = " ".join(
+            f"{row['status']['S']} {row['attempt']['N']} {len(row.get('tokens', {}).get('SS', ()))}" for row in rows
+        )
+        pointer = self.rows["ProductsTable"].get((PK, SK), {}).get("version", {}).get("N", 0)
+        return f"{self.finished}/{self.newest} {sorted(self.dead)} {commands} {pointer} {self.catalog}"
+
+
+def has_ended(command: Document) -> bool:
+    return str(command["status"]["S"]) in {"finish:FINISHED", "finish:SKIPPED"}
+
+
+def plain(value: Mapping[str, Any]) -> Any:
+    return _deserialize(value)
