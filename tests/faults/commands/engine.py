@@ -155,8 +155,9 @@ class Engine:
         replace(stepfunctions, "_invoke_with_callback", lambda *given: self.on.callback(*given))
         replace(stepfunctions, "_run_map_items", lambda *given: self.on.items(*given))
         replace(stepfunctions, "new_uuid", lambda: self.run.new_token() if self.run else "none")
-        # Nothing here is large, and measuring it is a good part of a request's time.
+        # Nothing here is large or malformed, and to check that is a good part of a request's time.
         replace(dynamodb, "_item_size_bytes", lambda _: 1)
+        replace(dynamodb, "_transact_write_action_error", lambda *_: None)
         wrote = dynamodb._emit_stream_event
 
         def emitted(table: str, event: str, old: Document | None, new: Document | None, *more: Any) -> None:

@@ -50,6 +50,8 @@ class Executing(Invoking):
         self._go_on(visit)
         self.judge.entered(state, own["version"])
         kind = self.fault_at(place, self._state_kinds(state, item), 4)
+        if kind:
+            self.judge.stops[state, kind] += 1
         actor.notes["waits"] = self.late() if kind == s.TIMED_OUT_WAITING else None
         self._end(visit, kind if kind in _BEFORE else "")
         try:

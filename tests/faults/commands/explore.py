@@ -16,9 +16,9 @@ CHUNK = 50
 
 @dataclass
 class Totals:
-    """hits: faults at calls by function, operation and kind. arrivals: orders in which the first three versions began.
+    """hits: faults at calls, by function, operation and kind. stops: ends from outside, by state and kind.
 
-    states: distinct ones of a key. hours: of virtual time.
+    arrivals: orders in which the first three versions began. states: distinct ones of a key. hours: of virtual time.
     """
 
     schedules: int = 0
@@ -29,6 +29,7 @@ class Totals:
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     hits: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    stops: Counter[tuple[str, str]] = field(default_factory=Counter)
     arrivals: Counter[tuple[int, ...]] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
     states: set[str] = field(default_factory=set)
@@ -43,7 +44,7 @@ class Totals:
         self.clean += not faults
         self.faults.update(fault.kind for fault in faults)
         self.schedules_with.update(kinds)
-        for name in ("outcomes", "calls", "hits", "ends"):
+        for name in ("outcomes", "calls", "hits", "stops", "ends"):
             getattr(self, name).update(getattr(outcome, name))
         self.arrivals[tuple(version for version in outcome.starts if version <= 3)] += 1
         self.states |= outcome.states
@@ -54,7 +55,17 @@ class Totals:
 
     def merge(self, other: "Totals") -> None:
         """Count what another process has counted."""
-        for name in ("faults", "schedules_with", "violations", "outcomes", "calls", "hits", "arrivals", "ends"):
+        for name in (
+            "faults",
+            "schedules_with",
+            "violations",
+            "outcomes",
+            "calls",
+            "hits",
+            "stops",
+            "arrivals",
+            "ends",
+        ):
             getattr(self, name).update(getattr(other, name))
         self.schedules += other.schedules
         self.clean += other.clean
@@ -102,6 +113,8 @@ def print_report(totals: Totals, seconds: float, processes: int) -> None:
         f"{len(totals.failed)} violations",
         f"{totals.outcomes.total():,} invocations with {len(totals.outcomes)} outcomes, "
         f"{totals.calls.total():,} calls, with faults at {len(calls)} of {len(totals.calls)} kinds",
+        f"executions ended from outside at {len({state for state, _ in totals.stops})} states, "
+        f"in {len(totals.stops)} ways",
         f"{len(totals.states):,} states of a key, {len(totals.arrivals)} orders of arrival, "
         f"ends: {', '.join(f'{count:,} {end}' for end, count in totals.ends.most_common())}",
         f"{totals.hours:,.0f} hours of virtual time in {seconds:.0f} s on {processes} processes, "

@@ -19,7 +19,7 @@ _deserialize = TypeDeserializer().deserialize
 class Ledger:
     """rows: by table and key, in DynamoDB's own JSON. catalog: the version that the bucket shows; shown: its object.
 
-    violations: (invariant, detail) in order. outcomes, calls, hits, states, starts: what was reached.
+    violations: (invariant, detail) in order. outcomes, calls, hits, stops, states, starts: what was reached.
     """
 
     def __init__(self, run: "Run") -> None:
@@ -31,6 +31,7 @@ class Ledger:
         self.outcomes: Counter[tuple[str, str]] = Counter()
         self.calls: Counter[tuple[str, str]] = Counter()
         self.hits: Counter[tuple[str, str, str]] = Counter()
+        self.stops: Counter[tuple[str, str]] = Counter()
         self.states: set[str] = set()
         self.starts: list[int] = []
 

@@ -20,7 +20,8 @@ _OPERATOR_COMES = 2
 class Outcome:
     """violations: invariant and detail. injected: the faults. trace: what happened. seconds: of virtual time.
 
-    hits: faults at calls. ends: how versions ended. states: that the key was in. starts: versions in order of arrival.
+    hits: faults at calls. stops: ends from outside, by state and kind. ends: how versions ended. states: that the key
+    was in. starts: versions in order of arrival.
     """
 
     schedule: Schedule
@@ -31,6 +32,7 @@ class Outcome:
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     hits: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    stops: Counter[tuple[str, str]] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
     states: frozenset[str] = frozenset()
     starts: tuple[int, ...] = ()
@@ -60,6 +62,7 @@ def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
         judge.outcomes,
         judge.calls,
         judge.hits,
+        judge.stops,
         judge.ends(),
         frozenset(judge.states),
         tuple(dict.fromkeys(judge.starts)),

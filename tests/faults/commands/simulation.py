@@ -156,7 +156,7 @@ class Flag:
         self._waiting.clear()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether it was set in time. seconds: None for ever."""
+        """Whether it was set in time. seconds: None for no limit."""
         actor = self._simulation.current
         assert actor is not None
         if not self.is_set:
