@@ -27,7 +27,7 @@ from tests.faults.mutant import replaced
 
 type Patch = Callable[[], AbstractContextManager[Any]]
 
-_SCHEDULES = 60
+_SCHEDULES = 100
 _LATE_TARGET = ((r"^sync_data:.*#1$", (f.LATE, f.AGAIN)), (r"^sync_data:.*#1\.call", (s.HELD,)))
 _DEAD_FIRST = (r"^(set_ttl_command|transform_data)@1\.1$", (f.ABORTED_BEFORE,))
 
@@ -130,7 +130,7 @@ def _no_fence() -> AbstractContextManager[None]:
     "a wake-up by the predecessor alone",
     breaks.WAITS,
     breaks.ENDS,
-    focus=((r"^finish@\d\.1#1\.call[3-5]$", (f.DIES_AFTER,)),),
+    focus=(_DEAD_FIRST, (r"^finish@\d\.1#1\.call[3-5]$", (f.DIES_AFTER,))),
 )
 def _wake_by_predecessor() -> AbstractContextManager[Any]:
     """Who dies between the two, or is skipped, wakes nobody."""

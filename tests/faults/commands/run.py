@@ -42,7 +42,7 @@ class Run(Executing):
                 publication = Publication(
                     publication.version, 0, {**publication.document, "merge": False, **_REPLACEMENT}
                 )
-            self.simulation.sleep(min(0.2 * 2 ** min(number, 9), 60) * self.chance.uniform(0.5, 1))
+            self.simulation.sleep(min(0.3 * 3 ** min(number, 9), 120) * self.chance.uniform(0.5, 1))
         self.judge.broken(ANSWERS, f"{name} gets no answer that is final")
 
     def operate(self, function: str) -> None:

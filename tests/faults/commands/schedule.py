@@ -175,7 +175,7 @@ _CATEGORIES = ("tea", "green-tea", "gifts")
 def plan(schedule: Schedule) -> list[Publication]:
     """Three to five versions of one key: whole, merged or deleted; asynchronous or synchronous; in any order."""
     chance = schedule.chance("plan")
-    count = chance.choice((3, 3, 3, 3, 4, 5))
+    count = chance.choice((3, 3, 3, 3, 3, 3, 4, 5))
     numbered = chance.random() < 0.8
     synchronous = chance.choice((0.0, 0.0, 0.35))
     span = chance.choice((0.0, 0.5, 6.0))
