@@ -37,6 +37,9 @@ class Rebuild:
                 return 0
             gate = Gate.of(item)
             document = document_of(row) if row else _nothing(key, gate)
+            if document.version != gate.data_version:
+                # The two were not read at one moment.
+                continue
             try:
                 turn = Rows(self.tables).turn(Attempt(key, gate.turn, 0))
                 target.write(document, turn, skipped=gate.finished)

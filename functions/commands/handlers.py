@@ -19,11 +19,11 @@ from .machine import Machine
 from .request import (
     IDS,
     Ended,
-    Order,
+    Skip,
     Task,
     WaitingTask,
     parse_ended,
-    parse_order,
+    parse_skip,
     parse_task,
     parse_waiting_task,
 )
@@ -81,10 +81,10 @@ def set_ttl_command(task: Task, call: Call) -> dict[str, Any]:
     return {}
 
 
-@handler(parse_order, ids=("pk", "sk"))
-def skip_command(order: Order, call: Call) -> dict[str, Any]:
+@handler(parse_skip, ids=("pk", "sk"))
+def skip_command(order: Skip, call: Call) -> dict[str, Any]:
     """Skip the dead version that blocks a key."""
-    version = turns().skip(order.key, order.by, order.reason, call.at)
+    version = turns().skip(order.key, order.by, order.reason, call.at, order.version or None)
     return {**order.key.at(version), "version": version, "status": "skipped"}
 
 

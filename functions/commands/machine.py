@@ -45,18 +45,18 @@ class Machine:
         """Store for how long the command's row outlives its end."""
         state = self._at_turn(task)
         days = self.types.of(state.command.type).lifetime_days or default_days
-        self.gates.set_lifetime(state.attempt, days, at)
+        self.gates.note(state, "set_ttl_command:FINISHED", {"lifetime_days": days}, at)
 
     def check_replaced(self, task: Task, at: datetime) -> None:
         """Check that the data row is the one that the version replaces, and that its copy fits."""
         state = self._at_turn(task, data=True)
-        with self._noted(state.attempt, "history_copy", at):
-            state.change.check_replaced(state.gate.finished)
+        with self._noted(state, "history_copy", at):
+            state.change.check_replaced(state.gate.data_version)
 
     def transform(self, task: Task, at: datetime) -> list[str]:
         """Check the new document. Returns the names of the targets to synchronize."""
         state = self._at_turn(task, data=True)
-        with self._noted(state.attempt, "transform_data", at):
+        with self._noted(state, "transform_data", at):
             self._checked(state, at)
         return list(self.types.of(state.command.type).targets)
 
@@ -65,7 +65,7 @@ class Machine:
         state = self._at_turn(task, data=True)
         if task.target not in self.types.of(state.command.type).targets:
             raise InvalidCommand("target: not one of the command's type")
-        with self._noted(state.attempt, "sync_data", at):
+        with self._noted(state, "sync_data", at):
             document = self._checked(state, at).document
             targets[task.target].write(document, self.gates.rows.turn(state.attempt))
 
@@ -81,7 +81,7 @@ class Machine:
 
     def _finish(self, attempt: Attempt, targets: Mapping[str, Target], at: datetime) -> None:
         state = self.gates.states.at_turn(attempt, data=True)
-        with self._noted(attempt, "finish", at):
+        with self._noted(state, "finish", at):
             document = self._checked(state, at).document
             for name in self.types.of(state.command.type).targets:
                 if targets[name].version(document.pk, document.sk) < document.version:
@@ -93,26 +93,26 @@ class Machine:
 
     def _checked(self, state: State, at: datetime) -> Change:
         change = state.change
-        change.check_replaced(state.gate.finished)
+        change.check_replaced(state.gate.data_version)
         change.check_document(self.types.of(state.command.type), at)
         return change
 
     @contextmanager
-    def _noted(self, attempt: Attempt, state: str, at: datetime) -> Iterator[None]:
+    def _noted(self, state: State, name: str, at: datetime) -> Iterator[None]:
         """Note on the command's row in which state it failed, and why."""
         try:
             yield
         except StaleCommand:
             raise
         except (BusinessError, TargetUnavailable) as error:
-            self._note(attempt, state, error, at)
+            self._note(state, name, error, at)
             raise
 
-    def _note(self, attempt: Attempt, state: str, error: IdempotencyError, at: datetime) -> None:
+    def _note(self, state: State, name: str, error: IdempotencyError, at: datetime) -> None:
         # The machine repeats what is transient.
         outcome = "FAILED" if isinstance(error, BusinessError) else "STARTED"
         named = {"type": type(error).__name__, "message": str(error)}
         try:
-            self.gates.note_error(attempt, f"{state}:{outcome}", named, at)
+            self.gates.note(state, f"{name}:{outcome}", {"error": named}, at)
         except IdempotencyError:
-            _logger.warning("error not noted", extra={**attempt.row, "error": named["type"]})
+            _logger.warning("error not noted", extra={**state.attempt.row, "error": named["type"]})

@@ -34,7 +34,7 @@ def publication() -> Publication:
     return Publication(Gates(dynamodb(), tables), TYPES, step_store(environment), environment.command_lifetime_days)
 
 
-@handler(publish_parser(TYPES), ids=("pk", "sk"), context="commands")
+@handler(publish_parser(TYPES), ids=("pk", "sk"))
 def publish_command(command: Command, call: Call) -> Answer:
     """Publish a version of a key, for its execution to run, or finished at once."""
     return publication().publish(command, call.aws_request_id, call.at)

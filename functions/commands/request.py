@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from entities.command import Attempt, Key, Pk, Sk, Version
 from entities.errors import InvalidCommand, StaleCommand
@@ -57,7 +57,7 @@ class TargetTask(Task, frozen=True, forbid_unknown_fields=True):
     target: Name
 
 
-class Order(Struct, frozen=True, forbid_unknown_fields=True):
+class Order(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What an operator wants of a key. by: who it is."""
 
     pk: Pk
@@ -68,6 +68,12 @@ class Order(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def key(self) -> Key:
         return Key(self.pk, self.sk)
+
+
+class Skip(Order, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """version: the dead one that the operator saw, so that a repeated call does not skip the next one."""
+
+    version: Version | UnsetType = UNSET
 
 
 class Ended(ExecutionEnded, frozen=True, rename="camel"):
@@ -95,6 +101,7 @@ parse_task = command_parser(Task, "the task")
 parse_waiting_task = command_parser(WaitingTask, "the task")
 parse_target_task = command_parser(TargetTask, "the task")
 parse_order = command_parser(Order, "the request")
+parse_skip = command_parser(Skip, "the request")
 parse_ended = ended_parser(Ended)
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from entities.command import Attempt, Key
+from entities.command import Key
 from entities.errors import NotBlocked
 from entities.gate import Gates
 from entities.state import Gate
@@ -37,9 +37,9 @@ class Turns:
 
     def wake(self, gate: Gate, executions: Executions) -> None:
         """Answer the tokens of the version whose turn it is. If the gate has moved on, they are dead."""
-        state = self.gates.states.state(Attempt(gate.key, gate.turn, 0))
-        if state:
-            executions.wake(state.command.tokens)
+        command = self.gates.states.command(gate.key, gate.turn)
+        if command:
+            executions.wake(command.tokens)
 
     def unblock(self, gate: Gate, at: datetime) -> None:
         """Skip the dead version whose turn it is, if that is its type's policy. Else it is logged."""
@@ -47,11 +47,11 @@ class Turns:
             _logger.warning("key is blocked", extra=gate.key.at(gate.turn))
             return
         with suppress(NotBlocked):
-            self.skip(gate.key, "policy", f"{gate.type} skips dead versions", at)
+            self.skip(gate.key, "policy", f"{gate.type} skips dead versions", at, gate.turn)
 
-    def skip(self, key: Key, by: str, reason: str, at: datetime) -> int:
-        """Skip the dead version whose turn it is. Returns it. Raises NotBlocked."""
-        return self.gates.skip(key, by, reason, at, self._lifetime_days)
+    def skip(self, key: Key, by: str, reason: str, at: datetime, version: int | None = None) -> int:
+        """Skip the dead version whose turn it is. Returns it. version: that is meant. Raises NotBlocked."""
+        return self.gates.skip(key, by, reason, at, self._lifetime_days, version)
 
     def _lifetime_days(self, kind: str) -> int:
         return self.types.of(kind).lifetime_days or self.lifetime_days

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from idempotency import StateConflict
+from idempotency import Contention
 
 from .command import Key
 from .errors import AttributesTooLarge, StaleCommand
@@ -67,15 +67,16 @@ class Change:
             return None
         return {**self.data, "sk": {"S": self.key.at(self.replaced)["sk"]}}
 
-    def check_replaced(self, finished: int) -> None:
-        """Check the row that is replaced, and that its copy fits.
+    def check_replaced(self, data_version: int) -> None:
+        """Check that the row is the one that the command replaces, and that its copy fits.
 
-        finished: of the gate. Raises StaleCommand, StateConflict, AttributesTooLarge.
+        data_version: of the gate. Raises StaleCommand, AttributesTooLarge; Contention, as the rows of one read are not
+        read at one moment.
         """
         if self.replaced >= self.version:
             raise StaleCommand(f"version: {self.version} is not newer than the data, version {self.replaced}")
-        if self.replaced > finished:
-            raise StateConflict(f"{self.key.sk}: the data has version {self.replaced}, the gate {finished}")
+        if self.replaced != data_version:
+            raise Contention(f"{self.key.sk}: the data has version {self.replaced}, by its gate {data_version}")
         copy = self.copy()
         if copy and item_size(copy) > MAX_ITEM:
             raise AttributesTooLarge("attributes: the copy of the replaced version does not fit in the history")

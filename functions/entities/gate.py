@@ -61,13 +61,11 @@ class Gates:
             raise StaleCommand(f"{attempt}: not this execution's command")
         return cancelled is None
 
-    def set_lifetime(self, attempt: Attempt, lifetime_days: int, at: datetime) -> None:
-        """Store for how long the command's row outlives its end. Raises StaleCommand."""
-        self._note(attempt, "set_ttl_command:FINISHED", at, {"lifetime_days": lifetime_days})
-
-    def note_error(self, attempt: Attempt, status: str, error: Mapping[str, str], at: datetime) -> None:
-        """Note an error of the attempt while it may still run. Raises StaleCommand."""
-        self._note(attempt, status, at, {"error": error})
+    def note(self, state: State, status: str, also: Mapping[str, object], at: datetime) -> None:
+        """Set the status of a command, and other attributes. Raises StaleCommand if the status has changed since."""
+        parameters = self.rows.noted(state, status, also, at.isoformat())
+        if not until_decided(lambda: update(self.client, parameters)).applied:
+            raise StaleCommand(f"{state.attempt}: not this execution's command")
 
     def finish(self, state: State, at: datetime) -> None:
         """Finish the attempt, whose state was read with its data. A late one of an older attempt counts.
@@ -88,15 +86,15 @@ class Gates:
     def ended(self, attempt: Attempt, error: Mapping[str, str], at: datetime) -> bool:
         """Make the version dead whose attempt ended without finishing. False if there is nothing to do.
 
-        error: type and message, unless the attempt has noted its own.
+        error: type and message, unless a state has noted a final one.
         """
         state = self.states.state(attempt)
         if state is None or not state.is_own or state.gate.finished >= attempt.version:
             return False
         if attempt.version in state.gate.dead:
             return False
-        known, now = state.command.has_error, at.isoformat()
-        failed = self.rows.ended(attempt, f"{state.command.state}:FAILED", now, None if known else error)
+        now = at.isoformat()
+        failed = self.rows.ended(state, now, {} if state.command.has_failed else {"error": error})
         return self.write([failed, self.rows.died(attempt, now)]) is None
 
     def retry(self, key: Key, by: str, reason: str, at: datetime) -> Iterator[Attempt]:
@@ -116,27 +114,33 @@ class Gates:
         if not retried:
             raise NotBlocked(f"{key.sk}: no version has ended without finishing")
 
-    def skip(self, key: Key, by: str, reason: str, at: datetime, lifetime: Callable[[str], int]) -> int:
-        """Skip the dead version whose turn it is. Returns it. lifetime: days by type. Raises NotBlocked."""
+    def skip(
+        self, key: Key, by: str, reason: str, at: datetime, lifetime: Callable[[str], int], version: int | None = None
+    ) -> int:
+        """Skip the dead version whose turn it is. Returns it.
+
+        lifetime: days by type. version: that is meant, so that a repeated call does not skip the next one.
+        Raises NotBlocked.
+        """
         gate = self._known(key)
-        if not gate.blocked:
-            raise NotBlocked(f"{key.sk}: the version whose turn it is has not ended")
+        if not gate.blocked or gate.turn != (version or gate.turn):
+            raise NotBlocked(f"{key.sk}: the version whose turn it is has not ended, or is another one")
         attempt = self._newest(key, gate.turn)
         decision = Decision("skip", by, reason, at.isoformat())
         try:
-            self._pass(gate, [self.rows.skipped(attempt, at, lifetime(gate.type), decision)], at, dead=True)
+            self._pass(gate, [self.rows.skipped(attempt, at, lifetime(gate.type), decision)], at, skip=True)
         except StaleCommand:
             raise NotBlocked(f"{key.sk}: the version whose turn it was is not dead any more") from None
         return gate.turn
 
-    def _pass(self, gate: Gate, writes: Sequence[Action], at: datetime, *, dead: bool = False) -> None:
+    def _pass(self, gate: Gate, writes: Sequence[Action], at: datetime, *, skip: bool = False) -> None:
         """Move `finished` together with these writes.
 
-        dead: whether the version must be dead. Raises StaleCommand if the gate has moved, StateConflict.
+        skip: as for `Rows.passed`. Raises StaleCommand if the gate has moved, StateConflict.
         """
         turn = gate.turn
         for _ in range(_ROUNDS):
-            actions = [self.rows.passed(gate, at.isoformat(), dead=dead), *writes]
+            actions = [self.rows.passed(gate, at.isoformat(), skip=skip), *writes]
             cancelled = self.write(actions)
             if cancelled is None:
                 return
@@ -145,14 +149,9 @@ class Gates:
                 raise StateConflict(f"{gate.key.sk}@{turn}: not in the expected state: {refused}")
             # A newer version was published since the gate was read, or the turn is over.
             item = cancelled.refusals[0].item
-            if item is None or (gate := Gate.of(item)).turn != turn or (dead and not gate.blocked):
+            if item is None or (gate := Gate.of(item)).turn != turn or (skip and not gate.blocked):
                 raise StaleCommand(f"{gate.key.sk}@{turn}: it is not its turn")
         raise Contention(f"{gate.key.sk} is being published by other calls")
-
-    def _note(self, attempt: Attempt, status: str, at: datetime, also: Mapping[str, object]) -> None:
-        parameters = self.rows.note(attempt, status, at.isoformat(), also)["Update"]
-        if not until_decided(lambda: update(self.client, parameters)).applied:
-            raise StaleCommand(f"{attempt}: not this execution's command")
 
     def _known(self, key: Key) -> Gate:
         gate = self.states.gate(key)
@@ -161,7 +160,7 @@ class Gates:
         return gate
 
     def _newest(self, key: Key, version: int) -> Attempt:
-        state = self.states.state(Attempt(key, version, 0))
-        if state is None:
+        command = self.states.command(key, version)
+        if command is None:
             raise StateConflict(f"{key.sk}@{version}: the command has no row")
-        return Attempt(key, version, state.command.attempt)
+        return Attempt(key, version, command.attempt)

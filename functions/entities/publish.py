@@ -1,7 +1,7 @@
 """Publishing a command: for its execution to run; or synchronously, finished in the same transaction."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from idempotency.dynamodb import Action, read_rows
 from .backoff import pause
 from .command import Command
 from .document import Change
-from .errors import InvalidCommand, PendingCommand, VersionConflict, VersionGap
+from .errors import InvalidCommand, PendingCommand, StaleCommand, VersionConflict, VersionGap
 from .gate import Gates
 from .rows import Rows
 from .state import FINISHED, Gate
@@ -63,16 +63,16 @@ class Publication:
             if published:
                 return _repeated(command, version, published)
             _check_version(command, version, gate)
-            if self._written(self._writes(command, version, gate, data, at)):
+            if self._written(command, version, gate, data, at):
                 return _answer(command, version, _done(command))
             pause(number)
         raise _lost(command)
 
-    def _written(self, actions: Sequence[Action]) -> bool:
-        """Whether the race was won. It does not matter whether a condition lost it, or another transaction."""
+    def _written(self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime) -> bool:
+        """Whether the race was won. It may be lost between two reads, for a condition, or for a transaction."""
         try:
-            return transact(self.gates.client, actions) is None
-        except Contention:
+            return transact(self.gates.client, self._writes(command, version, gate, data, at)) is None
+        except (Contention, StaleCommand):
             return False
 
     def _next(self, command: Command, owner: str, at: datetime) -> Answer:
@@ -95,7 +95,7 @@ class Publication:
                 kept = self.steps.commit(
                     step, self._writes(command, version, gate, data, at), {"version": version, "owner": owner}
                 )
-            except (StateConflict, Contention):
+            except (Contention, StaleCommand, StateConflict):
                 pause(number)
                 continue
             return _answer(command, kept["version"], _done(command) if kept["owner"] == owner else "duplicate")
@@ -112,7 +112,7 @@ class Publication:
         kind = self.types.of(command.type)
         item = self.rows.command_item(command, version, FINISHED, at)
         change = Change(command.key, item, data)
-        change.check_replaced(gate.finished if gate else 0)
+        change.check_replaced(gate.data_version if gate else 0)
         change.check_document(kind, at)
         return [
             self.rows.finished_command(command, version, at, kind.lifetime_days or self.lifetime_days),

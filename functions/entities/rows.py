@@ -10,7 +10,7 @@ from idempotency.expressions import attribute_values, condition_check, condition
 
 from .command import Attempt, Command, Key
 from .document import Change
-from .state import FINISHED, SKIPPED, STARTED, Gate, Tables
+from .state import FINISHED, SKIPPED, STARTED, Gate, State, Tables
 from .values import Item, to_value
 
 _NEW = "attribute_not_exists(#pk)"
@@ -51,23 +51,23 @@ class Rows:
 
     def published_finished(self, command: Command, version: int, at: str) -> Action:
         """published and finished n-1 -> n, at once."""
-        values = {"published": version, "finished": version, "updated_at": at}
+        values = {"published": version, "finished": version, "data_version": version, "updated_at": at}
         if version == 1:
             return self._gate(command.key, _NEW, assign={**values, "type": command.type})
         condition = "#published = :previous AND #finished = :previous AND #type = :type"
         return self._gate(command.key, condition, assign=values, values={"previous": version - 1, "type": command.type})
 
-    def passed(self, gate: Gate, at: str, *, dead: bool = False) -> Action:
-        """finished n-1 -> n, and dead without n. It stays pending if it has newer versions.
+    def passed(self, gate: Gate, at: str, *, skip: bool = False) -> Action:
+        """finished n-1 -> n, and dead without n. The key stays pending if it has newer versions.
 
-        dead: whether n must be dead.
+        skip: n must be dead, and the data row stays as it is.
         """
         last = gate.turn == gate.published
         condition = "#finished = :previous AND " + ("#published = :finished" if last else "#published > :finished")
         return self._gate(
             gate.key,
-            f"{condition} AND contains(#dead, :version)" if dead else condition,
-            assign={"finished": gate.turn, "updated_at": at},
+            f"{condition} AND contains(#dead, :version)" if skip else condition,
+            assign={"finished": gate.turn, "updated_at": at, **({} if skip else {"data_version": gate.turn})},
             remove=["pending_since"] if last else [],
             delete={"dead": "alone"},
             values={"previous": gate.finished, "version": gate.turn, "alone": frozenset({gate.turn})},
@@ -122,26 +122,25 @@ class Rows:
 
     def parked(self, attempt: Attempt, token: str, at: str) -> Action:
         """Keep a callback token."""
-        return self.note(attempt, "wait_prev_command:STARTED", at, add={"tokens": "token"}, token=frozenset({token}))
+        return self._command(
+            attempt,
+            _OWN,
+            assign={"status": "wait_prev_command:STARTED", "updated_at": at},
+            add={"tokens": "token"},
+            values={"attempt": attempt.number, "token": frozenset({token}), **_ENDED},
+        )
 
-    def ended(self, attempt: Attempt, status: str, at: str, error: Mapping[str, str] | None) -> Action:
-        """The attempt has ended without finishing. error: None leaves the one that is there."""
-        return self.note(attempt, status, at, {"error": error} if error else {})
+    def noted(self, state: State, status: str, also: Mapping[str, Any], at: str) -> Mapping[str, Any]:
+        """Set the status of a command, if it is as it was read. The parameters of an UpdateItem."""
+        assign = {"status": status, "updated_at": at, **also}
+        seen = {"attempt": state.attempt.number, "seen": state.command.status}
+        condition = "#attempt = :attempt AND #status = :seen"
+        return self._command(state.attempt, condition, assign=assign, values=seen)["Update"]
 
-    def note(
-        self,
-        attempt: Attempt,
-        status: str,
-        at: str,
-        also: Mapping[str, Any] | None = None,
-        *,
-        add: Mapping[str, str] | None = None,
-        **values: Any,
-    ) -> Action:
-        """Set the status of the command, if the attempt is its newest, and it has not ended."""
-        assign = {"status": status, "updated_at": at, **(also or {})}
-        own = {"attempt": attempt.number, **_ENDED, **values}
-        return self._command(attempt, _OWN, assign=assign, add=add, values=own)
+    def ended(self, state: State, at: str, also: Mapping[str, Any]) -> Action:
+        """The attempt has ended without finishing, if it is still the newest."""
+        assign = {"status": f"{state.command.state}:FAILED", "updated_at": at, **also}
+        return self._command(state.attempt, _OWN, assign=assign, values={"attempt": state.attempt.number, **_ENDED})
 
     def again(self, attempt: Attempt, decision: Decision) -> Action:
         """Make the next attempt of the command. The tokens of this one are dead."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from idempotency.dynamodb import LeaseClient, read_rows
 
@@ -29,7 +28,8 @@ class Tables:
 class Gate:
     """published, finished: newest versions. dead: versions whose execution ended without finishing.
 
-    type: of the entity. pending_since: ISO 8601, None if every published version has finished or was skipped.
+    data_version: of the data row, which is older than `finished` after a skip; 0 for none. type: of the entity.
+    pending_since: ISO 8601; None if every published version has finished or was skipped.
     lagging: names of the targets that failed.
     """
 
@@ -37,6 +37,7 @@ class Gate:
     published: int
     finished: int
     dead: frozenset[int]
+    data_version: int
     type: str
     pending_since: str | None
     lagging: frozenset[str]
@@ -49,6 +50,7 @@ class Gate:
             int(item["published"]["N"]),
             int(item["finished"]["N"]),
             frozenset(map(int, item.get("dead", {}).get("NS", ()))),
+            int(item.get("data_version", {}).get("N", 0)),
             item["type"]["S"],
             item["pending_since"]["S"] if "pending_since" in item else None,
             frozenset(item.get("lagging", {}).get("SS", ())),
@@ -101,8 +103,9 @@ class CommandRow:
         return int(self.item["lifetime_days"]["N"]) if "lifetime_days" in self.item else None
 
     @property
-    def has_error(self) -> bool:
-        return "error" in self.item
+    def has_failed(self) -> bool:
+        """Whether a state has noted a final error."""
+        return self.status.endswith(":FAILED")
 
 
 def attempt_of(command: Item) -> Attempt:
@@ -133,6 +136,11 @@ class State:
     def is_turn(self) -> bool:
         return self.gate.turn == self.attempt.version
 
+    @property
+    def may_run(self) -> bool:
+        """Whether the attempt is the command's newest, has not ended, and it is its turn."""
+        return self.is_own and self.is_turn and not self.gate.blocked
+
 
 @dataclass(frozen=True, slots=True)
 class States:
@@ -143,7 +151,7 @@ class States:
 
     def gate(self, key: Key) -> Gate | None:
         """The gate of a key; None if nothing was published."""
-        ((item,),) = [read_rows(self.client, [self.gate_row(key)])]
+        (item,) = read_rows(self.client, [self.gate_row(key)])
         return Gate.of(item) if item else None
 
     def state(self, attempt: Attempt, *, data: bool = False) -> State | None:
@@ -155,19 +163,19 @@ class States:
         return State(attempt, Gate.of(rows[0]), CommandRow(rows[1]), rows[2] if data else None)
 
     def at_turn(self, attempt: Attempt, *, data: bool = False) -> State:
-        """As `state`. Raises StaleCommand unless the attempt is the command's own, and it is its turn.
+        """As `state`. Raises StaleCommand unless the attempt may run.
 
         A turn, once come, lasts until the version has finished or was skipped: `finished` only grows.
         """
         state = self.state(attempt, data=data)
-        if state is None or not state.is_own or not state.is_turn:
+        if state is None or not state.may_run:
             raise StaleCommand(f"{attempt}: it is not its turn, or not this execution's command")
         return state
 
-    def commands(self, key: Key, versions: Sequence[int]) -> Mapping[int, CommandRow]:
-        """The rows of these versions, up to 100."""
-        rows: Any = read_rows(self.client, [self.command_row(key, version) for version in versions])
-        return {version: CommandRow(row) for version, row in zip(versions, rows, strict=True) if row}
+    def command(self, key: Key, version: int) -> CommandRow | None:
+        """The row of a version."""
+        (item,) = read_rows(self.client, [self.command_row(key, version)])
+        return CommandRow(item) if item else None
 
     def gate_row(self, key: Key) -> tuple[str, Mapping[str, str]]:
         return self.tables.gates, key.row

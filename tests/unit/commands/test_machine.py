@@ -275,6 +275,32 @@ def test_nothing_to_retry_or_skip(world: World) -> None:
         world.turns.skip(world.gate().key, "me", "why", START)
 
 
+def test_a_skip_that_is_repeated_does_not_skip_the_next_version(world: World) -> None:
+    for version in (1, 2):
+        world.publish(order(version))
+        world.die(version)
+    world.turns.skip(world.gate().key, "me", "why", START, 1)
+    with pytest.raises(NotBlocked):
+        world.turns.skip(world.gate().key, "me", "why", START, 1)
+
+    assert (world.gate().finished, world.gate().blocked) == (1, True)
+
+
+def test_a_stray_call_for_a_dead_version_changes_nothing(shown: World) -> None:
+    shown.publish(order())
+    shown.die(1)
+    before = shown.everything()
+    for call in (shown.machine.transform, shown.machine.check_replaced):
+        with pytest.raises(StaleCommand):
+            call(shown.task(1), START)
+    with pytest.raises(StaleCommand):
+        shown.machine.set_lifetime(shown.task(1), 1, START)
+    with pytest.raises(StaleCommand):
+        shown.machine.finish(shown.task(1), shown.targets, START)
+
+    assert shown.everything() == before
+
+
 def test_only_the_version_whose_turn_it_is_can_be_skipped(world: World) -> None:
     for version in (1, 2):
         world.publish(order(version))

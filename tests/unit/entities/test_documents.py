@@ -10,7 +10,7 @@ from entities.document import MAX_DOCUMENT, Change
 from entities.errors import AttributesTooLarge, StaleCommand
 from entities.types import EntityType
 from entities.values import MAX_ITEM, from_value, item_size, json_size, storable, to_value
-from idempotency import StateConflict
+from idempotency import Contention
 
 AT = datetime(2026, 11, 22, 9, tzinfo=UTC)
 KEY = Key("TENANT#t", "ORDER#1")
@@ -96,12 +96,13 @@ def test_a_copy_that_does_not_fit_is_refused() -> None:
         Change(KEY, row(2, {}), large).check_replaced(1)
 
 
-def test_data_must_be_older_than_the_command_and_no_newer_than_the_gate() -> None:
+def test_data_must_be_older_than_the_command_and_as_the_gate_says() -> None:
     with pytest.raises(StaleCommand):
         Change(KEY, row(2, {}), row(2, {})).check_replaced(1)
-    with pytest.raises(StateConflict):
-        Change(KEY, row(3, {}), row(2, {})).check_replaced(1)
-    Change(KEY, row(3, {}), row(1, {})).check_replaced(2)
+    for data_version in (0, 1, 3):
+        with pytest.raises(Contention):
+            Change(KEY, row(4, {}), row(2, {})).check_replaced(data_version)
+    Change(KEY, row(4, {}), row(2, {})).check_replaced(2)
 
 
 @pytest.mark.parametrize(
