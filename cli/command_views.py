@@ -33,7 +33,7 @@ def blocked(keys: Sequence[Listed]) -> Table:
             str(one.gate.published - one.gate.turn),
             one.since,
             Text(one.error, style="red"),
-            f"./stepwise commands retry '{name_of(one.gate.key)}'",
+            f"./stepwise commands retry '{name_of(one.gate.key)}' --reason WHY",
         ]
         for one in keys
     ]
@@ -55,7 +55,7 @@ def _versions(view: KeyView) -> Table:
         [
             str(version),
             row.status,
-            _standing(view.standing(version)),
+            standing(view.standing(version)),
             str(row.attempt),
             row.item["mode"]["S"],
             row.item["updated_at"]["S"],
@@ -68,7 +68,8 @@ def _versions(view: KeyView) -> Table:
     return table(title, ["version", "status", "what it does", "attempt", "mode", "written at", "error"], rows)
 
 
-def _standing(words: str) -> Text:
+def standing(words: str) -> Text:
+    """What a version does, in its color."""
     return Text(words, style="red" if words.startswith("dead") else _COLORS.get(words, ""))
 
 
