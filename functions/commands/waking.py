@@ -26,7 +26,9 @@ class Turns:
     lifetime_days: int
 
     def follow(self, record: Record, executions: Executions, at: datetime) -> None:
-        """Follow a change of a gate: `finished` or `dead` is what others wait for."""
+        """Follow a change of a gate: `finished` or `dead` is what others wait for, and nobody for a new gate."""
+        if record.get("eventName") == "INSERT":
+            return
         before, after = ((Gate.of(image) if image else None) for image in images(record))
         if after is None or not after.pending or (before and _same(before, after)):
             return

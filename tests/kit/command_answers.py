@@ -39,7 +39,8 @@ def _item(table: str, key: Item, situation: Situation, version: int, entity: Ite
     published, finished, dead = situation
     done = max(version + finished, 0)
     if table == "GatesTable":
-        counts = {"published": {"N": str(version + published)}, "finished": {"N": str(done)}}
+        numbers = {"published": version + published, "finished": done, "data_version": done}
+        counts = {name: {"N": str(number)} for name, number in numbers.items()}
         marks = {"dead": {"NS": [str(version)]}} if dead else {}
         return {**key, **counts, **marks, "type": {"S": "PRODUCT"}, "pending_since": _AT}
     if table == "CommandsTable":

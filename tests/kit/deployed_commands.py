@@ -138,9 +138,11 @@ def ended(stack: Stack, arn: str, seconds: float = 60) -> Mapping[str, Any]:
 
 def call(stack: Stack, function: str, event: Any) -> Any:
     """What a function answers. Raises Refused."""
-    answer = stack.client("lambda").invoke(
-        FunctionName=stack.outputs[f"{function}FunctionArn"], Payload=json.dumps(event)
-    )
+    client, name = stack.client("lambda"), stack.outputs[f"{function}FunctionArn"]
+    try:
+        answer = client.invoke(FunctionName=name, Payload=json.dumps(event))
+    except client.exceptions.TooManyRequestsException as error:
+        raise Refused("TooManyRequestsException", str(error)) from None
     body = json.loads(answer["Payload"].read())
     if "FunctionError" in answer:
         raise Refused(body["errorType"], body["errorMessage"])

@@ -16,6 +16,7 @@ from entities.lagging import Lagging
 from entities.types import EntityType, Policy, Types
 from runtime.validation import InvalidEvent
 from tests.kit.commands import START, Shelf, World, order
+from tests.kit.engines import in_process
 from tests.unit import dynamodb
 
 KEY: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123"}}
@@ -71,6 +72,17 @@ def test_publishing_wakes_nobody(world: World) -> None:
     follow(world, before, image(world, "gates"))
 
     assert world.machines.answered == {}
+
+
+def test_a_new_gate_wakes_nobody_and_reads_nothing(world: World) -> None:
+    world.publish(order())
+    record = {"eventName": "INSERT", "dynamodb": {"NewImage": image(world, "gates")}}
+    calls: list[str] = []
+    client = in_process.ministack().client()
+    client.meta.events.register("before-call.dynamodb", lambda model, **_: calls.append(model.name))
+    world.over(client).turns.follow(record, world.executions, START)
+
+    assert calls == []
 
 
 def test_a_throttled_answer_fails_the_batch(world: World) -> None:
