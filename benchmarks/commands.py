@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 from cli import views
@@ -80,21 +81,21 @@ def _to_data(stack: Stack, name: str) -> float:
 
 
 def _to_next_start(stack: Stack, name: str) -> Iterator[float]:
-    """Seconds from the end of `finish` until the version that waited goes on. Nothing if it did not wait."""
+    """Seconds from the call of `finish` until the version that waited goes on. Nothing if it did not wait."""
     first, second = command(name, 1), command(name, 2)
     for document in (first, second):
         commands.publish(stack, document)
     wait(stack, second)
-    ends = {event["stateExitedEventDetails"]["name"]: event["timestamp"] for event in _exits(stack, first)}
-    goes_on = {event["stateExitedEventDetails"]["name"]: event["timestamp"] for event in _exits(stack, second)}
-    if "wait_prev_command" in goes_on:
-        yield (goes_on["wait_prev_command"] - ends["finish"]).total_seconds()
+    row = stack.row("CommandsTable", **attempt(first).row) or {}
+    for event in _history(stack, second):
+        if event.get("stateExitedEventDetails", {}).get("name") == "wait_prev_command":
+            yield (event["timestamp"] - datetime.fromisoformat(row["updated_at"])).total_seconds()
 
 
-def _exits(stack: Stack, document: dict[str, Any]) -> Iterator[Any]:
+def _history(stack: Stack, document: dict[str, Any]) -> Iterator[Any]:
     arn = execution_arn(stack, attempt(document).name, output="CommandArn")
-    pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn)
-    yield from (event for page in pages for event in page["events"] if "stateExitedEventDetails" in event)
+    for page in stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn):
+        yield from page["events"]
 
 
 def _many(stack: Stack, prefix: str, count: int) -> float:
