@@ -2,9 +2,9 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from idempotency import Contention
+from idempotency import Action, Cancellation, Contention, TransactionClient, transact
 
 _TRIES = 5
 _FIRST_PAUSE, _MAX_PAUSE = 0.05, 0.4
@@ -23,3 +23,8 @@ def until_decided[R](call: Callable[[], R]) -> R:
         except Contention:
             pause(number)
     return call()
+
+
+def written(client: TransactionClient, actions: Sequence[Action]) -> Cancellation | None:
+    """One transaction, repeated while it loses against others. Raises Contention, StoreUnavailable."""
+    return until_decided(lambda: transact(client, actions))

@@ -63,6 +63,16 @@ class Attempt:
         return f"{self.key.sk}@{self.version}"
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an operator decided, kept on the command's row. at: ISO 8601."""
+
+    move: str
+    by: str
+    reason: str
+    at: str
+
+
 class Command(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The input of PublishCommand. version: that it creates; UNSET for the next one."""
 

@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from idempotency import Contention, StateConflict, transact
+from idempotency import Contention, StateConflict
 from idempotency.dynamodb import Action, Cancellation, RowClient, row, update
 
-from .backoff import until_decided
-from .command import Attempt, Key
+from .backoff import until_decided, written
+from .command import Attempt, Decision, Key
 from .errors import NotBlocked, StaleCommand
-from .rows import Decision, Rows
-from .state import Gate, State, States, Tables
+from .rows import Rows
+from .state import CommandRow, Gate, State, States, Tables
 
 # In each lost round a newer version was published.
 _ROUNDS = 5
@@ -47,7 +47,7 @@ class Gates:
 
     def write(self, actions: Sequence[Action]) -> Cancellation | None:
         """One transaction, repeated while it loses against others. Raises Contention, StoreUnavailable."""
-        return until_decided(lambda: transact(self.client, actions))
+        return written(self.client, actions)
 
     def park(self, attempt: Attempt, token: str, at: datetime) -> bool:
         """Keep the token of a version that must wait. False if it need not; nothing is written then.
@@ -64,7 +64,9 @@ class Gates:
     def note(self, state: State, status: str, also: Mapping[str, object], at: datetime) -> None:
         """Set the status of a command, and other attributes. Raises StaleCommand if the status has changed since."""
         parameters = self.rows.noted(state, status, also, at.isoformat())
-        if not until_decided(lambda: update(self.client, parameters)).applied:
+        outcome = until_decided(lambda: update(self.client, parameters))
+        # An update has no client token: the SDK's second try finds what its first one wrote.
+        if not outcome.applied and not (outcome.old and _is_noted(CommandRow(outcome.old), state, status, at)):
             raise StaleCommand(f"{state.attempt}: not this execution's command")
 
     def finish(self, state: State, at: datetime) -> None:
@@ -164,3 +166,7 @@ class Gates:
         if command is None:
             raise StateConflict(f"{key.sk}@{version}: the command has no row")
         return Attempt(key, version, command.attempt)
+
+
+def _is_noted(row: CommandRow, state: State, status: str, at: datetime) -> bool:
+    return (row.attempt, row.status, row.updated_at) == (state.attempt.number, status, at.isoformat())

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from idempotency import Contention, transact
+from idempotency import Contention
 from idempotency.dynamodb import Action, RowClient, read_rows
 from idempotency.expressions import attribute_values, conditional_put
 
+from .backoff import written
 from .errors import StaleCommand
 from .targets import Document, is_shown
 from .types import EntityType
@@ -66,7 +67,7 @@ class ProductsTable:
             if is_shown(document, _shown(pointer), skipped):
                 return
             actions = [*([turn] if turn else []), self._moved(document, pointer), *self._rows(document, pointer)]
-            cancelled = transact(self.client, actions)
+            cancelled = written(self.client, actions)
             if cancelled is None:
                 return
             if turn and 0 in cancelled.refusals:

@@ -8,7 +8,7 @@ from typing import Any
 from idempotency.dynamodb import Action
 from idempotency.expressions import attribute_values, condition_check, conditional_put, conditional_update
 
-from .command import Attempt, Command, Key
+from .command import Attempt, Command, Decision, Key
 from .document import Change
 from .state import FINISHED, SKIPPED, STARTED, Gate, State, Tables
 from .values import Item, to_value
@@ -18,16 +18,6 @@ _NEW = "attribute_not_exists(#pk)"
 _OPEN = "attribute_exists(#pk) AND NOT begins_with(#status, :ended)"
 _OWN = f"#attempt = :attempt AND {_OPEN}"
 _ENDED = {"ended": "finish:"}
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What an operator decided, kept on the command's row. at: ISO 8601."""
-
-    move: str
-    by: str
-    reason: str
-    at: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,10 @@ class CommandRow:
         return int(self.item["lifetime_days"]["N"]) if "lifetime_days" in self.item else None
 
     @property
+    def updated_at(self) -> str:
+        return str(self.item["updated_at"]["S"])
+
+    @property
     def has_failed(self) -> bool:
         """Whether a state has noted a final error."""
         return self.status.endswith(":FAILED")

@@ -58,6 +58,10 @@ def park(world: World) -> None:
     world.machine.wait(world.waiting_task(2, "token"), world.executions, START)
 
 
+def set_lifetime(world: World) -> None:
+    world.machine.set_lifetime(world.task(1), 1, START)
+
+
 def finish(world: World) -> None:
     world.machine.finish(world.task(1), {}, START)
 
@@ -80,6 +84,7 @@ MOVES: dict[str, tuple[Callable[[World], Any], Callable[[World], Any]]] = {
     "publish the next": (waiting, publish_next),
     "publish synchronously": (lambda _: None, publish_sync),
     "park": (waiting, park),
+    "set the lifetime": (lambda world: world.publish(order()), set_lifetime),
     "finish": (waiting, finish),
     "ended": (waiting, end),
     "retry": (dead, retry),

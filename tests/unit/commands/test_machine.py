@@ -151,6 +151,19 @@ def test_a_late_finish_of_an_earlier_attempt_counts(world: World) -> None:
     assert world.die(1, 2) is False
 
 
+def test_a_late_finish_of_a_dead_version_takes_it_from_the_dead(world: World) -> None:
+    world.publish(order())
+    world.machine.set_lifetime(world.task(1), 1, START)
+    state = world.gates.states.at_turn(world.attempt(1), data=True)
+    world.die(1)
+    world.gates.finish(state, START)
+
+    assert (world.gate().finished, world.gate().dead) == (1, frozenset())
+    assert "error" not in world.command(1)
+    with pytest.raises(NotBlocked):
+        list(world.gates.retry(world.gate().key, "me", "why", START))
+
+
 def test_finish_while_a_newer_version_is_published_keeps_the_key_pending(world: World) -> None:
     world.publish(order())
     world.machine.set_lifetime(world.task(1), 1, START)

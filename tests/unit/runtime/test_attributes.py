@@ -9,7 +9,7 @@ from boto3.dynamodb.types import TypeSerializer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idempotency.expressions import conditional_update
+from idempotency.expressions import attribute_values, conditional_update
 from runtime.dynamodb import attributes
 
 # DynamoDB's numbers have 38 digits.
@@ -34,6 +34,28 @@ def test_the_layer_writes_what_it_writes_as_boto3_does(value: Any) -> None:
     parameters = conditional_update("records", "o-1#Work", condition="attribute_exists(#pk)", assign={"a": value})
 
     assert parameters["ExpressionAttributeValues"] == {":a": TypeSerializer().serialize(value)}
+
+
+@pytest.mark.parametrize(("elements", "written"), [({2, 10}, {"NS": ["2", "10"]}), ({"b", "a"}, {"SS": ["a", "b"]})])
+def test_the_layer_adds_to_and_deletes_from_sets(elements: set[Any], written: Mapping[str, Any]) -> None:
+    parameters = conditional_update(
+        "gates",
+        {"pk": "p", "sk": "s"},
+        condition="attribute_exists(#pk)",
+        assign={},
+        add={"dead": "more"},
+        delete={"old": "more"},
+        values={"more": frozenset(elements)},
+    )
+
+    assert parameters["Key"] == {"pk": {"S": "p"}, "sk": {"S": "s"}}
+    assert parameters["UpdateExpression"].strip() == "ADD #dead :more DELETE #old :more"
+    assert parameters["ExpressionAttributeValues"] == {":more": written}
+
+
+def test_an_empty_set_is_refused() -> None:
+    with pytest.raises(TypeError, match="frozenset"):
+        attribute_values({"a": frozenset()})
 
 
 @pytest.mark.parametrize("value", [1.5, Decimal(1), b"1", {"1"}, object()], ids=lambda value: type(value).__name__)

@@ -8,7 +8,7 @@ import pytest
 from botocore import exceptions as sdk
 
 from idempotency import Contention, Refusal, StoreUnavailable
-from idempotency.dynamodb import Action, Cancellation, transact
+from idempotency.dynamodb import Action, Cancellation, read_rows, transact
 
 RECORD: Action = {"Put": {"TableName": "Idempotency"}}
 ROW: Action = {"Update": {"TableName": "Stock"}}
@@ -185,6 +185,34 @@ def test_what_a_retry_cannot_mend_is_raised_as_it_came(error: Exception) -> None
         failed(error)
 
     assert caught.value is error
+
+
+@dataclass
+class Rows:
+    """A client that reads these rows, or does not get to them."""
+
+    found: Mapping[str, Any]
+    unprocessed: Mapping[str, Any] = field(default_factory=dict)
+
+    def batch_get_item(self, *, RequestItems: Any) -> Any:
+        self.asked = RequestItems
+        return {"Responses": self.found, "UnprocessedKeys": self.unprocessed}
+
+
+def test_rows_are_read_in_the_order_in_which_they_were_asked_for() -> None:
+    first, second = ({"pk": {"S": "p"}, "sk": {"S": sk}, "n": {"N": "1"}} for sk in "ab")
+    client: Any = Rows({"t": [second, first]})
+    keys = [{"pk": "p", "sk": sk} for sk in "acb"]
+
+    assert read_rows(client, [("t", key) for key in keys]) == [first, None, second]
+    assert client.asked["t"]["ConsistentRead"] is True
+
+
+def test_rows_that_were_not_read_are_not_taken_for_missing() -> None:
+    client: Any = Rows({}, {"t": {"Keys": []}})
+
+    with pytest.raises(StoreUnavailable):
+        read_rows(client, [("t", {"pk": "p"})])
 
 
 def test_the_sdks_error_stays_the_cause() -> None:
