@@ -47,7 +47,9 @@ def flat(root: Path) -> Template:
         for name in template["Resources"]
         if name in nested(template)
     ]
-    variables = [set(_shared(stack)) for stack in stacks if "Globals" in stack]
+    variables = [
+        set(stack["Globals"]["Function"]["Environment"]["Variables"]) for stack in stacks if "Globals" in stack
+    ]
     result = {section: body for section, body in template.items() if section not in {"Resources", "Outputs"}}
     for stack in stacks:
         _lower(stack, set.intersection(*variables))
@@ -113,19 +115,13 @@ def _moved(value: Any, folder: str) -> Any:
     return value
 
 
-def _shared(stack: Template) -> dict[str, Any]:
-    """The variables of all functions of a stack."""
-    variables: dict[str, Any] = stack["Globals"]["Function"].get("Environment", {}).get("Variables", {})
-    return variables
-
-
 def _lower(stack: Template, common: set[str]) -> None:
     """Leave the variables that all stacks share to the Globals, and give the stack's own to its functions."""
     if "Globals" not in stack:
         return
-    shared = _shared(stack)
-    own = {name: value for name, value in shared.items() if name not in common}
-    stack["Globals"]["Function"]["Environment"] = {"Variables": {name: shared[name] for name in sorted(common)}}
+    shared = stack["Globals"]["Function"]["Environment"]
+    own = {name: value for name, value in shared["Variables"].items() if name not in common}
+    shared["Variables"] = {name: shared["Variables"][name] for name in sorted(common)}
     for properties in of_type(stack, FUNCTION).values() if own else ():
         environment = properties.setdefault("Environment", {})
         environment["Variables"] = {**own, **environment.get("Variables", {})}
