@@ -73,10 +73,10 @@ def attempt(document: dict[str, Any]) -> Attempt:
 
 
 def _publish(stack: Stack, document: dict[str, Any]) -> None:
-    """Publish, as often as it takes: the emulator limits concurrent functions."""
+    """Publish, as often as it takes: the emulator limits concurrent functions, and is slow then."""
     throttled = stack.client("lambda").exceptions.TooManyRequestsException
     while True:
-        with suppress(throttled):
+        with suppress(throttled, commands.FunctionFailed):
             commands.publish(stack, document)
             return
 

@@ -137,7 +137,7 @@ def test_it_does_not_recover_an_order_that_succeeded(
 def test_it_publishes_shows_retries_skips_and_rebuilds(
     stepwise: CommandLine, stack: Stack, resources: Resources
 ) -> None:
-    product = Versions(stack, RUN, uuid.uuid4().hex, "PRODUCT")
+    product = Versions(stack, RUN, uuid.uuid4().hex[:8], "PRODUCT")
     key, price = f"{RUN}/{product.sk}", {"category": "tea", "currency": "JPY"}
 
     def publish(version: int, **fields: object) -> subprocess.CompletedProcess[str]:
