@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test test-aws verify preflight deploy-gradual faults faults-commands bench bench-costs bench-import bench-reports bench-streams replay-test commands-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test test-aws verify preflight deploy-gradual faults faults-commands bench bench-commands bench-costs bench-import bench-reports bench-streams replay-test commands-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -74,10 +74,13 @@ bench: setup ## Cold starts and calls beside Powertools, sagas per second throug
 	@python -m benchmarks.calls
 	@python -m benchmarks.sagas
 
+bench-commands: setup ## Commands per second through the local stack; latency to data and to the next version
+	@python -m benchmarks.commands
+
 bench-import: setup ## Reads, time and memory of a user import: 3 minutes
 	@python -m benchmarks.user_import
 
-bench-costs: setup ## What an order and an imported user consume and cost; PRICES=FILE: with your own prices
+bench-costs: setup ## What an order, an imported user and a command consume and cost; PRICES=FILE: with your own prices
 	@python -m benchmarks.costs $(PRICES)
 
 bench-reports: setup ## Records per second into the reports; time and memory of replays of 10,000 and 100,000 orders

@@ -1,4 +1,4 @@
-"""What an order, and an imported user, consume and cost: `python -m benchmarks.costs [PRICES.json]`.
+"""What an order, an imported user and a command consume and cost: `python -m benchmarks.costs [PRICES.json]`.
 
 Real runs on a local stack of its own: state transitions from the histories, invocations from the logs, capacity units
 from what DynamoDB answers. Nothing is taken from the code's intentions. Prices are inputs, in prices.json.
@@ -18,9 +18,11 @@ from cli import views
 from local.deployment import deploy
 from local.emulator import emulator
 from operations import imports, stock
+from operations.commands import publish
 from operations.orders import ended, execution_arn, finalized, place
 from operations.stack import Stack
 
+from . import commands
 from .metering import Proxy, proxy
 from .pricing import Use, costs, express_cost
 
@@ -34,12 +36,17 @@ def main() -> None:
     prices = json.loads(Path(sys.argv[1] if len(sys.argv) > 1 else _PRICES).read_text())
     with _stack() as (stack, metered):
         orders = dict(_orders(stack, metered))
-        used = {**orders, f"user, of {USERS:,}": _import_of_many(stack, metered)}
+        of_commands = dict(_commands(stack, metered))
+        used = {**orders, f"user, of {USERS:,}": _import_of_many(stack, metered), **of_commands}
     out = views.console()
     columns = ["of one", *(one.name for one in fields(Use))]
     rows = [[case, *(f"{getattr(use, one.name):.4g}" for one in fields(Use))] for case, use in used.items()]
     out.print(
-        views.table(f"Consumed: the mean of {ORDERS} orders; imports of {ROWS[0]} and {ROWS[1]} rows", columns, rows)
+        views.table(
+            f"Consumed: the mean of {ORDERS} orders and commands; imports of {ROWS[0]} and {ROWS[1]} rows",
+            columns,
+            rows,
+        )
     )
     title = f"{prices['currency']} for 1,000, {prices['region']}, {prices['as_of']}"
     parts = {case: costs(use, prices["prices"]) for case, use in used.items()}
@@ -97,6 +104,26 @@ def _place(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
         ended(stack, document["order_id"])
         finalized(stack, document["order_id"])
     return [execution_arn(stack, document["order_id"]) for document in documents]
+
+
+def _commands(stack: Stack, metered: Proxy) -> Iterator[tuple[str, Use]]:
+    """The second version of each key, so that the first one goes to the history."""
+    cases = {"async, three targets": ("PRODUCT", "async"), "async, data alone": ("NOTE", "async")}
+    cases |= {"sync, three targets": ("PRODUCT", "sync"), "sync, data alone": ("NOTE", "sync")}
+    for case, (kind, mode) in cases.items():
+        for version in (1, 2):
+            documents = [commands.command(f"{mode}-{number}", version, kind, mode) for number in range(ORDERS)]
+            used = _used(stack, metered, lambda documents=documents: _publish(stack, documents))  # type: ignore[misc]
+        yield f"command {case}", used / ORDERS
+
+
+def _publish(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
+    """Run the commands one after the other. Returns the executions' ARNs."""
+    for document in documents:
+        publish(stack, document)
+        commands.wait(stack, document)
+    started = [one for one in documents if one["mode"] == "async"]
+    return [execution_arn(stack, commands.attempt(one).name, output="CommandArn") for one in started]
 
 
 def _import_of_many(stack: Stack, metered: Proxy) -> Use:

@@ -12,22 +12,24 @@ import typer
 from local.deployment import deploy
 from local.emulator import emulator
 from local.simulators.payment_gateway import secret
-from operations import recovery, report, stock
+from operations import commands, recovery, report, stock
 from operations.orders import Execution, ended, finalized, follow, place, view
 from operations.stack import STACK_NAME, Stack
 
-from . import import_command, invoke_command, views, work_commands
+from . import command_views, import_command, invoke_command, views, work_commands
+from .commands import app as commands_app
 from .demo import run_demo
 from .options import OnAws, Port, StackName, chosen_stack
 from .replay_command import replay
 
 app = typer.Typer(
-    help="Order sagas and user imports on a local stack or, with --aws, on a deployed one.",
+    help="Order sagas, user imports and commands on a local stack or, with --aws, on a deployed one.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
 app.add_typer(work_commands.app, name="work")
+app.add_typer(commands_app, name="commands")
 app.command("invoke")(invoke_command.invoke)
 app.command("import")(import_command.import_users)
 app.command("replay")(replay)
@@ -163,8 +165,11 @@ def recover(
 
 @app.command()
 def attention(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
-    """List the orders that need a person: something is left to undo, and no recovery is running."""
-    views.console().print(views.attention(recovery.needing_attention(chosen_stack(port, aws, name))))
+    """List what needs a person: orders with something left to undo, keys that are blocked, targets that lag behind."""
+    stack, out = chosen_stack(port, aws, name), views.console()
+    out.print(views.attention(recovery.needing_attention(stack)))
+    out.print(command_views.blocked(commands.blocked(stack)))
+    out.print(command_views.lagging(commands.lagging(stack)))
 
 
 @app.command("stock")

@@ -1,4 +1,4 @@
-"""The demonstration: real orders and users through a real deployment, on a temporary stack."""
+"""The demonstration: real orders, users and commands through a real deployment, on a temporary stack."""
 
 import json
 import time
@@ -16,7 +16,7 @@ from operations import stock
 from operations.orders import OrderView, ended, finalized, place, view
 from operations.stack import Stack
 
-from . import import_demo, views
+from . import command_demo, import_demo, views
 
 _STOCK = {"tea-01": 10, "pot-01": 1}
 _NOTES = {
@@ -26,7 +26,7 @@ _NOTES = {
 
 
 def run_demo() -> None:
-    """Start, deploy, place five orders and import 22 users, show the outcomes, stop."""
+    """Start, deploy, place five orders, import 22 users and publish commands, show the outcomes, stop."""
     out = views.console()
     began = time.monotonic()
     with out.status("starting the emulator") as status, emulator.attached(import_demo.QUICK) as running:
@@ -36,11 +36,13 @@ def run_demo() -> None:
         stack = Stack.local(running.endpoint, services=running.simulators)
         stock.seed(stack, _STOCK)
         out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")
-        status.update("placing orders, importing users")
+        status.update("placing orders, importing users, publishing commands")
         importing = import_demo.start(stack)
+        command_demo.start(stack)
         _show(out, stack, gateway)
         status.stop()
         import_demo.show(out, stack, importing)
+        command_demo.show(out, stack)
     out.print(f"Done in {time.monotonic() - began:.1f} s; everything is stopped.")
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from runtime.clients import client
-from runtime.dynamodb import dynamodb
 
 from .catalog import CatalogBucket
 from .products import PRODUCT, ProductsTable
@@ -20,13 +20,16 @@ class TargetEnvironment:
     catalog_bucket: str
 
 
-TARGETS: Mapping[str, Callable[[TargetEnvironment], Target]] = {
-    "products": lambda environment: ProductsTable(dynamodb(), environment.products_table),
-    "catalog": lambda environment: CatalogBucket(client("s3"), environment.catalog_bucket),
+type Clients = Callable[[str], Any]
+"""The client of an AWS service."""
+
+TARGETS: Mapping[str, Callable[[TargetEnvironment, Clients], Target]] = {
+    "products": lambda environment, clients: ProductsTable(clients("dynamodb"), environment.products_table),
+    "catalog": lambda environment, clients: CatalogBucket(clients("s3"), environment.catalog_bucket),
 }
 TYPES = Types([PRODUCT], TARGETS)
 
 
-def targets(environment: TargetEnvironment) -> dict[str, Target]:
-    """Every target, by name."""
-    return {name: made(environment) for name, made in TARGETS.items()}
+def targets(environment: TargetEnvironment, clients: Clients = client) -> dict[str, Target]:
+    """Every target, by name. clients: those of this execution environment, or an operator's."""
+    return {name: made(environment, clients) for name, made in TARGETS.items()}

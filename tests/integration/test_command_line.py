@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from local.emulator import emulator
 from operations.stack import Stack
 from tests.kit.belongings import CURRENCY, RUN
+from tests.kit.deployed_commands import Versions
 from tests.kit.injection import Resources, denied, status_events_lost
 from tests.kit.local_stack import Document, Saga
 
@@ -21,7 +23,7 @@ type CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def stepwise(stack_options: list[str]) -> CommandLine:
     def call(*arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        command = [str(emulator.ROOT / "stepwise"), arguments[0], *stack_options, *arguments[1:]]
+        command = [str(emulator.ROOT / "stepwise"), *arguments, *stack_options]
         return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
     return call
@@ -129,3 +131,50 @@ def test_it_does_not_recover_an_order_that_succeeded(
     refused = stepwise("recover", order["order_id"])
     assert refused.returncode == 1
     assert "NothingToRecover" in refused.stderr
+
+
+@pytest.mark.local_only("publish versions, whose keys nothing may remove")
+def test_it_publishes_shows_retries_skips_and_rebuilds(
+    stepwise: CommandLine, stack: Stack, resources: Resources
+) -> None:
+    product = Versions(stack, RUN, uuid.uuid4().hex[:8], "PRODUCT")
+    key, price = f"{RUN}/{product.sk}", {"category": "tea", "currency": "JPY"}
+
+    def publish(version: int, **fields: object) -> subprocess.CompletedProcess[str]:
+        text = json.dumps(product.command(version, attributes={**price, "price": version}, **fields))
+        return stepwise("commands", "publish", "-", text=text)
+
+    with denied(stack, resources, "SyncData"):
+        dead = publish(1)
+        waiting = publish(2)
+        attention, listed = stepwise("attention").stdout, stepwise("commands", "list", "--blocked").stdout
+        in_its_way = publish(3, mode="sync")
+    assert (dead.returncode, waiting.returncode, in_its_way.returncode) == (1, 1, 1)
+    assert "dead: blocks the key" in dead.stdout
+    assert "waits for 1" in waiting.stdout
+    assert in_its_way.stderr.startswith("PendingCommand: version: ")
+    assert product.name in attention
+    assert product.name in listed
+
+    refused = stepwise("commands", "skip", key, "--reason", "not asked", text="n\n")
+    assert (refused.returncode, product.finished) == (1, 0)
+    retried = stepwise("commands", "retry", key, "--reason", "ticket 42")
+    assert "Retried version 1" in retried.stdout
+    product.reaches(2)
+
+    shown = stepwise("commands", "show", key).stdout
+    assert "2 of 2 versions done" in shown
+    assert "ticket 42" in shown
+    assert json.loads(stepwise("commands", "show", key, "--at", "1").stdout)["attributes"]["price"] == 1
+    exported = [json.loads(line) for line in stepwise("commands", "export", "PRODUCT").stdout.splitlines()]
+    assert [one["version"] for one in exported if one["sk"] == product.sk] == [2]
+
+    with denied(stack, resources, "SyncData"):
+        publish(3)
+    skipped = stepwise("commands", "skip", key, "--reason", "never wanted", "--yes")
+    assert "Skipped version 3" in skipped.stdout
+    rebuilt = stepwise("commands", "rebuild", "catalog", "--key", key)
+    assert "shows version 2" in rebuilt.stdout
+    none = stepwise("commands", "retry", key, "--reason", "again")
+    assert none.returncode == 1
+    assert none.stderr.startswith("NotBlocked: ")

@@ -1,0 +1,123 @@
+"""Latency and throughput of commands on the local stack: `python -m benchmarks.commands`. Prints a table."""
+
+import os
+import statistics
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from cli import views
+from entities.command import Attempt, Key
+from local.deployment import deploy
+from local.emulator import emulator
+from operations import commands
+from operations.orders import execution_arn
+from operations.stack import Stack
+
+KEYS, PAIRS, CONCURRENCY, WARM_UP = 100, 20, 8, 20
+_TENANT = "bench"
+_POLL_SECONDS = 0.01
+
+
+def main() -> None:
+    with emulator.attached() as running:
+        deploy(running.endpoint, running.log)
+        stack = Stack.local(running.endpoint, services=running.simulators)
+        _many(stack, "warm", WARM_UP)
+        latencies = [_to_data(stack, f"alone-{number}") for number in range(PAIRS)]
+        gaps = sorted(gap for number in range(PAIRS) for gap in _to_next_start(stack, f"pair-{number}"))
+        rate = _many(stack, "many", KEYS)
+    rows = [
+        [f"publish to data, alone, median of {len(latencies)}", f"{statistics.median(latencies):.3f} s"],
+        ["publish to data, slowest", f"{max(latencies):.3f} s"],
+        [f"finish(n) to start(n + 1), median of {len(gaps)}", f"{statistics.median(gaps):.3f} s"],
+        ["finish(n) to start(n + 1), slowest", f"{gaps[-1]:.3f} s"],
+        [f"commands a second, {KEYS} keys, {CONCURRENCY} publishers", f"{rate:.1f}"],
+        ["load average of one minute, cores", f"{os.getloadavg()[0]:.1f}, {os.cpu_count()}"],
+    ]
+    views.console().print(
+        views.table("Commands of type PRODUCT through the local stack, warm", ["figure", "value"], rows)
+    )
+
+
+def command(name: str, version: int, kind: str = "PRODUCT", mode: str = "async") -> dict[str, Any]:
+    """A command of a key of its own. kind: PRODUCT has two targets beside data; a type that is not registered, none."""
+    return {
+        "pk": f"TENANT#{_TENANT}",
+        "sk": f"{kind}#{name}",
+        "id": name,
+        "code": name,
+        "name": "Sencha",
+        "type": kind,
+        "version": version,
+        "tenant_code": _TENANT,
+        "attributes": {"category": "tea", "price": 1500 + version, "currency": "JPY"},
+        "mode": mode,
+    }
+
+
+def wait(stack: Stack, document: dict[str, Any]) -> None:
+    """Wait until the version has finished."""
+    while True:
+        row = stack.row("DataTable", pk=document["pk"], sk=document["sk"])
+        if row and row["version"] >= document["version"]:
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+def attempt(document: dict[str, Any]) -> Attempt:
+    return Attempt(Key(document["pk"], document["sk"]), document["version"], 1)
+
+
+def _publish(stack: Stack, document: dict[str, Any]) -> None:
+    """Publish, as often as it takes: the emulator limits concurrent functions, and is slow then."""
+    throttled = stack.client("lambda").exceptions.TooManyRequestsException
+    while True:
+        with suppress(throttled, commands.FunctionFailed):
+            commands.publish(stack, document)
+            return
+
+
+def _to_data(stack: Stack, name: str) -> float:
+    """Seconds from the call that publishes until the version is data."""
+    document = command(name, 1)
+    began = time.perf_counter()
+    commands.publish(stack, document)
+    wait(stack, document)
+    return time.perf_counter() - began
+
+
+def _to_next_start(stack: Stack, name: str) -> Iterator[float]:
+    """Seconds from the call of `finish` until the version that waited goes on. Nothing if it did not wait."""
+    first, second = command(name, 1), command(name, 2)
+    for document in (first, second):
+        commands.publish(stack, document)
+    wait(stack, second)
+    row = stack.row("CommandsTable", **attempt(first).row) or {}
+    for event in _history(stack, second):
+        if event.get("stateExitedEventDetails", {}).get("name") == "wait_prev_command":
+            yield (event["timestamp"] - datetime.fromisoformat(row["updated_at"])).total_seconds()
+
+
+def _history(stack: Stack, document: dict[str, Any]) -> Iterator[Any]:
+    arn = execution_arn(stack, attempt(document).name, output="CommandArn")
+    for page in stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn):
+        yield from page["events"]
+
+
+def _many(stack: Stack, prefix: str, count: int) -> float:
+    """Commands a second, each of another key, from the first publication to the last one's data."""
+    documents = [command(f"{prefix}-{number}", 1) for number in range(count)]
+    began = time.perf_counter()
+    with ThreadPoolExecutor(CONCURRENCY) as pool:
+        list(pool.map(lambda document: _publish(stack, document), documents))
+    for document in documents:
+        wait(stack, document)
+    return count / (time.perf_counter() - began)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""`stepwise commands`: publish versions of a key, look them up, and decide what only a person can."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from entities.command import Key
+from operations import commands, entities, targets
+from operations.stack import STACK_NAME
+
+from . import command_views, views
+from .options import OnAws, Port, StackName, chosen_stack
+
+app = typer.Typer(
+    help="Commands, which create the versions of a key in order: publish, look up, retry or skip them.",
+    no_args_is_help=True,
+)
+
+KeyName = Annotated[
+    str, typer.Argument(metavar="KEY", help="TENANT_CODE/SK, such as 'tenant1/PRODUCT#tea-01' (in quotes).")
+]
+Reason = Annotated[str, typer.Option(help="Why; kept on the command's row, with your ARN and the time.")]
+
+
+@app.command()
+def publish(
+    file: Annotated[Path, typer.Argument(help="One command as JSON; - reads standard input.")],
+    wait: Annotated[bool, typer.Option("--follow/--no-follow", help="Follow the version to its end.")] = True,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Publish a version of a key and follow it to its end. Exits with 1 if a dead version is in its way."""
+    stack, out = chosen_stack(port, aws, name), views.console()
+    answer = commands.publish(stack, _document(file))
+    key, version = Key(answer["pk"], answer["sk"].rpartition("@")[0]), answer["version"]
+    out.print(f"{answer['sk']}: {answer['status']}", markup=False)
+    if not wait:
+        return
+    with out.status(f"version {version}"):
+        *_, last = commands.follow(stack, key, version)
+    out.print(command_views.key(last))
+    raise typer.Exit(0 if last.gate.finished >= version else 1)
+
+
+@app.command()
+def show(
+    key_name: KeyName,
+    at: Annotated[
+        str, typer.Option("--at", metavar="VERSION|TIME", help="Print the entity as it was, as JSON. TIME: ISO 8601.")
+    ] = "",
+    last: Annotated[int, typer.Option(min=1, max=commands.MAX_SHOWN, help="How many versions to show.")] = 20,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Show a key: its versions and which waits for which, and the version that each target shows."""
+    key = commands.parse_key(key_name)
+    moment = _moment(at) if at else None
+    stack = chosen_stack(port, aws, name)
+    if moment is None:
+        views.console().print(command_views.key(commands.view(stack, key, last=last)))
+        return
+    _print_json(entities.as_of(stack, commands.tables(stack), key, moment), indent=2)
+
+
+@app.command("list")
+def list_keys(
+    blocked: Annotated[bool, typer.Option("--blocked", help="Only keys whose next version is dead.")] = False,
+    lagging: Annotated[bool, typer.Option("--lagging", help="Only keys of which a target lags behind.")] = False,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """List keys that need a person, oldest first: those that are blocked, and those with a target that lags behind."""
+    stack = chosen_stack(port, aws, name)
+    if blocked or not lagging:
+        views.console().print(command_views.blocked(commands.blocked(stack)))
+    if lagging or not blocked:
+        views.console().print(command_views.lagging(commands.lagging(stack)))
+
+
+@app.command()
+def retry(
+    key_name: KeyName, reason: Reason, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME
+) -> None:
+    """Run all dead versions of a key again, in order."""
+    key, stack = commands.parse_key(key_name), chosen_stack(port, aws, name)
+    versions = commands.retry(stack, key, reason)
+    views.console().print(f"Retried {_versions(versions)}; see './stepwise commands show {key_name}'.", markup=False)
+
+
+@app.command()
+def skip(
+    key_name: KeyName,
+    reason: Reason,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Skip the dead version that blocks a key: it never runs, and the next one does. Asks first."""
+    key, stack = commands.parse_key(key_name), chosen_stack(port, aws, name)
+    seen, out = commands.view(stack, key, last=1), views.console()
+    if seen.gate.blocked and not yes:
+        out.print(command_views.key(seen))
+        typer.confirm(f"Skip version {seen.gate.turn} of {key_name} for good?", abort=True)
+    version = commands.skip(stack, key, seen.gate.turn, reason)
+    out.print(f"Skipped version {version}.")
+
+
+@app.command()
+def rebuild(
+    target: Annotated[str, typer.Argument(help=f"{', '.join(sorted(targets.TARGETS))}.")],
+    key_name: Annotated[str, typer.Option("--key", metavar="KEY", help="Only this key: TENANT_CODE/SK.")] = "",
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Bring a target to the data of one key or of all, while commands go on. Exits with 1 if a key failed."""
+    key = commands.parse_key(key_name) if key_name else None
+    stack, out = chosen_stack(port, aws, name), views.console()
+    if key:
+        version = targets.rebuild(stack, commands.tables(stack), key, target)
+        out.print(f"{target} shows version {version} of {key_name}.", markup=False)
+        return
+    with out.status(f"rebuilding {target}") as status:
+        counts = targets.rebuild_all(stack, commands.tables(stack), target, lambda done: status.update(f"{done} keys"))
+    out.print(f"{target}: {counts[targets.REBUILT]} keys rebuilt, {counts[targets.FAILED]} failed.")
+    raise typer.Exit(1 if counts[targets.FAILED] else 0)
+
+
+@app.command()
+def export(
+    kind: Annotated[str, typer.Argument(metavar="TYPE", help="Such as PRODUCT.")],
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Print every entity of a type as a line of JSON, also those that are deleted."""
+    stack = chosen_stack(port, aws, name)
+    for entity in entities.export(stack, commands.tables(stack), kind):
+        _print_json(entity)
+
+
+def _document(file: Path) -> Any:
+    try:
+        return json.loads(sys.stdin.read() if str(file) == "-" else file.read_text())
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{file}: {error}", param_hint="FILE") from None
+
+
+def _moment(text: str) -> entities.Moment:
+    try:
+        return entities.parse_moment(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither a version nor a time in ISO 8601", param_hint="--at") from None
+
+
+def _versions(numbers: list[int]) -> str:
+    return f"version{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def _print_json(value: Any, *, indent: int | None = None) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=indent) + "\n")

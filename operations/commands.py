@@ -1,0 +1,200 @@
+"""Commands for operators: publish, look up, retry and skip. The same for the local stack and for AWS."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Struct
+
+from entities import errors
+from entities.command import Key, Pk, Sk
+from entities.lagging import LAGGING_SINCE
+from entities.registered import TYPES
+from entities.state import CommandRow, Gate, States, Tables
+from entities.validation import command_parser
+from idempotency.dynamodb import read_rows
+
+from .errors import CommandError
+from .orders import patiently
+from .stack import Stack
+from .targets import targets_of
+from .work import caller
+
+PENDING_SINCE = "pending_since"
+MAX_SHOWN = 100
+"""Versions of one key: as many as one call reads."""
+_ERRORS = {
+    one.__name__: one
+    for one in (
+        errors.AttributesTooLarge,
+        errors.InvalidCommand,
+        errors.NotBlocked,
+        errors.PendingCommand,
+        errors.VersionConflict,
+        errors.VersionGap,
+    )
+}
+
+
+class FunctionFailed(CommandError):
+    """A function of the stack failed; the message has its error. The same call may be repeated."""
+
+
+class KeyNotFound(CommandError):
+    """Nothing was published for the key."""
+
+
+class _Named(Struct, frozen=True):
+    pk: Pk
+    sk: Sk
+
+
+_parse_named = command_parser(_Named, "the key")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyView:
+    """Everything about one key. commands: by version; those that have expired are missing.
+
+    shown: the version that each target shows, by its name; 0 for none.
+    """
+
+    gate: Gate
+    commands: Mapping[int, CommandRow]
+    shown: Mapping[str, int]
+
+    def standing(self, version: int) -> str:
+        """What the version does, or waits for."""
+        gate = self.gate
+        if version <= gate.finished:
+            return "done"
+        if version == gate.turn:
+            return "dead: blocks the key" if gate.blocked else "runs"
+        dead = "dead: blocks the key at its turn, " if version in gate.dead else ""
+        return f"{dead}waits for {version - 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A key that a person should look at. since: ISO 8601. error: of the dead version, if it blocks the key."""
+
+    gate: Gate
+    since: str
+    error: str = ""
+
+
+def parse_key(text: str) -> Key:
+    """Read `TENANT_CODE/SK`, such as `tenant1/PRODUCT#tea-01`. Raises InvalidCommand, naming the field."""
+    tenant, _, sk = text.removeprefix("TENANT#").partition("/")
+    named = _parse_named({"pk": f"TENANT#{tenant}", "sk": sk})
+    return Key(named.pk, named.sk)
+
+
+def name_of(key: Key) -> str:
+    """The key as `parse_key` reads it."""
+    return f"{key.pk.removeprefix('TENANT#')}/{key.sk}"
+
+
+def tables(stack: Stack) -> Tables:
+    """The physical names of the tables of commands."""
+    return Tables(*(stack.outputs[f"{name}Table"] for name in ("Commands", "Gates", "Data", "History")))
+
+
+def publish(stack: Stack, document: Any) -> dict[str, Any]:
+    """What PublishCommand answers.
+
+    Raises InvalidCommand, VersionConflict, VersionGap, PendingCommand, AttributesTooLarge: nothing is written.
+    Raises FunctionFailed.
+    """
+    answer: dict[str, Any] = _call(stack, "PublishCommand", document)
+    return answer
+
+
+def follow(stack: Stack, key: Key, version: int, *, seconds: float = 3600) -> Iterator[KeyView]:
+    """Yield what is known of a key until the version has ended, or a dead one is in its way.
+
+    Raises TimeoutError; the command goes on.
+    """
+    for _ in patiently(seconds):
+        seen = view(stack, key, last=1)
+        yield seen
+        if seen.gate.finished >= version or seen.gate.blocked:
+            return
+    raise TimeoutError(f"version {version} is not done yet; look again with './stepwise commands show'")
+
+
+def view(stack: Stack, key: Key, *, last: int = 20) -> KeyView:
+    """Read everything about a key. last: how many of its versions; those that are not done count extra, up to 100.
+
+    Raises KeyNotFound.
+    """
+    gate = States(stack.dynamodb, tables(stack)).gate(key)
+    if gate is None:
+        raise KeyNotFound(f"nothing was published for {name_of(key)}")
+    first = max(1, min(gate.turn, gate.published - last + 1))
+    shown = {name: target.version(key.pk, key.sk) for name, target in targets_of(stack, TYPES.of(gate.type)).items()}
+    versions = range(first, min(gate.published, first + MAX_SHOWN - 1) + 1)
+    return KeyView(gate, _commands(stack, key, versions), shown)
+
+
+def blocked(stack: Stack) -> list[Listed]:
+    """Keys whose next version is dead, the oldest first."""
+    return [Listed(gate, since, _error(stack, gate)) for gate, since in _index(stack, PENDING_SINCE) if gate.blocked]
+
+
+def lagging(stack: Stack) -> list[Listed]:
+    """Keys of which a target could not follow, the oldest first."""
+    return [Listed(gate, since) for gate, since in _index(stack, LAGGING_SINCE)]
+
+
+def retry(stack: Stack, key: Key, reason: str) -> list[int]:
+    """Run all dead versions of a key again. Returns them. Raises NotBlocked, InvalidCommand, FunctionFailed."""
+    versions: list[int] = _call(stack, "RetryCommand", _decision(stack, key, reason))["versions"]
+    return versions
+
+
+def skip(stack: Stack, key: Key, version: int, reason: str) -> int:
+    """Skip the dead version that blocks a key. Returns it. Raises NotBlocked, InvalidCommand, FunctionFailed."""
+    skipped: int = _call(stack, "SkipCommand", {**_decision(stack, key, reason), "version": version})["version"]
+    return skipped
+
+
+def _decision(stack: Stack, key: Key, reason: str) -> dict[str, str]:
+    return {**key.row, "reason": reason, "by": caller(stack)}
+
+
+def _call(stack: Stack, function: str, event: Any) -> Any:
+    answer = stack.client("lambda").invoke(
+        FunctionName=stack.outputs[f"{function}FunctionArn"], Payload=json.dumps(event)
+    )
+    body = json.loads(answer["Payload"].read())
+    if "FunctionError" not in answer:
+        return body
+    error, message = body.get("errorType", ""), body.get("errorMessage", "")
+    if error in _ERRORS:
+        raise _ERRORS[error](message)
+    raise FunctionFailed(f"{function}: {error}: {message}")
+
+
+def _index(stack: Stack, index: str) -> list[tuple[Gate, str]]:
+    pages = stack.dynamodb.get_paginator("scan").paginate(TableName=tables(stack).gates, IndexName=index)
+    found = [(Gate.of(item), item[index]["S"]) for page in pages for item in page["Items"]]
+    return sorted(found, key=lambda one: (one[1], one[0].key.sk))
+
+
+def _commands(stack: Stack, key: Key, versions: Sequence[int]) -> dict[int, CommandRow]:
+    """The rows of these versions that have not expired, up to 100."""
+    commands = tables(stack).commands
+    rows = read_rows(stack.dynamodb, [(commands, key.at(version)) for version in versions])
+    return {version: CommandRow(row) for version, row in zip(versions, rows, strict=True) if row}
+
+
+def _error(stack: Stack, gate: Gate) -> str:
+    return "".join(map(error_of, _commands(stack, gate.key, [gate.turn]).values()))
+
+
+def error_of(row: CommandRow) -> str:
+    """The error of a command that failed, as text; empty without one."""
+    error = row.item.get("error", {}).get("M", {})
+    return ": ".join(error[name]["S"] for name in ("type", "message") if name in error and error[name]["S"])
