@@ -13,7 +13,7 @@ from entities.lagging import LAGGING_SINCE
 from entities.state import Gate
 from idempotency import TransientError
 
-from .executions import RUNNING, SUCCEEDED, Executions
+from .executions import RUNNING, Executions
 from .waking import Turns
 
 PENDING_SINCE = "pending_since"
@@ -67,8 +67,7 @@ class CommandSweep:
         if state is None or state.gate.turn != seen.turn:
             return "moving"
         if state.gate.blocked:
-            self.turns.unblock(state.gate, at)
-            return "blocked"
+            return "skipped" if self.turns.unblock(state.gate, at) else "blocked"
         attempt = Attempt(seen.key, seen.turn, state.command.attempt)
         execution = self.executions.find(attempt)
         if execution is None:
@@ -77,11 +76,8 @@ class CommandSweep:
         if execution.status == RUNNING:
             self.executions.wake(state.command.tokens)
             return "woken"
-        if execution.status == SUCCEEDED:
-            # It has finished since the gate was read.
-            return "moving"
-        self.turns.gates.ended(attempt, execution.error, at)
-        return "ended"
+        # A version that has finished since the gate was read is left alone.
+        return "ended" if self.turns.gates.ended(attempt, execution.error, at) else "moving"
 
     def _index(self, name: str) -> Iterator[Any]:
         pages = self.client.get_paginator("scan").paginate(TableName=self.turns.gates.tables.gates, IndexName=name)

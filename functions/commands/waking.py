@@ -43,13 +43,14 @@ class Turns:
         if command:
             executions.wake(command.tokens)
 
-    def unblock(self, gate: Gate, at: datetime) -> None:
-        """Skip the dead version whose turn it is, if that is its type's policy. Else it is logged."""
+    def unblock(self, gate: Gate, at: datetime) -> bool:
+        """Skip the dead version whose turn it is, if that is its type's policy, or log it. Returns whether it skips."""
         if self.types.of(gate.type).policy is not Policy.SKIP:
             _logger.warning("key is blocked", extra=gate.key.at(gate.turn))
-            return
+            return False
         with suppress(NotBlocked):
             self.skip(gate.key, "policy", f"{gate.type} skips dead versions", at, gate.turn)
+        return True
 
     def skip(self, key: Key, by: str, reason: str, at: datetime, version: int | None = None) -> int:
         """Skip the dead version whose turn it is. Returns it. version: that is meant. Raises NotBlocked."""

@@ -60,7 +60,7 @@ class CatalogBucket:
     def _read(self, key: str) -> _Object | None:
         try:
             answer = _answered(lambda: self.client.get_object(Bucket=self.name, Key=key))
-            return _Object(int(json.loads(_answered(answer["Body"].read))["version"]), answer["ETag"])
+            return _Object(_version(_answered(answer["Body"].read)), answer["ETag"])
         except ClientError as error:
             if error.response["Error"]["Code"] in _MISSING:
                 return None
@@ -92,6 +92,14 @@ def _shown(document: Document) -> dict[str, Any]:
     if document.deleted:
         return {"deleted": True, "version": document.version}
     return {"code": document.code, "category": document.attributes["category"], **facts(document)}
+
+
+def _version(body: bytes) -> int:
+    """0 for an object that CatalogBucket did not write: the next write replaces it."""
+    try:
+        return int(json.loads(body)["version"])
+    except (ValueError, TypeError, LookupError):
+        return 0
 
 
 def _answered[R](call: Callable[[], R]) -> R:

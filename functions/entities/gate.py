@@ -65,8 +65,8 @@ class Gates:
         """Set the status of a command, and other attributes. Raises StaleCommand if the status has changed since."""
         parameters = self.rows.noted(state, status, also, at.isoformat())
         outcome = until_decided(lambda: update(self.client, parameters))
-        # An update has no client token: the SDK's second try finds what its first one wrote.
-        if not outcome.applied and not (outcome.old and _is_noted(CommandRow(outcome.old), state, status, at)):
+        # An update has no client token: the SDK's second try, or a duplicate call, finds what the first one wrote.
+        if not outcome.applied and not (outcome.old and _is_noted(CommandRow(outcome.old), state, status)):
             raise StaleCommand(f"{state.attempt}: not this execution's command")
 
     def finish(self, state: State, at: datetime) -> None:
@@ -168,5 +168,5 @@ class Gates:
         return Attempt(key, version, command.attempt)
 
 
-def _is_noted(row: CommandRow, state: State, status: str, at: datetime) -> bool:
-    return (row.attempt, row.status, row.updated_at) == (state.attempt.number, status, at.isoformat())
+def _is_noted(row: CommandRow, state: State, status: str) -> bool:
+    return (row.attempt, row.status) == (state.attempt.number, status)

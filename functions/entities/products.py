@@ -25,7 +25,7 @@ class Product(Struct, frozen=True, forbid_unknown_fields=True):
 
     category: Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,40}\Z")]
     price: Annotated[int, Meta(ge=0, le=10**9)]
-    currency: Annotated[str, Meta(pattern=r"^[A-Z]{3}\Z")]
+    currency: Annotated[str, Meta(pattern=r"^[A-Za-z]{3}\Z")]
     description: Annotated[str, Meta(max_length=2000)] = ""
     available: bool = True
 

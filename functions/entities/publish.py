@@ -53,7 +53,7 @@ class Publication:
         if cancelled is None:
             return _answer(command, version, _done(command))
         if 0 in cancelled.refusals:
-            return _repeated(command, version, cancelled.refusals[0].item)
+            return _repeated(command, version, cancelled.refusals[0].item, at)
         _check_version(command, version, _gate(cancelled.refusals[1].item))
         raise _lost(command)
 
@@ -61,7 +61,7 @@ class Publication:
         for number in range(1, _SYNC_ROUNDS + 1):
             gate, data, published = self._read(command, version)
             if published:
-                return _repeated(command, version, published)
+                return _repeated(command, version, published, at)
             _check_version(command, version, gate)
             if self._written(command, version, gate, data, at):
                 return _answer(command, version, _done(command))
@@ -87,7 +87,7 @@ class Publication:
         # A duplicate must not be refused for what has happened since.
         if command.mode == "sync" and (kept := self.steps.find(step, absence=[])):
             return _answer(command, kept["version"], "duplicate")
-        for number in range(1, _ROUNDS + 1):
+        for number in range(1, (_SYNC_ROUNDS if command.mode == "sync" else _ROUNDS) + 1):
             gate, data, _ = self._read(command, None)
             version = _next_version(gate)
             _check_type(command, gate)
@@ -155,8 +155,10 @@ def _answer(command: Command, version: int, status: str) -> Answer:
     return {**command.key.at(version), "version": version, "status": status}
 
 
-def _repeated(command: Command, version: int, published: Item | None) -> Answer:
-    """The answer if the version is taken. Raises VersionConflict."""
+def _repeated(command: Command, version: int, published: Item | None, at: datetime) -> Answer:
+    """The answer if the version is taken. A row that has expired counts as deleted. Raises VersionConflict."""
+    if published and _has_expired(published, at):
+        raise _expired(command, version)
     if published and published["payload_hash"]["S"] == command.payload_hash(version):
         return _answer(command, version, "duplicate")
     raise VersionConflict(f"version: {version} of {command.sk} is another command")
@@ -168,8 +170,16 @@ def _check_version(command: Command, version: int, gate: Gate | None) -> None:
     if version > following:
         raise VersionGap(f"version: the next one of {command.sk} is {following}")
     if version < following:
-        raise VersionConflict(f"version: {version} of {command.sk} was published, and its row has expired")
+        raise _expired(command, version)
     _check_type(command, gate)
+
+
+def _has_expired(row: Item, at: datetime) -> bool:
+    return "expires_at" in row and int(row["expires_at"]["N"]) <= at.timestamp()
+
+
+def _expired(command: Command, version: int) -> VersionConflict:
+    return VersionConflict(f"version: {version} of {command.sk} was published, and its row has expired")
 
 
 def _check_type(command: Command, gate: Gate | None) -> None:

@@ -9,7 +9,9 @@ from runtime.validation import parser
 from .errors import InvalidCommand
 
 # The message may be cut off within a long name.
-_FIELD = re.compile(r"^(?P<at>[^:]*): Object (?P<problem>missing required|contains unknown) field `(?P<name>[^`]*)`?$")
+_FIELD = re.compile(
+    r"^(?P<at>[^:]*): Object (?P<problem>missing required|contains unknown) field `(?P<name>.*?)`?$", re.DOTALL
+)
 _PROBLEMS = {"missing required": "required", "contains unknown": "unknown field"}
 
 

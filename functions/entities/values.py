@@ -17,6 +17,7 @@ _MAX_INTEGER = 10**38 - 1
 _MIN_REAL, _MAX_REAL = 1e-130, 9.9e125
 # Beyond it, a float that looks whole has lost digits.
 _MAX_WHOLE_FLOAT = 2**53
+_MAX_NAME = 65_535  # bytes, in DynamoDB
 _MAX_NAME_SHOWN = 64
 
 
@@ -115,7 +116,9 @@ def _text(value: str, path: str) -> str:
 def _name(name: str, path: str) -> str:
     if not name:
         raise Unstorable(path, "has a field without a name")
-    return _text(name, f"{path}: the name of a field")
+    if len(_text(name, f"{path}: the name of a field").encode()) > _MAX_NAME:
+        raise Unstorable(path, f"the name of a field has more than {_MAX_NAME} bytes")
+    return name
 
 
 def _below(path: str, name: str) -> str:

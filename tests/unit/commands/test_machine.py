@@ -1,6 +1,7 @@
 """The machine's functions: in order, stray, twice, late."""
 
 import hashlib
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -116,6 +117,23 @@ def test_stray_calls_out_of_turn_write_nothing(shown: World, shelf: Shelf) -> No
                 machine.finish(task, shown.targets, START)
     assert shown.everything() == before
     assert shelf.version("TENANT#tenant1", "ORDER#order123") == 1
+
+
+def test_lifetime_may_be_set_by_two_calls_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.publish(order())
+    read = type(world.gates.states).state
+    later = world.now + timedelta(seconds=1)
+
+    def first(*arguments: Any) -> Any:
+        monkeypatch.undo()
+        found = read(*arguments)
+        world.machine.set_lifetime(world.task(1), 30, world.now)
+        return found
+
+    monkeypatch.setattr(type(world.gates.states), "state", first)
+    world.machine.set_lifetime(world.task(1), 30, later)
+
+    assert world.command(1)["status"] == "set_ttl_command:FINISHED"
 
 
 def test_finish_twice_is_finish_once(world: World) -> None:

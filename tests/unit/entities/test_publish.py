@@ -1,5 +1,6 @@
 """What PublishCommand writes and answers."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -42,6 +43,14 @@ def test_same_command_again_is_a_duplicate_whatever_its_mode(world: World, mode:
 
     assert world.publish(order(mode=mode, merge=False))["status"] == "duplicate"
     assert world.everything() == before
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+def test_expired_row_counts_as_deleted(world: World, mode: str) -> None:
+    world.publish(order(mode="sync"))
+    world.now += timedelta(days=LIFETIME_DAYS)
+
+    assert "row has expired" in refused(world, order(mode=mode), VersionConflict)
 
 
 def test_payload_is_compared_as_canonical_json(world: World) -> None:

@@ -199,3 +199,11 @@ def test_a_bucket_that_does_not_answer_is_worth_a_retry(
     monkeypatch.setattr(bucket.client, "put_object", refuse)
     with pytest.raises(TargetUnavailable, match=code):
         bucket.write(tea(1))
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"version": null}'])
+def test_foreign_object_is_replaced(bucket: CatalogBucket, body: bytes) -> None:
+    bucket.client.put_object(Bucket=bucket.name, Key="tenant1/products/tea-01.json", Body=body)
+    bucket.write(tea(1))
+
+    assert bucket.version(TEA.pk, TEA.sk) == 1
