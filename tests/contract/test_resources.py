@@ -169,7 +169,7 @@ def test_a_log_is_kept_for_a_stated_time(group: str) -> None:
 
 @pytest.mark.parametrize("alarm", ALARMS)
 def test_an_alarm_says_what_happened_and_reaches_the_alerts(alarm: str) -> None:
-    assert ALARMS[alarm]["AlarmDescription"].endswith(".")
+    assert ALARMS[alarm]["AlarmDescription"].endswith(". See docs/alarms.md.")
     assert [arn_of(action) for action in ALARMS[alarm]["AlarmActions"]] == ["AlertsTopic"]
 
 
