@@ -47,7 +47,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """endpoint: of the stack. template: of what was built. variables: a file of each function's, as sam reads it.
+    """endpoint: of the stack. template: the built one. variables: a file of each function's variables, as sam reads it.
 
     handlers: logical ids of the functions by the names of their handlers.
     """

@@ -1,4 +1,4 @@
-"""`sam build` and `sam deploy`, unchanged, with the local stack as their endpoint; and what a stack is made of."""
+"""`sam build` and `sam deploy`, unchanged, with the local stack as their endpoint; and a stack's resources."""
 
 import hashlib
 import os
@@ -77,7 +77,7 @@ def _files(found: Iterable[Path]) -> list[Path]:
 
 
 def resources(cloudformation: Any, stack: str = "stepwise") -> Iterator[dict[str, Any]]:
-    """Every resource of a deployed stack and of those below it, as CloudFormation lists them."""
+    """Every resource of a deployed stack and its nested stacks, as CloudFormation lists them."""
     for page in cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack):
         for one in page["StackResourceSummaries"]:
             if one["ResourceType"] == "AWS::CloudFormation::Stack":

@@ -33,10 +33,10 @@ class Task[T]:
 def tasks(
     saga: Saga,
 ) -> Callable[[SagaStep], Callable[[Callable[[Any], Result]], Callable[[Any, LambdaContext], Result]]]:
-    """The decorator that makes a Lambda handler of a function from Task to result.
+    """A decorator that turns a function of a Task into the Lambda handler of a step or compensation.
 
-    It is given the step that the function commits or compensates. The handler raises what `saga.parse` raises, before
-    the function is called, or what the function raises.
+    Its argument is the step that the function commits or compensates. The handler raises what `saga.parse` and the
+    function raise.
     """
 
     def saga_task(step: SagaStep) -> Callable[[Callable[[Any], Result]], Callable[[Any, LambdaContext], Result]]:

@@ -33,8 +33,8 @@ class Plan(msgspec.Struct, frozen=True):
     """What Initialize decided: the files by version, and what to do with them.
 
     deleted: ids of the instances being deleted; Connect may list them for a while.
-    origin: key of the file that the import began with, which a retry may have from elsewhere; "" for the source's own.
-    encoding: None if the input does not say it. retried: the file whose result `retry_of` is, None if that is unknown.
+    origin: key of the import's first file, which a retry may take from an earlier import; "" for the source's own.
+    encoding: None if the input does not say it. retried: the file that `retry_of` belongs to; None if unknown.
     """
 
     source: Source
@@ -85,7 +85,7 @@ class ResultCsvFileCreate(_Task, frozen=True):
 
 
 class RegisterResult(ResultCsvFileCreate, frozen=True, kw_only=True):
-    """outcomes: as text; none if the Map failed as a whole."""
+    """outcomes: as text; empty if the Map failed as a whole."""
 
     instance_arn: str
     outcomes: list[str]

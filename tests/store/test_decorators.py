@@ -127,12 +127,12 @@ def test_a_number_is_a_key(charge: Charge, event: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("order_id", "order_id: there is no order_id"),
-        ("detail.order.name", "detail.order.name: there is no name"),
-        ("detail.basket.id", "detail.basket.id: there is no basket"),
-        ("amount.id", "amount.id: there is no id"),
-        ("none", "none: there is no none"),
-        ("empty", "empty: expected a whole number, or a string that is not empty"),
+        ("order_id", "order_id: no field order_id"),
+        ("detail.order.name", "detail.order.name: no field name"),
+        ("detail.basket.id", "detail.basket.id: no field basket"),
+        ("amount.id", "amount.id: no field id"),
+        ("none", "none: no field none"),
+        ("empty", "empty: expected an integer or a non-empty string"),
         ("flag", "flag: expected"),
         ("price", "price: expected"),
         ("detail", "detail: expected"),
@@ -332,7 +332,7 @@ def test_a_function_whose_key_is_not_there_is_not_begun(charge: Charge) -> None:
     def capture(order: Order, deadline: datetime) -> None:
         raise AssertionError("the work was begun")
 
-    with pytest.raises(InvalidKey, match=r"order\.customer_id: there is no customer_id"):
+    with pytest.raises(InvalidKey, match=r"order\.customer_id: no field customer_id"):
         capture(Order(charge.id, 1), deadline=charge.deadline)
 
 

@@ -148,7 +148,7 @@ def test_a_failure_that_cannot_be_recorded_does_not_hide_the_error(
     with pytest.raises(AnswerLost), lease:
         raise AnswerLost
     (line,) = caplog.records
-    assert (line.levelno, line.getMessage()) == (logging.ERROR, "a failure could not be recorded")
+    assert (line.levelno, line.getMessage()) == (logging.ERROR, "could not record a failure")
     assert (line.__dict__["work"], line.__dict__["error"]) == (charge.key, "LeaseLost")
 
 

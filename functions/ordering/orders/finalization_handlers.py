@@ -1,4 +1,4 @@
-"""Lambda handler that finalizes an order when its saga, or its recovery, has ended."""
+"""Lambda handler that finalizes an order when its saga or its recovery has ended."""
 
 from dataclasses import dataclass
 from functools import cache, partial
@@ -19,7 +19,7 @@ from .table import OrdersTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(StoreEnvironment):
-    """payment_gateway_url: empty if there is no outside gateway."""
+    """payment_gateway_url: empty without a gateway."""
 
     orders_table: str
     payments_table: str
@@ -55,5 +55,5 @@ parse_ended = saga.ended_parser(Ended)
 
 @handler(parse_ended, ids=("order_id",))
 def finalize_order(ended: Ended, call: Call) -> None:
-    """Finalize the order of an execution that ended, be it the saga's or the recovery's."""
+    """Finalize the order whose saga or recovery has ended."""
     finalization().finalize_event(ended, call.at)

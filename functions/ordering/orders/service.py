@@ -15,7 +15,7 @@ class Orders:
     table: OrdersTable
 
     def process(self, task: Task) -> Result:
-        """Save the order as New. Raises StateConflict if it stands already without a step record."""
+        """Save the order as New. Raises StateConflict if its row exists without a step record."""
         order, step = task.request, task.step
         return self.steps.commit(
             step,

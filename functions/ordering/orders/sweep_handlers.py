@@ -16,7 +16,7 @@ from .finalization_handlers import finalization
 
 @dataclass(frozen=True, slots=True)
 class Environment(finalization_handlers.Environment):
-    """finalize_after_seconds: the age at which an order's saga has ended, whatever came of it."""
+    """finalize_after_seconds: the age by which an order's saga must have ended."""
 
     finalize_after_seconds: int
 
@@ -30,5 +30,5 @@ def sweep() -> Sweep:
 
 @handler(unread)
 def sweep_orders(_: None, call: Call) -> dict[str, int]:
-    """Finalize the orders whose event was lost, and count those of which something stands."""
+    """Finalize the orders whose event was lost, and count the orders with standing steps."""
     return sweep().run(call.at)

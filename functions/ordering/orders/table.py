@@ -17,16 +17,16 @@ class OrdersTable(SagaTable):
     saga: ClassVar[Saga] = ORDER_SAGA
 
     def save(self, order: Order, at: datetime) -> Action:
-        """Insert the order. An order that stands already is never overwritten."""
+        """Insert the order. Never overwrites an existing order."""
         return self.insert(order.order_id, _facts(order, at), NEW, at)
 
     def save_failed(self, order: Order, at: datetime, standing: Collection[str]) -> Action:
-        """Insert an order that failed before it was saved, so that what stands of it is listed."""
+        """Insert an order that failed before it was saved, so that its standing steps are listed."""
         return self.insert(order.order_id, _facts(order, at), PENDING, at, standing)
 
     def save_unknown(self, order_id: str, at: datetime, standing: Collection[str]) -> Action:
-        """Insert an order whose saga had no valid input, so that what other calls left under its id is listed."""
-        no_currency = "XXX"  # as ISO 4217 has it
+        """Insert an order whose saga had no valid input, so that steps that other calls left under its id are listed."""
+        no_currency = "XXX"  # ISO 4217
         facts = {"customer_id": "unknown", "currency": no_currency, "items": [], "total": 0, **_day(at)}
         return self.insert(order_id, facts, PENDING, at, standing)
 

@@ -15,7 +15,7 @@ from .table import PaymentsTable
 
 @dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
-    """payment_gateway_url: empty if there is no outside gateway; then there are no ARNs of secrets either."""
+    """payment_gateway_url: empty without a gateway; then the ARNs of the secrets are empty, too."""
 
     payments_table: str
     orders_table: str
@@ -55,5 +55,5 @@ def process_payment(task: Task) -> Result:
 
 @saga_task(PROCESS_PAYMENT)
 def process_refund(task: Task) -> Result:
-    """Undo process_payment: refund what was captured."""
+    """Undo process_payment: refund the captured amount."""
     return payments().refund(task)

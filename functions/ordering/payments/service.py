@@ -16,7 +16,7 @@ from .table import PaymentsTable, payment_id
 class Payments:
     """orders: the name of the Orders table, whose row says whether the order is decided.
 
-    gateway: charges the cards; None where the Payments table is a ledger by itself.
+    gateway: charges the cards; None if the Payments table is the ledger.
     """
 
     steps: StepStore
@@ -25,7 +25,7 @@ class Payments:
     gateway: PaymentGateway | None = None
 
     def process(self, task: Task) -> Result:
-        """Charge the order's total. Raises PaymentDeclined, StateConflict if a payment stands, or as the gateway."""
+        """Charge the order's total. Raises PaymentDeclined, StateConflict if there is a payment, or as the gateway."""
         order, step, after = task.request, task.step, [PROCESS_ORDER.name]
         undecided = still_open(self.orders, order.order_id)
         if self.gateway:
@@ -47,7 +47,7 @@ class Payments:
         )
 
     def refund(self, task: Task) -> Result:
-        """Refund what was captured, or bar a payment that was never made."""
+        """Refund the captured amount, or bar a payment that was never made."""
         order, step = task.request, task.step
         order_id, table = order.order_id, self.table.name
         unconfirmed = not_confirmed(self.orders, order_id)

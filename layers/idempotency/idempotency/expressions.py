@@ -18,7 +18,7 @@ def conditional_update(
     """The parameters of an UpdateItem on the record `key`.
 
     assign: attribute to value. computed: attribute to expression. remove: attributes.
-    condition, computed: in DynamoDB's language; `#name` is an attribute, `:name` a value of `assign` or `values`.
+    condition, computed: DynamoDB expressions; `#name` is an attribute, `:name` a value of `assign` or `values`.
     """
     sets = [
         *(f"#{name} = :{name}" for name in assign),
@@ -36,7 +36,7 @@ def condition_check(
 ) -> dict[str, Any]:
     """The parameters of a ConditionCheck on the record `key`.
 
-    values: may hold more than are used. also: another expression that uses the same names and values.
+    values: unused ones are allowed. also: another expression that uses the same names and values.
     """
     text = f"{also} {condition}"
     names = sorted(set(re.findall(r"#(\w+)", text)))
@@ -58,7 +58,7 @@ def conditional_put(table: str, item: Mapping[str, Any], condition: str, values:
 
 
 def attribute_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping of strings, booleans, integers, lists and mappings of these, in DynamoDB's own JSON."""
+    """A mapping of strings, booleans, integers, lists and mappings of these, in DynamoDB JSON."""
     return {name: _value(value) for name, value in values.items()}
 
 
@@ -74,4 +74,4 @@ def _value(value: Any) -> dict[str, Any]:
             return {"L": [_value(element) for element in value]}
         case Mapping():
             return {"M": attribute_values(value)}
-    raise TypeError(f"not the type of an attribute: {type(value).__name__}")
+    raise TypeError(f"not a type of DynamoDB attributes: {type(value).__name__}")

@@ -70,7 +70,7 @@ class World:
     simulator: Simulator
     bucket: Bucket
     instance_id: str
-    most_rows: int = 10
+    max_rows: int = 10
     passwords: dict[str, str] = field(default_factory=dict)
     clock: dynamodb.Clock = field(default_factory=dynamodb.Clock)
     table: str = field(default_factory=lambda: dynamodb.new_table(dynamodb.client()))
@@ -123,7 +123,7 @@ class World:
     @property
     def _imports(self) -> Imports:
         instances = Instances(self._connect, "stack", "alias", AllowedInstances((self.instance_id,)))
-        return Imports(Files(self.bucket, "TestFile_", self.most_rows), instances, DEFAULTS)
+        return Imports(Files(self.bucket, "TestFile_", self.max_rows), instances, DEFAULTS)
 
     def _outcome(self, import_id: str, plan: Plan, columns: list[str], profiles: ProfileIds, row: str) -> str:
         """As the Map has it: the error's name, where there is one."""

@@ -116,7 +116,7 @@ def test_one_row_refuses_the_file_before_anything_is_created(world: World, paddi
     short = [row(number, PASSING[0]).encode(CP932) for number in range(1, 4)]
     rows = [*short, *(row(number, ("x" * 80, "y")).encode() for number in range(4, 4 + padding))]
     world.upload(*rows, row(9999, REVEALING).encode(CP932))
-    world.most_rows = len(rows) + 1
+    world.max_rows = len(rows) + 1
     calls = len(world.simulator.control.requests("CreateUser"))
 
     with pytest.raises(WrongEncoding, match=f"^row {len(rows) + 1} is not UTF-8; the file looks like cp932"):

@@ -252,7 +252,7 @@ def code_of(bucket: Bucket, source: Source, columns: tuple[str, ...], row: RowPo
 
 def test_the_sample_file_has_as_many_mistakes_as_the_readme_says(bucket: Bucket, imports: Imports) -> None:
     source = bucket.put(ROOT_FILE, SAMPLE.read_bytes(), {})
-    rows = dataclasses.replace(imports.files, most_rows=100).count(source, DEFAULTS)
+    rows = dataclasses.replace(imports.files, max_rows=100).count(source, DEFAULTS)
     codes = [code_of(bucket, source, rows.columns, pointer) for pointer in rows.pointers]
 
     assert "SecurityProfileNotAllowed" in codes
