@@ -25,7 +25,7 @@ class OrdersTable(SagaTable):
         return self.insert(order.order_id, _facts(order, at), PENDING, at, standing)
 
     def save_unknown(self, order_id: str, at: datetime, standing: Collection[str]) -> Action:
-        """Insert an order whose saga had no valid input, so that steps that other calls left under its id are listed."""
+        """Insert an order whose saga had no valid input, so that steps of other calls under its id are listed."""
         no_currency = "XXX"  # ISO 4217
         facts = {"customer_id": "unknown", "currency": no_currency, "items": [], "total": 0, **_day(at)}
         return self.insert(order_id, facts, PENDING, at, standing)

@@ -103,7 +103,7 @@ def test_variables_of_one_stack_are_those_of_its_functions(tmp_path: Path) -> No
     [
         ("../functions/", "../other/", "Function: two stacks declare it in different ways"),
         ("  Other:", "  Table:", "Table: two stacks declare it in different ways"),
-        ("  Days: {Type", "  Weeks: {Type", r"others\.yaml: it has other parameters than the root gives it"),
+        ("  Days: {Type", "  Weeks: {Type", r"others\.yaml: its parameters are not those that the root passes"),
     ],
 )
 def test_stacks_that_differ_in_what_they_share_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
