@@ -71,8 +71,8 @@ def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = OR
 def redrive(stack: Stack, saga_id: str, *, saga: Saga = ORDER_SAGA) -> None:
     """Continue a held execution from the state in which it was stopped. Step Functions allows that for 14 days.
 
-    Raises OrderNotFound, or NothingToRecover: the saga is not held when interrupted, the execution ended in another way,
-    or a step was undone or barred since.
+    Raises OrderNotFound, or NothingToRecover: the saga is not held when interrupted, the execution ended otherwise, or
+    a step was undone or barred since.
     """
     called, found, state = saga.called(saga_id), _find(stack, saga.machine, saga_id), _reader(stack, saga).read(saga_id)
     if found is None:
