@@ -17,7 +17,7 @@ from tests.faults.seams import DYNAMODB_ENDPOINT
 from tests.faults.workers import Result, Workers, engine
 from tests.kit.engines import dynamodb_local
 
-# Over HTTP a scenario takes several times as long: there, pairs are left out.
+# Over HTTP a scenario takes several times as long, so leave out pairs.
 _SEQUENCES = 4000
 _SEQUENCES_OVER_HTTP = 400
 _EDGE_PAIRS = 50_000
@@ -31,9 +31,9 @@ def main() -> int:
         "scenario", nargs="?", help="one scenario to replay, such as 'ok: answer lost at ProcessPayment#1.call1'"
     )
     parser.add_argument("--everything", action="store_true", help="all pairs of calls, without the reduction")
-    parser.add_argument("--sequences", type=int, help="how many random sequences of three to six faults")
+    parser.add_argument("--sequences", type=int, help="number of random sequences of three to six faults")
     parser.add_argument("--only", choices=["singles", "calls", "edges"], help="leave the other parts out")
-    parser.add_argument("--sample", type=int, default=_EDGE_PAIRS, help="how many pairs with a fault at the edges")
+    parser.add_argument("--sample", type=int, default=_EDGE_PAIRS, help="number of pairs with a fault at the edges")
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of the random sequences")
     arguments = parser.parse_args()
     dynamodb = os.environ.get("DYNAMODB", "")
@@ -86,9 +86,9 @@ def _explore_calls(
 
 
 def _told(what: str, results: Iterable[Result], number: int | None = None) -> Iterator[Result]:
-    """The same results; a line from time to time says how many they are, and each failure is told at once.
+    """The same results, printing progress from time to time and each failure at once.
 
-    number: how many there will be, if that is not known from their length.
+    number: of results, if their length is unknown.
     """
     began, done, failed = time.monotonic(), 0, 0
     for result in results:

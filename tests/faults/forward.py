@@ -18,7 +18,7 @@ HELD = replace(ORDER_SAGA, on_interruption="hold")
 
 
 def forward(scenario: Scenario) -> tuple[list[str], list[str]]:
-    """Stop the saga as the scenario says, and let it go on. Returns what is broken, and the trace."""
+    """Stop the saga as the scenario says, and continue it. Returns broken invariants, and the trace."""
     redriving.take_hold()
     with replaced(finalization_handlers, "ORDER_SAGA", HELD):
         run = new_run(engine(), scenario)
@@ -49,7 +49,7 @@ def _broken(run: Run) -> list[str]:
         broken.append(f"{held.all_standing} stand, and attention does not list them")
     recovery.redrive(operators.stack, run.order_id, saga=HELD)
     run.calm_down()
-    # The first event, of the stop, comes again.
+    # A duplicate of the stop's event.
     run.deliver()
     found = rows.read(engine(), run)
     if engine().execution(SAGA, run.order_id)["status"] != "SUCCEEDED" or found[run.order_id].status != HELD.confirmed:

@@ -1,4 +1,4 @@
-"""The mutants of the saga, its steps and its finalization, in orders that no gateway charges."""
+"""Mutants of the saga, its steps and its finalization, in orders without a gateway."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -81,7 +81,7 @@ def _strict_compensation(_: Engine) -> AbstractContextManager[None]:
     breaks.MONEY,
 )
 def _another_key(_: Engine) -> AbstractContextManager[None]:
-    """It reports success and undoes nothing."""
+    """It reports success but undoes nothing."""
     from dataclasses import replace
 
     from idempotency.steps import StepStore
@@ -147,7 +147,7 @@ def _line_by_line(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("a refund that deletes the payment", breaks.TRAIL)
 def _deleting_refund(_: Engine) -> AbstractContextManager[None]:
-    """The audit trail is gone with it."""
+    """The audit trail is lost."""
     from ordering.payments.table import PaymentsTable
     from runtime.dynamodb import attributes
 
@@ -175,7 +175,7 @@ def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("a notice without Retry and Catch", breaks.ENDS)
 def _bare_notice(engine: Engine) -> AbstractContextManager[None]:
-    """A topic that is away fails an order that succeeded."""
+    """A missing topic fails a successful order."""
 
     def edit(states: dict[str, Document]) -> None:
         del states["sns:NotifySuccess"]["Retry"], states["sns:NotifySuccess"]["Catch"]
@@ -190,7 +190,7 @@ def _bare_notice(engine: Engine) -> AbstractContextManager[None]:
     breaks.FINALIZED,
 )
 def _never_confirmed(_: Engine) -> AbstractContextManager[None]:
-    """The order of a customer who has paid stays as it began."""
+    """A paid order stays New."""
     from idempotency.saga.finalization import Finalization
 
     return replaced(Finalization, "_confirm", lambda *_: None)
@@ -204,7 +204,7 @@ def _never_confirmed(_: Engine) -> AbstractContextManager[None]:
     breaks.FINALIZED,
 )
 def _ownerless_record(_: Engine) -> AbstractContextManager[None]:
-    """A late owner overwrites the record of a newer one."""
+    """A late owner overwrites a newer owner's record."""
     from idempotency.steps import StepStore
 
     committed = StepStore._committed
@@ -217,7 +217,7 @@ def _ownerless_record(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("record and business write in two writes", breaks.REFUSED, breaks.AGREE, breaks.OUTCOME)
 def _two_writes(_: Engine) -> AbstractContextManager[None]:
-    """There is something in between to crash in."""
+    """A crash can come between them."""
     from idempotency import StateConflict
     from idempotency.dynamodb import transact
     from idempotency.steps import StepStore
@@ -242,7 +242,7 @@ def _two_writes(_: Engine) -> AbstractContextManager[None]:
     breaks.FINALIZED,
 )
 def _no_tombstone(_: Engine) -> AbstractContextManager[None]:
-    """Without it nothing bars a step that lands after its compensation."""
+    """Nothing bars a step that lands after its compensation."""
     return _never_barring(lambda _: {"undone": False})
 
 
@@ -258,7 +258,7 @@ def _silent_surrender(engine: Engine) -> AbstractContextManager[None]:
 
 @mutant("a finalization that trusts every stop", breaks.FINALIZED, breaks.MONEY)
 def _trusting_finalization(_: Engine) -> AbstractContextManager[None]:
-    """An execution that is stopped or times out is seen by no Catch."""
+    """No Catch matches a stopped or timed-out execution."""
     from idempotency.saga.finalization import Finalization, Finalized
 
     finalize = Finalization.finalize

@@ -1,4 +1,4 @@
-"""A part of the faults at the edges of an order's life, alone and in pairs; `make faults` tries many more."""
+"""A sample of the faults at the edges of an order's life, alone and in pairs; `make faults` tries many more."""
 
 import pytest
 
@@ -9,9 +9,9 @@ from tests.faults.workers import Workers
 
 PART = 700
 PAIRS = 600
-# Only an order that is recovered has these.
+# Only a recovered order has these.
 RARE = {"recovery event lost"}
-# Each broke a invariant once.
+# Each broke an invariant once.
 PINNED = [
     "declined by gateway: denied for good: ProcessRefund; finalization broken for 31 days, deleted: ChargeCard",
     "out of stock: operator runs recover--other-file after the saga;"

@@ -1,4 +1,4 @@
-"""Each fault does what it says: what a run notes of it, in order."""
+"""Each fault has its documented effect, by the run's notes in order."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A held execution that is stopped at any state goes on from there, and its order is confirmed."""
+"""A held execution, stopped at any state, continues from there, and its order is confirmed."""
 
 import pytest
 
@@ -14,7 +14,7 @@ STATES = (*ORDER_SAGA.step_names, "sns:NotifySuccess")
 ENDED = [
     Scenario(order, (Fault(kind, state),)) for order in ("ok", "ok by gateway") for state in STATES for kind in STOPS
 ]
-# A call breaks off, so that the record, or the charge, is there and no answer; then the execution is stopped.
+# A call is interrupted, so that the record or the charge exists without an answer; then the execution is stopped.
 BROKEN_OFF = [
     Scenario("ok by gateway", (Fault(kind, f"ProcessPayment#1.call{call}"), Fault(f.ABORTED_AFTER, "ProcessPayment")))
     for kind in (f.DIES_BEFORE, f.DIES_AFTER)

@@ -1,4 +1,4 @@
-"""A part of all pairs of faults; `make faults` tries them all."""
+"""A sample of all pairs of faults; `make faults` tries them all."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Random sequences of three to six faults, the same at every run."""
+"""Random sequences of three to six faults, the same in every run."""
 
 from tests.faults.explore import Singles, pools, random_runs
 from tests.faults.workers import Workers

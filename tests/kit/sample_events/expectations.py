@@ -1,4 +1,4 @@
-"""What each sample event is answered by the real function, the first time and again."""
+"""The expected results of each sample event, the first time and repeated."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _VERSION = "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e"
 
 
 def done(*functions: str) -> Given:
-    """The order of the event has been through these functions."""
+    """These functions have handled the event's order."""
 
     def given(stack: Stack, event: Any) -> Mapping[str, str]:
         for function in functions:
@@ -29,7 +29,7 @@ def done(*functions: str) -> Given:
 
 
 def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The order has been through its saga, long ago, and nobody has heard of its end."""
+    """The order's saga ended long ago, and its event was lost."""
     placed = stack.stepfunctions.describe_execution(executionArn=orders.execution_arn(stack, ORDER_ID))
     done(*STEP_NAMES)(stack, json.loads(placed["input"]))
     stack.dynamodb.update_item(
@@ -42,13 +42,13 @@ def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
 
 
 def counted(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The order is in the reports."""
+    """The reports count the order."""
     invoked(stack, "ReportOrders", read_json(ROOT / "events/reporting" / "report_orders.json"))
     return {}
 
 
 def uploaded(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The bucket that the event names is there, with versions, and the object in it."""
+    """The event's bucket exists, with versions, and has the object."""
     s3 = stack.client("s3")
     s3.create_bucket(Bucket="bucket")
     s3.put_bucket_versioning(Bucket="bucket", VersioningConfiguration={"Status": "Enabled"})
@@ -72,7 +72,7 @@ def tea(stack: Stack) -> int:
 
 
 def records(stack: Stack) -> int:
-    """How many steps and leases are recorded; not what the reports count, as every order is streamed to them too."""
+    """The number of recorded steps and leases, without the reports' records."""
     return sum("status" in row for row in stack.rows("IdempotencyTable"))
 
 
@@ -82,7 +82,7 @@ def reports(stack: Stack) -> Any:
 
 
 def recovery(stack: Stack) -> str:
-    """How the order's recovery has ended."""
+    """The status of the order's recovery."""
     return orders.ended(stack, ORDER_ID, seconds=60, output="OrderRecoveryArn").status
 
 
