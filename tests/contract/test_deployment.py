@@ -34,7 +34,7 @@ def test_stages_are_stacks_of_their_own_and_deployed_alike() -> None:
 
 
 @pytest.mark.parametrize("resource", RETAINED)
-def test_what_is_kept_is_said(resource: str) -> None:
+def test_guide_names_what_is_kept(resource: str) -> None:
     assert f"`{resource}`" in GUIDE.partition("## Tear down")[2].partition("## Restore")[0]
 
 

@@ -46,7 +46,7 @@ ON_CATCHERS = {
 
 
 @pytest.mark.parametrize("file", ON_CATCHERS)
-def test_what_no_catcher_sees_is_named_where_catchers_are_explained(file: str) -> None:
+def test_uncatchable_errors_are_named_where_catch_is_explained(file: str) -> None:
     assert {error for error in NOT_CAUGHT if f"`{error}`" not in ON_CATCHERS[file]} == set()
 
 

@@ -38,7 +38,7 @@ def test_every_event_belongs_to_a_function(event: str) -> None:
     assert handler_of(event) is not None
 
 
-def test_what_every_event_is_answered_is_said() -> None:
+def test_every_event_has_an_expectation() -> None:
     """In tests/kit/sample_events/expectations.py, for `make verify`."""
     assert set(EXPECTED) == set(EVENTS)
 
@@ -56,7 +56,7 @@ def test_the_event_of_a_saga_function_is_an_order(event: str) -> None:
 
 
 @pytest.mark.parametrize("event", INVALID)
-def test_an_event_that_says_so_is_no_order(event: str) -> None:
+def test_event_named_so_is_not_an_order(event: str) -> None:
     with pytest.raises(InvalidOrder):
         parse_order(read_json(EVENTS[event]))
 

@@ -113,7 +113,7 @@ def test_every_table_that_a_function_is_told_of_is_one_that_it_may_use(function:
 
 
 @pytest.mark.parametrize("function", ASYNCHRONOUS, ids=lambda function: function.name)
-def test_what_fails_asynchronously_is_kept_or_comes_again(function: Function) -> None:
+def test_failed_asynchronous_events_are_kept_or_retried(function: Function) -> None:
     settings = function.properties["EventInvokeConfig"]
     comes_again = {event["Type"] for event in function.properties["Events"].values()} == {"Schedule"}
 
@@ -134,7 +134,7 @@ def test_a_statement_allows_one_service_a_few_named_actions(statement: Statement
 
 
 @every_statement
-def test_only_what_knows_no_resources_is_allowed_on_all(statement: Statement) -> None:
+def test_only_actions_without_resource_types_are_allowed_on_all(statement: Statement) -> None:
     bounded = (one == LISTED_INSTANCES or BOUNDED.fullmatch(str(one)) for one in statement.resources if "*" in str(one))
 
     assert all(bounded) or not any(reference()[action].knows_resources for action in statement.actions)

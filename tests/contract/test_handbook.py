@@ -34,7 +34,7 @@ def test_the_handbook_says_what_an_alarm_means_and_names_a_command(alarm: str) -
     assert re.search(r"`(\./stepwise|aws|make|sam) [^`]+`", text), text
 
 
-def test_one_table_tells_of_every_mail_what_helps_and_how_urgent_it_is() -> None:
+def test_every_mail_has_an_action_and_an_urgency() -> None:
     rows = re.findall(r"^\| (`.+`) \| .+ \| (.+) \| (\w+) \|$", OPERATIONS, re.MULTILINE)
     named = [name for mails, *_ in rows for name in re.findall(r"`([\w:]+)`", mails)]
     notices = {name for machine in MACHINES.values() for name, _ in machine.tasks() if name.startswith("sns:")}

@@ -118,23 +118,23 @@ def test_an_alarm_watches_what_exists(alarm: str) -> None:
 
 
 @every_alarm
-def test_an_alarm_says_what_it_makes_of_silence(alarm: str) -> None:
+def test_alarm_states_how_it_treats_missing_data(alarm: str) -> None:
     assert ALARMS[alarm]["TreatMissingData"] in {"breaching", "notBreaching"}
 
 
 @pytest.mark.parametrize("function", LOSING)
-def test_somebody_hears_of_an_event_that_is_lost(function: str) -> None:
+def test_lost_event_raises_an_alarm(function: str) -> None:
     assert watched("DestinationDeliveryFailures", "FunctionName", {"Ref": function})
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("metric", ["ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted"])
-def test_every_bad_end_of_an_execution_is_heard_of(machine: str, metric: str) -> None:
+def test_every_bad_end_of_an_execution_raises_an_alarm(machine: str, metric: str) -> None:
     assert watched(metric, "StateMachineArn", {"Ref": machine})
 
 
 @pytest.mark.parametrize("queue", of_type("AWS::SQS::Queue"))
-def test_a_queue_of_failures_raises_an_alarm_until_it_is_empty(queue: str) -> None:
+def test_dead_letter_queue_alarms_until_it_is_empty(queue: str) -> None:
     """What was sent in one period says nothing: the metrics of an idle queue arrive late."""
     dimensions = [{"Name": "QueueName", "Value": {"Fn::GetAtt": [queue, "QueueName"]}}]
     (alarm,) = (one for one in ALARMS.values() if one.get("Dimensions") == dimensions)
@@ -144,7 +144,7 @@ def test_a_queue_of_failures_raises_an_alarm_until_it_is_empty(queue: str) -> No
 
 
 @pytest.mark.parametrize("rule", [name for name, properties in EVENTS.items() if "Pattern" in properties])
-def test_an_event_that_is_not_delivered_is_kept_or_heard_of(rule: str) -> None:
+def test_undelivered_event_is_kept_or_raises_an_alarm(rule: str) -> None:
     assert rule in RULES or watched("FailedInvocations", "RuleName", {"Ref": rule})
 
 
@@ -161,7 +161,7 @@ def test_no_event_of_an_order_is_kept_with_its_payment_token() -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_a_notice_that_is_lost_is_heard_of(machine: str) -> None:
+def test_lost_notice_raises_an_alarm(machine: str) -> None:
     group = arn_of(MACHINES[machine].properties["Logging"]["Destinations"][0]["CloudWatchLogsLogGroup"]["LogGroupArn"])
     filters = [one for one in of_type("AWS::Logs::MetricFilter").values() if one["LogGroupName"] == {"Ref": group}]
     made = [transformation["MetricName"] for one in filters for transformation in one["MetricTransformations"]]

@@ -187,9 +187,7 @@ def test_a_state_machine_may_do_what_it_does_and_nothing_more(machine: str, stac
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_role_may_make_nothing_without_the_tags_that_its_function_puts_on_it(
-    function: str, observed: Observed
-) -> None:
+def test_role_may_create_only_tagged_resources(function: str, observed: Observed) -> None:
     tagging = [call for run in observed(function, "plain") for call in run.calls if "Tags" in call.parameters]
     for call in tagging:
         bound = {one.action for one in needed_by_call(call) if reference()[one.action].tags} - AWS_OWN_CALLS

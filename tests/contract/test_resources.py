@@ -134,7 +134,7 @@ def test_a_bucket_is_reached_over_tls_alone(bucket: str) -> None:
 
 
 @pytest.mark.parametrize("bucket", [name for name, body in BUCKETS.items() if "VersioningConfiguration" in body])
-def test_a_version_that_was_replaced_does_not_stay_for_ever(bucket: str) -> None:
+def test_replaced_version_expires(bucket: str) -> None:
     rules = [one for one in BUCKETS[bucket]["LifecycleConfiguration"]["Rules"] if "Prefix" not in one]
     (days,) = (
         one["NoncurrentVersionExpiration"]["NoncurrentDays"] for one in rules if "NoncurrentVersionExpiration" in one
@@ -147,7 +147,7 @@ def test_a_version_that_was_replaced_does_not_stay_for_ever(bucket: str) -> None
 
 
 @pytest.mark.parametrize("bucket", ["JobsBucket", "UsersBucket"])
-def test_an_upload_is_told_and_can_be_read_as_it_was(bucket: str) -> None:
+def test_bucket_sends_events_and_keeps_versions(bucket: str) -> None:
     assert BUCKETS[bucket]["NotificationConfiguration"]["EventBridgeConfiguration"]["EventBridgeEnabled"] is True
     assert BUCKETS[bucket]["VersioningConfiguration"] == {"Status": "Enabled"}
 

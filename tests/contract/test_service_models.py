@@ -81,7 +81,7 @@ def test_reduced_model_keeps_its_shapes_and_a_member_called_documentation() -> N
 
 
 @pytest.mark.parametrize("service", OPERATIONS)
-def test_what_is_kept_is_as_botocore_has_it(service: str) -> None:
+def test_reduced_model_equals_botocores(service: str) -> None:
     whole, kept = (one.get_service_model(service) for one in (get_session(), _new_session()))
     for name in kept.operation_names:
         ours, theirs = kept.operation_model(name), whole.operation_model(name)

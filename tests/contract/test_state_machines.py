@@ -185,7 +185,7 @@ def test_a_task_waits_longer_than_its_function_can_run(name: str, state: State) 
 
 
 @every_lambda_task
-def test_what_lambda_itself_gets_wrong_is_retried(name: str, state: State) -> None:
+def test_lambda_service_errors_are_retried(name: str, state: State) -> None:
     assert {error for error in TRANSIENT_LAMBDA_ERRORS if not retries(state, error)} == set()
 
 
@@ -203,7 +203,7 @@ def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: S
     assert {error for error in leaves(TransientError, SAGA_PACKAGES) if not retries(state, error)} == set()
 
 
-def test_a_notice_goes_to_those_whom_it_concerns() -> None:
+def test_notice_goes_to_its_audience() -> None:
     """NotifyUpdateOrderFail chooses by its outcome; tests/machines and tests/integration try both."""
     notices = {name: state for machine in MACHINES.values() for name, state in machine.tasks() if not is_lambda(state)}
     topics = {

@@ -98,7 +98,7 @@ def test_each_row_is_an_iteration_that_never_fails_the_map() -> None:
     assert ROW_STATES["RowFailed"]["Type"] == "Pass"
 
 
-def test_what_a_failed_row_keeps_is_its_number_and_the_errors_name() -> None:
+def test_failed_row_keeps_only_its_number_and_the_errors_name() -> None:
     (kept,) = ROW_STATES["RowFailed"]["Parameters"].values()
 
     assert "$.error.Error" in kept
@@ -108,7 +108,7 @@ def test_what_a_failed_row_keeps_is_its_number_and_the_errors_name() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(LAMBDA_TASKS) - {"Initialize"}))
-def test_a_function_is_told_whose_import_it_works_for(name: str) -> None:
+def test_function_logs_its_import(name: str) -> None:
     told = MAP["ItemSelector"] if name == "UserCreate" else LAMBDA_TASKS[name]["Parameters"]["Payload"]
 
     assert told["import_id.$"] == "$$.Execution.Name"
@@ -122,7 +122,7 @@ def test_no_state_names_a_field_of_a_person() -> None:
 
 
 @pytest.mark.parametrize("name", LAMBDA_TASKS)
-def test_what_is_transient_is_retried_and_nothing_else(name: str) -> None:
+def test_only_transient_errors_are_retried(name: str) -> None:
     state = LAMBDA_TASKS[name]
 
     assert {error for error in leaves(TransientError, PACKAGES) if not retries(state, error)} == set()
@@ -170,7 +170,7 @@ def test_the_rows_of_one_map_fit_the_state_data(limit: str) -> None:
     assert rows * (len(json.dumps(pointer)) + len(json.dumps(outcome)) + 2) + OTHER_BYTES <= MAX_BYTES
 
 
-def test_a_file_whose_every_row_fails_fits_the_history_with_room_for_retries() -> None:
+def test_file_with_only_failed_rows_fits_the_history() -> None:
     rows = LARGEST_PARAMETER["Default"]
     left = MAX_EVENTS - OTHER_EVENTS - rows * EVENTS_OF_A_FAILED_ROW
 
@@ -185,9 +185,7 @@ def test_the_longest_import_fits_the_life_of_the_machine() -> None:
 
 
 @pytest.mark.parametrize("function", ["UserCreateFunction", "CountCsvFilesFunction"])
-def test_a_call_of_connect_that_waited_for_its_place_ends_before_the_function(
-    function: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_delayed_call_of_connect_ends_before_the_function(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     config = single_try_client.__wrapped__("connect").meta.config
     seconds = FUNCTIONS[function].properties["Timeout"]

@@ -23,7 +23,7 @@ BROKEN_OFF = [
 
 
 @pytest.mark.parametrize("scenario", [*ENDED, *BROKEN_OFF], ids=str)
-def test_an_execution_goes_on_from_every_state(workers: Workers, scenario: Scenario) -> None:
+def test_execution_continues_from_every_state(workers: Workers, scenario: Scenario) -> None:
     broken, trace = workers.pool.submit(forward, scenario).result()
 
     assert broken == [], "\n".join(trace)

@@ -55,7 +55,7 @@ def publish(stack: Stack, machine: str, state: str, data: dict[str, Any]) -> str
 
 
 @pytest.mark.parametrize(("machine", "state", "data", "who"), NOTICES)
-def test_a_notice_reaches_those_whom_it_concerns(
+def test_notice_reaches_its_audience(
     stack: Stack, heard: Callable[[str], Any], machine: str, state: str, data: dict[str, Any], who: str
 ) -> None:
     name = publish(stack, machine, state, data)

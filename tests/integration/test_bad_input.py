@@ -49,7 +49,7 @@ def test_no_function_writes_anything(
 
 @pytest.mark.local_only("alert on-call engineers")
 @pytest.mark.parametrize("bad", SAMPLE[:3], ids=lambda bad: bad.name)
-def test_its_saga_fails_in_good_order(run: Callable[..., Saga], stack: Stack, bad: BadOrder) -> None:
+def test_invalid_order_fails_its_saga_cleanly(run: Callable[..., Saga], stack: Stack, bad: BadOrder) -> None:
     before = _all_rows(stack)
     saga = run(bad.document, order_id=f"bad-{abs(hash(bad.name))}")
     assert saga.states == ["ProcessOrder", "UpdateOrderStatus", "sns:NotifyUpdateOrderFail", "OrderFailed"]

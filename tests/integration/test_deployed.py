@@ -157,7 +157,7 @@ def test_users_are_created_only_where_an_instance_is_given(used: Stack, instance
     assert everything(used, instance) == before
 
 
-def test_what_cannot_be_removed_is_named_and_the_rest_is_removed(
+def test_irremovable_things_are_named_and_the_rest_removed(
     used: Stack, instance: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = everything(used, instance)

@@ -49,7 +49,7 @@ def test_a_transient_error_that_stays_is_compensated(
     assert on_hand() == 10
 
 
-def test_a_compensation_is_more_patient_than_a_step(
+def test_compensation_is_throttled_longer_than_a_step(
     run: Run, stack: Stack, resources: Resources, order: Document
 ) -> None:
     with through_proxy(stack, resources, "ProcessRefund") as proxy:

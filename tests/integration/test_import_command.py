@@ -107,7 +107,7 @@ def test_it_says_why_an_import_fails(stepwise_import: Import, tmp_path: Path) ->
     assert stepwise_import(str(tmp_path / "none.csv")).returncode == 2
 
 
-def test_it_runs_the_failed_rows_of_an_upload_again_and_makes_nobody_twice(
+def test_it_retries_failed_rows_without_duplicates(
     stepwise_import: Import,
     imports: Imports,
     simulator: RemoteControl,

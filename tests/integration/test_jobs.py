@@ -115,7 +115,7 @@ def test_an_object_that_is_put_starts_its_job(stack: Stack, put: Callable[[bytes
     assert (result["key"], result["version_id"], result["size"]) == (key, version, 13)
 
 
-def test_what_fails_for_good_ends_in_the_queue(stack: Stack, resources: Resources, job_id: str) -> None:
+def test_permanently_failed_events_end_in_the_queue(stack: Stack, resources: Resources, job_id: str) -> None:
     event = json.dumps({"JobId": job_id, "ObjKey": f"{stack.outputs['JobsBucket']}/is-not-there"})
     stack.client("lambda").invoke(
         FunctionName=stack.outputs["RunJobFunctionArn"], InvocationType="Event", Payload=event

@@ -179,7 +179,7 @@ def test_a_charge_that_is_worked_on_for_too_long_is_cancelled(
     assert _charge(stack, order) not in work.listed(stack)
 
 
-def test_an_order_that_is_placed_while_the_gateway_is_down_is_undone_once_it_is_back(
+def test_order_is_undone_once_the_gateway_is_back(
     run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document
 ) -> None:
     nobody = f"http://127.0.0.1:{emulator.free_port()}"
@@ -240,7 +240,7 @@ def test_no_log_and_no_history_holds_a_token_a_secret_or_a_key(
         assert hidden not in logs + _history(stack, order["order_id"])
 
 
-def test_a_secret_that_rotates_while_orders_run_loses_and_doubles_no_charge(
+def test_secret_rotation_loses_and_doubles_no_charge(
     stack: Stack, gateway: GatewayClient, belongings: Belongings, order: Document
 ) -> None:
     """Twice: what a warm function has read is neither the current secret nor the previous one any more."""

@@ -81,7 +81,7 @@ def test_an_order_that_succeeded_is_confirmed_once(run: Run, stack: Stack, invok
     assert _invariants(stack, order) == []
 
 
-def test_an_order_that_failed_in_good_order_needs_no_recovery(run: Run, stack: Stack, order: Document) -> None:
+def test_undone_order_needs_no_recovery(run: Run, stack: Stack, order: Document) -> None:
     run(_too_many(order))
     assert recovery(stack, order["order_id"]) is None
     assert _invariants(stack, order) == []
@@ -144,9 +144,7 @@ def _at(stack: Stack, order: Document) -> str:
     return states[-1].name if states else ""
 
 
-def test_a_recovery_is_started_once_however_often_the_event_comes(
-    stack: Stack, invoke: Invoke, order: Document
-) -> None:
+def test_duplicate_events_start_one_recovery(stack: Stack, invoke: Invoke, order: Document) -> None:
     invoke("ProcessOrder", order)
     for _ in range(3):
         assert invoke("FinalizeOrder", _event(stack, order, "ABORTED")).error is None
@@ -155,9 +153,7 @@ def test_a_recovery_is_started_once_however_often_the_event_comes(
     assert _invariants(stack, order) == []
 
 
-def test_an_order_of_which_a_step_was_undone_is_not_confirmed_but_undone(
-    stack: Stack, invoke: Invoke, order: Document
-) -> None:
+def test_order_with_an_undone_step_is_undone(stack: Stack, invoke: Invoke, order: Document) -> None:
     for step in STEPS:
         invoke(step, order)
     invoke("ProcessRefund", order)
@@ -180,9 +176,7 @@ def test_an_order_whose_execution_had_another_name_is_recovered_from_its_file(
     assert _invariants(stack, order) == []
 
 
-def test_what_an_earlier_deployment_accepted_is_finalized_all_the_same(
-    run: Run, stack: Stack, invoke: Invoke, order: Document
-) -> None:
+def test_input_of_an_earlier_deployment_is_finalized(run: Run, stack: Stack, invoke: Invoke, order: Document) -> None:
     for step in STEPS:
         invoke(step, order)
     event = _event(stack, order | {"a field that is refused now": 1}, "SUCCEEDED")

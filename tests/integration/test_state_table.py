@@ -45,7 +45,7 @@ def test_a_good_order_is_saved_paid_and_reserved(run: Run, order: Document, on_h
     assert on_hand() == 8
 
 
-def test_what_a_good_order_leaves_in_the_tables(run: Run, order: Document, sku: str) -> None:
+def test_good_order_leaves_these_rows(run: Run, order: Document, sku: str) -> None:
     view = run(order).view
     assert view.order is not None
     assert view.payment is not None
@@ -151,7 +151,7 @@ def test_update_order_status_fails(
     assert alert["outcome"]["Error"] == "UnexpectedFailure"
 
 
-def test_an_order_that_failed_in_good_order_is_published_without_an_error(
+def test_order_that_was_undone_is_published_without_an_error(
     run: Run, order: Document, alerts: Callable[[str], list[Any]], routine: Callable[[str], list[Any]]
 ) -> None:
     run(_declined(order))

@@ -43,5 +43,5 @@ def test_a_group_cannot_hold_the_row_of_the_saga() -> None:
 
 
 @pytest.mark.parametrize("document", [None, [], "t-1", {}, {"trip_id": ""}, {"trip_id": 1}])
-def test_an_input_without_an_id_has_none(document: object) -> None:
+def test_input_without_an_id_has_none(document: object) -> None:
     assert TRIP.id_of(document) is None

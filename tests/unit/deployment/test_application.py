@@ -76,7 +76,7 @@ def application(folder: Path, others: str = OTHERS) -> dict[str, Any]:
     return flat(folder / "template.yaml")
 
 
-def test_what_stacks_pass_to_each_other_is_led_back_to_where_it_comes_from(tmp_path: Path) -> None:
+def test_parameters_of_nested_stacks_resolve_to_their_sources(tmp_path: Path) -> None:
     template = application(tmp_path)
 
     assert template["Resources"]["Table"]["Properties"]["TableName"] == {"Fn::Sub": "${AWS::StackName}-orders"}
@@ -127,20 +127,20 @@ def test_every_stack_belongs_to_the_root() -> None:
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
-def test_a_template_can_be_read_at_one_sitting(path: Path) -> None:
+def test_template_is_short_enough_to_read(path: Path) -> None:
     lines = len(path.read_text().splitlines())
 
     assert lines <= (LARGEST_STACK if path in BELOW else LARGEST_ROOT)
 
 
 @pytest.mark.parametrize("path", BELOW, ids=lambda path: path.name)
-def test_a_stack_below_never_takes_its_own_name_for_the_roots(path: Path) -> None:
+def test_nested_stack_never_uses_its_own_name(path: Path) -> None:
     assert "AWS::StackName" not in path.read_text()
     assert "AWS::StackId" not in path.read_text()
 
 
 @pytest.mark.parametrize("path", BELOW, ids=lambda path: path.name)
-def test_a_stack_is_given_what_it_uses_and_gives_what_is_used(path: Path) -> None:
+def test_stack_uses_all_its_parameters_and_all_its_outputs_are_used(path: Path) -> None:
     text, template = path.read_text(), load(path)
     (name,) = (name for name, place in nested(load(ROOT / "template.yaml")).items() if path.name == Path(place).name)
     root = (ROOT / "template.yaml").read_text()

@@ -87,7 +87,7 @@ def verdicts(part: Part) -> dict[str, Verdict]:
         NotReached("no bucket"),
     ],
 )
-def test_what_cannot_be_reached_says_so_and_fails_nothing(reason: Exception) -> None:
+def test_unreachable_service_is_reported_without_failing(reason: Exception) -> None:
     def examine() -> Iterator[Finding]:
         yield Finding("a", Verdict.OK)
         raise reason
@@ -287,7 +287,7 @@ def test_a_change_set_that_would_empty_a_table_fails_and_leaves_nothing() -> Non
     }
 
 
-def test_the_change_set_of_a_stack_below_is_read_too() -> None:
+def test_change_set_of_a_nested_stack_is_read() -> None:
     target = account(STANDING)
     below = change("Ordering", "AWS::CloudFormation::Stack", "Modify", "False", ChangeSetId=CHANGE_SET)
     begun(target, "CREATE_COMPLETE", Changes=[below])
@@ -302,7 +302,7 @@ def test_the_change_set_of_a_stack_below_is_read_too() -> None:
 
 
 @pytest.mark.parametrize("status", ["REVIEW_IN_PROGRESS", "CREATE_COMPLETE"])
-def test_the_stack_that_a_change_set_makes_is_deleted_unless_somebody_fills_it(status: str) -> None:
+def test_stack_created_by_a_change_set_is_deleted_unless_used(status: str) -> None:
     target = account()
     begun(target, "FAILED", StatusReason="early validation")
     found = {"EventId": "1", "ValidationStatus": "FAILED", "ValidationStatusReason": "exists", "LogicalResourceId": "T"}

@@ -153,13 +153,13 @@ def test_the_version_is_what_is_read() -> None:
 
 
 @pytest.mark.parametrize("code", ["NoSuchKey", "NoSuchBucket", "NoSuchVersion", "AccessDenied"])
-def test_what_cannot_be_read_ever_is_final(code: str) -> None:
+def test_permanently_unreadable_object_is_final(code: str) -> None:
     with pytest.raises(ObjectNotReadable, match=f"bucket/smallfile: {code}"):
         run(Bucket(refused(code)))
 
 
 @pytest.mark.parametrize("code", ["SlowDown", "InternalError", "RequestTimeout"])
-def test_what_s3_gets_wrong_may_be_tried_again(code: str) -> None:
+def test_s3_failures_are_transient(code: str) -> None:
     with pytest.raises(ReadBrokenOff, match=code):
         run(Bucket(refused(code)))
 
@@ -177,6 +177,6 @@ def test_the_lease_is_kept_alive_while_the_object_is_read() -> None:
     assert len(beats) == 3
 
 
-def test_a_dead_workers_lease_is_over_when_lambda_delivers_its_event_again() -> None:
+def test_crashed_workers_lease_expires_before_lambdas_retry() -> None:
     assert RUN_JOB.duration is not None
     assert RUN_JOB.duration + timedelta(seconds=1) < FIRST_RETRY

@@ -49,7 +49,7 @@ def test_a_call_that_fails_on_request_does_nothing(connect: Connect, user: Docum
     assert connect.control.instances()[0]["users"] == []
 
 
-def test_some_calls_are_spared_first_and_faults_queue_up(connect: Connect) -> None:
+def test_faults_can_skip_calls_and_queue_up(connect: Connect) -> None:
     connect.control.fail("ListInstances", "InternalServiceException", skip=1)
     connect.control.fail("*", "AccessDeniedException", message="no")
     assert outcomes(connect, 4) == ["AccessDeniedException", "InternalServiceException", "", ""]

@@ -53,7 +53,7 @@ def test_a_query_is_checked_like_a_body(connect: Connect, query: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/instance"), ("GET", "/no/such/path")])
-def test_what_is_no_operation_is_not_found(connect: Connect, method: str, path: str) -> None:
+def test_unknown_operation_is_not_found(connect: Connect, method: str, path: str) -> None:
     assert send(connect, method, path)[:2] == (404, "UnknownOperationException")
 
 

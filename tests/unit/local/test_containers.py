@@ -48,7 +48,7 @@ def test_an_event_belongs_to_the_longest_handler_that_it_is_named_after(event: s
     assert RUNNING.function(Path("events") / f"{event}.json") == function
 
 
-def test_an_event_of_nobody_is_refused() -> None:
+def test_unknown_event_is_rejected() -> None:
     with pytest.raises(
         LocalStackError, match=r"does not start with the name of a handler \(process_order, process_order_again\)"
     ):

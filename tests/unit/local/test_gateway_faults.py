@@ -46,7 +46,7 @@ def gives_up(gateway: GatewayClient, key: str) -> None:
     ("fault", "seen"),
     [(SlowBefore(ms=LONG), None), (SlowWorking(ms=LONG), "processing"), (SlowAfter(ms=LONG), "succeeded")],
 )
-def test_what_a_client_that_gave_up_finds(gateway: GatewayClient, fault: AnyFault, seen: str | None) -> None:
+def test_client_that_gave_up_finds_the_outcome(gateway: GatewayClient, fault: AnyFault, seen: str | None) -> None:
     gateway.inject(Injection(fault))
     gives_up(gateway, "o-1")
 
@@ -172,7 +172,7 @@ def test_a_probability_may_have_a_limit() -> None:
     assert sum(drawn(Injection(FailsBefore(), probability=0.5, times=3), 1000)) == 3
 
 
-def test_what_does_not_match_uses_nothing_up() -> None:
+def test_nonmatching_call_uses_no_fault() -> None:
     plan = FaultPlan()
     plan.add(Injection(FailsBefore(), on="cancel", probability=0.5, seed=3))
     for _ in range(10):
@@ -199,7 +199,7 @@ def test_what_does_not_match_uses_nothing_up() -> None:
     ],
     ids=str,
 )
-def test_an_order_that_says_no_fault_is_refused(gateway: GatewayClient, order: dict[str, Any]) -> None:
+def test_scenario_without_a_fault_is_rejected(gateway: GatewayClient, order: dict[str, Any]) -> None:
     response = gateway.send("POST", "/_simulator/faults", json.dumps(order).encode())
 
     assert (response.status, response.code) == (400, "invalid_request")

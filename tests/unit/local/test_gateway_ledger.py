@@ -60,7 +60,7 @@ def test_a_charge_lands_once(ledger: Ledger) -> None:
     assert moved(ledger) == [("capture", "o-1", 3000)]
 
 
-def test_two_captures_of_one_key_would_both_be_seen_to_stand() -> None:
+def test_two_captures_of_one_key_are_both_visible() -> None:
     capture, refund = Movement("capture", "o-1", "JPY", 5), Movement("refund", "o-1", "JPY", -5)
 
     assert standing([capture, capture]) == {"o-1": [5, 5]}

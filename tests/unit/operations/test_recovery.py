@@ -104,12 +104,12 @@ def desk() -> Desk:
     return Desk()
 
 
-def test_a_record_that_stands_decides_by_its_hash(desk: Desk) -> None:
+def test_record_of_a_standing_step_decides_by_its_hash(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     assert [desk.accepts(one) for one in (OTHER, OTHER_CARD, ORDER)] == [False, False, True]
 
 
-def test_where_the_record_is_lost_the_row_decides(desk: Desk) -> None:
+def test_row_decides_if_the_record_is_lost(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.lose("ProcessOrder")
     assert not desk.accepts(OTHER)
@@ -131,19 +131,19 @@ def test_each_document_of_which_a_step_stands_is_accepted(desk: Desk) -> None:
     assert [desk.accepts(one) for one in (ORDER, OTHER)] == [False, True]
 
 
-def test_where_no_step_tells_the_order_on_its_row_decides(desk: Desk) -> None:
+def test_orders_row_decides_if_no_step_does(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.undo_order(ORDER)
     assert [desk.accepts(one) for one in (OTHER, ORDER)] == [False, True]
 
 
-def test_a_row_that_nobody_knows_the_order_of_decides_nothing(desk: Desk) -> None:
+def test_row_of_an_unknown_order_decides_nothing(desk: Desk) -> None:
     action = desk.orders.save_unknown(ORDER_ID, NOW, ["ProcessPayment"])
     desk.client.transact_write_items(TransactItems=[action])
     assert desk.accepts(ORDER)
 
 
-def test_a_recovery_that_runs_with_another_document_is_not_taken_for_this_one(desk: Desk) -> None:
+def test_running_recovery_with_another_document_does_not_count(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.recoveries.by_name[ORDER_ID] = {"status": "RUNNING", "input": json.dumps(OTHER)}
     name = recover(desk.stack, ORDER_ID, ORDER)
@@ -162,19 +162,19 @@ HELD = replace(ORDER_SAGA, on_interruption="hold")
 
 
 @pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "RUNNING"])
-def test_only_what_was_interrupted_goes_on(desk: Desk, status: str) -> None:
+def test_only_an_interrupted_saga_continues(desk: Desk, status: str) -> None:
     desk.recoveries.sagas[ORDER_ID] = status
     with pytest.raises(NothingToRecover, match=status):
         redrive(desk.stack, ORDER_ID, saga=HELD)
 
 
-def test_a_saga_that_is_undone_when_it_is_interrupted_never_goes_on(desk: Desk) -> None:
+def test_backward_saga_is_never_continued(desk: Desk) -> None:
     desk.recoveries.sagas[ORDER_ID] = "ABORTED"
     with pytest.raises(NothingToRecover, match="not held"):
         redrive(desk.stack, ORDER_ID)
 
 
-def test_what_is_barred_or_undone_does_not_go_on(desk: Desk) -> None:
+def test_saga_with_a_barred_step_does_not_continue(desk: Desk) -> None:
     desk.recoveries.sagas[ORDER_ID] = "TIMED_OUT"
     desk.commit(ORDER, "ProcessOrder")
     desk.bar(ORDER, "ReserveInventory")
@@ -183,7 +183,7 @@ def test_what_is_barred_or_undone_does_not_go_on(desk: Desk) -> None:
     assert desk.recoveries.redriven == []
 
 
-def test_what_has_lost_its_record_does_not_go_on(desk: Desk) -> None:
+def test_saga_with_a_lost_record_does_not_continue(desk: Desk) -> None:
     desk.recoveries.sagas[ORDER_ID] = "ABORTED"
     desk.commit(ORDER, "ProcessOrder")
     desk.lose("ProcessOrder")
@@ -192,7 +192,7 @@ def test_what_has_lost_its_record_does_not_go_on(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("names", [[], ["ProcessOrder"], ["ProcessOrder", "ProcessPayment"]], ids=str)
-def test_what_stands_in_part_goes_on(desk: Desk, names: list[str]) -> None:
+def test_partly_standing_saga_continues(desk: Desk, names: list[str]) -> None:
     desk.recoveries.sagas[ORDER_ID] = "ABORTED"
     desk.commit(ORDER, *names)
     redrive(desk.stack, ORDER_ID, saga=HELD)

@@ -118,7 +118,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
 
 
-def test_no_writer_of_orders_stumbles_over_a_revision_that_a_replay_has_raised() -> None:
+def test_replayed_revision_disturbs_no_writer() -> None:
     orders, at = OrdersTable("Orders"), datetime(2026, 11, 21, tzinfo=UTC)
 
     writes = (orders.confirm("o-1", at), orders.fail("o-1", at), orders.list_standing("o-1", "Pending", at, []))

@@ -188,9 +188,7 @@ def test_a_decline_is_final_stored_and_replayed_without_a_call(
     assert errors() == []
 
 
-def test_a_decline_for_a_reason_that_is_not_known_says_no_more_than_that(
-    desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_decline_for_an_unknown_reason_has_a_general_message(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     with answering(Fixed(402, error_body())) as url, pytest.raises(PaymentDeclined) as caught:
         desk.at(url).charge()
 
@@ -219,7 +217,7 @@ def test_a_charge_of_a_cancelled_key_is_compensated_and_not_asked_again(desk: De
 
 
 @pytest.mark.parametrize("fault", NOTHING_DONE, ids=repr)
-def test_what_may_not_have_been_done_is_asked_for_and_then_done(
+def test_unsent_charge_is_looked_up_and_then_made(
     desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
 ) -> None:
     gateway.inject(Injection(fault, on="charge"))
@@ -233,7 +231,7 @@ def test_what_may_not_have_been_done_is_asked_for_and_then_done(
 
 
 @pytest.mark.parametrize("fault", ALL_DONE, ids=repr)
-def test_what_was_done_unheard_is_asked_for_and_not_done_again(
+def test_charge_with_a_lost_answer_is_looked_up_and_not_repeated(
     desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
 ) -> None:
     gateway.inject(Injection(fault, on="charge"))
@@ -318,7 +316,7 @@ def test_a_refusal_for_our_fault_is_final_and_one_error_line(desk: Desk, errors:
     assert errors() == ["the payment gateway refuses our request"]
 
 
-def test_the_two_kinds_of_error_are_what_the_state_machine_takes_them_for() -> None:
+def test_gateway_errors_match_the_retries_of_the_state_machine() -> None:
     assert issubclass(GatewayRefused, BusinessError)
     assert issubclass(PaymentDeclined, BusinessError)
     assert issubclass(GatewayUnavailable, TransientError)
@@ -372,7 +370,7 @@ def test_no_redirect_is_followed(desk: Desk, gateway: GatewayClient) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 201, 401, 402, 409, 500])
-def test_no_error_and_no_line_repeats_the_token_or_the_gateways_words(
+def test_errors_and_logs_have_no_token_and_no_gateway_message(
     desk: Desk, caplog: pytest.LogCaptureFixture, status: int
 ) -> None:
     caplog.set_level(logging.DEBUG, "payments")
@@ -384,7 +382,7 @@ def test_no_error_and_no_line_repeats_the_token_or_the_gateways_words(
     assert SECRET not in repr(desk.gateway)
 
 
-def test_a_request_is_given_two_seconds_to_connect_and_five_to_be_answered(desk: Desk, gateway: GatewayClient) -> None:
+def test_request_timeouts_are_two_and_five_seconds(desk: Desk, gateway: GatewayClient) -> None:
     gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
@@ -394,7 +392,7 @@ def test_a_request_is_given_two_seconds_to_connect_and_five_to_be_answered(desk:
     assert [sent.timeout for sent in desk.heard.sent] == [(2, 5)] * 3
 
 
-def test_an_owner_that_died_is_waited_for_and_then_followed_by_a_question(desk: Desk, gateway: GatewayClient) -> None:
+def test_retry_waits_for_a_crashed_owner_and_then_asks(desk: Desk, gateway: GatewayClient) -> None:
     class Died(BaseException):
         pass
 
@@ -428,7 +426,7 @@ def _forget_the_end(desk: Desk) -> None:
     )
 
 
-def test_a_twin_gets_the_result_of_the_first(desk: Desk, gateway: GatewayClient) -> None:
+def test_concurrent_duplicate_gets_the_first_result(desk: Desk, gateway: GatewayClient) -> None:
     duplicate = desk.at(gateway.address)
     refused: list[Exception] = []
 
@@ -602,7 +600,7 @@ def test_a_refused_secret_is_an_error_line_and_never_the_outcome_of_a_charge(
     assert counts(gateway, KEY) == (1, 0)
 
 
-def test_a_refusal_that_comes_late_is_left_to_the_next_attempt(desk: Desk, gateway: GatewayClient) -> None:
+def test_late_rejection_is_left_to_the_next_attempt(desk: Desk, gateway: GatewayClient) -> None:
     """It would otherwise run into the function's timeout."""
     desk.charge()
     desk.gateway = replace(desk.gateway, http=replace(desk.gateway.http, clock=lambda: desk.clock().timestamp()))
@@ -618,7 +616,7 @@ def test_a_refusal_that_comes_late_is_left_to_the_next_attempt(desk: Desk, gatew
 
 
 @pytest.mark.parametrize("value", ['{"token": "x"}', "with space", "line\n", "käse"])
-def test_a_secret_that_is_no_token_is_refused_unseen_and_read_again(
+def test_malformed_secret_is_rejected_unseen_and_read_again(
     desk: Desk, caplog: pytest.LogCaptureFixture, value: str
 ) -> None:
     manager, arn = secrets_manager.client(), desk.gateway.http.secret._arn

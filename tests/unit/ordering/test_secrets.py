@@ -80,7 +80,7 @@ def test_an_error_says_whether_a_retry_may_help(
         Secret("arn").read()
 
 
-def test_a_secret_that_is_not_there_or_holds_no_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_or_binary_secret_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets_manager.use(monkeypatch)
     binary = secrets_manager.client().create_secret(Name="binary", SecretBinary=b"x")["ARN"]
 

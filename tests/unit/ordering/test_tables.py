@@ -96,7 +96,7 @@ def test_a_check_of_a_step_defines_every_placeholder_that_it_uses(step: SagaStep
         assert set(re.findall(r"[#:]\w+", check["ConditionExpression"])) == defined
 
 
-def test_an_order_of_which_nothing_stands_leaves_the_index() -> None:
+def test_order_leaves_the_index_when_nothing_stands() -> None:
     listed = parameters(ORDERS.list_standing("o-1001", "Pending", AT, ["ProcessPayment"]))
     done = parameters(ORDERS.list_standing("o-1001", "Pending", AT, []))
 
@@ -140,7 +140,7 @@ def test_a_float_is_refused_at_any_depth(value: Any) -> None:
         attributes({"amount": value})
 
 
-def test_a_payment_id_is_the_same_for_ever() -> None:
+def test_payment_id_never_changes() -> None:
     assert payment_id("o-1001") == "988100be-ea16-5948-b10f-0b0efa7e090c"
 
 

@@ -37,6 +37,6 @@ def test_the_layer_writes_what_it_writes_as_boto3_does(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [1.5, Decimal(1), b"1", {"1"}, object()], ids=lambda value: type(value).__name__)
-def test_what_nobody_writes_is_refused_with_its_type(value: Any) -> None:
+def test_unsupported_type_is_named(value: Any) -> None:
     with pytest.raises(TypeError, match=type(value).__name__):
         attributes({"deep": [{"value": value}]})

@@ -67,11 +67,11 @@ def test_all_actions_go_out_in_one_call_and_ask_for_the_old_row() -> None:
     assert client.sent == [[{"Put": {"TableName": "Idempotency", **ask}}, {"Update": {"TableName": "Stock", **ask}}]]
 
 
-def test_a_refused_row_comes_back_as_it_stands() -> None:
+def test_refused_write_returns_the_existing_row() -> None:
     assert cancelled(FINE, {**REFUSED, "Item": OLD}, FINE) == Cancellation({1: Refusal(1, OLD)})
 
 
-def test_a_refused_row_that_does_not_exist_comes_back_as_nothing() -> None:
+def test_refused_write_without_a_row_returns_none() -> None:
     assert cancelled(FINE, FINE, REFUSED) == Cancellation({2: Refusal(2, None)})
 
 
@@ -112,7 +112,7 @@ def test_malformed_action_beside_a_failed_condition_is_raised_unchanged() -> Non
     assert caught.value.response["CancellationReasons"][2] == MALFORMED
 
 
-def test_a_cancellation_without_a_reason_is_raised_as_it_came() -> None:
+def test_cancellation_without_a_reason_is_raised_unchanged() -> None:
     with pytest.raises(sdk.ClientError, match="TransactionCanceledException"):
         cancelled(FINE, FINE, FINE)
 
@@ -180,7 +180,7 @@ def test_a_lost_answer_is_a_store_that_is_unavailable(error: Exception) -> None:
     ],
     ids=repr,
 )
-def test_what_a_retry_cannot_mend_is_raised_as_it_came(error: Exception) -> None:
+def test_permanent_error_is_raised_unchanged(error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
         failed(error)
 

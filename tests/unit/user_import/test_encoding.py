@@ -89,9 +89,7 @@ def accepted(check: Callable[[], None]) -> bool:
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=4), st.sampled_from([UTF_8, CP932]), st.booleans())
-def test_what_is_accepted_is_read_as_it_was_written(
-    names: list[tuple[str, str]], written: Encoding, said: bool
-) -> None:
+def test_accepted_order_is_read_unchanged(names: list[tuple[str, str]], written: Encoding, said: bool) -> None:
     """Also when nobody has said how it was written."""
     encoding = written if said else None
     if accepted(lambda: checked(names, written, encoding)):

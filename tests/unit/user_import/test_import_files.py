@@ -85,7 +85,7 @@ def test_an_import_begins_with_its_own_file(imports: Imports) -> None:
     assert plan(imports, key="manual/TestFile_20261122.csv").origin == "manual/TestFile_20261122.csv"
 
 
-def test_a_retry_goes_on_with_the_import_that_it_is_of_whatever_file_it_has(imports: Imports) -> None:
+def test_retry_from_another_file_continues_the_same_import(imports: Imports) -> None:
     later = "manual/TestFile_20261122.csv"
     put(imports, **{later: CSV, ROOT_RESULT: FAILED})
     finalized = plan(imports, key=later, retry_of=ROOT_RESULT)
@@ -103,7 +103,7 @@ def test_a_validation_of_failed_rows_leaves_the_result_as_it_is(imports: Imports
     assert result_key(imports, finalized) == "UserCreateResult_20261121_validate_only.csv"
 
 
-def test_a_retry_without_a_key_has_the_file_of_its_result_and_not_the_newest(imports: Imports) -> None:
+def test_retry_without_a_key_reads_its_results_file_not_the_newest(imports: Imports) -> None:
     put(imports, **{ROOT_FILE: CSV, "TestFile_20261122.csv": CSV, ROOT_RESULT: FAILED})
 
     assert plan(imports, retry_of=ROOT_RESULT).source.key == ROOT_FILE
@@ -162,7 +162,7 @@ def test_a_result_that_is_longer_than_any_is_not_read_whole(imports: Imports) ->
         plan(imports, retry_of=ROOT_RESULT)
 
 
-def test_what_s3_denies_to_a_reader_may_not_be_there(bucket: Bucket) -> None:
+def test_denied_object_may_be_missing(bucket: Bucket) -> None:
     with Stubber(bucket.client) as s3:
         s3.add_client_error("get_object", "AccessDenied", http_status_code=403)
         with pytest.raises(NoImportFile, match="not for this function to read"):

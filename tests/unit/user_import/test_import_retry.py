@@ -60,7 +60,7 @@ def codes(world: World, key: str = RESULT) -> list[str]:
 
 
 @pytest.mark.parametrize("rows", CORRECTED.values(), ids=CORRECTED)
-def test_a_retry_never_gives_a_row_the_user_of_another(world: World, rows: list[Row]) -> None:
+def test_retry_never_gives_a_row_another_rows_user(world: World, rows: list[Row]) -> None:
     before = [ANN, BROKEN, CAT]
     world.upload(*before)
     world.run(key=KEY)
@@ -90,7 +90,7 @@ def test_only_rows_that_did_not_succeed_run_again(world: World) -> None:
     assert kept < {result.user_id for result in world.results()}
 
 
-def test_a_new_password_is_not_passed_over_in_silence(world: World) -> None:
+def test_new_password_is_reported_as_not_set(world: World) -> None:
     world.upload(ANN, BROKEN)
     world.run(key=KEY)
     world.upload(replace(ANN, password="Passw0rd-2"), BOB)

@@ -93,7 +93,7 @@ def test_a_result_file_that_a_spreadsheet_has_saved_is_read_back() -> None:
         ",".join(COLUMNS).encode() + b"\n1,1,False,,," + b"x" * 140_000,
     ],
 )
-def test_what_is_no_result_file_is_refused(data: bytes) -> None:
+def test_invalid_result_file_is_rejected(data: bytes) -> None:
     with pytest.raises(InvalidResultFile, match=r"^retry_of: "):
         read(data)
 

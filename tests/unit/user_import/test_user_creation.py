@@ -107,7 +107,7 @@ def one(connect: Simulator, bucket: Bucket) -> Import:
 @pytest.mark.parametrize(
     ("create", "look_up"), [*product(["answer lost"], NO_LOOK_UP), *product(UNSURE, ["throttled"])]
 )
-def test_no_failed_look_up_makes_an_unknown_outcome_harmless(one: Import, create: str, look_up: str) -> None:
+def test_failed_lookup_keeps_the_outcome_unknown(one: Import, create: str, look_up: str) -> None:
     source, control = one.upload(), one.simulator.control
     control.inject("CreateUser", **UNSURE[create])
     control.inject("SearchUsers", times=50, where={"Username": "taro"}, **NO_LOOK_UP[look_up])
@@ -159,7 +159,7 @@ def test_a_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> No
 
 
 @pytest.mark.parametrize("fault", UNSURE)
-def test_a_password_that_was_set_is_not_called_into_question(one: Import, fault: str) -> None:
+def test_first_password_is_reported_as_set(one: Import, fault: str) -> None:
     """A lost answer, and a retry of the same version of the file by another import."""
     source = one.upload()
     one.simulator.control.inject("CreateUser", **UNSURE[fault])

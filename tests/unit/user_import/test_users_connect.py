@@ -162,9 +162,7 @@ def test_a_lost_answer_to_create_user_is_not_followed_by_a_second_try(
     assert len(connect.control.requests("CreateUser")) == 1
 
 
-def test_what_is_throttled_is_tried_again_with_growing_pauses(
-    ours: Connect, connect: Simulator, waiting: Waiting
-) -> None:
+def test_throttled_calls_are_retried_with_backoff(ours: Connect, connect: Simulator, waiting: Waiting) -> None:
     instance_id = connect.instance()
     connect.control.fail("CreateUser", "ThrottlingException", times=2)
 
@@ -172,7 +170,7 @@ def test_what_is_throttled_is_tried_again_with_growing_pauses(
     assert waiting.pauses == [1.0, 2.0]
 
 
-def test_patience_ends_with_the_time_of_the_invocation(ours: Connect, connect: Simulator, waiting: Waiting) -> None:
+def test_waiting_ends_before_the_invocation_times_out(ours: Connect, connect: Simulator, waiting: Waiting) -> None:
     instance_id = connect.instance()
     connect.control.fail("CreateUser", "ThrottlingException", times=50)
 
@@ -266,9 +264,7 @@ def test_a_failed_instance_is_no_instance(instances: Instances, connect: Simulat
     assert instances.ensure("import-2") != failed
 
 
-def test_an_unknown_refusal_of_an_instance_is_not_taken_for_an_alias_in_use(
-    instances: Instances, connect: Simulator
-) -> None:
+def test_unknown_rejection_is_not_mistaken_for_an_alias_in_use(instances: Instances, connect: Simulator) -> None:
     connect.control.fail("CreateInstance", "BrandNewException", status=400)
 
     with pytest.raises(ClientError, match="BrandNewException"):
@@ -276,9 +272,7 @@ def test_an_unknown_refusal_of_an_instance_is_not_taken_for_an_alias_in_use(
 
 
 @pytest.mark.parametrize("alias", ["a" * 46, "d-stepwise", "step_wise", "stepwise-", ""])
-def test_an_alias_that_no_instance_can_have_is_refused_before_connect_is_asked(
-    ours: Connect, connect: Simulator, alias: str
-) -> None:
+def test_invalid_alias_is_rejected_before_any_call(ours: Connect, connect: Simulator, alias: str) -> None:
     with pytest.raises(InstanceAliasInvalid, match="ConnectInstanceAlias"):
         Instances(ours, "stepwise", alias).ensure("import-1")
 
@@ -286,7 +280,7 @@ def test_an_alias_that_no_instance_can_have_is_refused_before_connect_is_asked(
     assert Instances(ours, "stepwise", "a" * 45).ensure("import-1")
 
 
-def test_a_quota_of_instances_is_told(instances: Instances, connect: Simulator) -> None:
+def test_used_up_instance_quota_is_named(instances: Instances, connect: Simulator) -> None:
     connect.control.change(instances=0)
 
     with pytest.raises(InstanceQuotaExceeded):
@@ -363,7 +357,7 @@ def test_only_profiles_that_rows_name_travel_along() -> None:
     assert used(there, wanted) == ProfileIds({"Agent": "a"}, {"Basic Routing Profile": "c", "Sales": "d"})
 
 
-def test_too_many_profiles_are_told() -> None:
+def test_too_many_profiles_are_rejected() -> None:
     names = [f"profile-{number}" for number in range(41)]
     there = ProfileIds(dict.fromkeys(names, "id"), {})
 
