@@ -12,7 +12,7 @@ from local.emulator.emulator import ROOT, STATE
 
 ENVIRONMENT = ROOT / ".venv-bench"
 _STAGE = STATE / "bench"
-# Lambda's Python runtime has these, so nobody ships them.
+# Lambda's Python runtime has these, so they are not deployed.
 _RUNTIME = frozenset({"boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3"})
 _BYTECODE = "__pycache__"
 

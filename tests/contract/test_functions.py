@@ -14,7 +14,7 @@ ROLES = of_type("AWS::IAM::Role")
 STATEMENTS = [statement for role in ROLES for statement in statements(role)]
 MAX_ACTIONS = 4
 # An execution's ARN ends with its name, which is the order's; an object's with its key; that of a Connect instance, and
-# of what is in it, with an id that nobody knows before it is made; that of Connect's own role with a suffix it chooses.
+# of what is in it, with an id that is unknown before its creation; that of Connect's own role with a suffix it chooses.
 EXECUTION = r"arn:[^*]+:execution:\$\{\w+\.Name\}:"
 OBJECT = r"\$\{\w+Bucket\.Arn\}/[\w/]*"
 RESULT = r"\$\{UsersBucket\.Arn\}/\*UserCreateResult_\*\.csv"
@@ -106,7 +106,7 @@ def test_every_table_that_a_function_is_told_of_is_one_that_it_may_use(function:
     on_tables = (statement for statement in statements(str(function.role)) if statement.services == {"dynamodb"})
     granted = {arn_of(resource) for statement in on_tables for resource in statement.resources}
 
-    # The Globals tell of the table of records, which not every function of the import has a use for.
+    # The Globals name the table of records, which not every function of the import uses.
     everybody = {"IdempotencyTable"}
     assert granted - {None} <= told
     assert told - everybody <= granted

@@ -112,7 +112,7 @@ def test_the_same_release_publishes_nothing(checkout: Path, first: dict[str, Any
 
 
 def test_without_the_release_sam_freezes_layers_and_parameters() -> None:
-    """Why there is a release. If this fails, SAM has learnt to publish by itself."""
+    """Why there is a release. If this fails, SAM now publishes without it."""
 
     def frozen(place: str) -> set[str]:
         template = gradual.gradual(TEMPLATE, "")

@@ -39,7 +39,7 @@ OF_A_STREAM = [
     for name, function in FUNCTIONS.items()
     if any(event["Type"] == "DynamoDB" for event in function.properties.get("Events", {}).values())
 ]
-# Functions that hand what fails to a queue. What FinalizeOrder loses, the sweep makes good for.
+# Functions with a failure queue. The sweep finalizes what FinalizeOrder loses.
 KEEPING = {
     name for name, one in FUNCTIONS.items() if "DestinationConfig" in one.properties.get("EventInvokeConfig", {})
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from idempotency import BusinessError, TransientError
-from tests.kit.machine import MACHINES, THROTTLED, Machine, State, is_lambda, longest_seconds, pauses, retries
+from tests.kit.machine import MACHINES, THROTTLED, Machine, State, is_lambda, max_seconds, pauses, retries
 from tests.kit.project import ROOT, exceptions, leaves
 from tests.kit.template import FUNCTIONS, arn_of, of_type
 
@@ -113,7 +113,7 @@ def test_a_machine_logs_to_a_group_of_its_own_without_its_data(machine: Machine)
 
 @every_machine
 def test_every_retry_fits_into_the_life_of_the_machine(machine: Machine) -> None:
-    seconds = longest_seconds(machine)
+    seconds = max_seconds(machine)
 
     assert seconds <= machine.definition["TimeoutSeconds"] or (math.isinf(seconds) and machine is not SAGA)
 

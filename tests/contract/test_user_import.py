@@ -252,7 +252,7 @@ def test_only_a_new_instance_can_get_the_stacks_tag() -> None:
 
 
 def allowing(action: str) -> list[tuple[str, Any]]:
-    """The roles with this action, and the statements that allow it, be it on a condition of the template."""
+    """The roles with this action, and the statements that allow it, including conditional ones."""
     return [
         (role, statement)
         for role, properties in of_type("AWS::IAM::Role").items()

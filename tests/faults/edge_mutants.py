@@ -50,7 +50,7 @@ def _charge_without_rows(_: Engine) -> AbstractContextManager[None]:
 
 
 @mutant(
-    "a compensation that broke off bars all other payloads",
+    "an interrupted compensation bars all other payloads",
     breaks.NEEDLESS,
     breaks.CHARGED,
     breaks.MONEY,

@@ -123,7 +123,7 @@ INVOCATION_KINDS = {
 # at one invocation, or before one of its later calls, with a landing
 LANDING_KINDS = {
     LATE: "timed out and retried; the first attempt's work lands later",
-    ABANDONED: "timed out and not retried; its work lands later all the same",
+    ABANDONED: "timed out and not retried; its work still lands later",
     AGAIN: "answered, and delivered a second time later",
 }
 FUNCTION_KINDS = {

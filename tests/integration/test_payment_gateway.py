@@ -198,7 +198,7 @@ def test_order_is_undone_once_the_gateway_is_back(
 def test_a_refund_that_gave_up_is_listed_and_recovered_by_command(
     run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
 ) -> None:
-    """No payment row tells of the charge: each attempt to charge has lost its answer, and each question too."""
+    """No payment row exists: each attempt to charge lost its answer, and so did each lookup."""
     name = order["order_id"]
     ordered(AnswerLost(), on="charge", times=9)
     ordered(AnswerLost(), on="lookup", times=9)

@@ -79,7 +79,7 @@ def successors(state: State) -> list[str]:
     return [*ways, state["Default"]] if "Default" in state else ways
 
 
-def longest_seconds(machine: Machine) -> float:
+def max_seconds(machine: Machine) -> float:
     """The machine's maximum duration: its longest path, if each task fails at its timeout until no retry is left.
 
     A throttled attempt fails at once, so it takes only its pause.

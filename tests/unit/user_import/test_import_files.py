@@ -201,7 +201,7 @@ def test_another_instance_is_refused_before_connect_is_asked(imports: Imports, a
 
 
 def validated(bucket: Bucket, profile: str, listed: str, profiles: ProfileIds | None) -> Outcome:
-    """What a validation says of a row. listed: the profiles that the stack allows. profiles: of the instance."""
+    """The result of a row's validation. listed: the profiles that the stack allows. profiles: of the instance."""
     row = f"1,taro,Passw0rd,Taro,Yamada,{profile}".encode()
     source, columns = bucket.put(ROOT_FILE, row, {}), (*REQUIRED_COLUMNS, "security_profile")
     return validate(bucket, source, columns, RowPointer(1, 0, len(row)), listed, profiles)
