@@ -1,4 +1,4 @@
-"""What a contributor is told to run, the workflow and the hooks run too."""
+"""The workflow and the hooks run what CONTRIBUTING says."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The guide to deployment: its stages, and what it says is kept."""
+"""The deployment guide: stages, and retained resources."""
 
 import re
 import tomllib

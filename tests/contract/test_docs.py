@@ -1,4 +1,4 @@
-"""The documents lag behind nothing that can be checked."""
+"""The documents agree with everything that can be checked."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 MACHINE_DOCS = ARCHITECTURE + (ROOT / "docs" / "user-import.md").read_text()
 IDEMPOTENCY = (ROOT / "docs" / "idempotency.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
-# In code, not in prose: after a backtick, at the start of a line, as a command of the workflow or of a hook.
+# Commands only, not prose: after a backtick, at the start of a line, in the workflow or in a hook.
 MAKE = re.compile(r"(?:`|^ *|run: |entry: )make ([a-z][a-z-]+)", re.MULTILINE)
 LINK = re.compile(r"\]\(([^):#]+)(?:#[^)]*)?\)")
 RUN_BY_MACHINES = [ROOT / ".github" / "workflows" / "check.yml", ROOT / ".pre-commit-config.yaml"]
@@ -62,7 +62,7 @@ def test_every_error_of_the_layer_is_explained() -> None:
 
 
 def named(pattern: re.Pattern[str], files: list[Path]) -> list[tuple[str, str]]:
-    """(file, what it names), each once."""
+    """(file, name in it), each once."""
     found = ((str(path.relative_to(ROOT)), name) for path in files for name in pattern.findall(path.read_text()))
     return sorted(set(found))
 

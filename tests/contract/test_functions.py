@@ -1,4 +1,4 @@
-"""What holds for every Lambda function, and for the roles of all."""
+"""Rules for every Lambda function and its role."""
 
 import dataclasses
 import importlib
@@ -24,14 +24,14 @@ CONNECTS_OWN_ROLE = r"arn:[^*]+:role/aws-service-role/connect\.amazonaws\.com/"
 BOUNDED = re.compile(
     rf"\{{'Fn::Sub': '(({EXECUTION}|{OBJECT}|{INSTANCE}|{DIRECTORY}|{CONNECTS_OWN_ROLE})\*|{RESULT})'\}}"
 )
-# The ARNs that an operator lists, each with what is in its instance.
+# The ARNs that an operator lists, with the resources in each instance.
 LISTED_INSTANCES = {
     "Fn::Split": [
         ",",
         {"Fn::Join": ["", [{"Fn::Join": ["*,", {"Fn::Split": [",", {"Ref": "ConnectInstanceArns"}]}]}, "*"]]},
     ]
 }
-# Lambda reads these itself, and each has a failure destination of its own.
+# Lambda reads these itself, and each has its own failure destination.
 STREAMS = {"DynamoDB", "Kinesis", "SQS"}
 ASYNCHRONOUS = [
     function

@@ -1,4 +1,4 @@
-"""The handbook and the guides lag behind nothing that can be checked: alarms, parameters, commands, logs."""
+"""The handbook and the guides agree with the alarms, parameters, commands and logs."""
 
 import re
 from typing import Any
@@ -62,7 +62,7 @@ def test_documents_name_the_saga_timeout_and_the_sweep_age() -> None:
 
 
 def commands() -> list[str]:
-    """Every use of the command line in a document, up to where prose or a comment goes on."""
+    """Every use of the command line in a document, up to prose or a comment."""
     found = (re.findall(r"\./stepwise ([^`\n#|]+)", document.read_text()) for document in DOCUMENTS)
     return sorted({command.strip() for of_document in found for command in of_document})
 

@@ -1,4 +1,4 @@
-"""What an operator looks at: the dashboard and the alarms."""
+"""The operator's view: dashboard and alarms."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.kit.template import FUNCTIONS, RESOURCES, arn_of, of_type
 PSEUDO_PARAMETERS = {"AWS::Region", "AWS::StackName"}
 LARGEST_DASHBOARD = 30_000
 
-# What the dashboard shows of every resource of a type.
+# The dashboard's metrics for every resource of a type.
 SHOWN = {
     "AWS::Serverless::StateMachine": (
         "ExecutionsStarted",
@@ -44,7 +44,7 @@ KEEPING = {
     name for name, one in FUNCTIONS.items() if "DestinationConfig" in one.properties.get("EventInvokeConfig", {})
 }
 LOSING = sorted(KEEPING - {"FinalizeOrderFunction"})
-# SAM makes a resource of each event, named after function and event.
+# SAM creates a resource for each event, named after function and event.
 EVENTS = {
     f"{name}{event}": body["Properties"]
     for name, function in FUNCTIONS.items()
@@ -135,7 +135,7 @@ def test_every_bad_end_of_an_execution_raises_an_alarm(machine: str, metric: str
 
 @pytest.mark.parametrize("queue", of_type("AWS::SQS::Queue"))
 def test_dead_letter_queue_alarms_until_it_is_empty(queue: str) -> None:
-    """What was sent in one period says nothing: the metrics of an idle queue arrive late."""
+    """The messages sent in one period say nothing, because the metrics of an idle queue arrive late."""
     dimensions = [{"Name": "QueueName", "Value": {"Fn::GetAtt": [queue, "QueueName"]}}]
     (alarm,) = (one for one in ALARMS.values() if one.get("Dimensions") == dimensions)
 
@@ -149,7 +149,7 @@ def test_undelivered_event_is_kept_or_raises_an_alarm(rule: str) -> None:
 
 
 def test_no_event_of_an_order_is_kept_with_its_payment_token() -> None:
-    """The queue of failures has what the function was given. A dead-letter queue would have the whole event."""
+    """The failure queue gets the function's input. A dead-letter queue of the rule would get the whole event."""
     (rule,) = (rule for rule in Stack().rules() if rule.function == "FinalizeOrderFunction")
     event = read_json(ROOT / "events/ordering" / "finalize_order.json")
 

@@ -1,4 +1,4 @@
-"""What holds for the tasks of the order saga. tests/machines proves its states and transitions, path by path."""
+"""Rules for the tasks of the order saga. tests/machines proves its states and transitions, path by path."""
 
 from typing import Any
 

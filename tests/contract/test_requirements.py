@@ -1,4 +1,4 @@
-"""What is deployed is what is tested, from package indexes alone."""
+"""Deployed packages are the tested ones, from package indexes only."""
 
 import re
 from pathlib import Path

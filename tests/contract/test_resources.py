@@ -27,7 +27,7 @@ CALLED_ALONE = [
     "StartUserImportFunction",
 ]
 BUCKETS = of_type("AWS::S3::Bucket")
-# Outputs that other systems read, and the resource that each is about.
+# Outputs that other systems read, and their resources.
 OUTPUTS = {
     "OrderSagaArn": "OrderSaga",
     "OrderRecoveryArn": "OrderRecovery",
@@ -69,7 +69,7 @@ def test_a_table_is_encrypted_and_can_be_restored_to_any_moment(table: str) -> N
 
 @pytest.mark.parametrize("resource", [*TABLES, *BUCKETS])
 def test_data_outlives_the_stack_but_not_a_failed_first_deployment(resource: str) -> None:
-    """UpdateReplacePolicy knows no RetainExceptOnCreate."""
+    """UpdateReplacePolicy does not support RetainExceptOnCreate."""
     assert RESOURCES[resource]["DeletionPolicy"] == "RetainExceptOnCreate"
     assert RESOURCES[resource]["UpdateReplacePolicy"] == "Retain"
 
@@ -142,7 +142,7 @@ def test_replaced_version_expires(bucket: str) -> None:
 
     assert any(one.get("ExpiredObjectDeleteMarker") for one in rules)
     assert {one["Status"] for one in rules} == {"Enabled"}
-    # A failed job names the version that it is about.
+    # A failed job names its object's version.
     assert bucket != "JobsBucket" or days * 86_400 > QUEUES["JobFailuresQueue"]["MessageRetentionPeriod"]
 
 

@@ -1,4 +1,4 @@
-"""The descriptions of services that the functions ship are today's, and have what the code calls."""
+"""The deployed service models are current, and contain what the code calls."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_a_client_of_the_functions_has_these_operations_and_no_others(
 
 
 def _new_session() -> Session:
-    """As `clients.session` makes it. Clients change the description that their session has read."""
+    """Like `clients.session`. A new one each time, because clients change their session's models."""
     made: Session = clients.session.__wrapped__()
     return made
 

@@ -1,4 +1,4 @@
-"""What holds for every state machine."""
+"""Rules for every state machine."""
 
 import math
 import re
@@ -38,7 +38,7 @@ TASK_FIELDS = [
     "End",
 ]
 INIT_SECONDS = 10
-# Notices that do not always go to the alerts, and the topics that they may go to.
+# Notices that do not always go to the alerts, and their possible topics.
 NOT_FOR_A_PERSON = {
     "sns:NotifySuccess": {"OrderEvents"},
     "sns:NotifyUpdateOrderFail": {"Alerts", "Routine"},
@@ -48,7 +48,7 @@ NOT_FOR_A_PERSON = {
 TASKS = {f"{machine.name}.{name}": (name, state) for machine in MACHINES.values() for name, state in machine.tasks()}
 LAMBDA_TASKS = {key: (name, state) for key, (name, state) in TASKS.items() if is_lambda(state)}
 SAGA_FUNCTIONS = set(SAGA.substitutions)
-# What a saga's function can raise: its own errors, and those of what it may import.
+# The errors of a saga's functions: their own, and those of packages that they may import.
 SAGA_PACKAGES = {"idempotency", "runtime"} | {
     FUNCTIONS[name].module.partition(".")[0] for name in map(arn_of, SAGA.substitutions.values()) if name in FUNCTIONS
 }
@@ -92,7 +92,7 @@ def test_a_substitution_is_named_after_its_resource(machine: Machine) -> None:
     ids=lambda path: path.name,
 )
 def test_no_arn_is_bound_to_one_partition(path: Path) -> None:
-    """In aws-cn and aws-us-gov a resource of `arn:aws:` fails as States.Runtime, which no Catch sees."""
+    """In aws-cn and aws-us-gov a resource of `arn:aws:` fails as States.Runtime, which Catch does not match."""
     assert re.findall(r"arn:aws\S*", path.read_text()) == []
 
 
@@ -191,7 +191,7 @@ def test_lambda_service_errors_are_retried(name: str, state: State) -> None:
 
 @every_lambda_task
 def test_a_throttled_invocation_is_retried_longest_by_a_retrier_of_its_own(name: str, state: State) -> None:
-    """Lambda has certainly not run it, so a further attempt costs nothing but time."""
+    """Lambda has certainly not run it, so another attempt costs only time."""
     (own,) = (retrier for retrier in state["Retry"] if THROTTLED in retrier["ErrorEquals"])
 
     assert own["ErrorEquals"] == [THROTTLED]
@@ -204,7 +204,7 @@ def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: S
 
 
 def test_notice_goes_to_its_audience() -> None:
-    """NotifyUpdateOrderFail chooses by its outcome; tests/machines and tests/integration try both."""
+    """NotifyUpdateOrderFail chooses by the outcome; tests/machines and tests/integration try both."""
     notices = {name: state for machine in MACHINES.values() for name, state in machine.tasks() if not is_lambda(state)}
     topics = {
         name: set(re.findall(r"\$\{(\w+)TopicArn\}", str(state["Parameters"]))) for name, state in notices.items()
@@ -215,7 +215,7 @@ def test_notice_goes_to_its_audience() -> None:
 
 
 def test_the_mail_has_no_filter() -> None:
-    """A filter policy takes no message without attributes, and alarms have none."""
+    """A filter policy matches no message without attributes, and alarms have none."""
     subscriptions = of_type("AWS::SNS::Subscription")
 
     assert {name: arn_of(body["TopicArn"]) for name, body in subscriptions.items()} == {

@@ -1,4 +1,4 @@
-"""Event source mappings of streams: nothing blocks a shard, nothing is lost, and somebody hears of it."""
+"""Event source mappings of streams: no record blocks a shard or is lost silently."""
 
 import json
 from typing import Any
@@ -54,7 +54,7 @@ def test_failed_records_are_kept_whole(mapping: str, function: str, properties: 
 
 @every_mapping
 def test_the_stream_is_read_from_its_beginning(mapping: str, function: str, properties: dict[str, Any]) -> None:
-    """LATEST would leave out what is written while the mapping is made."""
+    """LATEST would skip changes written while the mapping is created."""
     assert properties["StartingPosition"] == "TRIM_HORIZON"
 
 

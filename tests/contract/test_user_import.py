@@ -1,4 +1,4 @@
-"""The user import as a contract: its states, what they may carry, and what one Map can hold."""
+"""The contract of the user import: its states, their data, and the limits of its Map."""
 
 import json
 import re
@@ -28,7 +28,7 @@ IMPORT = MACHINES["UserImport"]
 MAP = IMPORT.states["CreateUsers"]
 ROW_STATES = MAP["ItemProcessor"]["States"]
 PACKAGES = {"user_import", "idempotency", "runtime"}
-# state: what follows, what follows a failure
+# state: the next state, the next state after a failure
 FLOW = {
     "Initialize": ("IsInstanceGiven", "sns:NotifyImportFail"),
     "CreateInstance": ("StartChecks", "sns:NotifyImportFail"),
@@ -45,20 +45,20 @@ LAMBDA_TASKS = {name: state for name, state in TASKS.items() if is_lambda(state)
 
 # https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 MAX_EVENTS, MAX_BYTES = 25_000, 256 * 1024
-# A row that fails: iteration started and succeeded, task entered, scheduled, started, failed, left; Pass entered, left.
+# A failed row: iteration started and succeeded, task entered, scheduled, started, failed, left; Pass entered, left.
 EVENTS_OF_A_FAILED_ROW, EVENTS_OF_A_RETRY = 9, 3
 # All other states, each task at its first try, and 60 checks of an instance: task 5, Choice 2, Wait 2.
 OTHER_EVENTS = 60 * 9 + 100
-# Plan with its four keys, names of columns, 40 profiles of 127 letters and an id, the result's key and ids.
+# The plan with its four keys, column names, 40 profiles of 127 letters with ids, the result's key and ids.
 OTHER_BYTES = 6 * 1024 + 40 * 180
-# Connect's own rate for CreateUser (docs/user-import.md). Retries of what was throttled may double the time.
+# Connect's rate for CreateUser (docs/user-import.md). Retries of throttled calls may double the time.
 USERS_PER_SECOND, MARGIN = 2, 2
 
 LARGEST_PARAMETER = TEMPLATE["Parameters"]["MaxImportRows"]
 
 
 class Context:
-    """Of an invocation that begins."""
+    """Of a new invocation."""
 
     def __init__(self, seconds: int) -> None:
         self._seconds = seconds
@@ -139,7 +139,7 @@ def test_retries_of_a_row_are_few_and_those_of_the_result_many() -> None:
 
 
 def codes() -> set[str]:
-    """The names that a row's failure can have."""
+    """The possible error names of a failed row."""
     ours = {cls.__name__ for base in (InvalidRow, ConnectError) for cls in base.__subclasses__()}
     return ours | leaves(TransientError, PACKAGES) | {"UnexpectedFailure", "NoImportFile", "WrongEncoding"}
 
@@ -204,7 +204,7 @@ def test_passwords_do_not_stay_in_the_bucket() -> None:
     assert rules["Uploads"]["ExpirationInDays"] == days
     assert rules["Uploads"]["Prefix"] == {"Ref": "UserFilePrefix"}
     assert rules["UploadsByCommand"]["ExpirationInDays"] == days
-    # A file that expires is an old version from then on.
+    # An expired file becomes a noncurrent version.
     assert rules["OldVersions"]["NoncurrentVersionExpiration"] == {"NoncurrentDays": 1}
     assert TEMPLATE["Parameters"]["UserFileLifetimeDays"]["Default"] <= 7
 
@@ -225,7 +225,7 @@ def test_policy_deletes_only_tagged_instances_and_only_with_allow_reset() -> Non
     assert (role, condition) == ("InitializeRole", "MayReset")
     assert TEMPLATE["Conditions"][condition] == {"Fn::Equals": [{"Ref": "AllowReset"}, "true"]}
     assert TEMPLATE["Parameters"]["AllowReset"]["Default"] == "false"
-    # Nor may Initialize touch a directory then.
+    # Initialize may not touch a directory, either.
     assert [one for one in granted(role, Stack()) if one.action.startswith(("connect:", "ds:"))] == []
     assert statement["Condition"] == {"StringEquals": {"aws:ResourceTag/stepwise-stack": {"Ref": "AWS::StackName"}}}
 

@@ -1,4 +1,4 @@
-"""Does what a guide of docs/ says, to a copy of the repository: creates files and changes lines, block by block."""
+"""Applies a guide of docs/ to a copy of the repository: creates files and changes lines, block by block."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", "__pycache__", ".*_cach
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One block of the guide. line: a part of the line where it goes. below: a part of a line before that one."""
+    """One block of the guide. line: part of the line where it goes. below: part of an earlier line."""
 
     file: str
     how: str
@@ -33,7 +33,7 @@ class Edit:
     block: str
 
     def apply(self, root: Path) -> None:
-        """Raises LookupError if the line is not there, or is there more than once."""
+        """Raises LookupError unless the line exists exactly once."""
         path = root / self.file
         if self.how == "new":
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,18 +56,18 @@ class Edit:
 
 
 def edits(guide: str) -> Iterator[Edit]:
-    """The blocks of a guide, in its order."""
+    """The blocks of a guide, in order."""
     for match in _EDIT.finditer(guide):
         yield Edit(match["file"], match["how"], match["line"] or "", match["below"] or "", match["block"])
 
 
 def blocks(guide: str) -> int:
-    """How many blocks there are that belong to a file."""
+    """The number of blocks that belong to a file."""
     return len(re.findall(r"^```(?:python|yaml|json|markdown)$", guide, re.MULTILINE))
 
 
 def copy(to: Path) -> Path:
-    """A copy of the repository with this one's environments."""
+    """A copy of the repository with the same environments."""
     shutil.copytree(ROOT, to, ignore=shutil.ignore_patterns(*_LEFT_OUT))
     for environment in ROOT.glob(".venv*"):
         (to / environment.name).symlink_to(environment)
@@ -75,7 +75,7 @@ def copy(to: Path) -> Path:
 
 
 def run(root: Path, *arguments: str, fails: bool = False, **variables: str) -> str:
-    """Run Python in a copy; what it prints. Fails the test unless it ends as it should. fails: with a failure."""
+    """Run Python in a copy, and return its output. Fails the test on another exit status. fails: expect a failure."""
     paths = [root, root / "functions", root / "layers" / "idempotency"]
     environment = {
         **os.environ,

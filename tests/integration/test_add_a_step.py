@@ -1,4 +1,4 @@
-"""The guide to a new step, followed to the letter on a copy of the repository."""
+"""The guide to a new step, followed to the letter in a copy of the repository."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ SCENARIOS = [
 
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository that has the step."""
+    """A copy of the repository with the step."""
     root = guide.copy(tmp_path_factory.mktemp("guide") / "stepwise")
     for edit in guide.edits(GUIDE):
         edit.apply(root)
@@ -34,7 +34,7 @@ def test_every_block_of_the_guide_is_followed() -> None:
 
 
 def test_the_new_step_passes_the_contract_tests(followed: Path) -> None:
-    # Cases of tests/mocks that go through the new state need a response of it; the guide leaves them to the reader.
+    # Cases of tests/mocks that pass the new state need its response; the guide leaves them to the reader.
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--ignore", "tests/machines/test_mocks.py"]
     assert " passed" in guide.run(followed, *command, "tests/contract")
 

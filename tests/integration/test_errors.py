@@ -1,4 +1,4 @@
-"""Each error reaches the state machine under its own name, and is retried or not by that name."""
+"""Each error reaches the state machine under its own name, which decides on retries."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def test_a_transient_error_is_retried_until_it_is_over(
     run: Run, stack: Stack, resources: Resources, order: Document, answer: Answer, name: str
 ) -> None:
     with through_proxy(stack, resources, "ProcessPayment") as proxy:
-        # The SDK itself tries a throttled or broken call twice; a cancelled transaction once.
+        # The SDK attempts a throttled or broken call twice, and a cancelled transaction once.
         proxy.answers = [answer] * (2 if answer is CONFLICT else 4)
         saga = run(order)
     assert saga.visit("ProcessPayment").errors == [name, name]

@@ -1,4 +1,4 @@
-"""Behind aliases: a release with another parameter reaches the functions, and orders succeed through each."""
+"""With aliases: a release with another parameter reaches the functions, and orders succeed in each."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ type Release = Callable[..., Stack]
 
 @pytest.fixture(scope="module")
 def release() -> Iterator[Release]:
-    """Deploys the built template behind aliases, with parameters, to an emulator of its own: it has no CodeDeploy."""
+    """Deploys the built template with aliases and parameters to a separate emulator, which has no CodeDeploy."""
     with emulator.attached({"SFN_WAIT_SCALE": "0.005"}) as running:
         built = build(running.endpoint, running.log) / "template.yaml"
 
@@ -43,7 +43,7 @@ def _sam(endpoint: str, file: Path, *arguments: str) -> None:
 
 
 def called(stack: Stack) -> Any:
-    """The configuration of the version that the saga's first state calls."""
+    """The configuration of the version that the saga's first state invokes."""
     saga = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.outputs["OrderSagaArn"])
     arn = json.loads(saga["definition"])["States"]["ProcessOrder"]["Parameters"]["FunctionName"]
     function, alias = arn.rsplit(":", 1)
@@ -54,7 +54,7 @@ def called(stack: Stack) -> Any:
 
 
 def status_of(stack: Stack, order_id: str) -> str:
-    """What becomes of a sample order."""
+    """The final status of a sample order."""
     stock.seed(stack, read_json(ROOT / "cli" / "seed_stock.json"))
     orders.place(stack, {**read_json(ROOT / "events/ordering" / "process_order.json"), "order_id": order_id})
     return orders.ended(stack, order_id).status

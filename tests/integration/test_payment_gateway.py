@@ -1,4 +1,4 @@
-"""Orders that are charged at a gateway: a second stack from the same template, and the simulator, which misbehaves."""
+"""Orders that are charged at a gateway: a second stack from the same template, and faults of the simulator."""
 
 import json
 import os
@@ -37,7 +37,7 @@ from tests.kit.project import ROOT
 type Run = Callable[..., Saga]
 
 NAME = "stepwise-gateway"
-# Longer than a charge is waited for.
+# Longer than a charge's timeout.
 TOO_LONG = 7_000
 
 
@@ -70,7 +70,7 @@ def resources(stack: Stack) -> Resources:
 
 @pytest.fixture
 def ordered(gateway: GatewayClient, order: Document) -> Callable[..., None]:
-    """Order faults for the requests of the test's own order."""
+    """Inject faults into the requests of the test's own order."""
 
     def inject(fault: AnyFault, on: Any = "any", **more: Any) -> None:
         gateway.inject(Injection(fault, on=on, order_id=order["order_id"], **more))
@@ -90,7 +90,7 @@ def _row(gateway: GatewayClient, order: Document) -> Document:
 
 
 def _finalized(stack: Stack, gateway: GatewayClient, order: Document) -> tuple[str, list[int]]:
-    """The order's status, and the charges that stand for it once nothing is in flight; every invariant holds."""
+    """The order's status and standing charges, once nothing is in flight. Checks every invariant."""
     eventually(lambda: not gateway.ledger()["in_flight"])
     standing = gateway.ledger()["standing"].get(_row(gateway, order).get("key"), [])
     seen = orders.finalized(stack, order["order_id"])
@@ -109,7 +109,7 @@ def _requests(gateway: GatewayClient, order: Document) -> dict[str, int]:
 
 @contextmanager
 def _elsewhere(stack: Stack, resources: Resources, address: str, *functions: str) -> Iterator[None]:
-    """Let functions have another address of the gateway."""
+    """Change the gateway's address in the functions."""
     with ExitStack() as changed:
         for function in functions:
             changed.enter_context(environment(stack, resources, function, PAYMENT_GATEWAY_URL=address))
@@ -243,7 +243,7 @@ def test_no_log_and_no_history_holds_a_token_a_secret_or_a_key(
 def test_secret_rotation_loses_and_doubles_no_charge(
     stack: Stack, gateway: GatewayClient, belongings: Belongings, order: Document
 ) -> None:
-    """Twice: what a warm function has read is neither the current secret nor the previous one any more."""
+    """Twice, so that a warm function's secret is neither the current nor the previous one."""
     some = [order | {"order_id": f"{order['order_id']}-{number}"} for number in range(5)]
     refused = some[-1] | {"items": [{**order["items"][0], "quantity": 11}]}
     for number, one in enumerate([*some[:-1], refused]):

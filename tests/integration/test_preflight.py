@@ -1,4 +1,4 @@
-"""The preflight on the local stack, as far as that answers: it leaves nothing, and says what it could not reach."""
+"""The preflight on the local stack, as far as that supports it: it leaves nothing, and names what it cannot reach."""
 
 import subprocess
 from typing import Any

@@ -1,4 +1,4 @@
-"""However a saga ends, its order is finalized: confirmed, or undone, or an alert names what is left."""
+"""However a saga ends, its order is confirmed or undone, or an alert names what is left."""
 
 import json
 from collections.abc import Callable
@@ -39,13 +39,13 @@ def _recovered(stack: Stack, order: Document) -> str:
 
 
 def _all_barred(stack: Stack, order: Document) -> bool:
-    """Whether no step of the order stands, or can land any more."""
+    """Whether no step of the order stands or can still land."""
     records = (stack.row("IdempotencyTable", pk=f"{order['order_id']}#{step}") for step in STEPS)
     return all(record is not None and record["status"] == "COMPENSATED" for record in records)
 
 
 def _event(stack: Stack, order: Document, status: str) -> dict[str, Any]:
-    """What AWS sends when an execution ends."""
+    """The event of an execution's end."""
     detail = {
         "stateMachineArn": stack.outputs["OrderSagaArn"],
         "executionArn": orders.execution_arn(stack, order["order_id"]),
@@ -57,7 +57,7 @@ def _event(stack: Stack, order: Document, status: str) -> dict[str, Any]:
 
 
 def _backdate(stack: Stack, order: Document) -> None:
-    """Let an order be two hours old."""
+    """Make an order two hours old."""
     stack.dynamodb.update_item(
         TableName=stack.outputs["OrdersTable"],
         Key={"order_id": {"S": order["order_id"]}},
@@ -263,7 +263,7 @@ def test_a_recovery_that_was_cut_off_is_counted_by_the_sweep(
         stack.stepfunctions.stop_execution(executionArn=orders.execution_arn(stack, name, output="OrderRecoveryArn"))
         _backdate(stack, order)
         swept = invoke("SweepOrders", {})
-        # Before the denial ends: a try of the recovery may still be on its way.
+        # Before the denial ends, because an attempt of the recovery may still be in flight.
         eventually(lambda: name in [found.saga_id for found in needing_attention(stack)])
     assert swept.result["standing"] >= 1
     assert orders.ended(stack, recover(stack, name), seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"

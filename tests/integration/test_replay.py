@@ -1,4 +1,4 @@
-"""Replays, as a person runs them and as they crash: each order is fired once, and nobody's write is lost."""
+"""Replays by command, with crashes: each order is replayed once, and no concurrent write is lost."""
 
 import os
 import signal
@@ -37,17 +37,17 @@ SECONDS = 60
 
 @pytest.fixture
 def stepwise(stack_options: list[str]) -> Command:
-    """The command line in this process: its start takes longer than what it does."""
+    """The command line in this process, because its start takes longer than its work."""
     return lambda *arguments: CliRunner().invoke(app, [*arguments, *stack_options])
 
 
 class Crash(BaseException):
-    """The end of the process, as far as the replay can tell."""
+    """A crash of the process, from the replay's view."""
 
 
 @dataclass
 class Client:
-    """A DynamoDB client that is made to fail. before, after: called with the number of each update."""
+    """A failing DynamoDB client. before, after: called with the number of each update."""
 
     real: Any
     before: Callable[[int], None] = lambda _: None
@@ -65,7 +65,7 @@ class Client:
 
 
 def once(stack: Stack, endpoint: str | None = None) -> Any:
-    """A client that sends nothing twice."""
+    """A client without retries."""
     config = Config(retries={"total_max_attempts": 1}, read_timeout=10, max_pool_connections=16)
     return stack.session.client("dynamodb", endpoint_url=endpoint or stack.endpoint, config=config)
 
@@ -95,7 +95,7 @@ def orders(day: Day) -> list[Document]:
 
 
 def indexed(day: Day) -> int:
-    """How many orders of the day the index knows; it lags behind."""
+    """The number of the day's orders in the index, which may lag behind."""
     pages = Orders(day.stack.dynamodb, day.stack.outputs["OrdersTable"], Budget(0)).of_day(day.name)
     return sum(len(page.orders) for page in pages)
 
@@ -263,7 +263,7 @@ def test_invalid_replay_is_explained(stepwise: Command, arguments: list[str]) ->
     assert "Invalid value" in wrong.stderr
 
 
-# --- what failed ---
+# --- failed records ---
 
 
 @pytest.fixture
@@ -274,7 +274,7 @@ def no_retries(stack: Stack, resources: Resources) -> Iterator[None]:
 
 @pytest.fixture
 def failed(day: Day, orders: list[Document], stack: Stack, resources: Resources, no_retries: None) -> list[Document]:
-    """Orders whose records are kept, as the function was not allowed to count them."""
+    """Orders with kept records, because the function was not allowed to count them."""
     eventually(day.counted, seconds=SECONDS)
     with denied(stack, resources, "ReportOrders"):
         day.write(
@@ -353,7 +353,7 @@ def test_object_not_written_by_lambda_stays(stepwise: Command, stack: Stack, bod
 
 @dataclass
 class CrashingS3:
-    """An S3 client with which a replay crashes between copying what is done and deleting it."""
+    """An S3 client that crashes a replay between copying a finished object and deleting it."""
 
     real: Any
 

@@ -1,4 +1,4 @@
-"""The guide to another saga, followed to the letter in a copy; the fault explorer judges the result."""
+"""The guide to another saga, followed to the letter in a copy; the fault explorer checks the result."""
 
 import os
 from functools import partial
@@ -17,7 +17,7 @@ explore = partial(guide.run, EXPLORE="trips", TEMPLATE="stacks/trips.yaml")
 
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository that has the saga."""
+    """A copy of the repository with the saga."""
     root = guide.copy(tmp_path_factory.mktemp("guide") / "stepwise")
     for edit in guide.edits(GUIDE):
         edit.apply(root)

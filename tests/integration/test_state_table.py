@@ -1,4 +1,4 @@
-"""The state table of the design, each row both ways: the states of the history, and what is in the tables."""
+"""The state table of the design, each row in both directions: the states in the history, and the tables."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,7 +59,7 @@ def test_good_order_leaves_these_rows(run: Run, order: Document, sku: str) -> No
 
 
 def _eventually_undone(stack: Stack, order: Document) -> bool:
-    """The finalization bars what was never called, a moment after the saga's end."""
+    """Shortly after the saga's end, finalization bars the steps that were never called."""
     records = [f"{order['order_id']}#{step}" for step in STEP_NAMES]
     eventually(lambda: all(stack.row("IdempotencyTable", pk=key) for key in records))
     return all((stack.row("IdempotencyTable", pk=key) or {})["status"] == "COMPENSATED" for key in records)

@@ -1,4 +1,4 @@
-"""Imports of users on the deployed stack and Connect's simulator: every row has its result, nobody is made twice."""
+"""User imports on the deployed stack and the Connect simulator: every row has its result, without duplicate users."""
 
 import json
 from collections.abc import Callable

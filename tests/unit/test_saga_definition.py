@@ -1,4 +1,4 @@
-"""What follows from a saga's definition."""
+"""Consequences of a saga's definition."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""The root and its stacks as one template, and what must hold of the files."""
+"""The root and its stacks as one template, and the rules for their files."""
 
 import shutil
 from pathlib import Path
@@ -113,7 +113,7 @@ def test_stacks_that_differ_in_what_they_share_are_refused(tmp_path: Path, old: 
 
 @pytest.mark.parametrize("leave", [False, True])
 def test_aliases_file_by_file_are_those_of_the_whole(tmp_path: Path, leave: bool) -> None:
-    """So no role calls a function of another stack: it would have the alias alone, not what running executions call."""
+    """No role calls a function of another stack: it would have only the alias, not what running executions call."""
     shutil.copy(ROOT / "template.yaml", tmp_path)
     shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
 

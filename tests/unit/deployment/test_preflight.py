@@ -1,4 +1,4 @@
-"""The preflight: what each part makes of the answers that AWS may give, whose shape botocore checks."""
+"""The preflight: the findings of each part for AWS's answers, whose shape botocore checks."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def translation(region: str) -> Template:
 
 
 class Account(Target):
-    """A target whose services answer what a test says, in that order."""
+    """A target whose services return a test's answers, in order."""
 
     def says(self, service: str, operation: str, answer: Any, **sent: Any) -> None:
         self._stubs(service).add_response(operation, answer, sent or None)
@@ -59,7 +59,7 @@ class Account(Target):
         return stubs[service]
 
     def done(self) -> bool:
-        """Whether everything was asked that a test has an answer for."""
+        """Whether all of a test's answers were used."""
         for service in set(self.__dict__["stubs"]) - {"sts"}:
             self._stubs(service).assert_no_pending_responses()
         return True
@@ -234,7 +234,7 @@ def test_an_order_needs_what_was_counted() -> None:
 
 
 def begun(target: Account, status: str, **described: Any) -> None:
-    """CloudFormation has made a change set, and says what has become of it."""
+    """CloudFormation created a change set and returns its status."""
     for _ in TEMPLATES:
         target.says("s3", "put_object", {"VersionId": "v1"})
     target.says("cloudformation", "create_change_set", {"Id": CHANGE_SET, "StackId": STACK_ARN})
@@ -243,7 +243,7 @@ def begun(target: Account, status: str, **described: Any) -> None:
 
 
 def ended(target: Account, events: list[Any], stack: str | None = None) -> None:
-    """What must be asked after that: what early validation found, and that nothing stays."""
+    """The calls that must follow: the findings of early validation, and the cleanup."""
     target.says("cloudformation", "describe_events", {"OperationEvents": events})
     target.says("cloudformation", "delete_change_set", {}, ChangeSetName=CHANGE_SET)
     if stack:

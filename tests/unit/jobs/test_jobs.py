@@ -1,4 +1,4 @@
-"""What a job is, and what it finds in an object."""
+"""The request of a job, and its result for an object."""
 
 import hashlib
 import itertools

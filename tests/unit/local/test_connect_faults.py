@@ -1,4 +1,4 @@
-"""Amazon Connect's simulator: its control path, and the faults that it makes on request."""
+"""The Amazon Connect simulator: its control paths, and injected faults."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ def user(connect: Connect) -> Document:
 
 
 def outcomes(connect: Connect, calls: int) -> list[str]:
-    """What becomes of some calls of ListInstances: an error's code, or nothing."""
+    """The error codes of some calls of ListInstances; empty for a success."""
     found = []
     for _ in range(calls):
         try:
@@ -153,7 +153,7 @@ def test_a_fault_that_makes_no_sense_is_refused(connect: Connect, fault: Documen
         connect.control.inject(**fault)
 
 
-# --- what was received ---
+# --- received requests ---
 
 
 def test_every_request_is_on_record(connect: Connect, user: Document) -> None:

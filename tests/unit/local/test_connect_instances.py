@@ -58,7 +58,7 @@ def test_an_instance_that_is_being_created_cannot_be_deleted(connect: Connect) -
         connect.client.delete_instance(InstanceId=instance_id)
 
 
-# --- the same again ---
+# --- repetitions ---
 
 
 def test_a_client_token_is_not_for_other_parameters(connect: Connect) -> None:

@@ -19,7 +19,7 @@ def throttled(connect: Connect) -> None:
 
 
 def admitted(connect: Connect, calls: int) -> int:
-    """How many of some calls of ListInstances are not throttled."""
+    """The number of calls of ListInstances that are not throttled."""
     outcomes = []
     for _ in range(calls):
         try:

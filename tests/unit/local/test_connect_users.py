@@ -1,4 +1,4 @@
-"""Amazon Connect's simulator: users, the rules that they meet, and how they are found."""
+"""The Amazon Connect simulator: users, their rules, and searches."""
 
 import time
 import unicodedata
@@ -30,7 +30,7 @@ def named(**names: str) -> Document:
 
 
 def code(connect: Connect, user: Document) -> str:
-    """The code of the error that CreateUser answers."""
+    """The code of CreateUser's error."""
     with pytest.raises(ClientError) as caught:
         connect.client.create_user(**user)
     return str(caught.value.response["Error"]["Code"])
@@ -142,7 +142,7 @@ def test_the_same_user_at_once_is_created_once(
     connect: Connect, user: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow_clock() -> float:
-        """Gives other threads a chance between any two steps."""
+        """Lets other threads run between any two steps."""
         time.sleep(0.005)
         return connect.clock()
 
@@ -169,7 +169,7 @@ def test_an_instance_has_so_many_users_and_no_more(connect: Connect, user: Docum
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
 
 
-# --- what is known of a user ---
+# --- lookups of a user ---
 
 
 def test_a_search_by_username_finds_the_user_with_tags(connect: Connect, user: Document) -> None:

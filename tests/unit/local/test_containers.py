@@ -1,4 +1,4 @@
-"""What surrounds a function in a container; that it runs there is shown by `make verify`."""
+"""The environment of a function in a container; `make verify` runs it there."""
 
 import subprocess
 from pathlib import Path

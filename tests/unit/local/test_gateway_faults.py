@@ -1,4 +1,4 @@
-"""Every fault of the gateway's simulator, seen from a client that reads the ledger afterwards."""
+"""Every fault of the gateway simulator, from the view of a client that reads the ledger afterwards."""
 
 import http.client
 import json
@@ -32,7 +32,7 @@ from tests.unit.ordering.gateway import counts
 # A timeout is none of these: the connection has to end.
 NO_ANSWER = (ConnectionError, http.client.IncompleteRead)
 MS = 300
-# Longer than any machine takes for a question.
+# Longer than any machine takes for a request.
 LONG = 2000
 
 
@@ -140,7 +140,7 @@ def test_a_fault_for_a_key_counts_its_requests(gateway: GatewayClient) -> None:
 def test_a_fault_for_an_order_counts_its_requests(gateway: GatewayClient) -> None:
     gateway.inject(Injection(FailsBefore(), order_id="o-1", times=4))
     first = [gateway.charge("key-1", 1, order_id="o-1").status, gateway.charge("key-2", 1, order_id="o-2").status]
-    # A key belongs to no order before its charge has come.
+    # A key belongs to no order before its charge arrives.
     second = [gateway.lookup("key-1").status, gateway.charge("key-1", 1, order_id="o-1").status]
     gateway.send("DELETE", "/_simulator/faults")
     gateway.charge("key-1", 1, order_id="o-1")

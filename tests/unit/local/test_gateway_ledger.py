@@ -1,4 +1,4 @@
-"""The ledger of the gateway's simulator: one charge a key, and none once the key is canceled."""
+"""The ledger of the gateway simulator: one charge per key, and none once the key is canceled."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -77,7 +77,7 @@ def test_the_token_is_in_no_text(ledger: Ledger) -> None:
 
 
 def all_at_once(calls: list[Callable[[], Any]]) -> list[Any]:
-    """Run every call in a thread of its own, from one moment on; the refusals are results too."""
+    """Run every call in its own thread, starting together; errors are results, too."""
     go = Event()
 
     def waiting(call: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Every status of the gateway's protocol, over HTTP, as docs/gateway.md has them."""
+"""Every status of the protocol in docs/gateway.md, over HTTP."""
 
 import http.client
 import json

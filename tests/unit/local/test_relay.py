@@ -1,4 +1,4 @@
-"""What a relay lets through, and for how long."""
+"""What a relay forwards, and for how long."""
 
 import socket
 import threading
@@ -13,7 +13,7 @@ PAYLOAD = bytes(range(256)) * 4096
 
 @pytest.fixture
 def upstream() -> Iterator[int]:
-    """The port of a server that reads all that it is sent, then sends it back."""
+    """The port of a server that echoes what it receives."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_echo, args=(server,), daemon=True).start()
         yield server.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Which document a recovery by command accepts, and the name that it gets."""
+"""The documents that a recovery by command accepts, and its name."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ OTHER_CARD = good_order(payment={**GOOD_PAYMENT, "token": "tok_mastercard"})
 
 @dataclass
 class Recoveries:
-    """A client of Step Functions that knows recoveries by name. sagas: the status of each that it knows, too."""
+    """A Step Functions client with recoveries by name. sagas: the status of each saga."""
 
     by_name: dict[str, dict[str, str]] = field(default_factory=dict)
     sagas: dict[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Recoveries:
 
 
 class Desk:
-    """A stack in this process, and what stands in it."""
+    """A stack in this process, and an order's rows in it."""
 
     def __init__(self) -> None:
         self.client: Any = dynamodb.client()

@@ -1,4 +1,4 @@
-"""The pace of a replay, its checkpoint file, and what writers of Orders do with a revision."""
+"""The rate of a replay, its checkpoint file, and how writers of Orders raise the revision."""
 
 import json
 import threading
@@ -21,7 +21,7 @@ STATE = State([Seen("o-1", 3), Seen("o-2", None)], {"order_id": {"S": "o-2"}}, F
 
 @dataclass
 class Time:
-    """A clock that goes on only while somebody sleeps."""
+    """A clock that moves only during sleeps."""
 
     now: float = 0.0
     slept: list[float] = field(default_factory=list)
@@ -44,7 +44,7 @@ def test_a_budget_is_kept_over_time(rate: float, units: float) -> None:
     budget = Budget(rate, clock=lambda: time.now, sleep=time.sleep)
     spend(budget, *[units] * 4000)
 
-    # One second's worth may be spent at once, and one call may overdraw.
+    # One second's budget may be spent at once, and one call may overdraw it.
     assert 4000 * units <= rate * (time.now + 1) + units
     assert 4000 * units >= rate * time.now * 0.9 - rate
     assert budget.consumed == 4000 * units

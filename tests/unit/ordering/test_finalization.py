@@ -1,4 +1,4 @@
-"""Finalization of an order by its saga's execution, and what the sweep makes of it."""
+"""Finalization of an order by its saga's execution, and the sweep."""
 
 import json
 import logging
@@ -36,9 +36,9 @@ NAMES = list(STEP_NAMES)
 
 @dataclass
 class Executions:
-    """A client of Step Functions that knows the saga's execution, and notes which recoveries are started.
+    """A Step Functions client that has the saga's execution and records started recoveries.
 
-    recovery: the status of a recovery that has been started before, or empty.
+    recovery: the status of an earlier recovery, or empty.
     """
 
     status: str
@@ -59,7 +59,7 @@ class Executions:
 
 @dataclass
 class Unsettled:
-    """The index of the orders that are not decided."""
+    """The index of undecided orders."""
 
     order_ids: list[str]
 
@@ -69,7 +69,7 @@ class Unsettled:
 
 @dataclass
 class Desk:
-    """An order, whatever of it stands, and its finalization."""
+    """An order with its steps, and its finalization."""
 
     executions: Executions
     gateway: bool = False
@@ -142,7 +142,7 @@ def after() -> Callable[[str], Desk]:
 
 @pytest.fixture
 def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let the function finalize by an event as the rule hands it over: without the input."""
+    """Finalize by an event in the rule's format, without the input."""
 
     def deliver(desk: Desk, status: str, name: str = ORDER_ID) -> None:
         monkeypatch.setattr(finalization_handlers, "finalization", lambda: desk.finalization)
@@ -155,7 +155,7 @@ def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def confirmed(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The orders that the log says are confirmed."""
+    """The orders that are confirmed in the log."""
     caplog.set_level(logging.INFO, "idempotency")
     return lambda: [vars(record)["order_id"] for record in caplog.records if record.message == "confirmed"]
 
@@ -386,7 +386,7 @@ def test_the_sweep_names_an_order_that_is_new_and_whose_saga_is_forgotten(after:
 
 @pytest.fixture
 def held() -> Callable[[str], Desk]:
-    """An order with its first step, in a saga that holds what was interrupted; its execution is in this status."""
+    """An order with its first step, in a saga that holds interrupted executions; its execution has this status."""
 
     def desk(status: str) -> Desk:
         made = Desk(Executions(status)).commit("ProcessOrder")

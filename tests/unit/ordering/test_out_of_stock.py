@@ -1,4 +1,4 @@
-"""Which refusals of a reservation mean that stock is short."""
+"""The failed conditions of a reservation that mean a lack of stock."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -43,7 +43,7 @@ def short(on_hand: int) -> dict[str, Any]:
 
 
 def reserve(*, tea: dict[str, Any], cup: dict[str, Any], reservation: dict[str, Any] = FINE) -> None:
-    """Reserve two lines, which DynamoDB answers like this; records and the order are fine."""
+    """Reserve two lines with this answer of DynamoDB for them; records and order are fine."""
     event = good_order(items=ITEMS)
     steps = StepStore(Cancelling(FINE, tea, cup, reservation, FINE, FINE), "Idempotency")
     step = Step("o-1001", "ReserveInventory", event, "request-1", AT)

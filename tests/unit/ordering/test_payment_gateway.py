@@ -1,4 +1,4 @@
-"""Payments through a gateway, against the simulator: what each answer and each fault means for a charge."""
+"""Payments through a gateway, against the simulator: the effect of each answer and each fault on a charge."""
 
 import json
 import logging
@@ -56,7 +56,7 @@ ALL_DONE = [
     Garbage("wrong_shape"),
     Garbage("another_charge"),
 ]
-# Statuses that the simulator never gives, and what they are to a charge.
+# Statuses that the simulator never returns, and their meaning for a charge.
 REFUSALS = [301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 413, 422]
 UNDECIDED = [202, 204, 408, 409, 425, 429, 500, 501, 502, 503, 504, 599]
 
@@ -69,7 +69,7 @@ class Sent:
 
 
 class Listening(HTTPAdapter):
-    """Sends, and notes what was sent. before: called with each request."""
+    """Sends and records requests. before: called with each request."""
 
     def __init__(self, before: Callable[[Sent], object] = lambda _: None) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Listening(HTTPAdapter):
 
 @dataclass
 class Desk:
-    """A gateway's client on a lease table of its own."""
+    """A gateway client with its own lease table."""
 
     gateway: HttpGateway
     clock: dynamodb.Clock
@@ -98,7 +98,7 @@ class Desk:
         return self.gateway.charge(charge, deadline=self.clock() + timedelta(seconds=15))
 
     def at(self, url: str) -> "Desk":
-        """The same table, another gateway."""
+        """Another gateway client on the same table."""
         http = BearerSession(self.gateway.http.secret)
         return Desk(replace(self.gateway, url=url, http=http), self.clock, self.operations)
 
@@ -124,7 +124,7 @@ def desk(gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 @pytest.fixture
 def errors(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The ERROR lines so far: what raises the alarm."""
+    """The ERROR lines so far, which raise the alarm."""
     return lambda: [record.message for record in caplog.records if record.levelno >= logging.ERROR]
 
 
@@ -140,7 +140,7 @@ def error_body(code: str = SPOKEN) -> bytes:
 
 
 def told(caught: pytest.ExceptionInfo[BaseException], log: pytest.LogCaptureFixture) -> str:
-    """Everything of an error that may reach a history or a log."""
+    """Every part of an error that may reach a history or a log."""
     message = "".join(traceback.format_exception_only(caught.value))
     return message + repr([vars(record) for record in log.records])
 
@@ -259,7 +259,7 @@ def test_a_slow_charge_is_asked_for_until_it_is_known(
 
 
 def test_a_charge_that_is_being_worked_on_stays_undecided(desk: Desk, gateway: GatewayClient) -> None:
-    # Longer than any machine takes for the question; nobody waits for the end.
+    # Longer than any machine takes for the lookup; nothing waits for the end.
     gateway.inject(Injection(SlowWorking(5000), on="charge"))
     with short_reads(), pytest.raises(GatewayUnavailable):
         desk.charge()
@@ -283,7 +283,7 @@ def test_a_question_that_is_not_answered_is_asked_again(desk: Desk, gateway: Gat
 
 def test_a_charge_delivered_twice_is_one_charge(desk: Desk, gateway: GatewayClient) -> None:
     gateway.inject(Injection(DeliveredAgain((0, 0)), on="charge"))
-    # The answer may be that the other delivery is being worked on.
+    # The answer may be that the other delivery is in progress.
     with suppress(GatewayUnavailable):
         desk.charge()
 
@@ -415,7 +415,7 @@ def test_retry_waits_for_a_crashed_owner_and_then_asks(desk: Desk, gateway: Gate
 
 
 def _forget_the_end(desk: Desk) -> None:
-    """A process that dies records nothing: put its lease back in progress."""
+    """A crashed process records nothing, so set its lease back to in progress."""
     leases = desk.gateway.leases
     leases._backend.client.update_item(
         TableName=leases._backend.table.name,
@@ -514,7 +514,7 @@ def test_a_cancel_is_done_only_if_the_answer_says_so_of_this_key(desk: Desk, bod
 
 
 def rotated(desk: Desk, gateway: GatewayClient, secret: str) -> GatewayClient:
-    """Both sides have a new secret, as after a rotation: the gateway first."""
+    """Rotate the secret on both sides, the gateway first."""
     gateway.rotate(secret)
     secrets_manager.client().put_secret_value(SecretId=desk.gateway.http.secret._arn, SecretString=secret)
     return replace(gateway, secret=secret)
@@ -529,7 +529,7 @@ def test_a_key_is_the_hmac_of_the_order_id_under_the_stacks_key() -> None:
 def test_secret_rotation_during_work_keeps_one_charge(
     desk: Desk, gateway: GatewayClient, errors: Any, moment: int
 ) -> None:
-    """Twice, so that the secret at hand is not even the previous one, before any of four requests."""
+    """Twice, before any of four requests, so that the cached secret is not even the previous one."""
     requests = 0
 
     def rotate(_: Sent) -> None:
@@ -601,7 +601,7 @@ def test_a_refused_secret_is_an_error_line_and_never_the_outcome_of_a_charge(
 
 
 def test_late_rejection_is_left_to_the_next_attempt(desk: Desk, gateway: GatewayClient) -> None:
-    """It would otherwise run into the function's timeout."""
+    """Otherwise the function would time out."""
     desk.charge()
     desk.gateway = replace(desk.gateway, http=replace(desk.gateway.http, clock=lambda: desk.clock().timestamp()))
     rotated(desk, gateway, "second")

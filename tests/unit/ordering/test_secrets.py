@@ -1,4 +1,4 @@
-"""A secret is read once, is shown nowhere, and an error says whether a retry may help."""
+"""A secret is read once and never shown, and an error says whether a retry may help."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ from runtime.secrets import Secret, SecretRefused, SecretUnavailable
 from tests.unit.ordering import secrets_manager
 
 VALUE = "a-value-nobody-sees"
-# Reads a secret in a process with a trace, and prints what the trace holds.
+# Reads a secret in a process with a trace, and prints the trace.
 TRACED = f"""
 import json, sys
 sys.path[:] = {sys.path!r}

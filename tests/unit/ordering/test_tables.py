@@ -1,4 +1,4 @@
-"""What the services ask DynamoDB to write. That DynamoDB understands it is shown by the integration tests."""
+"""The services' writes. The integration tests run them on DynamoDB."""
 
 import re
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What a saga function gets: the order, and its step."""
+"""The input of a saga function: the order, and its step."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ class Context:
 
 @dataclass
 class Desk:
-    """Handles tasks, and keeps those it was given."""
+    """Handles and records tasks."""
 
     tasks: list[Task] = field(default_factory=list)
 

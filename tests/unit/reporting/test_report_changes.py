@@ -1,4 +1,4 @@
-"""What is read from a record of the Orders stream."""
+"""Changes read from records of the Orders stream."""
 
 import itertools
 from typing import Any

@@ -1,4 +1,4 @@
-"""Values in DynamoDB's own JSON: as boto3 has them, without importing it."""
+"""Values in DynamoDB JSON, as by boto3, without importing it."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -14,7 +14,7 @@ from runtime.dynamodb import attributes
 
 # DynamoDB's numbers have 38 digits.
 SCALARS = st.none() | st.booleans() | st.integers(-(10**38) + 1, 10**38 - 1) | st.text()
-# Several levels deep; what is bigger takes Hypothesis ten times as long and has no branch of its own.
+# Several levels deep; bigger values take Hypothesis ten times as long and reach no other branch.
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner),

@@ -1,4 +1,4 @@
-"""What the layer makes of DynamoDB's answer to one transaction."""
+"""The layer's reaction to DynamoDB's answer to a transaction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ MALFORMED = {"Code": "ValidationError"}
 
 @dataclass
 class Answering:
-    """A client that takes every transaction, and raises the error if there is one."""
+    """A client that accepts every transaction, or raises the error."""
 
     error: Exception | None = None
     sent: list[Any] = field(default_factory=list)
@@ -45,7 +45,7 @@ def client_error(code: str, status: int = 400, **more: Any) -> sdk.ClientError:
 
 
 def cancelled(*reasons: Mapping[str, Any]) -> Cancellation | None:
-    """What becomes of a transaction that DynamoDB cancels for these reasons, one for each action."""
+    """The outcome of a transaction that DynamoDB cancels for these reasons, one for each action."""
     error = client_error("TransactionCanceledException", CancellationReasons=list(reasons))
     return transact(Answering(error), ACTIONS)
 

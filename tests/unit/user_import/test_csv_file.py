@@ -1,4 +1,4 @@
-"""The reader of CSV files: the same rows as Python's csv module finds, each where it stands, in constant memory."""
+"""The CSV reader: the same rows as Python's csv module, each with its position, in constant memory."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ def in_chunks(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def cells_of(data: bytes, size: int = 1000) -> list[list[str]]:
-    """What the reader finds, each record cut out of the file by its place and parsed alone."""
+    """The reader's records, each cut out of the file by position and parsed separately."""
     places = [(record.offset, len(record.data)) for record in records(in_chunks(data, size))]
     parts = [data[offset : offset + length].decode() for offset, length in places]
     return [next(csv.reader(io.StringIO(part, newline=""))) for part in parts]

@@ -1,4 +1,4 @@
-"""A file in the wrong encoding is refused as a whole: none of its rows becomes a user with a wrong name."""
+"""A file in the wrong encoding is rejected as a whole, so that no user gets a wrong name."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,7 +19,7 @@ EUROPEAN = [("Müller", "Éva"), ("Núñez", "José")]
 CYRILLIC = [("Иванов", "Пётр")]
 JAPANESE = [("山田", "太郎"), ("表", "ソノ")]
 LATIN_1 = [("Müller", "Hélène")]
-# Cells as names are: half-width katakana, or ideographs and kana whose first byte UTF-8 has nowhere, and no letter.
+# Cells like names: half-width katakana, or ideographs and kana whose first byte never occurs in UTF-8, and no letter.
 KATAKANA = "".join(map(chr, range(0xFF65, 0xFFA0)))
 CELLS = st.text(f"{KATAKANA}-. 1", max_size=5) | st.text("山田表ソ能ポァあ-. 1", max_size=5)
 
@@ -90,7 +90,7 @@ def accepted(check: Callable[[], None]) -> bool:
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=4), st.sampled_from([UTF_8, CP932]), st.booleans())
 def test_accepted_order_is_read_unchanged(names: list[tuple[str, str]], written: Encoding, said: bool) -> None:
-    """Also when nobody has said how it was written."""
+    """Even if the input gives no encoding."""
     encoding = written if said else None
     if accepted(lambda: checked(names, written, encoding)):
         for number, one in enumerate(names, start=1):

@@ -1,4 +1,4 @@
-"""What Initialize finalizes, on S3 as moto has it: which file, which earlier result, and where the new one belongs."""
+"""Initialize's decisions, on moto's S3: the file, the earlier result, and the key of the new one."""
 
 import contextlib
 import csv
@@ -55,13 +55,13 @@ def one_bucket() -> Iterator[Bucket]:
 
 @pytest.fixture
 def bucket(one_bucket: Bucket) -> Bucket:
-    """A bucket of the test's own, with the client that all share: making one takes longer than a test."""
+    """The test's own bucket, with a shared client, because creating one takes longer than a test."""
     return new_bucket(one_bucket.client, f"users-{uuid.uuid4().hex}")
 
 
 @pytest.fixture
 def imports(bucket: Bucket) -> Imports:
-    """Without an instance: none is given, none is deleted."""
+    """Without an instance."""
     return Imports(Files(bucket, "TestFile_", 10), Instances(cast(Connect, None), "stepwise", "alias"), DEFAULTS)
 
 
@@ -92,7 +92,7 @@ def test_retry_from_another_file_continues_the_same_import(imports: Imports) -> 
 
     assert finalized.source.key == later
     assert finalized.origin == ROOT_FILE
-    # So a retry of the retry is one of the first import as well.
+    # So a retry of the retry belongs to the first import, too.
     assert result_key(imports, finalized) == ROOT_RESULT
 
 
@@ -263,7 +263,7 @@ def test_the_sample_file_has_as_many_mistakes_as_the_readme_says(bucket: Bucket,
 
 
 def test_every_person_of_the_sample_file_has_an_address_of_nobody() -> None:
-    """Amazon's documents differ on whether Connect asks for one."""
+    """Amazon's documents disagree on whether Connect requires one."""
     whole = [row for row in csv.DictReader(SAMPLE.open()) if None not in row.values()]
 
     assert [row["email"] for row in whole if not re.search("@example([.]com)?$", row["email"])] == []

@@ -1,4 +1,4 @@
-"""The workflow's input: what is wrong is said by its field, and nothing is started."""
+"""The workflow's input: an error names the field, and nothing starts."""
 
 from typing import Any
 

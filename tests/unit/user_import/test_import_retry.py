@@ -1,4 +1,4 @@
-"""Retries and concurrent imports: a row that succeeded has its own user, wherever it stands in whatever file."""
+"""Retries and concurrent imports: a successful row has its own user, wherever it is in any file."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,9 +16,9 @@ from user_import.results import Result, write
 
 ANN, BOB, CAT = Row("ann"), Row("bob"), Row("cat")
 BROKEN = replace(BOB, password="short")
-# What a person makes of a file of ANN, BROKEN and CAT before its failed rows run again.
+# A person's edits of a file of ANN, BROKEN and CAT before its failed rows run again.
 CORRECTED: dict[str, list[Row]] = {
-    "as it was": [ANN, BOB, CAT],
+    "unchanged": [ANN, BOB, CAT],
     "turned": [CAT, ANN, BOB],
     **{f"still broken at {rows.index(BROKEN)}": list(rows) for rows in permutations([ANN, BROKEN, CAT])},
     "a new password": [ANN, BOB, replace(CAT, password="Passw0rd-2")],
@@ -42,7 +42,7 @@ def world(connect: Simulator, bucket: Bucket) -> World:
 
 
 def check(world: World, rows: list[Row], results: list[Result]) -> None:
-    """The invariant: one result for each row, and a success is the row's own user, or says what of it is not."""
+    """The invariant: one result for each row, and a success is the row's own user, or names the difference."""
     users = world.users
     assert [result.csv_row for result in results] == list(range(1, len(rows) + 1))
     ids = [result.user_id for result in results if result.succeeded]
@@ -68,7 +68,7 @@ def test_retry_never_gives_a_row_another_rows_user(world: World, rows: list[Row]
     world.upload(*rows)
     first = world.run(key=KEY, retry_of=RESULT)
     check(world, rows, world.results())
-    # A retry of the retry, as nothing has changed, runs what failed and nothing else.
+    # A retry of the retry, without changes, runs only the failed rows.
     again = world.run(key=KEY, retry_of=RESULT)
     check(world, rows, world.results())
 
@@ -164,14 +164,14 @@ def test_valid_rows_are_not_validated_again_and_new_ones_are(world: World) -> No
     assert world.users == {}
 
 
-# Where, among the steps of both imports, those of the first fall.
+# The positions of the first import's steps among the steps of both.
 INTERLEAVINGS = list(combinations(range(6), 3))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", INTERLEAVINGS, ids=lambda places: "".join("ba"[n in places] for n in range(6)))
 def test_imports_of_two_versions_of_a_file_keep_their_results_apart(world: World, first: tuple[int, ...]) -> None:
-    """The one that is announced last has the key, and the other's result stands beside it. Either can be retried."""
+    """The import that started last owns the key; the other's result is beside it. Either can be retried."""
     files = [[ANN, BROKEN, CAT], [CAT, ANN, replace(BROKEN, username="dan")]]
     versions = [world.upload(*rows) for rows in files]
     running = [world.steps(key=KEY, version_id=version) for version in versions]

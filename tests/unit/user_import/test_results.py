@@ -119,7 +119,7 @@ def test_a_row_keeps_a_result_under_its_own_number() -> None:
 
 
 def test_a_row_that_neither_ran_nor_kept_a_result_is_not_known() -> None:
-    """As in an execution of an earlier release, whose state data does not say what is kept."""
+    """As in an execution of an earlier release, whose state data does not name kept rows."""
     earlier = [Result(1, succeeded=True, user_id="u-1"), Result(2, succeeded=False)]
     results = merged(pointers(2), [Outcome(2, user_id="u-2")], earlier, [], ARN)
 

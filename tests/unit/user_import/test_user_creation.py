@@ -21,7 +21,7 @@ from user_import.csv_file import REQUIRED_COLUMNS, RowPointer
 from user_import.errors import ConnectDenied, ConnectUnavailable, UserExists
 from user_import.outcomes import PASSWORD_NOT_SET, Outcome
 
-# What leaves the outcome of CreateUser unknown, and what then keeps SearchUsers from finding it out.
+# Faults that leave CreateUser's outcome unknown, and faults that then keep SearchUsers from finding it.
 UNSURE: dict[str, dict[str, Any]] = {
     "answer lost": {"lose": "answer"},
     "request lost": {"lose": "request"},
@@ -43,7 +43,7 @@ PAIRS = [*product(["answer lost"], NO_LOOK_UP), *product(["request lost", "faile
 
 @dataclass
 class Import:
-    """One import of one-row files. Each attempt is an invocation of its own, with a clock of its own."""
+    """One import of one-row files. Each attempt is a separate invocation, with its own clock."""
 
     simulator: Simulator
     bucket: Bucket
@@ -153,7 +153,7 @@ def test_a_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> No
         one.simulator.control.lose_request("CreateUser")
 
     assert again.create(source) == Outcome(1, PASSWORD_NOT_SET, first.user_id)
-    # Also to a duplicate, which the lease answers.
+    # Also for a duplicate, which gets the lease's result.
     assert again.create(source) == Outcome(1, PASSWORD_NOT_SET, first.user_id)
     assert again.status is Status.COMPLETED
 

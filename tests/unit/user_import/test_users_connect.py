@@ -1,4 +1,4 @@
-"""What is said to Amazon Connect, against its simulator: paging, backoff, and every error by its code."""
+"""Calls to Amazon Connect, against its simulator: paging, backoff, and every error by its code."""
 
 import dataclasses
 import hashlib
@@ -47,7 +47,7 @@ ERRORS = {
 
 @dataclass
 class Waiting:
-    """A clock that is moved by waiting alone."""
+    """A clock that moves only by waiting."""
 
     now: float = 0.0
     pauses: list[float] = field(default_factory=list)
