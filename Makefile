@@ -4,10 +4,10 @@
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
 export SAM_CLI_TELEMETRY := 0
-# Without bytecode every run compiles all that it imports.
+# Without bytecode every run compiles all imports.
 export PYTHONDONTWRITEBYTECODE :=
 
-# What takes longest comes first, so that no process is left with it at the end.
+# The slowest tests run first, so that no process is left with them at the end.
 IN_TURN := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 LONGEST := tests/integration tests/faults tests/load tests/emulator
 

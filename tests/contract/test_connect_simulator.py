@@ -84,7 +84,7 @@ def test_every_answer_is_one_that_the_stub_accepts(connect: Connect) -> None:
     assert done == OPERATIONS.keys()
 
 
-def test_an_answer_says_what_the_model_lets_it_say(connect: Connect) -> None:
+def test_answers_repeat_the_fields_of_the_request(connect: Connect) -> None:
     """Answers about a resource contain every field of its request that they can."""
     user = connect.user(connect.instance(), Tags={"row": "1"}, PhoneConfig={"PhoneType": "SOFT_PHONE"})
     created = connect.client.create_user(**user)

@@ -16,7 +16,7 @@ RETAINED = [name for name, body in RESOURCES.items() if "Retain" in body.get("De
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod"])
-def test_a_stage_sets_parameters_that_are_there(stage: str) -> None:
+def test_stage_sets_existing_parameters(stage: str) -> None:
     overrides = STAGES[stage]["deploy"]["parameters"]["parameter_overrides"]
 
     assert f"--config-env {stage}" in GUIDE

@@ -51,7 +51,7 @@ def test_uncatchable_errors_are_named_where_catch_is_explained(file: str) -> Non
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_a_definition_says_what_its_catchers_do_not_see(machine: str) -> None:
+def test_definition_names_uncatchable_errors(machine: str) -> None:
     assert {error for error in NOT_CAUGHT if error not in MACHINES[machine].definition["Comment"]} == set()
 
 
@@ -73,12 +73,12 @@ def test_every_make_target_of_the_documents_is_one_that_make_lists(file: str, ta
 
 
 @pytest.mark.parametrize(("file", "target"), named(MAKE, RUN_BY_MACHINES))
-def test_every_make_target_of_the_workflow_and_the_hooks_is_there(file: str, target: str) -> None:
+def test_every_make_target_of_workflow_and_hooks_exists(file: str, target: str) -> None:
     assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("file", "path"), named(LINK, DOCUMENTS))
-def test_every_file_that_is_linked_is_there(file: str, path: str) -> None:
+def test_every_linked_file_exists(file: str, path: str) -> None:
     assert ((ROOT / file).parent / path).exists()
 
 

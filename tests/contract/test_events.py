@@ -61,7 +61,7 @@ def test_event_named_so_is_not_an_order(event: str) -> None:
         parse_order(read_json(EVENTS[event]))
 
 
-def test_there_is_an_event_that_is_no_order() -> None:
+def test_there_is_an_invalid_order_event() -> None:
     assert INVALID
 
 
@@ -73,7 +73,7 @@ def test_the_declined_payment_is_declined() -> None:
 
 
 @pytest.mark.parametrize("event", VALID)
-def test_only_the_event_that_says_so_orders_more_than_is_seeded(event: str) -> None:
+def test_only_the_out_of_stock_event_orders_more_than_seeded(event: str) -> None:
     seeded = read_json(ROOT / "cli" / "seed_stock.json")
     items = parse_order(read_json(EVENTS[event])).items
     short = any(item.quantity > seeded[item.sku] for item in items)

@@ -101,7 +101,7 @@ def test_the_environment_is_what_the_code_reads(function: Function) -> None:
 
 
 @every_function
-def test_every_table_that_a_function_is_told_of_is_one_that_it_may_use(function: Function) -> None:
+def test_function_may_use_every_table_in_its_environment(function: Function) -> None:
     told = {table for table in of_type("AWS::DynamoDB::Table") if snake_case(table).upper() in function.variables}
     on_tables = (statement for statement in statements(str(function.role)) if statement.services == {"dynamodb"})
     granted = {arn_of(resource) for statement in on_tables for resource in statement.resources}

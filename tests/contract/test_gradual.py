@@ -80,7 +80,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_by_default_nothing_is_behind_an_alias() -> None:
+def test_functions_have_no_alias_by_default() -> None:
     kinds = {body["Type"] for body in translated(TEMPLATE, REGION)["Resources"].values()}
 
     assert kinds.isdisjoint({"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CodeDeploy::DeploymentGroup"})
@@ -126,7 +126,7 @@ def test_without_the_release_sam_freezes_layers_and_parameters() -> None:
     assert frozen("s3://bucket/layer-100") == frozen("s3://bucket/layer-200")
 
 
-def test_a_release_that_was_turned_back_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rolled_back_release_can_be_deployed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lambda publishes no version equal to the last one, and the failed attempt's versions stay."""
     stack = Deployed({"LogRetentionDays": "7"}, "UPDATE_ROLLBACK_COMPLETE", "2026-11-22T00:00:00+00:00", {})
     monkeypatch.setattr(gradual, "deployed", lambda *_: stack)
@@ -138,7 +138,7 @@ def test_a_release_that_was_turned_back_can_be_tried_again(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("leave", [False, True])
-def test_nothing_waits_for_itself(release: str, leave: bool) -> None:
+def test_no_resource_waits_for_itself(release: str, leave: bool) -> None:
     """An alias waits for its deployment group. If that waited for an alarm, it would wait for the machine's aliases."""
     assert circle(made(release, leave=leave)) == set()
 
@@ -154,7 +154,7 @@ def test_state_machines_call_aliases_and_may_call_what_running_executions_call(f
         assert all(one in allowed for one in [*before, *called])
 
 
-def test_leaving_keeps_the_aliases_for_what_runs(release: str) -> None:
+def test_leaving_keeps_aliases_for_running_executions(release: str) -> None:
     left = made(release, leave=True)
 
     assert set(left) >= ALIASES
@@ -184,7 +184,7 @@ def test_events_go_to_the_alias(first: dict[str, Any]) -> None:
     assert {one["Ref"] for one in called} <= ALIASES
 
 
-def test_codedeploy_watches_alarms_that_are_there(first: dict[str, Any]) -> None:
+def test_codedeploy_watches_existing_alarms(first: dict[str, Any]) -> None:
     groups = of_kind(first, "AWS::CodeDeploy::DeploymentGroup")
     watched = [one["Name"] for one in first[min(groups)]["Properties"]["AlarmConfiguration"]["Alarms"]]
 
@@ -194,7 +194,7 @@ def test_codedeploy_watches_alarms_that_are_there(first: dict[str, Any]) -> None
     assert all(f"`{alarm}`" in GUIDE for alarm in ALARMS)
 
 
-def test_at_once_does_without_codedeploy(release: str) -> None:
+def test_all_at_once_needs_no_codedeploy(release: str) -> None:
     resources = made(release, AT_ONCE)
 
     assert set(resources) >= ALIASES

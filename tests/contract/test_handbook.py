@@ -44,7 +44,7 @@ def test_every_mail_has_an_action_and_an_urgency() -> None:
     assert {urgency for *_, urgency in rows} == {"page", "morning"}
 
 
-def test_the_handbook_explains_no_alarm_that_is_not_there() -> None:
+def test_handbook_explains_only_existing_alarms() -> None:
     assert {name for name in SECTIONS if name.endswith("Alarm")} == set(ALARMS)
 
 
@@ -68,7 +68,7 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize("command", commands())
-def test_every_command_of_the_documents_is_there_with_its_options(command: str) -> None:
+def test_every_documented_command_exists_with_its_options(command: str) -> None:
     words = command.split()
     found: Any = typer.main.get_command(app)
     while hasattr(found, "commands") and words and not words[0].startswith("--"):

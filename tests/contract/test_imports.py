@@ -104,7 +104,7 @@ def test_no_suite_imports_another(suite: Path) -> None:
 
 
 @every_package
-def test_nothing_is_imported_that_is_not_deployed(package: str) -> None:
+def test_deployed_code_imports_only_deployed_code(package: str) -> None:
     known = PROJECT | THIRD_PARTY | sys.stdlib_module_names
 
     assert imports(package) <= known

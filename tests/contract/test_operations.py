@@ -67,7 +67,7 @@ def test_the_dashboard_is_small_enough_and_its_widgets_fit_the_grid() -> None:
     assert all(24 % widget["width"] == 0 for widget in dashboard.body()["widgets"])
 
 
-def test_the_dashboard_names_what_is_there_and_nothing_by_hand() -> None:
+def test_dashboard_refers_to_resources_and_hardcodes_none() -> None:
     named = {reference.partition(".")[0] for reference in dashboard.references()}
     by_hand = {value for one in dashboard.metrics() for _, value in one.dimensions if not value.startswith("${")}
 

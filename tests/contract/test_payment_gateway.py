@@ -77,7 +77,7 @@ def test_requests_is_loaded_only_where_there_is_a_gateway() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), VARIABLES.items())
-def test_address_and_secrets_are_told_to_what_calls_the_gateway(name: str, value: Any) -> None:
+def test_only_callers_of_the_gateway_get_its_address_and_secrets(name: str, value: Any) -> None:
     """Only the ARNs of the secrets. Finalization bars charges without a call, but must know that there is a gateway."""
     told = {function.state: function for function in FUNCTIONS.values() if name in function.variables}
     bars = {"FinalizeOrder", "SweepOrders"} if name == "PAYMENT_GATEWAY_URL" else set()
@@ -111,7 +111,7 @@ def test_a_gateway_cannot_be_deployed_without_a_secret() -> None:
 
 
 def test_the_payment_key_is_made_once_and_outlives_the_gateway_and_the_stack() -> None:
-    """No condition, so that a gateway that is set again finds its charges. Another generator would replace the value."""
+    """No condition, so that a gateway that is set again finds its charges. Another generator replaces the value."""
     key = RESOURCES["PaymentKey"]
 
     assert "Condition" not in key

@@ -227,7 +227,7 @@ def test_no_action_of_a_transaction_was_left_out(wire: Wire, everything: list[Ru
     assert builders_in_code() - wire.entered == set()
 
 
-def test_there_is_no_role_but_those_of_functions_and_state_machines() -> None:
+def test_every_role_belongs_to_a_function_or_state_machine() -> None:
     users = [*FUNCTIONS.values(), *MACHINES.values()]
 
     assert set(of_type("AWS::IAM::Role")) == {arn_of(user.properties["Role"]) for user in users}

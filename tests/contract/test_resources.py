@@ -124,7 +124,7 @@ def test_files_of_users_are_encrypted_with_the_key_that_is_given() -> None:
 
 
 @every_bucket
-def test_a_bucket_is_reached_over_tls_alone(bucket: str) -> None:
+def test_bucket_requires_tls(bucket: str) -> None:
     (policy,) = (body for body in of_type("AWS::S3::BucketPolicy").values() if arn_of(body["Bucket"]) == bucket)
     statement, *_ = policy["PolicyDocument"]["Statement"]
 
@@ -188,5 +188,5 @@ def test_every_parameter_is_used(name: str) -> None:
 
 
 @pytest.mark.parametrize(("output", "resource"), OUTPUTS.items())
-def test_an_output_of_the_contract_is_there(output: str, resource: str) -> None:
+def test_contract_outputs_exist(output: str, resource: str) -> None:
     assert arn_of(TEMPLATE["Outputs"][output]["Value"]) == resource

@@ -20,7 +20,7 @@ def test_a_file_is_what_botocore_has_today(path: Path) -> None:
     assert path.read_text() == FILES[path], REMEDY
 
 
-def test_there_is_no_other_file() -> None:
+def test_no_other_model_file_exists() -> None:
     home = Path(clients.__file__).with_name("service_models")
 
     assert {path for path in home.rglob("*") if path.is_file()} == set(FILES), REMEDY

@@ -231,7 +231,7 @@ def test_policy_deletes_only_tagged_instances_and_only_with_allow_reset() -> Non
 
 
 @pytest.mark.parametrize("function", ["Initialize", "CheckInstanceExistence", "CountCsvFiles", "UserCreate"])
-def test_a_role_reaches_the_listed_instances_alone(function: str) -> None:
+def test_role_reaches_only_the_listed_instances(function: str) -> None:
     listed = [f"arn:aws:connect:us-east-1:000000000000:instance/{name}" for name in ("a", "b")]
     grants = granted(f"{function}Role", Stack(parameters={"ConnectInstanceArns": ",".join(listed)}))
 
@@ -262,7 +262,7 @@ def allowing(action: str) -> list[tuple[str, Any]]:
     ]
 
 
-def test_every_refusal_of_an_import_says_what_it_is() -> None:
+def test_every_import_error_is_documented() -> None:
     assert [cls.__name__ for cls in ImportRefused.__subclasses__() if not cls.__doc__] == []
 
 

@@ -110,7 +110,7 @@ def make(endpoint: str, *arguments: str, **variables: str) -> subprocess.Complet
     return subprocess.run(command, cwd=ROOT, env=usual | variables, capture_output=True, text=True, check=False)
 
 
-def test_it_passes_beside_what_others_have_and_leaves_nothing(used: Stack, instance: str) -> None:
+def test_it_passes_beside_other_data_and_leaves_nothing(used: Stack, instance: str) -> None:
     before = everything(used, instance)
     # Without the two files that take half the time.
     tests = "TESTS=tests/integration -k 'not test_bad_input and not test_command_line'"
@@ -211,7 +211,7 @@ def _deploy_another_template(stack: Stack) -> None:
     ],
     ids=["as it is", "rolled back", "never made", "being changed", "no outputs", "real charges"],
 )
-def test_it_runs_on_no_stack_but_one_that_is_whole(used: Stack, change: dict[str, Any], reason: str) -> None:
+def test_it_rejects_an_incomplete_stack(used: Stack, change: dict[str, Any], reason: str) -> None:
     found = unfit(replace(used, **change))
 
     assert found.startswith(reason)

@@ -26,7 +26,7 @@ def test_a_row_without_its_step_record_is_a_conflict(run: Run, stack: Stack, ord
     [(CONFLICT, "Contention"), (THROTTLED, "StoreUnavailable"), (BROKEN, "StoreUnavailable")],
     ids=["conflict", "throttled", "broken"],
 )
-def test_a_transient_error_is_retried_until_it_is_over(
+def test_transient_error_is_retried_until_it_ends(
     run: Run, stack: Stack, resources: Resources, order: Document, answer: Answer, name: str
 ) -> None:
     with through_proxy(stack, resources, "ProcessPayment") as proxy:
@@ -38,7 +38,7 @@ def test_a_transient_error_is_retried_until_it_is_over(
     assert saga.execution.status == "SUCCEEDED"
 
 
-def test_a_transient_error_that_stays_is_compensated(
+def test_lasting_transient_error_is_compensated(
     run: Run, stack: Stack, resources: Resources, order: Document, on_hand: Callable[[], int]
 ) -> None:
     with through_proxy(stack, resources, "ReserveInventory") as proxy:

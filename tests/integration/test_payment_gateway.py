@@ -147,7 +147,7 @@ def test_a_good_order_is_charged_once(run: Run, stack: Stack, gateway: GatewayCl
     assert saga.view.payment["charge_id"] == _row(gateway, order)["id"]
 
 
-def test_a_declined_card_is_asked_once(run: Run, stack: Stack, gateway: GatewayClient, order: Document) -> None:
+def test_declined_card_is_charged_once(run: Run, stack: Stack, gateway: GatewayClient, order: Document) -> None:
     saga = run(order | {"payment": {"method": "card", "token": "tok_expired"}})
     assert saga.visit("ProcessPayment").errors == ["PaymentDeclined"]
     assert "the card has expired" in (saga.execution.cause or "")
@@ -157,7 +157,7 @@ def test_a_declined_card_is_asked_once(run: Run, stack: Stack, gateway: GatewayC
 
 
 @pytest.mark.parametrize("fault", [AnswerLost(), FailsAfter()], ids=repr)
-def test_a_charge_whose_answer_is_lost_is_asked_for_and_not_repeated(
+def test_charge_with_a_lost_answer_is_looked_up_not_repeated(
     run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None], fault: AnyFault
 ) -> None:
     ordered(fault, on="charge")
@@ -167,7 +167,7 @@ def test_a_charge_whose_answer_is_lost_is_asked_for_and_not_repeated(
     assert _requests(gateway, order) == {"charge": 1, "lookup": 1}
 
 
-def test_a_charge_that_is_worked_on_for_too_long_is_cancelled(
+def test_charge_in_progress_for_too_long_is_cancelled(
     run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
 ) -> None:
     ordered(SlowWorking(ms=TOO_LONG), on="charge")

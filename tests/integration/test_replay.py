@@ -134,7 +134,7 @@ def test_a_lost_answer_fires_nothing_twice(day: Day, orders: list[Document]) -> 
 
 
 @pytest.mark.local_only("inject faults between the test and DynamoDB")
-def test_a_throttle_is_waited_for(day: Day, orders: list[Document]) -> None:
+def test_throttled_call_waits(day: Day, orders: list[Document]) -> None:
     with DynamoDBProxy(day.stack.endpoint or "", answers=[THROTTLED] * 5).serving() as proxy:
         outcome = trigger(day.stack, once(day.stack, proxy.endpoint)).fire(Seen(orders[0]["order_id"], 1))
     assert outcome == Outcome.FIRED

@@ -51,7 +51,7 @@ def test_every_write_moves_the_counters(day: Day) -> None:
 
 
 @pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "in the middle", "last"])
-def test_a_poison_record_is_kept_whole_and_holds_nobody_up(
+def test_poison_record_is_kept_whole_and_blocks_nobody(
     day: Day, stack: Stack, resources: Resources, place: int
 ) -> None:
     rows = [day.order(str(number)) for number in range(4)]
@@ -66,7 +66,7 @@ def test_a_poison_record_is_kept_whole_and_holds_nobody_up(
 
 
 @pytest.mark.local_only("raise an alarm if they fail")
-def test_a_row_that_is_no_order_does_not_wake_the_function(day: Day, stack: Stack) -> None:
+def test_row_without_an_order_does_not_invoke_the_function(day: Day, stack: Stack) -> None:
     note, order = {"order_id": day.order_id("note"), "text": "not an order"}, day.order("1")
     day.write(note, order)
     eventually(day.counted, seconds=SECONDS)

@@ -295,7 +295,7 @@ def test_an_instance_whose_creation_fails_ends_the_import(imports: Imports, simu
         "RegisterResult",
     ],
 )
-def test_an_import_that_breaks_off_at_a_state_is_whole_when_it_runs_again(
+def test_import_interrupted_at_any_state_completes_when_run_again(
     imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources, function: str
 ) -> None:
     persons = people(2)

@@ -17,7 +17,7 @@ from tests.kit.template import TEMPLATE
 STACK = pytest.StashKey[Stack]()
 INSTANCE = pytest.StashKey[str]()
 REMOVED = pytest.StashKey[Counter[str]]()
-_PASSED_OVER = pytest.StashKey[Counter[str]]()
+_DESELECTED = pytest.StashKey[Counter[str]]()
 
 # Fixtures that need more than a stack's outputs, or would disturb other users of the stack.
 LOCAL_FIXTURES = {
@@ -74,7 +74,7 @@ def unfit(stack: Stack) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     reasons = [_local_reason(item) for item in items]
     config.hook.pytest_deselected(items=[item for item, reason in zip(items, reasons, strict=True) if reason])
-    config.stash[_PASSED_OVER] = Counter(filter(None, reasons))
+    config.stash[_DESELECTED] = Counter(filter(None, reasons))
     items[:] = [item for item, reason in zip(items, reasons, strict=True) if not reason]
 
 
@@ -94,8 +94,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     terminalreporter.section("deployed stack")
-    for reason, count in config.stash.get(_PASSED_OVER, Counter()).most_common():
-        terminalreporter.line(f"passed over: {count} tests that {reason}")
+    for reason, count in config.stash.get(_DESELECTED, Counter()).most_common():
+        terminalreporter.line(f"deselected: {count} tests that {reason}")
     if REMOVED in config.stash:
         terminalreporter.line(f"removed: {told(config.stash[REMOVED])}")
     terminalreporter.line("left: histories of executions, logs, metrics, and notices that were sent")

@@ -28,7 +28,7 @@ def dynamodb_local() -> Iterator[Database]:
         with serving() as address:
             yield create(Engine("dynamodb_local", address))
     except ProgramMissing as reason:
-        pytest.skip(f"passed over: {reason}")
+        pytest.skip(reason)
 
 
 @pytest.fixture(scope="module", params=_ENGINES)

@@ -61,7 +61,7 @@ def warm(charge: Charge) -> Iterator[Charge]:
     _warm.pop()
 
 
-def test_a_warm_handler_works_once_for_each_key_however_often_it_is_called(warm: Charge) -> None:
+def test_warm_handler_works_once_per_key(warm: Charge) -> None:
     events = [{"id": f"{warm.id}-{number % 5}"} for number in range(25)]
     answers = [warm_handler(event, Context()) for event in events]
     assert len(_handled) == 5
@@ -152,7 +152,7 @@ def test_a_key_that_is_not_there_is_an_error_that_names_its_path(
     assert charge.row is None
 
 
-def test_the_whole_event_is_the_payload_unless_it_is_said_what_is(charge: Charge, event: dict[str, Any]) -> None:
+def test_whole_event_is_the_default_payload(charge: Charge, event: dict[str, Any]) -> None:
     @idempotent_handler(lambda: charge.store, RUN_AGAIN, key="id")
     def strict(event: Any, context: Any) -> Any:
         return CHARGED

@@ -118,7 +118,7 @@ def test_a_block_that_found_the_result_changes_nothing(charge: Charge) -> None:
     assert charge.row == before
 
 
-def test_an_unsure_owner_who_reached_nobody_leaves_the_next_one_unsure(charge: Charge) -> None:
+def test_unsure_owner_without_effect_leaves_the_next_one_unsure(charge: Charge) -> None:
     charge.breaks_off()
     second = charge.raises(Unreachable())
     assert second.unsure
@@ -126,7 +126,7 @@ def test_an_unsure_owner_who_reached_nobody_leaves_the_next_one_unsure(charge: C
     assert charge.lease().unsure
 
 
-def test_a_resolver_who_reached_nobody_is_asked_again(charge: Charge) -> None:
+def test_resolver_that_reached_nothing_is_called_again(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
 
@@ -150,7 +150,7 @@ def test_a_failure_that_cannot_be_recorded_does_not_hide_the_error(
     assert (line.__dict__["work"], line.__dict__["error"]) == (charge.key, "LeaseLost")
 
 
-def test_work_that_is_done_is_never_free_whatever_is_harmless(charge: Charge) -> None:
+def test_completed_work_is_never_freed_by_a_harmless_error(charge: Charge) -> None:
     """An error of the layer after the work says nothing about the work."""
     careless = charge.under(replace(RUN_AGAIN, harmless=(StoreUnavailable,)))
     wire = Wire(meanwhile={2: refuse_connections})
@@ -182,7 +182,7 @@ def test_late_owner_completes_held_work(held: Charge) -> None:
 @pytest.mark.parametrize(
     ("error", "status"), [(Declined("no"), "FAILED"), (Unreachable(), "RELEASED"), (AnswerLost(), "HELD")]
 )
-def test_a_late_failure_of_what_is_held_counts(held: Charge, error: Exception, status: str) -> None:
+def test_late_failure_of_held_work_counts(held: Charge, error: Exception, status: str) -> None:
     lease = held.breaks_off()
     with pytest.raises(OutcomeHeld):
         held.lease()
@@ -219,7 +219,7 @@ def test_overtaken_owners_failure_leaves_no_trace(
 
 
 @pytest.mark.parametrize("write", CALLS)
-def test_the_same_owner_of_an_earlier_attempt_is_told(charge: Charge, write: Write) -> None:
+def test_owner_of_an_earlier_attempt_gets_lease_lost(charge: Charge, write: Write) -> None:
     """Owner tokens never repeat; the attempt fences a writer even if one did."""
     first, second = charge.breaks_off(), charge.breaks_off()
     assert first._record

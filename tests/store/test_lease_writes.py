@@ -170,7 +170,7 @@ def test_a_result_that_is_too_large_does_not_keep_the_writes_from_landing(inside
 
 
 @every_policy
-def test_a_refused_write_writes_nothing_and_the_lease_goes_on(charge: Charge, work: Work) -> None:
+def test_refused_write_writes_nothing_and_keeps_the_lease(charge: Charge, work: Work) -> None:
     charge.book()
     with charge.lease(work=work) as lease:
         before = charge.row

@@ -63,7 +63,7 @@ def test_the_first_call_gets_the_lease(charge: Charge, work: Work) -> None:
 
 
 @not_held
-def test_the_record_of_a_lease_says_who_works_on_what_and_until_when(charge: Charge, work: Work) -> None:
+def test_acquired_lease_record_is_complete(charge: Charge, work: Work) -> None:
     lease = charge.lease(work=work)
     assert charge.row == {
         "pk": f"{charge.id}#Charge",
@@ -283,7 +283,7 @@ def test_a_routine_failure_is_stored_and_not_listed(charge: Charge) -> None:
         charge.lease()
 
 
-def test_an_error_that_is_not_final_is_listed_however_routine(charge: Charge) -> None:
+def test_routine_error_that_is_not_final_is_listed(charge: Charge) -> None:
     charge = charge.under(replace(charge.work, final=(), routine=(StolenCard,)))
     charge.raises(StolenCard("reported"))
 
@@ -421,7 +421,7 @@ def test_the_order_of_a_payloads_keys_makes_no_other_request(charge: Charge) -> 
 # --- two kinds of work, two configurations ---
 
 
-def test_two_kinds_of_work_under_one_id_know_nothing_of_each_other(charge: Charge) -> None:
+def test_two_kinds_of_work_under_one_id_are_independent(charge: Charge) -> None:
     refund = charge.under(replace(RUN_AGAIN, name="Refund"))
     charge.completes()
     assert not refund.completes({"refund": "re-1"}).unsure

@@ -59,7 +59,7 @@ def test_held_work_takes_one_call(held: Charge) -> None:
     assert wire.sent == 1
 
 
-def test_the_first_to_find_what_is_to_be_held_writes_it_in_a_second_call(held: Charge) -> None:
+def test_first_call_that_finds_held_work_marks_it(held: Charge) -> None:
     held.breaks_off()
     wire = Wire()
     with pytest.raises(OutcomeHeld):
@@ -87,7 +87,7 @@ def test_duplicate_takeover_of_the_sdk_stays_unsure(charge: Charge, status: str,
     lease.complete(CHARGED)
 
 
-def test_the_sdk_itself_tries_again_and_finds_its_own_lease(charge: Charge) -> None:
+def test_sdk_retry_finds_its_own_lease(charge: Charge) -> None:
     wire = Wire(lose=1)
     assert charge.over(wire, attempts=2).run(lambda _: CHARGED) == CHARGED
     assert wire.sent == 3

@@ -125,7 +125,7 @@ def test_a_failed_key_may_answer_an_error_that_no_code_knows(held: Charge) -> No
 
 
 @decisions
-def test_a_decision_ends_a_lease_that_has_run_out(charge: Charge, decide: Decide) -> None:
+def test_decision_ends_an_expired_lease(charge: Charge, decide: Decide) -> None:
     charge.breaks_off()
     decide(charge)
     assert charge.record.status.decided
@@ -173,7 +173,7 @@ def test_a_barred_key_that_is_released_is_free(charge: Charge) -> None:
 
 
 @decisions
-def test_nothing_is_decided_while_somebody_is_at_work(charge: Charge, decide: Decide) -> None:
+def test_running_work_cannot_be_decided(charge: Charge, decide: Decide) -> None:
     charge.lease()
     before = charge.row
     with pytest.raises(AlreadyInProgress, match=charge.key):
@@ -190,7 +190,7 @@ CHANGES = [
 
 @decisions
 @pytest.mark.parametrize(("status", "change"), CHANGES)
-def test_nothing_is_decided_of_what_has_changed_since_it_was_read(
+def test_changed_record_cannot_be_decided(
     charge: Charge, status: str, change: Callable[[Charge], Any], decide: Decide
 ) -> None:
     charge.becomes(status)

@@ -81,7 +81,7 @@ def test_a_duplicate_undoes_nothing_outside(saga: Saga, happened: bool) -> None:
     assert saga.found() == before
 
 
-def test_nothing_outside_is_undone_of_a_sealed_step(saga: Saga) -> None:
+def test_sealed_step_keeps_its_outside_effect(saga: Saga) -> None:
     gateway = Gateway()
     saga.commit()
     saga.seal()
@@ -93,7 +93,7 @@ def test_nothing_outside_is_undone_of_a_sealed_step(saga: Saga) -> None:
 
 
 @pytest.mark.parametrize("begun", [True, False], ids=["COMPENSATING", "COMMITTED"])
-def test_nothing_outside_is_undone_for_another_request(saga: Saga, begun: bool) -> None:
+def test_another_payload_undoes_nothing_outside(saga: Saga, begun: bool) -> None:
     gateway = Gateway()
     saga.commit(A)
     if begun:
@@ -135,7 +135,7 @@ def test_any_payload_may_bar_a_step_that_never_happened(saga: Saga) -> None:
 
 
 @happened
-def test_a_compensation_that_broke_off_never_expires(saga: Saga, happened: bool) -> None:
+def test_interrupted_compensation_never_expires(saga: Saga, happened: bool) -> None:
     with pytest.raises(ConnectionError):
         _saga(saga, happened).compensate(outside=Gateway(error=ConnectionError()).cancel)
     assert "expires_at" not in (saga.found().record or {})
@@ -162,7 +162,7 @@ def test_find_raises_for_a_barred_step_before_outside_effects(saga: Saga) -> Non
 
 @happened
 @pytest.mark.parametrize("lost", [1, 2, 3])
-def test_a_lost_answer_at_any_call_is_made_good_by_the_repetition(saga: Saga, happened: bool, lost: int) -> None:
+def test_retry_after_a_lost_answer_succeeds_at_any_call(saga: Saga, happened: bool, lost: int) -> None:
     wire, gateway = Wire(lose=lost), Gateway()
     _saga(saga, happened)
     if lost == 3 and happened:

@@ -1,4 +1,4 @@
-"""What is passed over where it cannot be done, unless `make verify REQUIRE='docker advisories node'` asks for it."""
+"""What is skipped where it cannot run, unless `make verify REQUIRE='docker advisories node'` asks for it."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -169,7 +169,7 @@ def test_findings_of_access_analyzer_fail_unless_they_are_advice() -> None:
     assert part.findings[4] == Finding(f"{count - 4} policies", Verdict.OK, "no finding")
 
 
-def test_a_value_that_cannot_be_resolved_is_named() -> None:
+def test_unresolvable_value_is_named() -> None:
     with pytest.raises(Unresolved, match="Fn::Cidr"):
         account().resolver.resolve({"Fn::Cidr": ["10.0.0.0/16", 1, 8]})
 
@@ -314,7 +314,7 @@ def test_stack_created_by_a_change_set_is_deleted_unless_used(status: str) -> No
     assert verdicts(part) == {"change set": Verdict.FAILED, "T": Verdict.FAILED, "U": Verdict.LOOK}
 
 
-def test_a_change_set_without_a_change_is_no_failure() -> None:
+def test_change_set_without_a_change_succeeds() -> None:
     target = account(STANDING)
     begun(target, "FAILED", StatusReason="The submitted information didn't contain changes.")
     ended(target, [])
@@ -323,7 +323,7 @@ def test_a_change_set_without_a_change_is_no_failure() -> None:
     assert target.done()
 
 
-def test_parameters_are_said_or_kept() -> None:
+def test_parameters_are_passed_or_kept() -> None:
     said = change_set._parameters(account(STANDING, AlertEmail="a@example.com"))
 
     assert said == [

@@ -135,7 +135,7 @@ def test_without_versions_each_write_is_a_job() -> None:
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=5))
-def test_an_object_is_summed_up_however_it_comes_in_parts(content: bytes, cuts: list[int]) -> None:
+def test_summary_does_not_depend_on_the_parts(content: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(content)) for cut in cuts), len(content)]
     parts = [content[a:b] for a, b in itertools.pairwise(edges) if content[a:b]]
     found = run(Bucket(Body(parts)))
@@ -164,7 +164,7 @@ def test_s3_failures_are_transient(code: str) -> None:
         run(Bucket(refused(code)))
 
 
-def test_a_stream_that_breaks_off_may_be_read_again() -> None:
+def test_interrupted_stream_may_be_read_again() -> None:
     broken = Body([b"half"], ReadTimeoutError(endpoint_url="s3"))
     with pytest.raises(ReadBrokenOff):
         run(Bucket(broken))

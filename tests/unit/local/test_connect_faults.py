@@ -74,7 +74,7 @@ def test_a_fault_of_a_search_can_be_for_the_name_that_is_searched(connect: Conne
         search("b")
 
 
-def test_a_code_that_the_service_has_not_needs_a_status(connect: Connect) -> None:
+def test_unknown_error_code_needs_a_status(connect: Connect) -> None:
     with pytest.raises(ValueError, match="give its status"):
         connect.control.fail("ListInstances", "ServiceUnavailable")
     connect.control.fail("ListInstances", "ServiceUnavailable", status=503)
@@ -148,7 +148,7 @@ def test_faults_can_be_taken_back(connect: Connect) -> None:
     [{"operation": "CreateUsers"}, {"operation": "CreateUser", "times": 0}, {"operation": "CreateUser", "tims": 2}],
     ids=repr,
 )
-def test_a_fault_that_makes_no_sense_is_refused(connect: Connect, fault: Document) -> None:
+def test_invalid_fault_is_rejected(connect: Connect, fault: Document) -> None:
     with pytest.raises(ValueError, match=r"CreateUsers|times|tims"):
         connect.control.inject(**fault)
 
@@ -212,13 +212,13 @@ def test_settings_come_from_the_environment() -> None:
 
 
 @pytest.mark.parametrize("name", ["CONNECT_SIMULATOR_BURST", "CONNECT_SIMULATOR_BRUST"])
-def test_settings_that_make_no_sense_are_refused(name: str) -> None:
+def test_invalid_settings_are_rejected(name: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         from_environment({name: "zero"})
 
 
 @pytest.mark.parametrize("change", [{"burst": 0}, {"activation_seconds": -1}, {"brust": 5}], ids=repr)
-def test_changes_that_make_no_sense_are_refused(connect: Connect, change: dict[str, float]) -> None:
+def test_invalid_changes_are_rejected(connect: Connect, change: dict[str, float]) -> None:
     before = connect.control.settings()
     with pytest.raises(ValueError, match=next(iter(change))):
         connect.control.change(**change)

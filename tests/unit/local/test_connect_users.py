@@ -63,7 +63,7 @@ def search(connect: Connect, instance_id: str, value: str, comparison: str = "EX
     ],
     ids=repr,
 )
-def test_a_user_who_meets_the_rules_is_created(connect: Connect, user: Document, right: Document) -> None:
+def test_user_that_meets_the_rules_is_created(connect: Connect, user: Document, right: Document) -> None:
     created = connect.client.create_user(**user | right)
     assert created["UserArn"].endswith(f"/agent/{created['UserId']}")
 
@@ -107,7 +107,7 @@ def test_a_user_who_meets_the_rules_is_created(connect: Connect, user: Document,
     ],
     ids=repr,
 )
-def test_a_user_who_breaks_a_rule_is_refused(connect: Connect, user: Document, wrong: Document, error: str) -> None:
+def test_user_that_breaks_a_rule_is_rejected(connect: Connect, user: Document, wrong: Document, error: str) -> None:
     assert code(connect, user | wrong) == error
     assert connect.client.list_users(InstanceId=user["InstanceId"])["UserSummaryList"] == []
 
@@ -189,7 +189,7 @@ def test_a_search_counts_after_contact_work_in_milliseconds(connect: Connect, us
     assert found["PhoneConfig"] == {"PhoneType": "SOFT_PHONE", "AfterContactWorkTimeLimit": 60_000}
 
 
-def test_a_search_that_is_not_understood_is_refused(connect: Connect, instance_id: str) -> None:
+def test_unsupported_search_is_rejected(connect: Connect, instance_id: str) -> None:
     with pytest.raises(ClientError, match="does not support SearchUsers with a SearchFilter"):
         connect.client.search_users(InstanceId=instance_id, SearchFilter={"TagFilter": {}})
     criteria = {"StringCondition": {"FieldName": "Shoe", "Value": "9"}}

@@ -44,7 +44,7 @@ def ended(output: str) -> subprocess.CompletedProcess[str]:
         ("process_order_again_x", "B"),
     ],
 )
-def test_an_event_belongs_to_the_longest_handler_that_it_is_named_after(event: str, function: str) -> None:
+def test_event_belongs_to_the_longest_matching_handler(event: str, function: str) -> None:
     assert RUNNING.function(Path("events") / f"{event}.json") == function
 
 

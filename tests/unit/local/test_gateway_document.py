@@ -65,18 +65,18 @@ def speaking(status: int, body: Any) -> Iterator[HttpGateway]:
         yield HttpGateway(url, leases, BearerSession(secret), stack_key)
 
 
-def test_a_charge_is_made_by_the_documents_answer() -> None:
+def test_documented_answer_makes_a_charge() -> None:
     with speaking(201, answered("POST /charges")) as gateway:
         assert gateway.charge(CHARGE, deadline=gateway.leases.clock() + timedelta(seconds=15)) == "ch_1"
 
 
-def test_a_key_is_cancelled_by_the_documents_answer() -> None:
+def test_documented_answer_cancels_a_key() -> None:
     with speaking(200, answered("POST /charges/KEY/cancel")) as gateway:
         gateway.cancel("o-1")
 
 
 @pytest.mark.parametrize("status", OUTCOMES)
-def test_a_look_up_is_understood_by_the_documents_answer(status: str) -> None:
+def test_documented_answer_is_understood_by_a_lookup(status: str) -> None:
     expected = OUTCOMES[status]
     with speaking(200, looked_up(status)) as gateway:
         if expected is None:

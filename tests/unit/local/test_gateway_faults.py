@@ -55,7 +55,7 @@ def test_client_that_gave_up_finds_the_outcome(gateway: GatewayClient, fault: An
 
 
 @pytest.mark.parametrize("fault", [SlowBefore(ms=MS), SlowWorking(ms=MS), SlowAfter(ms=MS)])
-def test_a_cancel_bars_what_lands_late(gateway: GatewayClient, fault: AnyFault) -> None:
+def test_cancel_bars_a_late_charge(gateway: GatewayClient, fault: AnyFault) -> None:
     gateway.inject(Injection(fault))
     gives_up(gateway, "o-1")
     gateway.cancel("o-1")
@@ -78,7 +78,7 @@ def test_a_request_that_is_delivered_again_is_answered_once(gateway: GatewayClie
 
 
 @pytest.mark.parametrize("fault", [FailsBefore(), RequestLost()])
-def test_a_request_that_did_not_arrive_is_counted_apart(gateway: GatewayClient, fault: AnyFault) -> None:
+def test_lost_request_is_counted_separately(gateway: GatewayClient, fault: AnyFault) -> None:
     gateway.inject(Injection(fault))
     with suppress(*NO_ANSWER):
         gateway.charge("o-1", 3000)
@@ -87,7 +87,7 @@ def test_a_request_that_did_not_arrive_is_counted_apart(gateway: GatewayClient, 
     assert (ledger["requests"], ledger["deliveries"]) == ({"o-1": {"charge": 1}}, {})
 
 
-def test_a_late_delivery_lands_after_the_key_was_canceled(gateway: GatewayClient) -> None:
+def test_late_delivery_after_a_cancel_charges_nothing(gateway: GatewayClient) -> None:
     gateway.inject(Injection(DeliveredAgain((MS,)), on="charge"))
     gateway.charge("o-1", 3000)
     gateway.cancel("o-1")

@@ -142,7 +142,7 @@ def test_a_forgotten_key_is_charged_again(forgetful: Ledger, clock: list[float])
     assert stands(forgetful) == {"o-1": [3000, 3000]}
 
 
-def test_a_forgotten_charge_is_found_and_given_back_by_its_key(forgetful: Ledger, clock: list[float]) -> None:
+def test_forgotten_charge_is_found_and_refunded_by_key(forgetful: Ledger, clock: list[float]) -> None:
     first, _ = forgetful.charge("o-1", TEA)
     clock[0] = DAY + 1
 
@@ -151,7 +151,7 @@ def test_a_forgotten_charge_is_found_and_given_back_by_its_key(forgetful: Ledger
     assert stands(forgetful) == {}
 
 
-def test_a_cancel_gives_back_every_charge_under_the_key(forgetful: Ledger, clock: list[float]) -> None:
+def test_cancel_refunds_every_charge_under_the_key(forgetful: Ledger, clock: list[float]) -> None:
     forgetful.charge("o-1", TEA)
     clock[0] = DAY + 1
     forgetful.charge("o-1", TEA)
@@ -177,7 +177,7 @@ def test_a_forgotten_cancel_bars_nothing(forgetful: Ledger, clock: list[float]) 
     assert forgetful.charge("o-1", TEA)[0].status == "succeeded"
 
 
-def test_a_charge_that_is_being_worked_on_is_not_forgotten(forgetful: Ledger, clock: list[float]) -> None:
+def test_charge_in_progress_is_not_forgotten(forgetful: Ledger, clock: list[float]) -> None:
     forgetful.accept("o-1", TEA)
     clock[0] = DAY + 1
 

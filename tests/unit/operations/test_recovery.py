@@ -124,7 +124,7 @@ def test_the_tombstone_of_another_document_does_not_decide(desk: Desk) -> None:
     assert [desk.accepts(one) for one in (OTHER, ORDER)] == [False, True]
 
 
-def test_each_document_of_which_a_step_stands_is_accepted(desk: Desk) -> None:
+def test_every_document_with_a_standing_step_is_accepted(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.commit(OTHER, "ProcessPayment")
     desk.undo_order(ORDER)

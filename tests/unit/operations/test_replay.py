@@ -99,7 +99,7 @@ def test_a_checkpoint_of_another_replay_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"replay": {}, "page": [{"x": 1}], "counts": {}}'], ids=repr)
-def test_a_file_that_is_no_checkpoint_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+def test_invalid_checkpoint_is_rejected_unchanged(tmp_path: Path, text: str) -> None:
     file = tmp_path / "checkpoint"
     file.write_text(text)
 

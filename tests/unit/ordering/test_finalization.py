@@ -178,7 +178,7 @@ def test_a_success_confirms_the_order_without_a_look_at_the_execution(
 
 
 @pytest.mark.parametrize("name", ["another", ORDER_ID], ids=["another name", "delivered again"])
-def test_a_success_whose_name_confirms_nothing_goes_by_the_input(
+def test_success_under_another_name_uses_the_input(
     after: Callable[[str], Desk], by_event: Callable[..., None], confirmed: Any, name: str
 ) -> None:
     desk = after("SUCCEEDED")
@@ -224,7 +224,7 @@ def test_event_after_expiry_confirms_by_the_rows(after: Callable[[str], Desk], l
 
 
 @pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "ABORTED"])
-def test_nothing_is_undone_of_a_confirmed_order_without_records(after: Callable[[str], Desk], status: str) -> None:
+def test_confirmed_order_without_records_is_not_undone(after: Callable[[str], Desk], status: str) -> None:
     desk = after("SUCCEEDED")
     desk.finalize()
     desk.lose(*NAMES)

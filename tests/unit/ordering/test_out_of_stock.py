@@ -71,16 +71,16 @@ def test_a_sku_without_a_row_is_out_of_stock() -> None:
     assert str(caught.value) == "items[0]: tea-01 is not stocked"
 
 
-def test_a_reservation_that_stands_already_is_no_shortage() -> None:
+def test_existing_reservation_is_not_a_shortage() -> None:
     with pytest.raises(StateConflict, match="Inventory"):
         reserve(tea=FINE, cup=FINE, reservation=RESERVATION_STANDS)
 
 
-def test_a_reservation_that_stands_already_counts_more_than_a_short_line() -> None:
+def test_existing_reservation_precedes_a_short_line() -> None:
     with pytest.raises(StateConflict):
         reserve(tea=short(0), cup=FINE, reservation=RESERVATION_STANDS)
 
 
-def test_a_short_line_beside_a_contended_one_is_not_decided_yet() -> None:
+def test_short_line_beside_a_conflict_decides_nothing() -> None:
     with pytest.raises(Contention):
         reserve(tea=short(0), cup=CONFLICT)

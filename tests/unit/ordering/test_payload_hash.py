@@ -43,7 +43,7 @@ def test_the_order_of_lines_counts() -> None:
     assert payload_hash([1, 2]) != payload_hash([2, 1])
 
 
-def test_values_do_not_run_into_each_other() -> None:
+def test_payload_hash_separates_its_values() -> None:
     assert payload_hash({"a": "1", "b": "2"}) != payload_hash({"a": '1","b":"2'})
 
 

@@ -244,9 +244,7 @@ def test_charge_with_a_lost_answer_is_looked_up_and_not_repeated(
 
 
 @pytest.mark.parametrize("fault", [SlowBefore(400), SlowWorking(400), SlowAfter(400)], ids=repr)
-def test_a_slow_charge_is_asked_for_until_it_is_known(
-    desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
-) -> None:
+def test_slow_charge_is_looked_up_until_known(desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault) -> None:
     gateway.inject(Injection(fault, on="charge"))
     with short_reads(), pytest.raises(GatewayUnavailable, match="ReadTimeout"):
         desk.charge()
@@ -258,7 +256,7 @@ def test_a_slow_charge_is_asked_for_until_it_is_known(
     assert errors() == []
 
 
-def test_a_charge_that_is_being_worked_on_stays_undecided(desk: Desk, gateway: GatewayClient) -> None:
+def test_charge_in_progress_stays_undecided(desk: Desk, gateway: GatewayClient) -> None:
     # Longer than any machine takes for the lookup; nothing waits for the end.
     gateway.inject(Injection(SlowWorking(5000), on="charge"))
     with short_reads(), pytest.raises(GatewayUnavailable):
@@ -270,7 +268,7 @@ def test_a_charge_that_is_being_worked_on_stays_undecided(desk: Desk, gateway: G
 
 
 @pytest.mark.parametrize("fault", [*NOTHING_DONE, *ALL_DONE], ids=repr)
-def test_a_question_that_is_not_answered_is_asked_again(desk: Desk, gateway: GatewayClient, fault: AnyFault) -> None:
+def test_unanswered_lookup_is_repeated(desk: Desk, gateway: GatewayClient, fault: AnyFault) -> None:
     gateway.inject(Injection(AnswerLost(), on="charge"), Injection(fault, on="lookup"))
     for _ in range(2):
         with pytest.raises(GatewayUnavailable):
@@ -290,7 +288,7 @@ def test_a_charge_delivered_twice_is_one_charge(desk: Desk, gateway: GatewayClie
     assert counts(gateway, KEY) == (1, 0)
 
 
-def test_a_gateway_that_is_away_is_unavailable(desk: Desk, errors: Any) -> None:
+def test_missing_gateway_is_unavailable(desk: Desk, errors: Any) -> None:
     with answering(Fixed(200)) as url:
         pass
     with pytest.raises(GatewayUnavailable, match=r"^POST /charges/KEY/cancel: ConnectionError$"):
@@ -349,7 +347,7 @@ def test_a_charge_of_another_amount_is_refused_and_may_stand(desk: Desk, gateway
     assert may_stand_outside(desk.record().status, None)
 
 
-def test_a_question_that_is_refused_leaves_the_charge_unknown(desk: Desk, gateway: GatewayClient) -> None:
+def test_rejected_lookup_leaves_the_charge_unknown(desk: Desk, gateway: GatewayClient) -> None:
     gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
@@ -442,7 +440,7 @@ def test_concurrent_duplicate_gets_the_first_result(desk: Desk, gateway: Gateway
     assert (len(refused), duplicate.sent, counts(gateway, KEY)) == (1, [], (1, 0))
 
 
-def test_a_slow_question_leaves_the_charge_a_lease_of_full_length(desk: Desk, gateway: GatewayClient) -> None:
+def test_slow_lookup_leaves_the_charge_a_full_lease(desk: Desk, gateway: GatewayClient) -> None:
     left: list[timedelta] = []
 
     def take_seven_seconds(sent: Sent) -> None:
@@ -460,7 +458,7 @@ def test_a_slow_question_leaves_the_charge_a_lease_of_full_length(desk: Desk, ga
     assert min(left) > timedelta(seconds=sum((bearer.CONNECT_SECONDS, bearer.READ_SECONDS)))
 
 
-def test_a_cancel_gives_back_what_was_charged_once(desk: Desk, gateway: GatewayClient) -> None:
+def test_cancel_refunds_the_charge_once(desk: Desk, gateway: GatewayClient) -> None:
     desk.charge()
     for _ in range(3):
         desk.gateway.cancel("o-1")
@@ -468,7 +466,7 @@ def test_a_cancel_gives_back_what_was_charged_once(desk: Desk, gateway: GatewayC
     assert counts(gateway, KEY) == (1, 1)
 
 
-def test_a_cancel_bars_a_charge_that_is_on_its_way(desk: Desk, gateway: GatewayClient) -> None:
+def test_cancel_bars_a_charge_in_flight(desk: Desk, gateway: GatewayClient) -> None:
     gateway.inject(Injection(SlowWorking(200), on="charge"), Injection(DeliveredAgain((100,)), on="charge"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bearer, "READ_SECONDS", 0.05)
@@ -507,7 +505,7 @@ def test_a_cancel_that_is_refused_is_our_fault(desk: Desk, errors: Any, status: 
     [{}, {"key": KEY, "status": "succeeded"}, {"key": "key-2", "status": "canceled"}, {"status": "canceled"}, []],
     ids=repr,
 )
-def test_a_cancel_is_done_only_if_the_answer_says_so_of_this_key(desk: Desk, body: Any) -> None:
+def test_cancel_needs_an_answer_for_this_key(desk: Desk, body: Any) -> None:
     answer = Fixed(200, json.dumps(body).encode())
     with answering(answer) as url, pytest.raises(GatewayUnavailable):
         desk.at(url).gateway.cancel("o-1")
@@ -553,7 +551,7 @@ def test_secret_rotation_during_work_keeps_one_charge(
     assert errors() == []
 
 
-def test_every_execution_environment_takes_a_new_secret_by_itself(desk: Desk, gateway: GatewayClient) -> None:
+def test_every_execution_environment_picks_up_a_new_secret(desk: Desk, gateway: GatewayClient) -> None:
     arn, others = desk.gateway.http.secret._arn, range(5)
     environments = [replace(desk.gateway, http=BearerSession(Secret(arn))) for _ in others]
     for environment in environments:
@@ -568,7 +566,7 @@ def test_every_execution_environment_takes_a_new_secret_by_itself(desk: Desk, ga
     assert [counts(present, charge_key(STACK_KEY, f"o-{number}x")) for number in others] == [(1, 0)] * 5
 
 
-def test_a_secret_is_read_once_and_again_only_when_it_is_refused(
+def test_secret_is_read_again_only_when_rejected(
     desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, secret = secrets_manager.use(monkeypatch), desk.gateway.http.secret._arn

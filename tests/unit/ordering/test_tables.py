@@ -164,12 +164,12 @@ def test_a_reservation_keeps_its_lines_and_its_context() -> None:
     assert item["context"]["M"]["reserved_at"] == {"S": AT.isoformat()}
 
 
-def test_a_line_is_given_back_to_the_row_it_was_taken_from() -> None:
+def test_line_returns_to_the_row_it_was_taken_from() -> None:
     taken, given_back = (parameters(move(ORDER.items[0])) for move in (INVENTORY.take, INVENTORY.give_back))
 
     assert taken["Key"] == given_back["Key"] == {"pk": {"S": "STOCK#tea-01"}}
     assert taken["ExpressionAttributeValues"] == given_back["ExpressionAttributeValues"] == {":quantity": {"N": "2"}}
 
 
-def test_no_sku_can_pass_for_a_reservation() -> None:
+def test_sku_cannot_be_mistaken_for_a_reservation() -> None:
     assert stock_key("o-1001") != reservation_key("o-1001")

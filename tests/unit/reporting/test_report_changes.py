@@ -141,7 +141,7 @@ def test_the_life_of_an_order_has_one_beginning(history: History) -> None:
 
 
 @pytest.mark.parametrize("name", IMAGE_FIELDS)
-def test_a_row_that_was_put_right_is_counted(history: History, name: str) -> None:
+def test_repaired_row_is_counted(history: History, name: str) -> None:
     record = history.change("o-1", status="Confirmed")
     del record["dynamodb"]["OldImage"][name]
 

@@ -80,7 +80,7 @@ def test_every_refused_row_comes_back() -> None:
 
 
 @pytest.mark.parametrize("beside", [CONFLICT, THROTTLED, MALFORMED], ids=lambda reason: reason["Code"])
-def test_a_refused_record_decides_whatever_stands_beside_it(beside: Mapping[str, Any]) -> None:
+def test_failed_condition_on_the_record_decides(beside: Mapping[str, Any]) -> None:
     assert cancelled({**REFUSED, "Item": OLD}, beside, FINE) == Cancellation({0: Refusal(0, OLD)})
 
 
@@ -91,7 +91,7 @@ def test_a_conflict_is_contention(reasons: tuple[Mapping[str, Any], ...]) -> Non
 
 
 @pytest.mark.parametrize("conflict_at", [0, 2])
-def test_a_conflict_beside_a_refused_row_proves_nothing(conflict_at: int) -> None:
+def test_failed_row_beside_a_conflict_decides_nothing(conflict_at: int) -> None:
     reasons = [FINE, REFUSED, FINE]
     reasons[conflict_at] = CONFLICT
 
@@ -100,7 +100,7 @@ def test_a_conflict_beside_a_refused_row_proves_nothing(conflict_at: int) -> Non
 
 
 @pytest.mark.parametrize("reason", [THROTTLED, OVER_CAPACITY], ids=lambda reason: reason["Code"])
-def test_a_throttled_row_beside_a_refused_one_proves_nothing(reason: Mapping[str, Any]) -> None:
+def test_failed_row_beside_a_throttled_one_decides_nothing(reason: Mapping[str, Any]) -> None:
     with pytest.raises(StoreUnavailable, match=reason["Code"]):
         cancelled(FINE, REFUSED, reason)
 
@@ -134,7 +134,7 @@ def test_another_transaction_at_work_is_contention(code: str) -> None:
         ("502", 502),
     ],
 )
-def test_a_store_that_cannot_answer_is_unavailable(code: str, status: int) -> None:
+def test_failing_store_is_unavailable(code: str, status: int) -> None:
     with pytest.raises(StoreUnavailable, match=code):
         failed(client_error(code, status))
 
@@ -148,7 +148,7 @@ def test_a_store_that_cannot_answer_is_unavailable(code: str, status: int) -> No
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_store_that_cannot_be_reached_is_unavailable(error: Exception) -> None:
+def test_unreachable_store_is_unavailable(error: Exception) -> None:
     with pytest.raises(StoreUnavailable, match=type(error).__name__):
         failed(error)
 
@@ -162,7 +162,7 @@ def test_a_store_that_cannot_be_reached_is_unavailable(error: Exception) -> None
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_lost_answer_is_a_store_that_is_unavailable(error: Exception) -> None:
+def test_lost_answer_is_store_unavailable(error: Exception) -> None:
     with pytest.raises(StoreUnavailable, match=type(error).__name__):
         failed(error)
 

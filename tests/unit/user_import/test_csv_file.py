@@ -199,9 +199,7 @@ def test_other_encodings_are_named() -> None:
 
 
 @given(st.lists(st.lists(TEXTS_OF_CP932, min_size=2, max_size=4), min_size=1, max_size=6), st.integers(1, 40))
-def test_rows_in_cp932_are_found_and_read_whatever_bytes_their_characters_have(
-    rows: list[list[str]], size: int
-) -> None:
+def test_cp932_rows_are_found_with_any_trail_bytes(rows: list[list[str]], size: int) -> None:
     """Trail bytes may be those of a backslash, a bar or a brace, and never end a cell or a row."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows(rows)

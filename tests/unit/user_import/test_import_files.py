@@ -128,7 +128,7 @@ def test_a_long_file_is_cut_off_where_it_may_be_and_its_header_is_read(imports: 
     assert plan(imports).source.key == ROOT_FILE
 
 
-def test_a_plan_of_before_has_its_result_beside_its_file(imports: Imports) -> None:
+def test_plan_of_an_earlier_release_has_its_result_beside_its_file(imports: Imports) -> None:
     source = imports.files.bucket.put("manual/TestFile_20261121.csv", CSV, {})
 
     assert result_key(imports, Plan(source)) == "manual/UserCreateResult_20261121.csv"
@@ -147,14 +147,14 @@ def test_a_file_that_would_not_expire_is_not_imported(imports: Imports, key: str
     [b"", FAILED + b'1,1,False,,,"' + b"x" * 140_000 + b'"\r\n'],
     ids=["empty", "a cell too long"],
 )
-def test_a_result_that_cannot_be_read_is_refused_at_once(imports: Imports, data: bytes) -> None:
+def test_unreadable_result_is_rejected_at_once(imports: Imports, data: bytes) -> None:
     put(imports, **{ROOT_FILE: CSV, ROOT_RESULT: data})
 
     with pytest.raises(InvalidResultFile, match=r"^retry_of: "):
         plan(imports, retry_of=ROOT_RESULT)
 
 
-def test_a_result_that_is_longer_than_any_is_not_read_whole(imports: Imports) -> None:
+def test_oversized_result_is_not_read(imports: Imports) -> None:
     rows = [Result(number, succeeded=False, error_message="x" * 400) for number in range(1, 10_001)]
     put(imports, **{ROOT_FILE: CSV, ROOT_RESULT: write(rows)})
 
@@ -231,14 +231,12 @@ def validate(
         ("Supervisor", "Agent", True),
     ],
 )
-def test_a_row_may_name_allowed_security_profiles_alone(
-    bucket: Bucket, listed: str, profile: str, allowed: bool
-) -> None:
+def test_row_may_name_only_allowed_security_profiles(bucket: Bucket, listed: str, profile: str, allowed: bool) -> None:
     with contextlib.nullcontext() if allowed else pytest.raises(SecurityProfileNotAllowed):
         assert validated(bucket, profile, listed, None) == Outcome(1)
 
 
-def test_an_allowed_security_profile_must_be_there(bucket: Bucket) -> None:
+def test_allowed_security_profile_must_exist(bucket: Bucket) -> None:
     with pytest.raises(SecurityProfileUnknown):
         validated(bucket, "Supervisor", "Supervisor", ProfileIds({"Agent": "a"}, {DEFAULTS.routing: "r"}))
 
@@ -262,7 +260,7 @@ def test_the_sample_file_has_as_many_mistakes_as_the_readme_says(bucket: Bucket,
     )
 
 
-def test_every_person_of_the_sample_file_has_an_address_of_nobody() -> None:
+def test_sample_file_has_only_reserved_addresses() -> None:
     """Amazon's documents disagree on whether Connect requires one."""
     whole = [row for row in csv.DictReader(SAMPLE.open()) if None not in row.values()]
 

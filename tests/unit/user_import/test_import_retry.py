@@ -124,7 +124,7 @@ def test_every_row_runs_if_it_is_not_known_what_the_result_is_of(world: World, f
     assert world.results()[2].user_id == before[0].user_id
 
 
-def test_a_result_does_not_stand_for_another_instance(world: World) -> None:
+def test_result_does_not_apply_to_another_instance(world: World) -> None:
     world.upload(ANN)
     world.run(key=KEY)
     other = replace(world, instance_id=world.simulator.instance(InstanceAlias="other"))
@@ -152,7 +152,7 @@ def test_a_retry_with_rows_added_is_refused(world: World) -> None:
         world.run(key=KEY, retry_of=RESULT)
 
 
-def test_valid_rows_are_not_validated_again_and_new_ones_are(world: World) -> None:
+def test_only_new_rows_are_validated_again(world: World) -> None:
     validation = "UserCreateResult_20261121_validate_only.csv"
     world.upload(ANN, BROKEN, CAT)
     world.run(key=KEY, validate_only=True)

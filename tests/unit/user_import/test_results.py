@@ -102,7 +102,7 @@ def pointers(*numbers: int) -> list[RowPointer]:
     return [RowPointer(number, number * 10, 9) for number in numbers]
 
 
-def test_every_row_has_one_result_whatever_is_known() -> None:
+def test_every_row_has_one_result() -> None:
     results = merged(pointers(1, 2, 3), [Outcome(3, "UserExists"), Outcome(1, user_id="u-1")], [], [], ARN)
 
     assert [result.csv_row for result in results] == [1, 2, 3]
@@ -118,7 +118,7 @@ def test_a_row_keeps_a_result_under_its_own_number() -> None:
     assert [(result.csv_row, result.user_id) for result in results] == [(1, "u-2"), (2, "u-1"), (3, "")]
 
 
-def test_a_row_that_neither_ran_nor_kept_a_result_is_not_known() -> None:
+def test_row_without_a_result_has_an_unknown_outcome() -> None:
     """As in an execution of an earlier release, whose state data does not name kept rows."""
     earlier = [Result(1, succeeded=True, user_id="u-1"), Result(2, succeeded=False)]
     results = merged(pointers(2), [Outcome(2, user_id="u-2")], earlier, [], ARN)

@@ -39,7 +39,7 @@ def test_an_upload_starts_its_import(states: Stubber) -> None:
     assert start(states, KEY) == NAME
 
 
-def test_an_upload_that_is_told_of_twice_is_imported_once(states: Stubber) -> None:
+def test_duplicate_upload_event_starts_one_import(states: Stubber) -> None:
     states.add_client_error("start_execution", "ExecutionAlreadyExists", expected_params=REQUEST)
 
     assert start(states, KEY) == NAME

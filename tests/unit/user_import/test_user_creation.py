@@ -123,7 +123,7 @@ def test_failed_lookup_keeps_the_outcome_unknown(one: Import, create: str, look_
     assert len(control.requests("CreateUser")) == (1 if create == "answer lost" else 2)
 
 
-def test_a_permission_that_lacks_is_told_by_the_next_attempt(one: Import) -> None:
+def test_missing_permission_keeps_an_unknown_outcome(one: Import) -> None:
     source = one.upload()
     one.simulator.control.lose_answer("CreateUser")
     one.simulator.control.fail("SearchUsers", "AccessDeniedException", status=403, times=2)
@@ -173,7 +173,7 @@ def test_first_password_is_reported_as_set(one: Import, fault: str) -> None:
     assert set(outcomes) == {Outcome(1, user_id=one.users[0])}
 
 
-def test_a_user_of_an_earlier_release_is_known_by_its_fingerprint_alone(one: Import) -> None:
+def test_earlier_releases_user_is_known_by_its_fingerprint(one: Import) -> None:
     first = one.create(one.upload())
     user = one.simulator.client.describe_user(InstanceId=one.instance_id, UserId=first.user_id)["User"]
     one.simulator.client.tag_resource(resourceArn=user["Arn"], tags={ROW_TAG: user["Tags"][ROW_TAG].partition(".")[0]})

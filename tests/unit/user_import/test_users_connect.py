@@ -125,7 +125,7 @@ def test_not_even_the_sdks_own_error_repeats_what_connect_says(ours: Connect, co
     assert "taro" not in str(refused.value)
 
 
-def test_a_full_quota_is_no_throttling_though_both_are_429(ours: Connect, connect: Simulator) -> None:
+def test_full_quota_is_told_apart_from_throttling(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     connect.control.change(users_per_instance=0)
 
@@ -135,7 +135,7 @@ def test_a_full_quota_is_no_throttling_though_both_are_429(ours: Connect, connec
     assert len(connect.control.requests("CreateUser")) == 1
 
 
-def test_a_missing_permission_and_an_unknown_error_are_told(ours: Connect, connect: Simulator) -> None:
+def test_missing_permission_and_unknown_error_are_reported(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     connect.control.fail("CreateUser", "AccessDeniedException", status=403)
     connect.control.fail("CreateUser", "BrandNewException", status=400, message="about taro.yamada")
@@ -228,7 +228,7 @@ def test_a_password_that_the_model_refuses_is_not_repeated(ours: Connect, connec
     assert "t" * 101 not in str(refused.value)
 
 
-def test_the_stack_has_one_instance_however_often_it_is_asked_for(instances: Instances, connect: Simulator) -> None:
+def test_repeated_calls_create_one_instance(instances: Instances, connect: Simulator) -> None:
     first = instances.ensure("import-1")
 
     assert instances.ensure("import-1") == first
@@ -243,14 +243,14 @@ def test_a_lost_answer_does_not_make_two_instances(instances: Instances, connect
     assert len(connect.control.instances()) == 1
 
 
-def test_an_alias_of_somebody_else_is_left_alone(instances: Instances, connect: Simulator) -> None:
+def test_another_stacks_alias_is_not_used(instances: Instances, connect: Simulator) -> None:
     connect.create_instance(InstanceAlias="stepwise-alias", Tags={STACK_TAG: "another-stack"})
 
     with pytest.raises(InstanceAliasInUse, match="stepwise-alias"):
         instances.ensure("import-1")
 
 
-def test_a_failed_instance_is_no_instance(instances: Instances, connect: Simulator) -> None:
+def test_failed_instance_counts_as_none(instances: Instances, connect: Simulator) -> None:
     connect.control.fail_creation()
     failed = instances.ensure("import-1")
     connect.clock.advance(60)
@@ -336,12 +336,12 @@ def test_the_waiting_for_an_instance_is_bounded(
         instances.ready(instance_id, DEFAULTS, 60)
 
 
-def test_default_profiles_that_never_come_end_the_waiting(instances: Instances, connect: Simulator) -> None:
+def test_missing_default_profiles_end_the_wait(instances: Instances, connect: Simulator) -> None:
     with pytest.raises(InstanceNotReady, match="without the default profiles"):
         instances.ready(connect.instance(), ProfileNames("Agent", "No Such Profile"), 60)
 
 
-def test_an_instance_of_the_input_must_be_there(instances: Instances, connect: Simulator) -> None:
+def test_instance_of_the_input_must_exist(instances: Instances, connect: Simulator) -> None:
     there = connect.instance()
     instances = dataclasses.replace(instances, allowed=AllowedInstances(("*",)))
 
