@@ -45,7 +45,7 @@ def test_the_guide_names_the_quotas_that_orders_meet_first() -> None:
 
 
 def test_the_guide_says_that_a_deployment_changes_one_index() -> None:
-    assert "one index a deployment" in GUIDE.partition("## Changing a saga while sagas run")[2].partition("\n## ")[0]
+    assert "one index per deployment" in GUIDE.partition("## Changing a saga while sagas run")[2].partition("\n## ")[0]
 
 
 def test_the_command_that_encrypts_a_machine_is_one_of_the_api() -> None:

@@ -95,7 +95,7 @@ def _swept(stack: Stack, invoke: Callable[[str, object], Invocation], order_ids:
 
 @contextmanager
 def _killing_workers(running: emulator.Emulator, chance: random.Random) -> Iterator[list[int]]:
-    """Kill a worker process of the emulator, drawn by chance, twice a second."""
+    """Kill a random worker process of the emulator twice a second."""
     killed: list[int] = []
     spared = simulator_processes(running.pid)
     over = threading.Event()

@@ -208,7 +208,7 @@ def test_a_quota_is_beside_what_is_needed(concurrency: float, verdict: Verdict) 
     assert target.done()
     assert part.not_reached is None
     assert verdicts(part) == {
-        "functions at once": verdict,
+        "concurrent executions": verdict,
         "executions started per second": Verdict.OK,
         "state transitions per second": Verdict.LOOK,
         "tables": Verdict.OK,
