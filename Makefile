@@ -83,8 +83,9 @@ bench-costs: setup ## What an order and an imported user consume and cost; PRICE
 bench-reports: setup ## Records per second into the reports; time and memory of replays of 10,000 and 100,000 orders
 	@python -m benchmarks.reports
 
-bench-streams: setup ## Records a second through the emulator's stream mappings
+bench-streams: setup ## Records a second through the emulator's stream mappings; executions a second, with the patches and without
 	@python -m benchmarks.streams
+	@python -m benchmarks.executions
 
 replay-test: setup ## Replay 10,000 orders while new ones arrive, and compare the counters with a recount
 	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py
