@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test test-aws verify preflight deploy-gradual faults bench bench-costs bench-import bench-reports bench-streams replay-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults bench bench-costs bench-import bench-reports bench-streams replay-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -42,9 +42,12 @@ unit: setup ## Unit, contract and store tests; ONLY=ordering: those of one conte
 		$(if $(ONLY),tests/unit/$(ONLY) $(wildcard tests/contract/test_$(ONLY).py),$(IN_TURN) \
 		--ignore tests/unit/local tests/contract tests/store tests/unit tests/machines/test_mocks.py)
 
-test: setup ## Every test, on temporary local stacks
+test: setup ## Every test, on temporary local stacks; what MiniStack alone lacks is left to `make conformance`
 	@$(MAKE) --no-print-directory lint types
-	@python -m pytest -q $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+	@python -m pytest -q -m "not conformance" $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+
+conformance: setup ## All conformance cases of the local engine; MiniStack alone must fail those that a patch is for
+	@python -m pytest -q tests/emulator/test_conformance.py
 
 test-aws: setup ## Integration tests on a deployed stack, beside its data: STACK=stepwise; CONNECT_INSTANCE=ID: also imports
 	@python -m pytest -q -o timeout_func_only=true -p tests.kit.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
@@ -80,8 +83,9 @@ bench-costs: setup ## What an order and an imported user consume and cost; PRICE
 bench-reports: setup ## Records per second into the reports; time and memory of replays of 10,000 and 100,000 orders
 	@python -m benchmarks.reports
 
-bench-streams: setup ## Records a second through the emulator's stream mappings
+bench-streams: setup ## Records a second through the emulator's stream mappings; executions a second, with the patches and without
 	@python -m benchmarks.streams
+	@python -m benchmarks.executions
 
 replay-test: setup ## Replay 10,000 orders while new ones arrive, and compare the counters with a recount
 	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py

@@ -11,10 +11,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from .groups import number
+from .groups import iterated, number
 
 type Item = Any
 
+# What a child may get is longer than a field that Python reads by default.
+csv.field_size_limit(256 * 1024)
 _DELIMITERS = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
 
 
@@ -120,6 +122,4 @@ def _array(found: Any, pointer: str) -> list[Item]:
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         found = found[int(name)] if isinstance(found, list) else found[name]
-    if not isinstance(found, list):
-        raise ValueError("A JSON dataset must be an array")
-    return found
+    return iterated(found)
