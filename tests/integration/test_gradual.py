@@ -20,25 +20,26 @@ type Release = Callable[..., Stack]
 
 
 @pytest.fixture(scope="module")
-def release() -> Iterator[Release]:
+def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     """Deploys the built template with aliases and parameters to a separate emulator, which has no CodeDeploy."""
     with emulator.attached({"SFN_WAIT_SCALE": "0.005"}) as running:
         built = build(running.endpoint, running.log) / "template.yaml"
+        environment = sam_environment(running.endpoint, tmp_path_factory.mktemp("sam"))
 
         def deploy(**given: str) -> Stack:
             parameters = {"Architecture": architecture(), **given}
             file = write(built, release_of(load(built), parameters), AT_ONCE)
             overrides = [f"{name}={value}" for name, value in parameters.items()]
-            _sam(running.endpoint, file, "--parameter-overrides", *overrides)
+            _sam(environment, file, "--parameter-overrides", *overrides)
             return Stack.local(running.endpoint, services=running.simulators)
 
         yield deploy
 
 
-def _sam(endpoint: str, file: Path, *arguments: str) -> None:
+def _sam(environment: dict[str, str], file: Path, *arguments: str) -> None:
     configuration = ["--config-file", str(ROOT / "samconfig.toml"), "--config-env", "local"]
     command = ["sam", "deploy", *configuration, "--template-file", str(file), *arguments]
-    ran = subprocess.run(command, env=sam_environment(endpoint), capture_output=True, text=True, check=False)
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 

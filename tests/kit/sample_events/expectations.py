@@ -12,6 +12,8 @@ from tests.kit.sample_events import imports
 from tests.kit.sample_events.expected import Expected, Given, invoked
 
 ORDER_ID = "o-1001"
+# As the sample events have it.
+_EXECUTION = f"arn:aws:states:us-east-1:000000000000:execution:OrderSaga:{ORDER_ID}"
 _LONG_AGO = "2026-01-01T00:00:00+00:00"
 _CONTENT = b"hello"
 _VERSION = "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e"
@@ -30,7 +32,8 @@ def done(*functions: str) -> Given:
 
 def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
     """The order's saga ended long ago, and its event was lost."""
-    placed = stack.stepfunctions.describe_execution(executionArn=orders.execution_arn(stack, ORDER_ID))
+    execution = orders.execution_arn(stack, ORDER_ID)
+    placed = stack.stepfunctions.describe_execution(executionArn=execution)
     done(*STEP_NAMES)(stack, json.loads(placed["input"]))
     stack.dynamodb.update_item(
         TableName=stack.outputs["OrdersTable"],
@@ -38,7 +41,7 @@ def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
         UpdateExpression="SET created_at = :long_ago",
         ExpressionAttributeValues={":long_ago": {"S": _LONG_AGO}},
     )
-    return {}
+    return {_EXECUTION: execution}
 
 
 def counted(stack: Stack, _: Any) -> Mapping[str, str]:
