@@ -102,7 +102,12 @@ def test_the_environment_is_what_the_code_reads(function: Function) -> None:
 
 @every_function
 def test_every_table_that_a_function_is_told_of_is_one_that_it_may_use(function: Function) -> None:
-    told = {table for table in of_type("AWS::DynamoDB::Table") if snake_case(table).upper() in function.variables}
+    values = str(function.properties.get("Environment"))
+    told = {
+        table
+        for table in of_type("AWS::DynamoDB::Table")
+        if snake_case(table).upper() in function.variables or f"${{{table}}}" in values
+    }
     on_tables = (statement for statement in statements(str(function.role)) if statement.services == {"dynamodb"})
     granted = {arn_of(resource) for statement in on_tables for resource in statement.resources}
 

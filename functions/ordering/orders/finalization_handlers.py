@@ -19,11 +19,10 @@ from .table import OrdersTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(StoreEnvironment):
-    """payment_gateway_url: empty if there is no outside gateway."""
+    """step_tables: the names of all, as JSON. payment_gateway_url: empty if there is no outside gateway."""
 
     orders_table: str
-    payments_table: str
-    inventory_table: str
+    step_tables: str
     order_saga_arn: str
     order_recovery_arn: str
     payment_gateway_url: str = ""
@@ -38,7 +37,7 @@ def finalization() -> Finalization:
         step_store(environment),
         OrdersTable(environment.orders_table),
         Executions(ORDER_SAGA, stepfunctions, environment.order_saga_arn, environment.order_recovery_arn),
-        SagaReader(ORDER_SAGA, dynamodb(), saga_tables(ORDER_SAGA, environment), environment.idempotency_table),
+        SagaReader(ORDER_SAGA, dynamodb(), saga_tables(environment.step_tables), environment.idempotency_table),
         environment.lifetime,
         lease_store(environment) if environment.payment_gateway_url else None,
     )

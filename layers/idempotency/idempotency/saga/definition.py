@@ -23,7 +23,8 @@ class SagaStep:
 
     compensation: the name of the transaction that undoes it.
     table: the logical id of the table that has its row. key, prefix: the row's primary key is `prefix` + saga_id.
-    standing: the statuses of the row while the step's effect is there.
+    standing: the statuses of the row while the step's effect is there; `insert` writes the first.
+    undone: the status of the row once the step is undone, as `undo` writes it.
     facts: what the row says of a request, by attribute; another request under the same id differs in it.
     outside: the name of the lease under which the step works outside DynamoDB, where it does.
     """
@@ -36,10 +37,30 @@ class SagaStep:
     prefix: str = ""
     facts: Callable[[Any], Mapping[str, Any]] = _no_facts
     outside: str | None = None
+    undone: str = ""
 
     def row_key(self, saga_id: str) -> dict[str, str]:
         """The primary key of the step's row."""
         return {self.key: f"{self.prefix}{saga_id}"}
+
+    def insert(self, table: str, saga_id: str, request: Any, **more: Any) -> Action:
+        """Insert the step's row: what it says of the request, and `more`. One that stands is never overwritten."""
+        row = {**self.row_key(saga_id), **self.facts(request), "status": self.standing[0], **more}
+        condition = f"attribute_not_exists({self.key})"
+        return {"Put": {"TableName": table, "Item": attribute_values(row), "ConditionExpression": condition}}
+
+    def undo(self, table: str, saga_id: str, **more: Any) -> Action:
+        """Mark the step's row as undone, and note `more` on it. It must stand."""
+        check = self.stands(table, saga_id)["ConditionCheck"]
+        sets = ", ".join(["#status = :undone", *(f"{name} = :{name}" for name in more)])
+        values = attribute_values({f":{name}": value for name, value in {"undone": self.undone, **more}.items()})
+        return {
+            "Update": {
+                **check,
+                "UpdateExpression": f"SET {sets}",
+                "ExpressionAttributeValues": {**check["ExpressionAttributeValues"], **values},
+            }
+        }
 
     def absent(self, table: str, saga_id: str) -> Action:
         """Check that there is no row, whatever its status. table: the table's physical name, here and below."""
@@ -112,6 +133,10 @@ class Saga:
     def all_steps(self) -> tuple[SagaStep, ...]:
         """Every step, those of branches too."""
         return tuple(step for part in self.steps for branch in _branches(part) for step in branch)
+
+    def step(self, name: str) -> SagaStep:
+        """The step of this name. Raises KeyError."""
+        return {step.name: step for step in self.all_steps}[name]
 
     @property
     def step_names(self) -> tuple[str, ...]:
