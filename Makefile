@@ -96,7 +96,7 @@ actions: setup ## Reduce AWS's reference of IAM actions to what the roles are gr
 	@local/setup.sh verify
 	@python -m tests.kit.service_authorization .venv-verify
 
-pictures: setup ## Redraw the state machines in the documents
+pictures: setup ## Redraw the state machines and the tables of states and functions in the documents
 	@python -m local.pictures
 
 requirements: setup ## Update the pins of the environments

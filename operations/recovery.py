@@ -138,8 +138,7 @@ def needing_attention(stack: Stack, saga: Saga = ORDER_SAGA) -> list[Attention]:
 
 
 def _reader(stack: Stack, saga: Saga) -> SagaReader:
-    tables = {step.table: stack.outputs[step.table] for step in saga.all_steps}
-    return SagaReader(saga, stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
+    return SagaReader(saga, stack.dynamodb, json.loads(stack.outputs["StepTables"]), stack.outputs["IdempotencyTable"])
 
 
 def _require_the_order(saga_id: str, state: SagaState, document: Any) -> None:

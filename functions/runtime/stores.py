@@ -36,7 +36,7 @@ def lease_store(environment: StoreEnvironment) -> LeaseStore:
 
 def saga_steps(saga: Saga, environment: StoreEnvironment) -> SagaSteps:
     """The saga's steps, with the tables that the environment names: `OrdersTable` is in `orders_table`."""
-    tables = {step.table: getattr(environment, _variable(step.table), "") for step in saga.all_steps}
+    tables = {step.table: getattr(environment, _variable(step.table), "") for step in saga.deployed}
     return SagaSteps(saga, step_store(environment), tables)
 
 

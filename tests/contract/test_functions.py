@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 
 from tests.kit.service_authorization import reference
-from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, Function, Statement, arn_of, of_type, statements
+from tests.kit.template import (
+    FUNCTIONS,
+    RESOURCES,
+    TEMPLATE,
+    Function,
+    Statement,
+    arn_of,
+    of_type,
+    snake_case,
+    statements,
+)
 
 ROLES = of_type("AWS::IAM::Role")
 STATEMENTS = [statement for role in ROLES for statement in statements(role)]
@@ -43,10 +53,6 @@ every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUN
 every_statement = pytest.mark.parametrize(
     "statement", STATEMENTS, ids=lambda statement: f"{statement.role}-{statement.actions[0]}"
 )
-
-
-def snake_case(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def is_exact_table(resource: Any) -> bool:

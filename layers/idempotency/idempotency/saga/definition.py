@@ -107,6 +107,8 @@ class Saga:
     name: for people. machine, recovery: the logical ids of its two state machines.
     id_field: the field of the input that has the saga's id. parse: reads the input; raises a BusinessError.
     open, confirmed, failed: the statuses of the first step's row.
+    joining: steps that are deployed, and that an execution of the version before lacks. They join `steps` when every
+        such execution has ended; until then nothing is confirmed or finalized by them.
     on_interruption: what finalization does with an execution that was stopped or timed out. "backward": undo it.
         "hold": bar nothing, and leave it to an operator, who recovers it backward or forward.
     """
@@ -120,10 +122,11 @@ class Saga:
     open: str
     confirmed: str
     failed: str
+    joining: tuple[SagaStep, ...] = ()
     on_interruption: Literal["backward", "hold"] = "backward"
 
     def __post_init__(self) -> None:
-        names = [name for step in self.all_steps for name in (step.name, step.compensation)]
+        names = [name for step in self.deployed for name in (step.name, step.compensation)]
         if len(set(names)) < len(names):
             raise ValueError(f"saga {self.name}: a name is there twice among {names}")
         if not isinstance(self.steps[0], SagaStep):
@@ -134,9 +137,14 @@ class Saga:
         """Every step, those of branches too."""
         return tuple(step for part in self.steps for branch in _branches(part) for step in branch)
 
+    @property
+    def deployed(self) -> tuple[SagaStep, ...]:
+        """Every step, those that are joining too."""
+        return self.all_steps + self.joining
+
     def step(self, name: str) -> SagaStep:
         """The step of this name. Raises KeyError."""
-        return {step.name: step for step in self.all_steps}[name]
+        return {step.name: step for step in self.deployed}[name]
 
     @property
     def step_names(self) -> tuple[str, ...]:
