@@ -1,8 +1,6 @@
 """The stack's step records and leases, which share a table."""
 
-import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -38,12 +36,6 @@ def saga_steps(saga: Saga, environment: StoreEnvironment) -> SagaSteps:
     """The saga's steps, with the tables that the environment names: `OrdersTable` is in `orders_table`."""
     tables = {step.table: getattr(environment, _variable(step.table), "") for step in saga.deployed}
     return SagaSteps(saga, step_store(environment), tables)
-
-
-def saga_tables(step_tables: str) -> Mapping[str, str]:
-    """The physical names of the tables of all steps, by logical id, from the JSON of the variable `STEP_TABLES`."""
-    tables: Mapping[str, str] = json.loads(step_tables)
-    return tables
 
 
 def _variable(logical_id: str) -> str:
