@@ -1,5 +1,7 @@
 """Which scenarios are tried: all single faults, all pairs of them, and random longer sequences."""
 
+import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -128,10 +130,11 @@ def _telling(fault: Fault, candidates: Iterable[Fault]) -> bool:
     return next(same, fault) == fault
 
 
-def singles(workers: Workers, wanted: Wanted = _EVERYTHING) -> Singles:
+def singles(workers: Workers, wanted: Wanted = _EVERYTHING, each: int | None = None) -> Singles:
     """Play every order without a fault, then with each single fault.
 
     Of an order that is charged at a gateway: those of its payment, of the executions, and from outside.
+    each: at most so many of each kind of fault at each state, where they land told apart; of any order.
     """
     clean = workers.play((Scenario(order) for order in ORDERS), wanted)
     results = list(clean)
@@ -141,7 +144,20 @@ def singles(workers: Workers, wanted: Wanted = _EVERYTHING) -> Singles:
         for fault in result.candidates
         if not ORDERS[result.scenario.order].gateway or _is_of_payment(fault) or fault.kind in _OF_EVERYBODY
     ]
-    return Singles([*results, *workers.play(todo, wanted)])
+    return Singles([*results, *workers.play(todo if each is None else _sample(todo, each), wanted)])
+
+
+def _sample(scenarios: Sequence[Scenario], each: int) -> list[Scenario]:
+    """The same at every run, with every order as likely as it has faults."""
+    number: Counter[tuple[str, ...]] = Counter()
+    kept: list[Scenario] = []
+    for scenario in random.Random(1).sample(scenarios, len(scenarios)):  # noqa: S311
+        (fault,) = scenario.faults
+        group = (fault.kind, fault.step, fault.landing.partition(" ")[0])
+        number[group] += 1
+        if number[group] <= each:
+            kept.append(scenario)
+    return kept
 
 
 def random_runs(number: int, examples: int, pools: Mapping[str, Sequence[Fault]]) -> list[Result]:
