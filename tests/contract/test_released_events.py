@@ -44,5 +44,5 @@ def test_a_handler_accepts_the_current_schema_and_the_one_before(number: int) ->
 def test_a_handler_refuses_any_other_schema(number: int) -> None:
     with pytest.raises(InvalidImport, match=r"^plan\.schema: "):
         CountCsvFiles.parse({**PLANNED, "plan": {**PLANNED["plan"], "schema": number}})
-    with pytest.raises(InvalidImport, match="^schema: "):
+    with pytest.raises(InvalidImport, match=r"^schema: "):
         UserCreate.parse({**ROW, "schema": number})

@@ -1,7 +1,7 @@
 """Which scenarios are tried: all single faults, all pairs of them, and random longer sequences."""
 
 import random
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -144,20 +144,24 @@ def singles(workers: Workers, wanted: Wanted = _EVERYTHING, each: int | None = N
         for fault in result.candidates
         if not ORDERS[result.scenario.order].gateway or _is_of_payment(fault) or fault.kind in _OF_EVERYBODY
     ]
-    return Singles([*results, *workers.play(todo if each is None else _sample(todo, each), wanted)])
+    return Singles([*results, *(workers.play(todo, wanted) if each is None else _drawn(workers, todo, wanted, each))])
 
 
-def _sample(scenarios: Sequence[Scenario], each: int) -> list[Scenario]:
-    """The same at every run, with every order as likely as it has faults."""
-    number: Counter[tuple[str, ...]] = Counter()
-    kept: list[Scenario] = []
-    for scenario in random.Random(1).sample(scenarios, len(scenarios)):  # noqa: S311
-        (fault,) = scenario.faults
-        group = (fault.kind, fault.step, fault.landing.partition(" ")[0])
-        number[group] += 1
-        if number[group] <= each:
-            kept.append(scenario)
-    return kept
+def _drawn(workers: Workers, todo: Sequence[Scenario], wanted: Wanted, each: int) -> Iterator[Result]:
+    """The same at every run, every order as likely as it has faults. For what is not injected, another is drawn."""
+    left: dict[tuple[str, ...], list[Scenario]] = defaultdict(list)
+    for scenario in random.Random(1).sample(todo, len(todo)):  # noqa: S311
+        left[_group(scenario)].append(scenario)
+    missing = dict.fromkeys(left, each)
+    while drawn := [left[group].pop() for group, number in missing.items() for _ in left[group][:number]]:
+        for result in workers.play(drawn, wanted):
+            missing[_group(result.scenario)] -= result.injected
+            yield result
+
+
+def _group(scenario: Scenario) -> tuple[str, ...]:
+    (fault,) = scenario.faults
+    return fault.kind, fault.step, fault.landing.partition(" ")[0]
 
 
 def random_runs(number: int, examples: int, pools: Mapping[str, Sequence[Fault]]) -> list[Result]:
