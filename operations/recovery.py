@@ -11,10 +11,10 @@ from botocore.exceptions import ClientError
 
 from idempotency import COMMITTED, COMPENSATED, StepStore, payload_hash
 from idempotency.saga import Saga, SagaStep
-from idempotency.saga.definition import Item
 from idempotency.saga.executions import INTERRUPTED
 from idempotency.saga.finalization import adopt_lost
 from idempotency.saga.state import SagaReader, SagaState
+from idempotency.saga.step import Item
 from idempotency.saga.table import UNSETTLED
 from ordering.definition import ORDER_SAGA
 

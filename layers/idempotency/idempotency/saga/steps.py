@@ -11,7 +11,8 @@ from typing import Any
 from idempotency.dynamodb import Action
 from idempotency.steps import Step, StepStore
 
-from .definition import Saga, SagaStep
+from .definition import Saga
+from .step import SagaStep
 
 type Result = Mapping[str, Any]
 
