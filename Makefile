@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults bench bench-costs bench-import bench-reports bench-streams replay-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga bench bench-costs bench-import bench-reports bench-streams replay-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -69,6 +69,9 @@ deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Lin
 faults: setup ## Run the fault explorer; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one scenario
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
+faults-second-saga: setup ## Every single fault of docs/second-saga.md's trips; `make test` draws one of each kind at each state
+	@EVERY_FAULT=1 python -m pytest -q tests/integration/test_second_saga.py
+
 bench: setup ## Cold starts and calls beside Powertools, sagas per second through a warm local stack
 	@python -m benchmarks.cold_start
 	@python -m benchmarks.calls
@@ -100,7 +103,7 @@ actions: setup ## Reduce AWS's reference of IAM actions to what the roles are gr
 	@local/setup.sh verify
 	@python -m tests.kit.service_authorization .venv-verify
 
-pictures: setup ## Redraw the state machines in the documents
+pictures: setup ## Redraw the state machines and the tables of states and functions in the documents
 	@python -m local.pictures
 
 requirements: setup ## Update the pins of the environments

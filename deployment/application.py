@@ -77,6 +77,12 @@ def _given(value: Any, parameters: Mapping[str, Any], outputs: Mapping[str, Any]
             return parameters[name]
         case {"Fn::GetAtt": [str(name), str(output)]} if output.startswith("Outputs."):
             return outputs[f"{name}.{output}"]
+        case {"Fn::Split": [str(separator), text]}:
+            match _given(text, parameters, outputs):
+                case {"Fn::Join": [str(joined), list(parts)]} if joined == separator:
+                    return parts
+                case other:
+                    return {"Fn::Split": [separator, other]}
         case {"Fn::Sub": str(text)}:
             return {"Fn::Sub": re.sub(r"\$\{(\w+)\}", lambda found: _text(parameters, found), text)}
         case dict():

@@ -11,10 +11,10 @@ from botocore.exceptions import ClientError
 
 from idempotency import COMMITTED, COMPENSATED, StepStore, payload_hash
 from idempotency.saga import Saga, SagaStep
-from idempotency.saga.definition import Item
 from idempotency.saga.executions import INTERRUPTED
 from idempotency.saga.finalization import adopt_lost
 from idempotency.saga.state import SagaReader, SagaState
+from idempotency.saga.step import Item
 from idempotency.saga.table import UNSETTLED
 from ordering.definition import ORDER_SAGA
 
@@ -136,8 +136,7 @@ def needing_attention(stack: Stack, saga: Saga = ORDER_SAGA) -> list[Attention]:
 
 
 def _reader(stack: Stack, saga: Saga) -> SagaReader:
-    tables = {step.table: stack.outputs[step.table] for step in saga.all_steps}
-    return SagaReader(saga, stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
+    return SagaReader(saga, stack.dynamodb, json.loads(stack.outputs["StepTables"]), stack.outputs["IdempotencyTable"])
 
 
 def _require_the_order(saga_id: str, state: SagaState, document: Any) -> None:

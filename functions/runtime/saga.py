@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct, defstruct
@@ -65,13 +66,15 @@ class Ended(Struct, frozen=True, rename="camel"):
     input: str | None = None
 
 
-def ended_parser[E: Ended](kind: type[E]) -> Callable[[Any], E]:
-    """A parser of such an event; it raises InvalidEvent. kind: Ended, with the id that log lines carry."""
-    event: Any = defstruct("Event", [("detail", kind)])
+def ended_parser(saga: Saga) -> Callable[[Any], Ended]:
+    """A parser of such an event; it raises InvalidEvent. The saga's id, which log lines carry, is the name."""
+    id_field = {saga.id_field: property(attrgetter("name"))}
+    ended = defstruct("Ended", [], bases=(Ended,), namespace=id_field, frozen=True, rename="camel")
+    event: Any = defstruct("Event", [("detail", ended)])
     parse = parser(event)
 
-    def parse_ended(document: Any) -> E:
-        detail: E = parse(document).detail
+    def parse_ended(document: Any) -> Ended:
+        detail: Ended = parse(document).detail
         return detail
 
     return parse_ended

@@ -2,7 +2,7 @@
 
 import time
 from datetime import timedelta
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 
@@ -17,6 +17,12 @@ from .errors import InvalidImport
 from .outcomes import Outcome
 from .profiles import ProfileIds
 from .retry import Imported, Kept
+
+# Of what one state hands to the next. An import may wait for its instance and then meet newer code, so the number
+# before is accepted too. What is handed over without a number is older than the numbers.
+SCHEMA = 1
+
+type Schema = Annotated[int, msgspec.Meta(ge=SCHEMA - 1, le=SCHEMA)]
 
 # Reserved at the end of an invocation for a last call to Connect, which may take 2 + 10 s.
 _RESERVE = timedelta(seconds=13)
@@ -45,6 +51,7 @@ class Plan(msgspec.Struct, frozen=True):
     origin: str = ""
     encoding: Encoding | None = None
     retried: Imported | None = None
+    schema: Schema = 0
 
 
 class CreateInstance(_Task, frozen=True):
@@ -107,6 +114,7 @@ class UserCreate(_Task, frozen=True):
     row: str
     origin: str = ""
     encoding: Encoding | None = None
+    schema: Schema = 0
 
 
 def row_task(event: Any) -> RowTask:

@@ -35,7 +35,10 @@ def test_stages_are_stacks_of_their_own_and_deployed_alike() -> None:
 
 @pytest.mark.parametrize("resource", RETAINED)
 def test_guide_names_what_is_kept(resource: str) -> None:
-    assert f"`{resource}`" in GUIDE.partition("## Tear down")[2].partition("## Restore")[0]
+    protected = RESOURCES[resource].get("Properties", {}).get("DeletionProtectionEnabled")
+    called = "every table with `DeletionProtectionEnabled`" if protected else f"`{resource}`"
+
+    assert called in GUIDE.partition("## Tear down")[2].partition("## Restore")[0]
 
 
 def test_the_guide_names_the_quotas_that_orders_meet_first() -> None:

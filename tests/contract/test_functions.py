@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 
 from tests.kit.service_authorization import reference
-from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, Function, Statement, arn_of, of_type, statements
+from tests.kit.template import (
+    FUNCTIONS,
+    RESOURCES,
+    TEMPLATE,
+    Function,
+    Statement,
+    arn_of,
+    of_type,
+    snake_case,
+    statements,
+)
 
 ROLES = of_type("AWS::IAM::Role")
 STATEMENTS = [statement for role in ROLES for statement in statements(role)]
@@ -43,10 +53,6 @@ every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUN
 every_statement = pytest.mark.parametrize(
     "statement", STATEMENTS, ids=lambda statement: f"{statement.role}-{statement.actions[0]}"
 )
-
-
-def snake_case(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def is_exact_table(resource: Any) -> bool:
@@ -102,7 +108,12 @@ def test_the_environment_is_what_the_code_reads(function: Function) -> None:
 
 @every_function
 def test_function_may_use_every_table_in_its_environment(function: Function) -> None:
-    told = {table for table in of_type("AWS::DynamoDB::Table") if snake_case(table).upper() in function.variables}
+    values = str(function.properties.get("Environment"))
+    told = {
+        table
+        for table in of_type("AWS::DynamoDB::Table")
+        if snake_case(table).upper() in function.variables or f"${{{table}}}" in values
+    }
     on_tables = (statement for statement in statements(str(function.role)) if statement.services == {"dynamodb"})
     granted = {arn_of(resource) for statement in on_tables for resource in statement.resources}
 

@@ -14,7 +14,7 @@ from tests.faults.play import play
 from tests.faults.report import Report
 from tests.faults.scenario import Scenario
 from tests.faults.seams import DYNAMODB_ENDPOINT
-from tests.faults.workers import Result, Workers, engine
+from tests.faults.workers import Result, Wanted, Workers, engine
 from tests.kit.engines import dynamodb_local
 
 # Over HTTP a scenario takes several times as long, so leave out pairs.
@@ -33,6 +33,7 @@ def main() -> int:
     parser.add_argument("--everything", action="store_true", help="all pairs of calls, without the reduction")
     parser.add_argument("--sequences", type=int, help="number of random sequences of three to six faults")
     parser.add_argument("--only", choices=["singles", "calls", "edges"], help="leave the other parts out")
+    parser.add_argument("--each", type=int, help="number of single faults of each kind at each state")
     parser.add_argument("--sample", type=int, default=_EDGE_PAIRS, help="number of pairs with a fault at the edges")
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of the random sequences")
     arguments = parser.parse_args()
@@ -53,7 +54,8 @@ def _explore(arguments: argparse.Namespace, dynamodb: str) -> int:
     report = Report(replay="make faults DYNAMODB=local" if dynamodb == "local" else "make faults")
     with Workers(dynamodb=dynamodb) as workers:
         _say(f"{workers.count} processes; single faults come first")
-        found = singles(workers, wanted_of_others(arguments.seed))
+        wanted = wanted_of_others(arguments.seed) if arguments.only in {None, "edges"} else Wanted()
+        found = singles(workers, wanted, arguments.each)
         report.add("single faults", _told("single faults", found.results))
         if arguments.only in {None, "edges"}:
             _explore_edges(arguments, workers, report, found, pairs=dynamodb != "local")

@@ -128,28 +128,21 @@ def _ignored_file(_: Engine) -> AbstractContextManager[None]:
 )
 def _unbarred(_: Engine) -> AbstractContextManager[None]:
     """A late call of a step that the saga never reached lands under a failed order."""
+    from idempotency.saga import SagaSteps
     from idempotency.saga.state import SagaState
     from idempotency.steps import StepStore
-    from ordering.inventory import service
 
     @contextmanager
     def all_three() -> Iterator[None]:
         # The order's row and its first step would refuse the late call by themselves.
         with (
             replaced(SagaState, "unbarred", ()),
-            replaced(service, "still_open", _no_check),
+            replaced(SagaSteps, "_undecided", lambda *_: []),
             replaced(StepStore, "_not_compensated", lambda *_: []),
         ):
             yield
 
     return all_three()
-
-
-def _no_check(table: str, order_id: str) -> Any:
-    from runtime.dynamodb import attributes
-
-    key = attributes({"order_id": f"{order_id}-nobody"})
-    return {"ConditionCheck": {"TableName": table, "Key": key, "ConditionExpression": "attribute_not_exists(order_id)"}}
 
 
 @mutant(
@@ -203,15 +196,15 @@ def _silent_sweep(_: Engine) -> AbstractContextManager[None]:
 )
 def _not_final(_: Engine) -> AbstractContextManager[None]:
     """Neither a seal on the records nor the order's row keeps a stray call from undoing a confirmed order."""
+    from idempotency.saga import SagaSteps
     from idempotency.steps import COMMITTED, StepStore
-    from ordering.payments import service
 
     def unsealed(self: Any, saga_id: str, name: str, _: Any) -> Any:
         return self._check(f"{saga_id}#{name}", "#status = :committed", committed=COMMITTED)
 
     @contextmanager
     def both() -> Iterator[None]:
-        with replaced(service, "not_confirmed", _no_check), replaced(StepStore, "_sealed", unsealed):
+        with replaced(SagaSteps, "_unconfirmed", lambda *_: []), replaced(StepStore, "_sealed", unsealed):
             yield
 
     return both()

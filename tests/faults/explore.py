@@ -1,5 +1,7 @@
 """The scenarios to try: all single faults, all pairs, and random longer sequences."""
 
+import random
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -128,10 +130,11 @@ def _telling(fault: Fault, candidates: Iterable[Fault]) -> bool:
     return next(same, fault) == fault
 
 
-def singles(workers: Workers, wanted: Wanted = _EVERYTHING) -> Singles:
+def singles(workers: Workers, wanted: Wanted = _EVERYTHING, each: int | None = None) -> Singles:
     """Play every order without a fault, then with each single fault.
 
     Of an order that is charged at a gateway: those of its payment, of the executions, and from outside.
+    each: at most so many of each kind of fault at each state, where they land told apart; of any order.
     """
     clean = workers.play((Scenario(order) for order in ORDERS), wanted)
     results = list(clean)
@@ -141,7 +144,24 @@ def singles(workers: Workers, wanted: Wanted = _EVERYTHING) -> Singles:
         for fault in result.candidates
         if not ORDERS[result.scenario.order].gateway or _is_of_payment(fault) or fault.kind in _OF_EVERYBODY
     ]
-    return Singles([*results, *workers.play(todo, wanted)])
+    return Singles([*results, *(workers.play(todo, wanted) if each is None else _drawn(workers, todo, wanted, each))])
+
+
+def _drawn(workers: Workers, todo: Sequence[Scenario], wanted: Wanted, each: int) -> Iterator[Result]:
+    """The same at every run, every order as likely as it has faults. For what is not injected, another is drawn."""
+    left: dict[tuple[str, ...], list[Scenario]] = defaultdict(list)
+    for scenario in random.Random(1).sample(todo, len(todo)):  # noqa: S311
+        left[_group(scenario)].append(scenario)
+    missing = dict.fromkeys(left, each)
+    while drawn := [left[group].pop() for group, number in missing.items() for _ in left[group][:number]]:
+        for result in workers.play(drawn, wanted):
+            missing[_group(result.scenario)] -= result.injected
+            yield result
+
+
+def _group(scenario: Scenario) -> tuple[str, ...]:
+    (fault,) = scenario.faults
+    return fault.kind, fault.step, fault.landing.partition(" ")[0]
 
 
 def random_runs(number: int, examples: int, pools: Mapping[str, Sequence[Fault]]) -> list[Result]:

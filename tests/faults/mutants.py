@@ -105,9 +105,10 @@ def _unconditional_order(_: Engine) -> AbstractContextManager[None]:
     from ordering.orders.service import Orders
 
     def process(self: Any, task: Any) -> Any:
-        record = self.steps._committed(task.step, {"status": "New"})
+        store = self.steps.store
+        record = store._committed(task.step, {"status": "New"})
         row = self.table.save(task.request, task.step.at)
-        self.steps._client.transact_write_items(TransactItems=[without_condition(record), without_condition(row)])
+        store._client.transact_write_items(TransactItems=[without_condition(record), without_condition(row)])
         return {"status": "New"}
 
     return replaced(Orders, "process", process)
@@ -125,6 +126,8 @@ def _unconditional_stock(_: Engine) -> AbstractContextManager[None]:
 @mutant("a reservation that takes its lines one by one", breaks.REFUSED, breaks.STOCK)
 def _line_by_line(_: Engine) -> AbstractContextManager[None]:
     """A multi-line reservation leaks its first lines."""
+    from dataclasses import replace
+
     from idempotency import StepStore
     from ordering.inventory.service import Inventory
     from runtime.dynamodb import dynamodb
@@ -139,8 +142,9 @@ def _line_by_line(_: Engine) -> AbstractContextManager[None]:
             return super().commit(step, [lines[-1], reservation, still_open], result, after=after)
 
     def one_by_one(self: Any, task: Any) -> Any:
-        steps = OneByOne(self.steps._client, self.steps._table, lifetime=self.steps._lifetime)
-        return reserve(type(self)(steps, self.table, self.orders), task)
+        store = self.steps.store
+        one_by_one = OneByOne(store._client, store._table, lifetime=store._lifetime)
+        return reserve(replace(self, steps=replace(self.steps, store=one_by_one)), task)
 
     return replaced(Inventory, "reserve", one_by_one)
 
@@ -166,8 +170,8 @@ def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
 
     def refund(self: Any, task: Any) -> Any:
         action = without_condition(self.table.refund(task.request.order_id, task.step.at))
-        del action["Update"]["ExpressionAttributeValues"][":captured"]
-        self.steps._client.transact_write_items(TransactItems=[action])
+        del action["Update"]["ExpressionAttributeValues"][":standing0"]
+        self.steps.store._client.transact_write_items(TransactItems=[action])
         return {"undone": True}
 
     return replaced(Payments, "refund", refund)

@@ -13,7 +13,7 @@ from jobs.handlers import RUN_JOB
 from operations import report
 from operations.orders import execution_arn
 from operations.stack import Row, Stack, plain
-from ordering.orders.table import NEW
+from ordering.definition import NEW
 from runtime.dynamodb import attributes
 from tests.kit.belongings import CURRENCY, OBJECTS, RUN, USERS, Belongings, Item
 from tests.kit.injection import eventually

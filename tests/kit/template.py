@@ -1,6 +1,7 @@
 """template.yaml with its nested stacks, or the file in `TEMPLATE`, read without deployment tools."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,11 @@ def arn_of(value: Any) -> str | None:
         case {"Fn::GetAtt": [str(name), "Arn"]} | {"Ref": str(name)}:
             return name
     return None
+
+
+def snake_case(name: str) -> str:
+    """A state's name as that of its handler."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def listed(value: Any) -> list[Any]:

@@ -37,6 +37,15 @@ def test_a_name_is_taken_once(other: tuple[str, str]) -> None:
         replace(TRIP, steps=(FLIGHT, HOTEL, step(*other)))
 
 
+def test_a_step_that_is_joining_can_be_called_and_decides_nothing() -> None:
+    joining = replace(TRIP, steps=TRIP.steps[:2], joining=(TICKET,))
+
+    assert joining.step("PrintTicket") is TICKET
+    assert TICKET not in joining.all_steps
+    with pytest.raises(ValueError, match="twice"):
+        replace(TRIP, joining=(TICKET,))
+
+
 def test_a_group_cannot_hold_the_row_of_the_saga() -> None:
     with pytest.raises(TypeError, match="first step"):
         replace(TRIP, steps=(Parallel(((HOTEL,), (CAR,))),))

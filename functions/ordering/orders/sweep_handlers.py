@@ -1,12 +1,10 @@
 """Lambda handler of the sweep, which finalizes orders whose saga's last event was lost."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache
 
 from idempotency.saga.sweep import Sweep
-from idempotency.saga.table import UnsettledIndex
-from runtime.dynamodb import dynamodb
+from runtime import finalization as made
 from runtime.environment import read_environment
 from runtime.handler import Call, handler, unread
 
@@ -24,8 +22,7 @@ class Environment(finalization_handlers.Environment):
 @cache
 def sweep() -> Sweep:
     environment = read_environment(Environment)
-    unsettled = UnsettledIndex(dynamodb(), environment.orders_table)
-    return Sweep(finalization(), unsettled, timedelta(seconds=environment.finalize_after_seconds))
+    return made.sweep(finalization(), environment.finalize_after_seconds)
 
 
 @handler(unread)

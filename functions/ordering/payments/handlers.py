@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from functools import cache
 
-from ordering.definition import PROCESS_PAYMENT
+from ordering.definition import ORDER_SAGA, PROCESS_PAYMENT
 from ordering.task import Result, Task, saga_task
 from runtime.environment import read_environment
-from runtime.stores import StoreEnvironment, lease_store, step_store
+from runtime.stores import StoreEnvironment, lease_store, saga_steps
 
 from .charge import PaymentGateway
 from .service import Payments
@@ -28,7 +28,7 @@ class Environment(StoreEnvironment):
 def payments() -> Payments:
     environment = read_environment(Environment)
     table = PaymentsTable(environment.payments_table)
-    return Payments(step_store(environment), table, environment.orders_table, _gateway(environment))
+    return Payments(saga_steps(ORDER_SAGA, environment), table, _gateway(environment))
 
 
 def _gateway(environment: Environment) -> PaymentGateway | None:

@@ -1,15 +1,17 @@
 """The expected results of each sample event, the first time and repeated."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from idempotency.saga import Saga, SagaStep
 from operations import orders, report, stock
 from operations.stack import Row, Stack
-from ordering.definition import STEP_NAMES
+from ordering.definition import ORDER_SAGA, STEP_NAMES
 from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events import imports
 from tests.kit.sample_events.expected import Expected, Given, invoked
+from tests.kit.template import snake_case
 
 ORDER_ID = "o-1001"
 # As the sample events have it.
@@ -89,6 +91,22 @@ def recovery(stack: Stack) -> str:
     return orders.ended(stack, ORDER_ID, seconds=60, output="OrderRecoveryArn").status
 
 
+def of_steps(saga: Saga) -> Iterator[tuple[str, Expected]]:
+    """What the event of a step and that of its compensation are answered, unless EXPECTED says more."""
+    for step in saga.deployed:
+        yield snake_case(step.name), Expected(..., leaves={_standing(step): True})
+        yield snake_case(step.compensation), Expected(UNDONE, given=done(step.name), leaves={_standing(step): False})
+
+
+def _standing(step: SagaStep) -> Callable[[Stack], bool]:
+    def standing(stack: Stack) -> bool:
+        key = {name: {"S": value} for name, value in step.row_key(ORDER_ID).items()}
+        table = json.loads(stack.outputs["StepTables"])[step.table]
+        return step.is_standing(stack.dynamodb.get_item(TableName=table, Key=key, ConsistentRead=True).get("Item"))
+
+    return standing
+
+
 def _status(row: Row | None) -> Any:
     return row["status"] if row else None
 
@@ -104,6 +122,7 @@ NO_FAILURES: Mapping[str, Any] = {"batchItemFailures": []}
 ONE_ORDER = ("Confirmed", "JPY", 1, 3000)
 
 EXPECTED: dict[str, Expected] = {
+    **dict(of_steps(ORDER_SAGA)),
     "process_order": Expected({"order_id": ORDER_ID, "status": "New", "total": 3000}, leaves={order: "New"}),
     "process_order_invalid": Expected(error="InvalidOrder", leaves={records: 0}),
     "update_order_status": Expected(UNDONE, given=done("ProcessOrder"), leaves={order: "Pending"}),

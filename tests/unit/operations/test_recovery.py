@@ -63,7 +63,9 @@ class Desk:
         records = dynamodb.new_table(self.client)
         arns = {"OrderSagaArn": "saga", "OrderRecoveryArn": "recovery"}
         any_session: Any = None
-        self.stack = Stack(any_session, None, {**tables, **arns, "IdempotencyTable": records})
+        self.stack = Stack(
+            any_session, None, {**tables, **arns, "StepTables": json.dumps(tables), "IdempotencyTable": records}
+        )
         self.stack._clients.update(dynamodb=self.client, stepfunctions=self.recoveries)
         self.steps = StepStore(self.client, records)
         self.orders = OrdersTable(tables["OrdersTable"])

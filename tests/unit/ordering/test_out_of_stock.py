@@ -7,6 +7,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from idempotency import Contention, StateConflict, Step, StepStore
+from idempotency.saga import SagaSteps
+from ordering.definition import ORDER_SAGA
 from ordering.inventory.service import Inventory, OutOfStock
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
@@ -45,9 +47,10 @@ def short(on_hand: int) -> dict[str, Any]:
 def reserve(*, tea: dict[str, Any], cup: dict[str, Any], reservation: dict[str, Any] = FINE) -> None:
     """Reserve two lines with this answer of DynamoDB for them; records and order are fine."""
     event = good_order(items=ITEMS)
-    steps = StepStore(Cancelling(FINE, tea, cup, reservation, FINE, FINE), "Idempotency")
+    store = StepStore(Cancelling(FINE, tea, cup, reservation, FINE, FINE), "Idempotency")
+    steps = SagaSteps(ORDER_SAGA, store, {"OrdersTable": "Orders", "InventoryTable": "Inventory"})
     step = Step("o-1001", "ReserveInventory", event, "request-1", AT)
-    Inventory(steps, InventoryTable("Inventory"), "Orders").reserve(Task(parse_order(event), step, AT))
+    Inventory(steps, InventoryTable("Inventory")).reserve(Task(parse_order(event), step, AT))
 
 
 def test_a_short_line_is_named_with_what_is_there_and_what_was_ordered() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from idempotency import Action
 from idempotency.saga import SagaStep
-from ordering.definition import STEPS, not_confirmed, still_open
+from ordering.definition import ORDER_SAGA, STEPS
 from ordering.inventory.table import InventoryTable, reservation_key, stock_key
 from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
@@ -52,7 +52,7 @@ def test_no_action_of_a_table_is_left_out_here() -> None:
         f"{table.name}.{method}"
         for table in (ORDERS, PAYMENTS, INVENTORY)
         for method in dir(table)
-        if not method.startswith("_") and method not in {"name", "saga", "insert", "update"}
+        if not method.startswith("_") and method not in {"name", "saga", "row", "insert", "update"}
     }
 
     assert set(ACTIONS) == methods
@@ -91,7 +91,9 @@ def test_the_payment_token_is_written_nowhere(name: str) -> None:
 def test_a_check_of_a_step_defines_every_placeholder_that_it_uses(step: SagaStep) -> None:
     checks = [step.does_not_stand("T", "o-1001"), step.stands("T", "o-1001"), step.stands("T", "o-1001", ORDER)]
 
-    for check in map(parameters, [*checks, still_open("T", "o-1001"), not_confirmed("T", "o-1001")]):
+    for check in map(
+        parameters, [*checks, ORDER_SAGA.still_open("T", "o-1001"), ORDER_SAGA.not_confirmed("T", "o-1001")]
+    ):
         defined = {*check["ExpressionAttributeNames"], *check["ExpressionAttributeValues"]}
         assert set(re.findall(r"[#:]\w+", check["ConditionExpression"])) == defined
 
