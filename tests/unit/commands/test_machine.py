@@ -124,9 +124,9 @@ def test_lifetime_may_be_set_by_two_calls_at_once(world: World, monkeypatch: pyt
     read = type(world.gates.states).state
     later = world.now + timedelta(seconds=1)
 
-    def first(*arguments: Any) -> Any:
+    def first(*arguments: Any, **named: Any) -> Any:
         monkeypatch.undo()
-        found = read(*arguments)
+        found = read(*arguments, **named)
         world.machine.set_lifetime(world.task(1), 30, world.now)
         return found
 
