@@ -1,13 +1,13 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test test-aws verify preflight deploy-gradual faults faults-commands bench bench-costs bench-import bench-reports bench-streams replay-test commands-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-commands faults-second-saga bench bench-costs bench-import bench-reports bench-streams replay-test commands-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
 export SAM_CLI_TELEMETRY := 0
-# Without bytecode every run compiles all that it imports.
+# Without bytecode every run compiles all imports.
 export PYTHONDONTWRITEBYTECODE :=
 
-# What takes longest comes first, so that no process is left with it at the end.
+# The slowest tests run first, so that no process is left with them at the end.
 IN_TURN := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 LONGEST := tests/integration tests/faults tests/load tests/emulator
 
@@ -42,9 +42,12 @@ unit: setup ## Unit, contract and store tests; ONLY=ordering: those of one conte
 		$(if $(ONLY),tests/unit/$(ONLY) $(wildcard tests/contract/test_$(ONLY).py),$(IN_TURN) \
 		--ignore tests/unit/local tests/contract tests/store tests/unit tests/machines/test_mocks.py)
 
-test: setup ## Every test, on temporary local stacks
+test: setup ## Every test, on temporary local stacks; what MiniStack alone lacks is left to `make conformance`
 	@$(MAKE) --no-print-directory lint types
-	@python -m pytest -q $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+	@python -m pytest -q -m "not conformance" $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+
+conformance: setup ## All conformance cases of the local engine; MiniStack alone must fail those that a patch is for
+	@python -m pytest -q tests/emulator/test_conformance.py
 
 test-aws: setup ## Integration tests on a deployed stack, beside its data: STACK=stepwise; CONNECT_INSTANCE=ID: also imports
 	@python -m pytest -q -o timeout_func_only=true -p tests.kit.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
@@ -69,6 +72,9 @@ faults: setup ## Run the fault explorer; DYNAMODB=local: on AWS's own engine; SC
 faults-commands: setup ## Play 10,000 schedules of commands; OPTIONS='--schedules N --seed N': others
 	@python -m tests.faults.commands $(OPTIONS)
 
+faults-second-saga: setup ## Every single fault of docs/second-saga.md's trips; `make test` draws one of each kind at each state
+	@EVERY_FAULT=1 python -m pytest -q tests/integration/test_second_saga.py
+
 bench: setup ## Cold starts and calls beside Powertools, sagas per second through a warm local stack
 	@python -m benchmarks.cold_start
 	@python -m benchmarks.calls
@@ -83,8 +89,9 @@ bench-costs: setup ## What an order and an imported user consume and cost; PRICE
 bench-reports: setup ## Records per second into the reports; time and memory of replays of 10,000 and 100,000 orders
 	@python -m benchmarks.reports
 
-bench-streams: setup ## Records a second through the emulator's stream mappings
+bench-streams: setup ## Records a second through the emulator's stream mappings; executions a second, with the patches and without
 	@python -m benchmarks.streams
+	@python -m benchmarks.executions
 
 replay-test: setup ## Replay 10,000 orders while new ones arrive, and compare the counters with a recount
 	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py
@@ -102,7 +109,7 @@ actions: setup ## Reduce AWS's reference of IAM actions to what the roles are gr
 	@local/setup.sh verify
 	@python -m tests.kit.service_authorization .venv-verify
 
-pictures: setup ## Redraw the state machines in the documents
+pictures: setup ## Redraw the state machines and the tables of states and functions in the documents
 	@python -m local.pictures
 
 requirements: setup ## Update the pins of the environments

@@ -26,7 +26,7 @@ from tests.kit.engines import dynamodb_local
 
 from . import packages
 
-# DynamoDB Local runs on a JVM, which compiles what has run some hundred times.
+# DynamoDB Local runs on a JVM, which compiles code after some hundred runs.
 ROUNDS, WARM_UP = 300, 200
 _RECORDS, _ROWS = "records", "rows"
 _NEW: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
@@ -37,12 +37,12 @@ type Call = Callable[[str], Any]
 
 
 class Refused(BusinessError):
-    """What the failing variant ends in."""
+    """The error of the failing variant."""
 
 
 @dataclass
 class Wire:
-    """Counts what a client sends since `reset`: calls, write units, and refused calls. on: whether it does."""
+    """Counts a client's calls, write units and refused calls since `reset`. on: whether it counts."""
 
     client: Any
     on: bool = True
@@ -91,7 +91,7 @@ class Figures:
 
 def main() -> None:
     (site,) = packages.ENVIRONMENT.glob("lib/python*/site-packages")
-    # Behind our own packages: only what we lack comes from there.
+    # After our own packages, which take precedence.
     sys.path.append(str(site))
     logging.disable()
     for engine, serving in {"the local stack": _local_stack, "DynamoDB Local": dynamodb_local.serving}.items():
@@ -117,7 +117,7 @@ def _measured(endpoint: str) -> dict[tuple[str, str], Figures]:
             key = str(uuid.uuid4())
             prepare(key)
             wire.reset()
-            # What is timed is as it is deployed: it does not ask what it has consumed.
+            # Timed calls do not ask for consumed capacity, because deployed code does not.
             wire.on = number < WARM_UP
             began = time.perf_counter()
             call(key)
@@ -150,7 +150,7 @@ def _make_tables(client: Any) -> None:
 
 
 def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
-    """Case and name -> what is done before, and what is timed."""
+    """Case and name -> the setup, and the timed call."""
     from .handlers.calls_on_powertools import protected
 
     powertools, failing_powertools = protected(client, records=_RECORDS, rows=_ROWS)
@@ -197,7 +197,7 @@ def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
     return {
         **{("fresh", name): (nothing, call) for name, call in fresh.items()},
         **{("duplicate", name): (call, call) for name, call in fresh.items() if "bare" not in name},
-        # The row stands already.
+        # The row exists already.
         ("failing", "step"): (bare, failing_step),
         **{("failing", name): (nothing, call) for name, call in failing.items()},
         **{("failing, again", name): (call, call) for name, call in failing.items()},
@@ -216,7 +216,7 @@ def _row(key: str) -> dict[str, Any]:
 
 
 def _transaction(client: Any, key: str) -> None:
-    """The least that can write a record and a row, both or neither."""
+    """The minimum that writes a record and a row atomically."""
     record = {"TableName": _RECORDS, "Item": {"pk": {"S": key}}}
     client.transact_write_items(TransactItems=[{"Put": record | _NEW}, {"Put": _row(key) | _NEW}])
 

@@ -1,6 +1,6 @@
 """Cold starts, from the import of a handler to its first AWS call, without network: `python -m benchmarks.cold_start`.
 
-Each start is a process of its own; the variants take turns, so that a busy moment affects all of them.
+Each start is a separate process. The variants take turns, so that a busy moment affects all of them.
 """
 
 import json
@@ -28,13 +28,13 @@ _SOURCES = ", no bytecode"
 _HANDLERS = ROOT / "benchmarks" / "handlers"
 _ORDER = ROOT / "events/ordering" / "process_order.json"
 _ROW = ROOT / "events/user_import" / "user_create.json"
-# The discard port: nothing is called in this benchmark, and nothing would answer.
+# The discard port: this benchmark calls nothing, and nothing would answer.
 _NOWHERE = "http://127.0.0.1:9"
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Milliseconds of one cold start, by the clock and of CPU. The latter hardly feels what else the machine does."""
+    """Milliseconds of one cold start: elapsed and CPU. CPU time hardly depends on other load."""
 
     clock: float
     cpu: float
@@ -42,9 +42,9 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What is started. folders: where its packages lie, in the order in which they are searched.
+    """A variant. folders: of its packages, in search order.
 
-    beside: the name of the variant on Powertools that it stands beside.
+    beside: the name of the Powertools variant to compare with.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Variant:
     beside: str = POWERTOOLS
 
     def start(self) -> Start:
-        """One cold start. Raises RuntimeError with what the process said."""
+        """One cold start. Raises RuntimeError with the output of the process."""
         python, program = packages.ENVIRONMENT / "bin/python", ROOT / "benchmarks/first_call.py"
         command: list[str | Path] = [python, "-SP", program, self.target, self.event]
         ended = subprocess.run(command, env=self._environment(), capture_output=True, text=True, check=False)
@@ -65,7 +65,7 @@ class Variant:
         return Start(clock * 1000, cpu * 1000)
 
     def _environment(self) -> dict[str, str]:
-        """As Lambda sets it: layers and code are read-only, tracing is on."""
+        """The environment as on Lambda: layers and code are read-only, tracing is on."""
         return {
             "PYTHONPATH": os.pathsep.join(map(str, self.folders)),
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -130,7 +130,7 @@ def _ours(deployed: Deployed, folders: Sequence[Path], note: str = "") -> Varian
 
 
 def _measured(variants: Sequence[Variant]) -> dict[str, list[Start]]:
-    """Every start, by the variant's name. A first round, which warms the disk's cache, is left out."""
+    """Every start, by the variant's name. Leaves out a first round, which warms the disk cache."""
     rounds = [[variant.start() for variant in variants] for _ in range(ROUNDS + 1)][1:]
     return {variant.name: list(column) for variant, column in zip(variants, zip(*rounds, strict=True), strict=True)}
 
@@ -166,7 +166,7 @@ def _sizes(artefacts: Path, powertools: Path) -> Table:
         "dependencies layer, both architectures": _built(artefacts, "DependenciesLayer"),
         "idempotency layer": _built(artefacts, "IdempotencyLayer"),
         "code of a function": _built(artefacts, handlers()[0].function),
-        "Powertools and what it needs, one architecture": powertools,
+        "Powertools and its dependencies, one architecture": powertools,
     }
     sizes = {name: packages.size(folder) for name, folder in folders.items()}
     rows = [[name, f"{plain / 1000:.0f} kB", f"{zipped / 1000:.0f} kB"] for name, (plain, zipped) in sizes.items()]

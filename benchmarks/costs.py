@@ -1,7 +1,7 @@
 """What an order, and an imported user, consume and cost: `python -m benchmarks.costs [PRICES.json]`.
 
-Real runs on a local stack of its own: state transitions from the histories, invocations from the logs, capacity units
-from what DynamoDB answers. Nothing is taken from the code's intentions. Prices are inputs, in prices.json.
+Real runs on a separate local stack: state transitions from the histories, invocations from the logs, capacity units
+from DynamoDB's responses. All figures are measured; prices are inputs, in prices.json.
 """
 
 import json
@@ -58,7 +58,7 @@ def main() -> None:
 
 @contextmanager
 def _stack() -> Iterator[tuple[Stack, Proxy]]:
-    # Without signatures, which cover the body: the proxy asks for what is consumed.
+    # Unsigned, because a signature covers the body, and the proxy adds a field to it.
     with proxy() as metered:
         settings = {"AWS_ENDPOINT_URL_DYNAMODB": metered.endpoint, "AUTH": "false"}
         with emulator.attached(settings) as running:
@@ -91,7 +91,7 @@ def _order(order_id: str, sku: str, token: str) -> dict[str, Any]:
 
 
 def _place(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
-    """Run the orders one after the other, so that no two wait for each other. Returns the executions' ARNs."""
+    """Run the orders one after the other, so that none waits for another. Returns the executions' ARNs."""
     for document in documents:
         place(stack, document)
         ended(stack, document["order_id"])
@@ -100,7 +100,7 @@ def _place(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
 
 
 def _import_of_many(stack: Stack, metered: Proxy) -> Use:
-    """One user of a large import, with a share of all that is not his: by the difference of two files."""
+    """One user of a large import, with a share of the fixed costs: from the difference of two files."""
     _import(stack, "warm", 5)
     short, long = (_used(stack, metered, lambda count=count: _import(stack, f"u{count}", count)) for count in ROWS)  # type: ignore[misc]
     row = (long - short) / (ROWS[1] - ROWS[0])
@@ -133,7 +133,7 @@ def _used(stack: Stack, metered: Proxy, run: Callable[[], list[str]]) -> Use:
         events = _history(stack, arn)
         seconds += (events[-1]["timestamp"] - events[0]["timestamp"]).total_seconds()
         states = [state for state in map(_entered, events) if state]
-        # A retry would be one more; nothing is retried here.
+        # A retry would be one more; there are none here.
         transitions += len(states)
         notices += sum(state.startswith("sns:") for state in states)
     calls = sum(meter.calls.values())
@@ -143,7 +143,7 @@ def _used(stack: Stack, metered: Proxy, run: Callable[[], list[str]]) -> Use:
 
 
 def _wait_for_quiet(metered: Proxy) -> None:
-    """Until the last event and the stream's last record are worked on."""
+    """Wait until the last event and the stream's last record are processed."""
     seen, since = -1, time.monotonic()
     while time.monotonic() - since < _QUIET_SECONDS:
         now = sum(metered.meter.calls.values())
@@ -164,7 +164,7 @@ def _entered(event: Any) -> str | None:
 
 
 def _invocations(stack: Stack) -> tuple[int, float]:
-    """How many invocations there were so far, of all functions, and their milliseconds together."""
+    """Number of invocations so far, of all functions, and their total milliseconds."""
     logs = stack.client("logs")
     groups = [
         group["logGroupName"] for group in logs.describe_log_groups(logGroupNamePrefix="/aws/lambda/")["logGroups"]

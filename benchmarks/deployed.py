@@ -1,4 +1,4 @@
-"""The deployed handlers, as the templates name them."""
+"""The deployed handlers, from the templates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Deployed:
 
     @property
     def event(self) -> Path:
-        """The sample event that it is called with, the plain one."""
+        """Its plain sample event."""
         return min((ROOT / "events").rglob(f"{self.handler}*.json"), key=lambda path: len(path.name))
 
 

@@ -1,7 +1,7 @@
 """One cold start: prints the time from the import of a handler to its first AWS call, and ends there.
 
 Arguments: module.handler, and the event's file. Prints seconds by the clock and seconds of CPU, as JSON. It runs in a
-process of its own, without the project's environment.
+separate process, without the project's environment.
 """
 
 import importlib
@@ -28,7 +28,7 @@ CONTEXT = SimpleNamespace(
 
 def main(target: str, event_file: str) -> None:
     event = json.loads(Path(event_file).read_text())
-    # Lambda's runtime has a handler at the root before it imports the function.
+    # Lambda's runtime sets a handler of the root logger before it imports the function.
     logging.getLogger().addHandler(logging.NullHandler())
     module, _, name = target.rpartition(".")
     began = _now()

@@ -1,4 +1,4 @@
-"""A proxy before DynamoDB that counts what its clients consume."""
+"""A proxy before DynamoDB that counts the consumed capacity."""
 
 import http.client
 import json
@@ -56,7 +56,7 @@ def _units(answer: dict[str, Any]) -> float:
 
 
 def _asked_for(request: dict[str, Any]) -> float:
-    """The local stack does not say what this one consumes: one unit a key, or half, be its item there or not."""
+    """MiniStack does not report this: one unit a key, or half of one, whether or not the item exists."""
     tables = request["RequestItems"].values()
     return sum(len(one["Keys"]) * (1.0 if one.get("ConsistentRead") else 0.5) for one in tables)
 
@@ -69,7 +69,7 @@ def _refused(request: dict[str, Any], answer: dict[str, Any]) -> float:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Hands each request on, asking what it consumes."""
+    """Forwards each request, and asks for its consumed capacity."""
 
     protocol_version = "HTTP/1.1"
     server: "Proxy"
@@ -110,11 +110,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     @override
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class Proxy(ThreadingHTTPServer):
-    """target: the endpoint of DynamoDB; may be set once it is known. meter: what was consumed through this proxy."""
+    """target: the endpoint of DynamoDB; may be set later. meter: the capacity consumed through this proxy."""
 
     daemon_threads = True
 

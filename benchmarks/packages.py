@@ -1,4 +1,4 @@
-"""Folders of packages as Lambda lays them out: its own runtime's, our layers, and Powertools as a layer."""
+"""Folders of packages as on Lambda: the runtime's own, our layers, and Powertools as a layer."""
 
 import compileall
 import io
@@ -12,7 +12,7 @@ from local.emulator.emulator import ROOT, STATE
 
 ENVIRONMENT = ROOT / ".venv-bench"
 _STAGE = STATE / "bench"
-# What Lambda's Python runtime has and nobody ships.
+# Lambda's Python runtime has these, so they are not deployed.
 _RUNTIME = frozenset({"boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3"})
 _BYTECODE = "__pycache__"
 
@@ -23,7 +23,7 @@ def runtime() -> Path:
 
 
 def powertools() -> Path:
-    """Powertools with what it needs, as `pip install --target` leaves them: compiled."""
+    """Powertools with its dependencies, compiled, as `pip install --target` leaves them."""
     return _compiled(_installed("powertools", _pinned() - _RUNTIME))
 
 

@@ -1,18 +1,18 @@
-"""What was consumed, and what that costs."""
+"""Consumption and its cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 _MEMORY_GB = 0.5
-# Two lines a call, some 300 bytes each as Lambda writes them in JSON: estimated, not counted.
+# An estimate: two lines per call, of some 300 bytes each in Lambda's JSON format.
 _LOG_GB = 600 / 2**30
-# An express workflow is billed in 64 MB and 100 ms.
+# An express workflow is billed in units of 64 MB and 100 ms.
 _EXPRESS_GB, _EXPRESS_SECONDS = 64 / 1024, 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What an order or a user consumes.
+    """The consumption of an order or a user.
 
     seconds: from an execution's start to its end. milliseconds: of all invocations.
     """
@@ -41,7 +41,7 @@ class Use:
 
 
 def costs(use: Use, prices: Mapping[str, float]) -> dict[str, float]:
-    """What it costs, by service."""
+    """Its cost, by service."""
     return {
         "Step Functions": use.transitions * prices["state_transition"],
         "Lambda": use.invocations * prices["lambda_request"]
@@ -53,6 +53,6 @@ def costs(use: Use, prices: Mapping[str, float]) -> dict[str, float]:
 
 
 def express_cost(use: Use, prices: Mapping[str, float]) -> float:
-    """What the state machine alone would cost as an express workflow."""
+    """The cost of the state machine alone as an express workflow."""
     seconds = -(-use.seconds // _EXPRESS_SECONDS) * _EXPRESS_SECONDS
     return prices["express_request"] + seconds * _EXPRESS_GB * prices["express_gb_second"]

@@ -80,7 +80,7 @@ def _through_the_stream(stack: Stack) -> list[list[str]]:
 
 
 def _replayed(stack: Stack, port: int, size: int) -> list[list[str]]:
-    """The command in a process of its own, so that its memory is its own."""
+    """The command in a separate process, to measure its memory."""
     with _mapping_off(stack), tempfile.TemporaryDirectory() as folder:
         _write(stack, size, day=_DAY)
         began = time.perf_counter()
@@ -93,9 +93,9 @@ def _replayed(stack: Stack, port: int, size: int) -> list[list[str]]:
 
 
 def _peak(*arguments: str) -> int:
-    """Run a command to its end. Returns the most memory that it was seen to have resident, in bytes."""
+    """Run a command to its end. Returns its highest observed resident memory, in bytes."""
     process = subprocess.Popen([sys.executable, "-m", "cli", *arguments], stdout=subprocess.DEVNULL, cwd=emulator.ROOT)
-    # Not getrusage: its maximum has this process in it, of which the other one is a fork.
+    # Not getrusage, whose maximum includes this process, from which the command is forked.
     watched, peak = psutil.Process(process.pid), 0
     while process.poll() is None:
         with suppress(psutil.NoSuchProcess):

@@ -1,6 +1,6 @@
 """Records a second through the emulator's stream mappings: `python -m benchmarks.streams`. Prints a table.
 
-One table; several functions read its stream at once, each for itself, from its beginning.
+Several functions read the stream of one table concurrently, each from its beginning.
 """
 
 import tempfile
@@ -28,7 +28,7 @@ def handler(event, context):
 
 @dataclass(frozen=True)
 class Reader:
-    """A function that reads the stream. seconds: what a batch takes it. settings: of its mapping."""
+    """A function that reads the stream. seconds: per batch. settings: of its mapping."""
 
     name: str
     seconds: float
@@ -84,7 +84,7 @@ def _item(number: int) -> dict[str, Any]:
 
 
 def _function(account: Account, reader: Reader, notes: Path) -> Function:
-    """A function whose worker runs already."""
+    """A function with a running worker."""
     function = account.function(_COUNT.format(seconds=reader.seconds, notes=notes))
     function.call({"Records": []})
     return function
@@ -101,7 +101,7 @@ def _map(function: Function, stream: str, reader: Reader) -> None:
 
 
 def _ended(notes: list[Path], began: float) -> list[float]:
-    """The seconds after which each reader had all its records."""
+    """The seconds until each reader had all its records."""
     ended: dict[int, float] = {}
     while len(ended) < len(notes):
         for at, note in enumerate(notes):

@@ -1,4 +1,4 @@
-"""What an import of users reads, takes and holds: `python -m benchmarks.user_import`. Prints three tables."""
+"""Reads, time and memory of a user import: `python -m benchmarks.user_import`. Prints three tables."""
 
 import csv
 import io
@@ -37,7 +37,7 @@ PREFIX = "TestFile_"
 
 @dataclass
 class Traffic:
-    """What was asked of S3, and how many bytes of files came back."""
+    """Calls to S3, and bytes of files received."""
 
     requests: int = 0
     received: int = 0
@@ -95,7 +95,7 @@ def _read(stack: Stack, rows: int) -> list[str]:
 
 
 def _import_by_pointers(bucket: Bucket, source: Source, rows: int) -> None:
-    """Everything that an import reads, from Initialize to the last row; nothing is created."""
+    """Everything that an import reads, from Initialize to the last row, without creating users."""
     files = Files(bucket, PREFIX, rows)
     files.check_start(files.chosen(source.key, None), DEFAULTS)
     found = files.count(source, DEFAULTS)
@@ -109,7 +109,7 @@ def _import_by_pointers(bucket: Bucket, source: Source, rows: int) -> None:
 
 
 def _import_by_scanning(bucket: Bucket, source: Source, rows: int) -> None:
-    """How samples do it: each row downloads the file and looks for its line."""
+    """The way of common samples: each row downloads the file and looks for its line."""
     for number in range(1, rows + 1):
         text = io.StringIO(b"".join(bucket.stream(source)).decode(), newline="")
         next(itertools.islice(csv.DictReader(text), number - 1, None))
@@ -181,7 +181,7 @@ def _refused(files: Files, source: Source) -> None:
 
 
 def _peak() -> float:
-    """In megabytes. What `getrusage` says would be the parent's, if that was larger before the program began."""
+    """In megabytes. `getrusage` would report the parent's if that was larger when the program began."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["VmHWM"].split()[0]) * 1024 / 1e6
 

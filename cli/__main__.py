@@ -18,7 +18,7 @@ _EXPECTED = (CommandError, LocalStackError, IdempotencyError, TimeoutError, Clie
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    """Exit as after Ctrl-C, so that everything is stopped."""
+    """Exit as after Ctrl-C, which stops everything."""
     sys.exit(128 + number)
 
 

@@ -44,7 +44,7 @@ def start(
     port: Port = 4566,
     gateway: Annotated[bool, typer.Option("--gateway", help="Charge at the payment gateway simulator.")] = False,
     limits: Annotated[
-        bool, typer.Option("--limits", help="Enforce AWS's limits, as docs/local-engine.md has them.")
+        bool, typer.Option("--limits", help="Enforce AWS's limits; docs/local-engine.md lists them.")
     ] = False,
 ) -> None:
     """Start the local stack, deploy the template to it and seed stock. Run it again after a change to deploy it."""
@@ -141,7 +141,7 @@ def show(order_id: OrderId, port: Port = 4566, aws: OnAws = False, name: StackNa
 def recover(
     order_id: OrderId,
     file: Annotated[Path | None, typer.Option(help="The order as placed, if its saga had another name.")] = None,
-    forward: Annotated[bool, typer.Option("--forward", help="Let a held execution go on instead.")] = False,
+    forward: Annotated[bool, typer.Option("--forward", help="Continue a held execution instead.")] = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,

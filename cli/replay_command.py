@@ -30,9 +30,7 @@ def replay(
     day: Annotated[str, typer.Option("--date", help="Replay the orders created on this day, YYYY-MM-DD.")] = "",
     every: Annotated[bool, typer.Option("--all", help="Replay every order.")] = False,
     failed: Annotated[bool, typer.Option("--failed", help="Replay the bucket of failed records.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count what would be replayed, and replay nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the orders without replaying them.")] = False,
     checkpoint: Annotated[Path | None, typer.Option(help="File to resume from after Ctrl-C or a crash.")] = None,
     rate: Annotated[
         float, typer.Option(min=0, help="Capacity units a second, reads and writes together; 0: no limit.")

@@ -27,7 +27,7 @@ def list_work(
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """List work that is in progress, unknown, held or failed, oldest first. Leaves out what needs nobody."""
+    """List work that is in progress, unknown, held or failed, oldest first. Leaves out work that needs no operator."""
     records = work.listed(chosen_stack(port, aws, name))
     _show(sorted((one for one in records if not status or one.status in status), key=lambda one: one.updated_at))
 
@@ -47,7 +47,7 @@ def show(key: Key, port: Port = 4566, aws: OnAws = False, name: StackName = STAC
 def release(
     key: Key, what: Name, reason: Reason, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME
 ) -> None:
-    """Release a key: the next call does the work, whatever happened before."""
+    """Release a key: the next call does the work, regardless of earlier attempts."""
     stack = chosen_stack(port, aws, name)
     record = work.record(stack, key, what)
     work.operations(stack).release(record, by=work.caller(stack), reason=reason)

@@ -1,6 +1,6 @@
-"""The application's templates: the root, and those of the stacks below it.
+"""The application's templates: the root and its nested stacks.
 
-`flat` gives them as one template, as which most of them is easiest to read, translate and check.
+`flat` merges them into one template, which is easier to read, translate and check.
 """
 
 import copy
@@ -14,12 +14,12 @@ from .templates import FUNCTION, LOCATIONS, NESTED, Template, load, of_type
 
 
 def nested(template: Template) -> dict[str, str]:
-    """Where each stack below has its template, relative to this one's folder, by logical id."""
+    """The path of each nested stack's template, relative to this one's folder, by logical id."""
     return {name: body[field] for kind, field in NESTED.items() for name, body in of_type(template, kind).items()}
 
 
 def placed(template: Template, places: Mapping[str, str]) -> Template:
-    """The template with the stacks below it at other places, by logical id."""
+    """The template with other paths of its nested stacks, by logical id."""
     placed = copy.deepcopy(template)
     for kind, field in NESTED.items():
         for name, properties in of_type(placed, kind).items():
@@ -28,15 +28,15 @@ def placed(template: Template, places: Mapping[str, str]) -> Template:
 
 
 def files(root: Path) -> Iterator[Path]:
-    """The root's template and those below it."""
+    """The root's template and those of its nested stacks."""
     yield root
     yield from (root.parent / place for place in nested(load(root)).values())
 
 
 def flat(root: Path) -> Template:
-    """The whole application as one template. What a stack is given stands there for what it comes from.
+    """The whole application as one template. References to a stack's parameters become references to their sources.
 
-    Raises ValueError if two stacks declare one thing in different ways.
+    Raises ValueError if two stacks declare one name in different ways.
     """
     template = load(root)
     if not nested(template):
@@ -59,12 +59,12 @@ def flat(root: Path) -> Template:
 
 
 def _stack(folder: Path, name: str, properties: Mapping[str, Any], outputs: dict[str, Any]) -> Template:
-    """A stack's template with what it is given in the place of its parameters. Its outputs are added to `outputs`."""
+    """A stack's template with its parameters replaced by the given values. Adds its outputs to `outputs`."""
     file = folder / next(properties[field] for field in NESTED.values() if field in properties)
     template = load(file)
     parameters = _given(properties.get("Parameters", {}), {}, outputs)
     if parameters.keys() != template["Parameters"].keys():
-        raise ValueError(f"{file.name}: it has other parameters than the root gives it")
+        raise ValueError(f"{file.name}: its parameters are not those that the root passes")
     stack: Template = _moved(_given(template, parameters, outputs), os.path.relpath(file.parent, folder))
     outputs |= {f"{name}.Outputs.{output}": body["Value"] for output, body in stack.get("Outputs", {}).items()}
     return stack
@@ -77,6 +77,12 @@ def _given(value: Any, parameters: Mapping[str, Any], outputs: Mapping[str, Any]
             return parameters[name]
         case {"Fn::GetAtt": [str(name), str(output)]} if output.startswith("Outputs."):
             return outputs[f"{name}.{output}"]
+        case {"Fn::Split": [str(separator), text]}:
+            match _given(text, parameters, outputs):
+                case {"Fn::Join": [str(joined), list(parts)]} if joined == separator:
+                    return parts
+                case other:
+                    return {"Fn::Split": [separator, other]}
         case {"Fn::Sub": str(text)}:
             return {"Fn::Sub": re.sub(r"\$\{(\w+)\}", lambda found: _text(parameters, found), text)}
         case dict():
@@ -91,7 +97,7 @@ def _text(parameters: Mapping[str, Any], found: re.Match[str]) -> str:
 
 
 def _reference(value: Any) -> str:
-    """A value as it is written in a text of `Fn::Sub`."""
+    """A value in the notation of `Fn::Sub`."""
     match value:
         case {"Ref": str(name)}:
             return f"${{{name}}}"
@@ -103,7 +109,7 @@ def _reference(value: Any) -> str:
 
 
 def _moved(value: Any, folder: str) -> Any:
-    """A part of a template in another folder: its paths begin at the root's."""
+    """A part of a template in another folder, with paths relative to the root's folder."""
     match value:
         case dict():
             return {
@@ -116,7 +122,7 @@ def _moved(value: Any, folder: str) -> Any:
 
 
 def _lower(stack: Template, common: set[str]) -> None:
-    """Leave the variables that all stacks share to the Globals, and give the stack's own to its functions."""
+    """Keep the variables that all stacks share in the Globals, and move a stack's own to its functions."""
     if "Globals" not in stack:
         return
     shared = stack["Globals"]["Function"]["Environment"]

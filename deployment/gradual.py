@@ -1,6 +1,6 @@
 """Gradual deployment: the built template, with an alias for each function and CodeDeploy between two versions.
 
-`make deploy-gradual` builds, applies this, and deploys. docs/gradual-deployment.md says when, and how to go back.
+`make deploy-gradual` builds, applies this, and deploys. docs/gradual-deployment.md says when, and how to roll back.
 """
 
 import argparse
@@ -26,20 +26,20 @@ from .templates import FUNCTION, Template, dump, load, of_type
 ALIAS = "live"
 CANARY = "Canary10Percent10Minutes"
 AT_ONCE = "AtOnce"
-# The parameter by which a stack below the root knows its name.
+# The parameter that tells a nested stack the root's name.
 ROOT_NAME = "RootStackName"
-# CodeDeploy turns back when one of these goes off, and does not start while one is on. All reset automatically.
+# CodeDeploy rolls back when one of these goes off, and does not start while one is on. All reset automatically.
 ALARMS = ("SagaFailedAlarm", "SagaTimedOutAlarm", "RecoveryFailedAlarm", "FunctionsThrottledAlarm")
-# Without the state machines' definitions, which are not part of a function's version.
+# Not the state machines' definitions, which are not part of a function's version.
 _SOURCES = ("template.yaml", "stacks", "functions", "layers")
 
 
 def gradual(template: Template, release: str, shift: str = CANARY, *, leave: bool = False) -> Template:
-    """A template with an alias for each of its functions, to which a new `release` is shifted.
+    """A template with an alias for each of its functions. CodeDeploy shifts the alias to a new `release`.
 
-    SAM publishes a version when the code's address changes, which neither a layer nor a parameter does: `release` does.
+    release: a new value makes SAM publish versions, even if only a layer or a parameter changed.
     shift: how CodeDeploy shifts, or AT_ONCE for none. leave: state machines call functions without the alias again.
-    Raises ValueError if a function's ARN is in a text, where it cannot be led to the alias.
+    Raises ValueError if a function's ARN is part of a string, where it cannot be replaced by the alias.
     """
     functions = frozenset(of_type(template, FUNCTION))
     resources = {name: _led(body, functions, leave=leave) for name, body in template["Resources"].items()}
@@ -52,7 +52,7 @@ def gradual(template: Template, release: str, shift: str = CANARY, *, leave: boo
     for properties in of_type(changed, FUNCTION).values():
         properties |= {"AutoPublishAlias": ALIAS, "AutoPublishCodeSha256": release}
         properties |= {} if shift == AT_ONCE else {"DeploymentPreference": {"Type": shift, "Alarms": names}}
-    # By name: a reference would be circular: alias, deployment group, alarm, state machine, alias.
+    # By name, because a reference would be circular: alias, deployment group, alarm, state machine, alias.
     for alarm, name in zip(ALARMS, names, strict=True):
         if alarm in resources:
             resources[alarm]["Properties"]["AlarmName"] = name
@@ -60,7 +60,7 @@ def gradual(template: Template, release: str, shift: str = CANARY, *, leave: boo
 
 
 def write(built: Path, release: str, shift: str = CANARY, *, leave: bool = False) -> Path:
-    """Write the templates that `sam build` left with aliases beside them. Returns the root's."""
+    """Write copies with aliases beside the templates that `sam build` left. Returns the root's."""
     for file in files(built):
         changed = gradual(load(file), release, shift, leave=leave)
         places = {name: str(_beside(Path(place))) for name, place in nested(changed).items()}
@@ -96,7 +96,7 @@ def _aliased(value: Any, functions: frozenset[str], *, leave: bool) -> Any:
         case {"Fn::GetAtt": [str(name), "Arn"]} if name in functions and not leave:
             return {"Ref": f"{name}.Alias"}
         case {"Fn::Sub": text} if wrong := [name for name in functions if f"${{{name}.Arn}}" in json.dumps(text)]:
-            raise ValueError(f"write !GetAtt {wrong[0]}.Arn instead of !Sub, so that it can be led to the alias")
+            raise ValueError(f"write !GetAtt {wrong[0]}.Arn instead of !Sub, so that it can be replaced by the alias")
         case dict():
             return {key: _aliased(inner, functions, leave=leave) for key, inner in value.items()}
         case list():
@@ -133,10 +133,10 @@ def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -
 
 
 def _standing(stage: Stage) -> tuple[Mapping[str, str], str]:
-    """The stack's parameters, and the time of its last deployment if CodeDeploy turned that back.
+    """The stack's parameters, and the time of its last deployment if CodeDeploy rolled that back.
 
-    The versions of a failed attempt stay, and Lambda publishes nothing that equals the last version: a release that is
-    tried again must differ.
+    The versions of a failed attempt stay, and Lambda publishes no version that equals the last one, so a release must
+    differ when it is tried again.
     """
     stack = deployed(boto3.client("cloudformation", region_name=stage.region), stage.stack_name)
     if stack is None:
@@ -155,7 +155,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("stage", choices=stages())
     parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
     parser.add_argument("--shift", choices=[*CODEDEPLOY_PREDEFINED_CONFIGURATIONS_LIST, AT_ONCE], default=CANARY)
-    parser.add_argument("--leave", action="store_true", help="the first step back to a deployment without aliases")
+    parser.add_argument("--leave", action="store_true", help="the first step towards a deployment without aliases")
     chosen = parser.parse_intermixed_args(arguments)
     try:
         return deploy(stages()[chosen.stage], chosen.shift, pairs(chosen.parameters), leave=chosen.leave)

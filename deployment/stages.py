@@ -55,7 +55,7 @@ def stages() -> dict[str, Stage]:
 
 
 def stage_of(stack_name: str) -> Stage:
-    """The stage with this stack, or one without parameters. `prod` wins over `default`, which has its stack."""
+    """The stage with this stack, or one without parameters. `prod` wins over `default`, which names the same stack."""
     found = [stage for stage in stages().values() if stage.stack_name == stack_name and stage.name != "local"]
     return found[-1] if found else Stage("", stack_name, None)
 

@@ -8,7 +8,7 @@ import yaml
 type Template = dict[str, Any]
 
 FUNCTION = "AWS::Serverless::Function"
-# Where a stack's template is named that is nested in another.
+# The properties that name a nested stack's template.
 NESTED = {"AWS::Serverless::Application": "Location", "AWS::CloudFormation::Stack": "TemplateURL"}
 # Properties that name a file or a folder beside the template.
 LOCATIONS = {"CodeUri", "ContentUri", "DefinitionUri"}

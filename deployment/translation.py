@@ -20,7 +20,7 @@ _UPLOADED = {
 }
 _PLACE = "s3://packages-of-this-stack/"
 
-logging.getLogger("samtranslator").setLevel(logging.CRITICAL)  # what is wrong with a template is raised as well
+logging.getLogger("samtranslator").setLevel(logging.CRITICAL)  # errors of the template are raised as well
 
 
 def uploaded(template: Template, place: str = _PLACE) -> Template:

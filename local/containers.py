@@ -47,8 +47,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """endpoint: of the stack. template: of what was built. variables: a file of each function's, as sam reads it.
+    """endpoint: of the stack. template: the built one.
 
+    variables: a file of each function's variables, as sam reads it, in a folder for temporary files.
     handlers: logical ids of the functions by the names of their handlers.
     """
 
@@ -72,7 +73,7 @@ class Containers:
         command += ["--env-vars", str(self.variables), "--parameter-overrides", f"Architecture={architecture()}"]
         ended = subprocess.run(
             command + (["--skip-pull-image"] if _has_image() else []),
-            env=sam_environment(self.endpoint),
+            env=sam_environment(self.endpoint, self.variables.parent),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -1,9 +1,10 @@
-"""`sam build` and `sam deploy`, unchanged, with the local stack as their endpoint; and what a stack is made of."""
+"""`sam build` and `sam deploy`, unchanged, with the local stack as their endpoint; and a stack's resources."""
 
 import hashlib
 import os
 import platform
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def _files(found: Iterable[Path]) -> list[Path]:
 
 
 def resources(cloudformation: Any, stack: str = "stepwise") -> Iterator[dict[str, Any]]:
-    """Every resource of a deployed stack and of those below it, as CloudFormation lists them."""
+    """Every resource of a deployed stack and its nested stacks, as CloudFormation lists them."""
     for page in cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack):
         for one in page["StackResourceSummaries"]:
             if one["ResourceType"] == "AWS::CloudFormation::Stack":
@@ -86,19 +87,22 @@ def resources(cloudformation: Any, stack: str = "stepwise") -> Iterator[dict[str
                 yield one
 
 
-def sam_environment(endpoint: str) -> dict[str, str]:
-    """Environment in which the project's SAM CLI uses the local stack."""
+def sam_environment(endpoint: str, temporary: str | Path) -> dict[str, str]:
+    """Environment in which the project's SAM CLI uses the local stack.
+
+    temporary: a folder to remove afterward. sam leaves an empty folder there for each archive that it uploads.
+    """
     path = os.pathsep.join([str(ROOT / ".venv-sam/bin"), str(ROOT / ".venv/bin"), os.environ["PATH"]])
     # By default sam polls the stack's state every five seconds; a local stack is ready in two.
-    return environment(endpoint) | {"PATH": path, "SAM_CLI_POLL_DELAY": "0.2"}
+    return environment(endpoint) | {"PATH": path, "TMPDIR": str(temporary), "SAM_CLI_POLL_DELAY": "0.2"}
 
 
 def _sam(endpoint: str, log: Path, command: str, *arguments: str) -> None:
-    with log.open("a") as output:
+    with log.open("a") as output, tempfile.TemporaryDirectory() as temporary:
         ended = subprocess.run(
             ["sam", command, "--config-env", "local", *arguments],
             cwd=ROOT,
-            env=sam_environment(endpoint),
+            env=sam_environment(endpoint, temporary),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

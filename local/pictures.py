@@ -1,6 +1,7 @@
-"""Pictures of the state machines, drawn from their definitions into the documents: `python -m local.pictures`.
+"""Pictures and tables in the documents, drawn from the definitions and the stacks: `python -m local.pictures`.
 
 A picture is between `<!-- picture of order-saga, LR -->` and `<!-- end of picture -->`; LR is the direction.
+A table is between `<!-- states of order-saga -->`, or `<!-- functions -->`, and `<!-- end of table -->`.
 """
 
 import json
@@ -12,7 +13,12 @@ from typing import Any
 from .emulator.emulator import ROOT
 
 _PICTURE = re.compile(r"(<!-- picture of ([\w-]+), (\w\w) -->\n).*?(<!-- end of picture -->)", re.DOTALL)
+_STATES = re.compile(r"(<!-- states of ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_FUNCTIONS = re.compile(r"(<!-- functions -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_STACK = re.compile(r"^ +Location: (stacks/\w+\.yaml)$", re.MULTILINE)
+_FUNCTION = re.compile(r"^  (\w+Function):\n(?: {4}.*\n)*? {6}Description: (.+)$", re.MULTILINE)
 _SHAPES = {"Choice": '{"%s"}', "Succeed": '(["%s"])', "Fail": '(["%s"])', "Pass": '("%s")', "Wait": '("%s")'}
+_SERVICES = {":::lambda:": "Lambda", ":::sns:": "SNS"}
 _BOX = '["%s"]'
 
 type State = Mapping[str, Any]
@@ -29,8 +35,10 @@ def documents() -> list[Path]:
 
 
 def with_pictures(text: str) -> str:
-    """A document with its pictures redrawn."""
-    return _PICTURE.sub(lambda match: f"{match[1]}{_drawn(match[2], match[3])}{match[4]}", text)
+    """A document with its pictures and tables redrawn."""
+    text = _PICTURE.sub(lambda match: f"{match[1]}{_drawn(match[2], match[3])}{match[4]}", text)
+    text = _STATES.sub(lambda match: f"{match[1]}{_table(_states(match[2]))}{match[3]}", text)
+    return _FUNCTIONS.sub(lambda match: f"{match[1]}{_table(_functions())}{match[2]}", text)
 
 
 def drawn_in(text: str) -> set[str]:
@@ -38,9 +46,34 @@ def drawn_in(text: str) -> set[str]:
     return {match[2] for match in _PICTURE.finditer(text)}
 
 
+def _table(rows: Iterator[tuple[str, ...]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _states(machine: str) -> Iterator[tuple[str, ...]]:
+    yield "state", "kind", "effect", "next", "on failure"
+    yield ("---",) * 5
+    for name, state in _definition(machine)["States"].items():
+        kind = next((name for part, name in _SERVICES.items() if part in state.get("Resource", "")), state["Type"])
+        caught = ", ".join(catcher["Next"] for catcher in state.get("Catch", []))
+        yield name, kind, state["Comment"], state.get("Next", ""), caught
+
+
+def _functions() -> Iterator[tuple[str, ...]]:
+    yield "function", "what it does"
+    yield "---", "---"
+    for stack in _STACK.findall((ROOT / "template.yaml").read_text()):
+        for function, description in _FUNCTION.findall((ROOT / stack).read_text()):
+            yield f"`{function}`", description
+
+
+def _definition(machine: str) -> State:
+    definition: State = json.loads((ROOT / "statemachine" / f"{machine}.asl.json").read_text())
+    return definition
+
+
 def _drawn(machine: str, direction: str) -> str:
-    definition = json.loads((ROOT / "statemachine" / f"{machine}.asl.json").read_text())
-    lines = "\n".join(f"  {line}" for line in _flow(definition))
+    lines = "\n".join(f"  {line}" for line in _flow(_definition(machine)))
     return f"```mermaid\nflowchart {direction}\n{lines}\n```\n"
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the project's two environments: .venv (command line, emulator, tests) and .venv-sam (the SAM CLI, whose pins
-# clash with the emulator's). Does nothing where they are up to date. An argument NAME asks for one more: .venv-NAME.
+# Creates the project's two environments: .venv (command line, emulator, tests) and .venv-sam (the SAM CLI, whose pins
+# conflict with the emulator's), unless they are up to date. An argument NAME creates one more: .venv-NAME.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,7 @@ find_uv() {
     printf '%s\n' "$PWD/.venv-uv/bin/uv"
 }
 
-# A version manager's shim may be on PATH without answering, so each candidate is asked.
+# A version manager's shim may be on PATH without working, so run each candidate.
 find_python() {
     for candidate in "$(command -v python3.13 || true)" \
         "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.13*/bin/python3.13 \

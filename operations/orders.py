@@ -22,7 +22,7 @@ _FAILURES = ("TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "TaskStartFailed"
 
 
 class OrderReused(CommandError):
-    """The order_id was used for another order; that one stands."""
+    """The order_id belongs to another order, which is unchanged."""
 
 
 class OrderNotFound(CommandError):

@@ -11,10 +11,10 @@ from botocore.exceptions import ClientError
 
 from idempotency import COMMITTED, COMPENSATED, StepStore, payload_hash
 from idempotency.saga import Saga, SagaStep
-from idempotency.saga.definition import Item
 from idempotency.saga.executions import INTERRUPTED
 from idempotency.saga.finalization import adopt_lost
 from idempotency.saga.state import SagaReader, SagaState
+from idempotency.saga.step import Item
 from idempotency.saga.table import UNSETTLED
 from ordering.definition import ORDER_SAGA
 
@@ -28,7 +28,7 @@ class NothingToRecover(CommandError):
 
 
 class NotTheOrder(CommandError):
-    """The document is not the order that made what stands, so a recovery would undo nothing. Nothing was started."""
+    """Another document made what stands, so a recovery with this one would undo nothing. Nothing was started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +44,22 @@ class Attention:
 def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = ORDER_SAGA) -> str:
     """Start the saga's recovery, or find the one that is running. Returns the name of its execution.
 
-    document: the saga's input; needed if it ran under another name than its id, or if other calls under this id had
-        another payload. The input of the execution is taken without it.
+    document: the saga's input; by default the execution's. Required if the saga ran under another name than its id, or
+        if other calls under this id had another payload.
     Raises OrderNotFound; NothingToRecover if the saga is running or has succeeded; NotTheOrder.
     """
     called, reader, found = saga.called(saga_id), _reader(stack, saga), _find(stack, saga.machine, saga_id)
     state = reader.read(saga_id)
     if found is None and state.untouched:
-        raise OrderNotFound(f"nothing is known of {called}")
+        raise OrderNotFound(f"{called} is unknown")
     if found is None and document is None:
-        raise OrderNotFound(f"{called} has no saga of that name; give the {saga.noun} as it was placed, with --file")
+        raise OrderNotFound(f"{called} has no saga of that name; pass the original {saga.noun} with --file")
     if found and found.status == "RUNNING":
-        raise NothingToRecover(f"the saga of {called} is still running; stop it first if it must not go on")
+        raise NothingToRecover(f"the saga of {called} is still running; stop it first if it must not continue")
     if state.confirmed:
         raise NothingToRecover(f"{called} has succeeded")
     if found and found.status == "SUCCEEDED" and state.all_standing:
-        raise NothingToRecover(f"{called} has succeeded; its finalization, or the sweep, will confirm it")
+        raise NothingToRecover(f"{called} has succeeded; its finalization or the sweep will confirm it")
     if document is None and found:
         document = json.loads(found.input)
     _require_the_order(saga_id, state, document)
@@ -69,10 +69,10 @@ def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = OR
 
 
 def redrive(stack: Stack, saga_id: str, *, saga: Saga = ORDER_SAGA) -> None:
-    """Let a held execution go on from the state in which it was stopped. Step Functions allows that for 14 days.
+    """Continue a held execution from the state in which it was stopped. Step Functions allows that for 14 days.
 
-    Raises OrderNotFound, or NothingToRecover: the saga is not one that is held, the execution has ended in another way,
-    or a step was undone or barred since.
+    Raises OrderNotFound, or NothingToRecover: the saga is not held when interrupted, the execution ended otherwise, or
+    a step was undone or barred since.
     """
     called, found, state = saga.called(saga_id), _find(stack, saga.machine, saga_id), _reader(stack, saga).read(saga_id)
     if found is None:
@@ -80,9 +80,7 @@ def redrive(stack: Stack, saga_id: str, *, saga: Saga = ORDER_SAGA) -> None:
     if saga.on_interruption != "hold":
         raise NothingToRecover(f"{saga.name} is not held when it is stopped; recover {called} without --forward")
     if found.status not in INTERRUPTED:
-        raise NothingToRecover(
-            f"the saga of {called} is {found.status}; only one that was stopped or timed out goes on"
-        )
+        raise NothingToRecover(f"the saga of {called} is {found.status}; only a stopped or timed-out one can continue")
     gone = [step.name for step in saga.all_steps if not _may_go_on(state, step)]
     if gone:
         raise NothingToRecover(f"{called}: {', '.join(gone)} is undone or barred; recover it without --forward")
@@ -95,7 +93,7 @@ def redrive(stack: Stack, saga_id: str, *, saga: Saga = ORDER_SAGA) -> None:
 
 
 def _may_go_on(state: SagaState, step: SagaStep) -> bool:
-    """Whether the step has not happened, or stands; and its record does not bar it."""
+    """Whether the step has not happened or stands, and no record bars it."""
     status, row = state.record_status(step), state.rows[step.name]
     return step.is_standing(row) if status == COMMITTED else status is None and row is None
 
@@ -130,7 +128,7 @@ def _find(stack: Stack, machine: str, name: str) -> Execution | None:
 
 
 def needing_attention(stack: Stack, saga: Saga = ORDER_SAGA) -> list[Attention]:
-    """Sagas that have ended with something left to undo, and that no running recovery is about to finalize."""
+    """Sagas that ended with something left to undo, and for which no recovery is running."""
     reader = _reader(stack, saga)
     listed = sorted(row[UNSETTLED] for row in stack.rows(saga.first.table, index=UNSETTLED))
     found = (_attention(stack, saga, saga_id, reader.read(saga_id)) for saga_id in listed)
@@ -138,15 +136,14 @@ def needing_attention(stack: Stack, saga: Saga = ORDER_SAGA) -> list[Attention]:
 
 
 def _reader(stack: Stack, saga: Saga) -> SagaReader:
-    tables = {step.table: stack.outputs[step.table] for step in saga.all_steps}
-    return SagaReader(saga, stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
+    return SagaReader(saga, stack.dynamodb, json.loads(stack.outputs["StepTables"]), stack.outputs["IdempotencyTable"])
 
 
 def _require_the_order(saga_id: str, state: SagaState, document: Any) -> None:
-    """Require the document of a step that stands. Where none tells, require that of the saga's row."""
+    """Require the document of a standing step; if no step tells, that of the saga's row."""
     saga, first = state.saga, state.saga.first
     if saga.id_of(document) != saga_id:
-        raise NotTheOrder(f"{saga.id_field}: the document is not that of {saga.called(saga_id)}")
+        raise NotTheOrder(f"{saga.id_field}: the document has another id than {saga.called(saga_id)}")
     standing = [step for step in saga.all_steps if step.name in state.standing]
     verdicts = {step.name: _is_of(step, state, document) for step in standing}
     told = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
@@ -155,16 +152,16 @@ def _require_the_order(saga_id: str, state: SagaState, document: Any) -> None:
         told = {first.name: first.is_of(state.row or {}, request)}
     if told and not any(told.values()):
         made = ", ".join(told)
-        raise NotTheOrder(f"{saga.called(saga_id)}: another document made {made}; give that one, with --file")
+        raise NotTheOrder(f"{saga.called(saga_id)}: another document made {made}; pass that one with --file")
 
 
 def _tells(step: SagaStep, row: Item | None, request: Any) -> bool:
-    """Whether a row tells whose it is: that of a saga without a valid input has no facts."""
+    """Whether a row identifies its document. The row of a saga without valid input does not."""
     return row is not None and all(row.get(name) not in (None, {"L": []}) for name in step.facts(request))
 
 
 def _is_of(step: SagaStep, state: SagaState, document: Any) -> bool | None:
-    """Whether a step that stands is this document's: by its record, else by its row. None if neither tells."""
+    """Whether this document made a standing step: by its record, else by its row. None if neither tells."""
     record, row = state.records[step.name], state.rows[step.name]
     if record and "result" in record and record["status"]["S"] != COMPENSATED:
         return bool(record["payload_hash"]["S"] == payload_hash(document))

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from tests.kit.connect_simulator import UNTHROTTLED, Connect, serving
 from tests.kit.engines import marks
 
-# A busy machine is no failure. `make check` runs fewer examples.
+# A busy machine must not fail a test. `make check` runs fewer examples.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("test", _PATIENT)
 settings.register_profile("check", _PATIENT, max_examples=20)
@@ -27,7 +27,7 @@ def connect_server() -> Iterator[Connect]:
 
 @pytest.fixture
 def connect(connect_server: Connect) -> Connect:
-    """Amazon Connect's simulator in this process: empty, unthrottled, on a clock that the test moves."""
+    """The Amazon Connect simulator in this process: empty, unthrottled, on a clock that the test moves."""
     connect_server.control.reset()
     connect_server.control.change(**UNTHROTTLED)
     return connect_server

@@ -1,1 +1,1 @@
-"""What the deployed handlers are compared with."""
+"""Handlers to compare the deployed ones with."""

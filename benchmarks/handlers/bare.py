@@ -1,4 +1,4 @@
-"""The least that a function can do with DynamoDB: a client, and a call."""
+"""The minimum of a function with DynamoDB: a client and a call."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One call that Powertools protects, with its payload checked as ours is; and one that fails."""
+"""A call that Powertools protects, with payload validation like ours, and a call that fails."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.idempotency import (
 
 
 class Failed(Exception):
-    """What the failing call ends in."""
+    """The error of the failing call."""
 
 
 class Context:
@@ -21,7 +21,7 @@ class Context:
 
 
 def protected(client: Any, *, records: str, rows: str) -> tuple[Callable[[str], Any], Callable[[str], None]]:
-    """A call that puts a row, and one that fails, each by its key."""
+    """A call that puts a row, and one that fails."""
     layer = DynamoDBPersistenceLayer(table_name=records, key_attr="pk", boto3_client=client)
     config = IdempotencyConfig(event_key_jmespath="order_id", payload_validation_jmespath="order_id")
     config.register_lambda_context(Context())

@@ -1,4 +1,4 @@
-"""What user_create is on Powertools: Logger, Tracer, idempotency by the row; and the clients that it has."""
+"""user_create on Powertools: Logger, Tracer, idempotency by row, and the same clients."""
 
 from functools import cache
 from typing import Any

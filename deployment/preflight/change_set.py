@@ -105,7 +105,7 @@ def _found(client: Any, change_set: str) -> Iterator[Finding]:
 
 
 def _changes(client: Any, change_set: str) -> Iterator[Any]:
-    """Every change, those of the stacks below among them."""
+    """Every change, including those of nested stacks."""
     for page in client.get_paginator("describe_change_set").paginate(ChangeSetName=change_set):
         for change in page["Changes"]:
             yield change["ResourceChange"]

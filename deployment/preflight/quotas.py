@@ -38,7 +38,7 @@ def needed(target: Target, orders: float) -> list[Quota]:
 
     concurrency = orders * FUNCTION_SECONDS + ROWS_AT_ONCE
     return [
-        Quota("lambda", "functions at once", concurrency, code="L-B99A9384"),
+        Quota("lambda", "concurrent executions", concurrency, code="L-B99A9384"),
         Quota("states", "executions started per second", orders, words=("startexecution", "refill")),
         Quota("states", "state transitions per second", orders * TRANSITIONS, words=("statetransition", "refill")),
         Quota("dynamodb", "tables", count("AWS::DynamoDB::Table"), code="L-F98FE922"),

@@ -25,7 +25,7 @@ def examine(target: Target) -> Iterator[Finding]:
 
 
 def _limits(target: Target) -> Iterator[Finding]:
-    """Each limit beside what the largest template has of it."""
+    """Each limit beside the largest value of any template."""
     templates = {path: translated(load(path), target.region) for path in files(target.path)}
     for what, limit in LIMITS.items():
         used, path = max(

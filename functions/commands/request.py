@@ -9,7 +9,7 @@ from entities.command import Attempt, Key, Pk, Sk, Version
 from entities.errors import InvalidCommand, StaleCommand
 from entities.validation import command_parser
 from runtime.saga import Ended as ExecutionEnded
-from runtime.saga import ended_parser
+from runtime.saga import detail_parser
 
 IDS = ("pk", "sk", "version", "attempt")
 """What log lines name a task by."""
@@ -102,7 +102,7 @@ parse_waiting_task = command_parser(WaitingTask, "the task")
 parse_target_task = command_parser(TargetTask, "the task")
 parse_order = command_parser(Order, "the request")
 parse_skip = command_parser(Skip, "the request")
-parse_ended = ended_parser(Ended)
+parse_ended = detail_parser(Ended)
 
 
 def require_own[T: Task](task: T) -> Attempt:

@@ -12,7 +12,7 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/jobs")
 
 
 class InvalidJob(BusinessError):
-    """The event is no valid job. The message names the field; nothing was started."""
+    """The event is not a valid job. The message names the field; nothing was started."""
 
 
 class Job(Struct, frozen=True):

@@ -45,6 +45,7 @@ PROCESS_PAYMENT = SagaStep(
     standing=(CAPTURED,),
     facts=lambda order: {"amount": order.total, "currency": order.currency},
     outside="ChargeCard",
+    undone=REFUNDED,
 )
 RESERVE_INVENTORY = SagaStep(
     "ReserveInventory",
@@ -54,6 +55,7 @@ RESERVE_INVENTORY = SagaStep(
     prefix="RESERVATION#",
     standing=(RESERVED,),
     facts=lambda order: {"items": reserved_lines(order)},
+    undone=RELEASED,
 )
 _STEPS = (PROCESS_ORDER, PROCESS_PAYMENT, RESERVE_INVENTORY)
 ORDER_SAGA = Saga(
@@ -69,5 +71,3 @@ ORDER_SAGA = Saga(
 )
 STEPS = ORDER_SAGA.all_steps
 STEP_NAMES = ORDER_SAGA.step_names
-still_open = ORDER_SAGA.still_open
-not_confirmed = ORDER_SAGA.not_confirmed

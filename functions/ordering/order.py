@@ -1,4 +1,4 @@
-"""The saga's input. Whatever does not fit is refused here, before anything is written."""
+"""The saga's input. Invalid input is rejected here, before anything is written."""
 
 from typing import Annotated, Any, Literal
 

@@ -50,7 +50,7 @@ class Reports:
         """Apply a batch in order. An order stops at its first failure; other orders continue.
 
         Returns the sequence number of each failure. The event source mapping delivers everything from the lowest of
-        them again, so what was left out after a failure needs no mention.
+        them again, so records skipped after a failure are not reported.
         time_left: called before each record; False leaves the rest to the next invocation.
         """
         failed: dict[str, str] = {}

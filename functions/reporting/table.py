@@ -29,8 +29,8 @@ class Counted:
 class ReportsTable:
     """Builds the transaction of a change.
 
-    name: the table of the reports (`day`, `line`). records: the table of step records, where one record an order says
-    what the reports count of it.
+    name: the table of the reports (`day`, `line`). records: the table of step records, where one record per order
+    holds what the reports count of it.
     """
 
     name: str

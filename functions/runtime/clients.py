@@ -13,11 +13,11 @@ from botocore.session import Session, get_session
 
 from .tracing import trace_aws_calls
 
-# Two tries of 1 + 2 s each, and up to 1 s between them: the two calls of a tombstone end before a function's timeout
-# of 15 s, those around a gateway's before its 30 s. A lost answer is StoreUnavailable, where a timeout says nothing.
+# Two attempts of 1 + 2 s each, with up to 1 s between them. The two calls of a tombstone fit the function timeout of
+# 15 s, and those around a gateway call fit 30 s, so a lost answer becomes StoreUnavailable instead of a timeout.
 _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 
-# For callers that decide themselves what to retry.
+# For callers that decide what to retry.
 _ONCE = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 1})
 
 

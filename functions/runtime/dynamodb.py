@@ -37,4 +37,4 @@ def _attribute(value: Any) -> dict[str, Any]:
             return {"L": [_attribute(element) for element in value]}
         case Mapping():
             return {"M": attributes(value)}
-    raise TypeError(f"DynamoDB gets no {type(value).__name__} from here")
+    raise TypeError(f"no DynamoDB type for {type(value).__name__}")

@@ -24,7 +24,7 @@ from .context import LambdaContext
 from .environment import InvalidEnvironment
 from .tracing import annotate, traced
 
-# Our packages lie side by side; third parties' are in the layers.
+# Our packages share one folder; third-party packages are in the layers.
 _PACKAGES = Path(__file__).parents[1]
 
 _logger = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ def handler[T, R](
 
 
 def unread(_: Any) -> None:
-    """The parser of a function that a schedule starts: its event says nothing."""
+    """The parser of a scheduled function, which ignores its event."""
 
 
 class _Lines:
@@ -126,7 +126,7 @@ class _Lines:
 
 def _is_ours(error: Exception) -> bool:
     package = type(error).__module__.partition(".")[0]
-    # A wrong environment is a defect of the deployment, whatever the function.
+    # In any function, an invalid environment is a defect of the deployment.
     return isinstance(error, IdempotencyError) or (
         (_PACKAGES / package).is_dir() and not isinstance(error, InvalidEnvironment)
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct, defstruct
@@ -33,10 +34,10 @@ class Task[T]:
 def tasks(
     saga: Saga,
 ) -> Callable[[SagaStep], Callable[[Callable[[Any], Result]], Callable[[Any, LambdaContext], Result]]]:
-    """The decorator that makes a Lambda handler of a function from Task to result.
+    """A decorator that turns a function of a Task into the Lambda handler of a step or compensation.
 
-    It is given the step that the function commits or compensates. The handler raises what `saga.parse` raises, before
-    the function is called, or what the function raises.
+    Its argument is the step that the function commits or compensates. The handler raises what `saga.parse` and the
+    function raise.
     """
 
     def saga_task(step: SagaStep) -> Callable[[Callable[[Any], Result]], Callable[[Any, LambdaContext], Result]]:
@@ -65,13 +66,20 @@ class Ended(Struct, frozen=True, rename="camel"):
     input: str | None = None
 
 
-def ended_parser[E: Ended](kind: type[E]) -> Callable[[Any], E]:
-    """A parser of such an event; it raises InvalidEvent. kind: Ended, with the id that log lines carry."""
+def ended_parser(saga: Saga) -> Callable[[Any], Ended]:
+    """A parser of such an event; it raises InvalidEvent. The saga's id, which log lines carry, is the name."""
+    id_field = {saga.id_field: property(attrgetter("name"))}
+    ended: Any = defstruct("Ended", [], bases=(Ended,), namespace=id_field, frozen=True, rename="camel")
+    return detail_parser(ended)
+
+
+def detail_parser[E: Ended](kind: type[E]) -> Callable[[Any], E]:
+    """A parser of such an event; it raises InvalidEvent. kind: Ended, with more of the detail."""
     event: Any = defstruct("Event", [("detail", kind)])
     parse = parser(event)
 
-    def parse_ended(document: Any) -> E:
+    def parse_detail(document: Any) -> E:
         detail: E = parse(document).detail
         return detail
 
-    return parse_ended
+    return parse_detail

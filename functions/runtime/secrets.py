@@ -8,7 +8,7 @@ _THROTTLED = frozenset({"ThrottlingException", "Throttling", "TooManyRequestsExc
 
 
 class SecretRefused(Exception):
-    """The secret cannot be read, and a retry cannot help: a missing permission, a wrong ARN, no text in it."""
+    """The secret cannot be read, and a retry cannot help: a missing permission, a wrong ARN, or no text value."""
 
 
 class SecretUnavailable(Exception):
@@ -43,5 +43,5 @@ def _current(arn: str) -> str:
     except BotoCoreError as error:
         raise SecretUnavailable(f"Secrets Manager: {type(error).__name__}") from error
     if not value:
-        raise SecretRefused("the secret holds no text")
+        raise SecretRefused("the secret has no text value")
     return str(value)

@@ -1,12 +1,11 @@
 """The stack's step records and leases, which share a table."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 from idempotency import LeaseStore, StepStore
-from idempotency.saga import Saga
+from idempotency.saga import Saga, SagaSteps
 
 from .dynamodb import dynamodb
 
@@ -33,9 +32,10 @@ def lease_store(environment: StoreEnvironment) -> LeaseStore:
     return LeaseStore(dynamodb(), environment.idempotency_table, lifetime=environment.lifetime)
 
 
-def saga_tables(saga: Saga, environment: StoreEnvironment) -> Mapping[str, str]:
-    """The physical names of the tables of a saga's steps, by logical id: `OrdersTable` is in `orders_table`."""
-    return {step.table: getattr(environment, _variable(step.table)) for step in saga.all_steps}
+def saga_steps(saga: Saga, environment: StoreEnvironment) -> SagaSteps:
+    """The saga's steps, with the tables that the environment names: `OrdersTable` is in `orders_table`."""
+    tables = {step.table: getattr(environment, _variable(step.table), "") for step in saga.deployed}
+    return SagaSteps(saga, step_store(environment), tables)
 
 
 def _variable(logical_id: str) -> str:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 ACTIVE = "ACTIVE"
 CREATION_FAILED = "CREATION_FAILED"
 
-# Throttling and a full quota are both HTTP 429, so the code decides. Any other code is a failure of Connect's from
-# status 500 on, and unknown below: no guess is made at what it means.
+# Throttling and a full quota are both HTTP 429, so the code decides. Any other code is a failure of Connect from
+# status 500 on, and unexpected below.
 _ERRORS: Mapping[str, type[Exception]] = {
     "ThrottlingException": ConnectThrottled,
     "TooManyRequestsException": ConnectThrottled,

@@ -38,8 +38,8 @@ _MIN_TIME_AFTER_WAITING = timedelta(seconds=5)
 class RowTask:
     """One row of one import.
 
-    origin: key of the file that the import began with: it identifies the user, also in a retry from another file.
-    profiles: ids by name; None to create nothing, and then any name is accepted.
+    origin: key of the import's first file, which identifies the user even in a retry from another file.
+    profiles: ids by name; None to create nothing, in which case any name is accepted.
     """
 
     import_id: str

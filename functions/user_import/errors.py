@@ -5,7 +5,7 @@ No message contains row data, because Step Functions keeps messages in the execu
 BusinessError
 ├── InvalidRow          the row breaks a rule; Connect was not called
 ├── ConnectError        Connect rejected a row, or what the import needs of its instance
-└── ImportRefused       the import as a whole cannot go on
+└── ImportRefused       the import as a whole cannot continue
 TransientError
 ├── ConnectThrottled, ConnectUnavailable, UserNotVisible, InstanceAliasInUse
 └── BucketUnavailable
@@ -104,7 +104,7 @@ class InstanceNotFound(ConnectError): ...
 
 
 class ImportRefused(BusinessError):
-    """The import cannot go on. The message says which field, file or limit is the reason, and what to do."""
+    """The import cannot continue. The message names the field, file or limit, and says what to do."""
 
 
 class InvalidImport(ImportRefused):
@@ -144,7 +144,7 @@ class TooManyProfiles(ImportRefused):
 
 
 class InvalidResultFile(ImportRefused):
-    """`retry_of` is no result of this file."""
+    """`retry_of` is not a result of this file."""
 
 
 class InstanceAliasInvalid(ImportRefused):

@@ -35,11 +35,11 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """prefix: of the names of files to import. most_rows: that one import may have."""
+    """prefix: of the names of files to import. max_rows: per import."""
 
     bucket: Bucket
     prefix: str
-    most_rows: int
+    max_rows: int
 
     def newest(self) -> Source:
         """The file with the latest date in its name. Raises NoImportFile."""
@@ -82,10 +82,10 @@ class Files:
         for number, record in enumerate(found, start=1):
             if number > _MAX_COUNTED:
                 break
-            if number <= self.most_rows:
+            if number <= self.max_rows:
                 counting.add(number, record)
-        if number > self.most_rows:
-            raise TooManyRows(_too_many(number, self.most_rows))
+        if number > self.max_rows:
+            raise TooManyRows(_too_many(number, self.max_rows))
         return counting.rows()
 
     def result_key(self, origin: str, *, validate_only: bool) -> str:

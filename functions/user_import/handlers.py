@@ -26,9 +26,9 @@ from .tasks import backoff_until
 
 @dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
-    """connect_instance_alias: of the instance that the stack creates. max_import_rows: that one import may have.
+    """connect_instance_alias: of the instance that the stack creates. max_import_rows: per import.
 
-    connect_instance_arns, allowed_security_profiles: with commas between them. allow_reset: "true" or "false".
+    connect_instance_arns, allowed_security_profiles: comma-separated. allow_reset: "true" or "false".
     """
 
     users_bucket: str

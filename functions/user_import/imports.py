@@ -16,7 +16,15 @@ from .profiles import ProfileIds, ProfileNames, used
 from .request import ImportRequest
 from .results import Result
 from .retry import Imported, Kept, kept, note, noted
-from .tasks import CheckInstanceExistence, CountCsvFiles, CreateInstance, Plan, RegisterResult, ResultCsvFileCreate
+from .tasks import (
+    SCHEMA,
+    CheckInstanceExistence,
+    CountCsvFiles,
+    CreateInstance,
+    Plan,
+    RegisterResult,
+    ResultCsvFileCreate,
+)
 
 READY, WAIT = "READY", "WAIT"
 
@@ -52,6 +60,7 @@ class Imports:
             origin or source.key,
             request.encoding,
             retried,
+            SCHEMA,
         )
 
     def instance(self, call: CreateInstance) -> str | None:

@@ -17,11 +17,11 @@ type InstanceId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{1,100}\Z")
 
 
 class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to import. Without any field: the newest file, into the stack's own instance.
+    """What to import. By default, the newest file into the stack's own instance.
 
     key, version_id: of the file. instance_id: use this instance, create none. validate_only: create nothing at all.
-    retry_of: key of a result file whose failed rows alone run again; without a key, as they are in the file that the
-    result is of. encoding: of the file. reset: delete the stack's own instances first.
+    retry_of: key of a result file; only its failed rows run again, without `key` from the file that the result belongs
+    to. encoding: of the file. reset: delete the stack's own instances first.
     """
 
     key: Key | None = None
@@ -34,7 +34,7 @@ class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def retried(self) -> ResultKey | None:
-        """Raises InvalidImport if retry_of is no key of a result file."""
+        """Raises InvalidImport if retry_of is not the key of a result file."""
         return ResultKey.parse(self.retry_of) if self.retry_of else None
 
 

@@ -1,4 +1,4 @@
-"""The result file: one row for every row of the import."""
+"""The result file: one result for every row of the import."""
 
 import csv
 import io

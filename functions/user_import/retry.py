@@ -67,7 +67,7 @@ def noted(metadata: Mapping[str, str]) -> Imported | None:
 
 
 def content(row: Mapping[str, str]) -> bytes:
-    """Identifies a row, whatever its number, by a hash. It is stored nowhere, because it covers the password."""
+    """A hash that identifies a row regardless of its number. Never stored, because it covers the password."""
     cells = {name: cell for name, cell in row.items() if cell and name != "No."}
     return hashlib.sha256(json.dumps(cells, sort_keys=True).encode()).digest()
 
@@ -80,8 +80,8 @@ def kept(
 ) -> list[Kept]:
     """The rows that do not need to run.
 
-    rows: each with its content, b"" for one that cannot be read. contents: of the rows that `earlier` is of, none if
-    they are not known. instance_id: where users are to be created; None if none are.
+    rows: each with its content, b"" for one that cannot be read. contents: of the rows that `earlier` belongs to;
+    empty if unknown. instance_id: where to create users; None to create none.
     Raises InvalidResultFile if rows were added or removed.
     """
     if len(rows) != len(earlier):

@@ -2,7 +2,7 @@
 
 import time
 from datetime import timedelta
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 
@@ -17,6 +17,12 @@ from .errors import InvalidImport
 from .outcomes import Outcome
 from .profiles import ProfileIds
 from .retry import Imported, Kept
+
+# Of what one state hands to the next. An import may wait for its instance and then meet newer code, so the number
+# before is accepted too. What is handed over without a number is older than the numbers.
+SCHEMA = 1
+
+type Schema = Annotated[int, msgspec.Meta(ge=SCHEMA - 1, le=SCHEMA)]
 
 # Reserved at the end of an invocation for a last call to Connect, which may take 2 + 10 s.
 _RESERVE = timedelta(seconds=13)
@@ -33,8 +39,8 @@ class Plan(msgspec.Struct, frozen=True):
     """What Initialize decided: the files by version, and what to do with them.
 
     deleted: ids of the instances being deleted; Connect may list them for a while.
-    origin: key of the file that the import began with, which a retry may have from elsewhere; "" for the source's own.
-    encoding: None if the input does not say it. retried: the file whose result `retry_of` is, None if that is unknown.
+    origin: key of the import's first file, which a retry may take from an earlier import; "" for the source's own.
+    encoding: None if the input does not say it. retried: the file that `retry_of` belongs to; None if unknown.
     """
 
     source: Source
@@ -45,6 +51,7 @@ class Plan(msgspec.Struct, frozen=True):
     origin: str = ""
     encoding: Encoding | None = None
     retried: Imported | None = None
+    schema: Schema = 0
 
 
 class CreateInstance(_Task, frozen=True):
@@ -85,7 +92,7 @@ class ResultCsvFileCreate(_Task, frozen=True):
 
 
 class RegisterResult(ResultCsvFileCreate, frozen=True, kw_only=True):
-    """outcomes: as text; none if the Map failed as a whole."""
+    """outcomes: as text; empty if the Map failed as a whole."""
 
     instance_arn: str
     outcomes: list[str]
@@ -107,6 +114,7 @@ class UserCreate(_Task, frozen=True):
     row: str
     origin: str = ""
     encoding: Encoding | None = None
+    schema: Schema = 0
 
 
 def row_task(event: Any) -> RowTask:

@@ -71,7 +71,7 @@ class User:
     def fingerprint(self, origin: str) -> str:
         """Identifies the user of this row of this file: SHA-256 in hex, without the password.
 
-        origin: key of the file that the import began with.
+        origin: key of the import's first file.
         The user is tagged with it, so the same row of a file that is uploaded again finds the user.
         """
         wanted = [origin, self.username, self.first_name, self.last_name, self.email, self.phone]

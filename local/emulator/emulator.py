@@ -98,7 +98,7 @@ def _variables_of_simulators(endpoint: str) -> dict[str, str]:
 
 
 def limits() -> dict[str, str]:
-    """The settings with which AWS's limits are enforced, with what the caller's environment says of them."""
+    """The settings that enforce AWS's limits, with overrides from the caller's environment."""
     return {name: value for name, value in os.environ.items() if name.startswith("STEPWISE_LIMIT_")} | {
         "STEPWISE_LIMITS": "1"
     }

@@ -1,1 +1,1 @@
-"""What holds for all functions, machines and documents, read from template.yaml, the code and the texts."""
+"""Rules for all functions, machines and documents, checked on the template, the code and the texts."""

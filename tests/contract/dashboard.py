@@ -1,4 +1,4 @@
-"""The dashboard of the template: its widgets, and each metric that they show, written out."""
+"""The dashboard of the template: its widgets, and their metrics without shorthand."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _DIMENSIONS_AT = 2
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """dimensions: name -> value, as the template writes it: `${OrderSaga}`."""
+    """dimensions: name -> value, in the template's notation: `${OrderSaga}`."""
 
     namespace: str
     name: str
@@ -21,14 +21,14 @@ class Metric:
 
 
 def body() -> dict[str, Any]:
-    """The dashboard as JSON, references left as they stand. Raises ValueError if it is none."""
+    """The dashboard as JSON, with references unresolved. Raises ValueError if it is not JSON."""
     (properties,) = of_type("AWS::CloudWatch::Dashboard").values()
     parsed: dict[str, Any] = json.loads(properties["DashboardBody"]["Fn::Sub"])
     return parsed
 
 
 def references() -> set[str]:
-    """What `${...}` stands for: a resource, an attribute of one, a pseudo parameter."""
+    """The names in `${...}`: resources, their attributes, pseudo parameters."""
     return set(re.findall(r"\$\{([^}]+)\}", json.dumps(body())))
 
 

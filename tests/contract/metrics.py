@@ -1,4 +1,4 @@
-"""CloudWatch's metrics that this project uses, and which of them exist."""
+"""The CloudWatch metrics of this project, and those that exist."""
 
 from typing import Any
 
@@ -44,12 +44,12 @@ EXISTING: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "AWS/Events": {"FailedInvocations": ("RuleName",), "InvocationsFailedToBeSentToDlq": ("RuleName",)},
 }
-# Metrics that a service also gives for the whole account.
+# Metrics that a service also publishes for the whole account.
 WITHOUT_DIMENSIONS = {("AWS/Lambda", "Throttles")}
 
 
 def own() -> set[str]:
-    """What metric filters make of the logs."""
+    """The metrics of the metric filters."""
     filters = of_type("AWS::Logs::MetricFilter").values()
     return {made["MetricName"] for one in filters for made in one["MetricTransformations"]}
 

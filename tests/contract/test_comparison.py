@@ -14,7 +14,7 @@ KINDS = [
 
 
 def _figures(cell: str) -> tuple[int, int, int]:
-    """Wrong ones, scenarios, and how many of the wrong ones nobody is told of."""
+    """The numbers of wrong runs, of scenarios, and of wrong runs without a notice."""
     numbers = [int(number.replace(",", "")) for number in re.findall(r"[\d,]+", cell)]
     return (numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0)
 

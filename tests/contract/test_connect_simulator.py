@@ -1,4 +1,4 @@
-"""What Amazon Connect's simulator answers, boto3's own stub of the service accepts."""
+"""boto3's own stub of Amazon Connect accepts the simulator's answers."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ ERRORS = {
 
 
 def calls(connect: Connect) -> Iterator[tuple[str, Document]]:
-    """Every operation at least once, each as soon as those before it have been carried out."""
+    """Every operation at least once, in an order that satisfies their preconditions."""
     yield "CreateInstance", new_instance(Tags={"stack": "stepwise"}, ClientToken="token-1")
     instance_id = connect.control.instances()[0]["id"]
     instance = {"InstanceId": instance_id}
@@ -84,8 +84,8 @@ def test_every_answer_is_one_that_the_stub_accepts(connect: Connect) -> None:
     assert done == OPERATIONS.keys()
 
 
-def test_an_answer_says_what_the_model_lets_it_say(connect: Connect) -> None:
-    """Whatever of a request the answers about its resource can carry is in them."""
+def test_answers_repeat_the_fields_of_the_request(connect: Connect) -> None:
+    """Answers about a resource contain every field of its request that they can."""
     user = connect.user(connect.instance(), Tags={"row": "1"}, PhoneConfig={"PhoneType": "SOFT_PHONE"})
     created = connect.client.create_user(**user)
     described = connect.client.describe_user(InstanceId=user["InstanceId"], UserId=created["UserId"])["User"]
@@ -102,7 +102,7 @@ def test_its_document_names_every_operation_and_every_error(name: str) -> None:
 
 @pytest.mark.parametrize("field", [*Settings.__struct_fields__, *Fault.__struct_fields__])
 def test_its_document_explains_every_field_of_its_settings_and_faults(field: str) -> None:
-    """In code, as many of them are words that prose has, too."""
+    """In code style, because many of them are also plain words."""
     assert f"`{field}`" in DOCUMENT
 
 
@@ -123,7 +123,7 @@ def test_every_error_arrives_as_its_class_as_from_the_stub(connect: Connect, cod
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
 def test_an_error_of_the_simulator_is_one_that_the_operation_has(connect: Connect, operation: str) -> None:
-    """Asked about what is not there, each operation answers with an error of its own in the model."""
+    """For a missing resource, each operation returns an error that the model lists for it."""
     shape = MODEL.operation_model(operation).input_shape
     anything: Document = {"Username": "a", "tags": {"a": "1"}, "tagKeys": ["a"], "SecurityProfileIds": ["p"]}
     parameters = {name: anything.get(name, "nothing") for name in shape.required_members}

@@ -1,4 +1,4 @@
-"""The arithmetic of docs/costs.md: its figures follow from what it says was counted, and from the prices."""
+"""The arithmetic of docs/costs.md: its figures follow from its counts and prices."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.kit.template import of_type
 
 TEXT = (ROOT / "docs" / "costs.md").read_text()
 PRICES: dict[str, float] = json.loads((ROOT / "benchmarks" / "prices.json").read_text())["prices"]
-# How each price is written: for how many.
+# The unit of each price.
 UNITS = {
     "state_transition": 1e3,
     "express_request": 1e6,

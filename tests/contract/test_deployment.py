@@ -1,4 +1,4 @@
-"""The guide to deployment: its stages, and what it says is kept."""
+"""The deployment guide: stages, and retained resources."""
 
 import re
 import tomllib
@@ -16,7 +16,7 @@ RETAINED = [name for name, body in RESOURCES.items() if "Retain" in body.get("De
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod"])
-def test_a_stage_sets_parameters_that_are_there(stage: str) -> None:
+def test_stage_sets_existing_parameters(stage: str) -> None:
     overrides = STAGES[stage]["deploy"]["parameters"]["parameter_overrides"]
 
     assert f"--config-env {stage}" in GUIDE
@@ -34,8 +34,11 @@ def test_stages_are_stacks_of_their_own_and_deployed_alike() -> None:
 
 
 @pytest.mark.parametrize("resource", RETAINED)
-def test_what_is_kept_is_said(resource: str) -> None:
-    assert f"`{resource}`" in GUIDE.partition("## Tear down")[2].partition("## Restore")[0]
+def test_guide_names_what_is_kept(resource: str) -> None:
+    protected = RESOURCES[resource].get("Properties", {}).get("DeletionProtectionEnabled")
+    called = "every table with `DeletionProtectionEnabled`" if protected else f"`{resource}`"
+
+    assert called in GUIDE.partition("## Tear down")[2].partition("## Restore")[0]
 
 
 def test_the_guide_names_the_quotas_that_orders_meet_first() -> None:
@@ -45,7 +48,7 @@ def test_the_guide_names_the_quotas_that_orders_meet_first() -> None:
 
 
 def test_the_guide_says_that_a_deployment_changes_one_index() -> None:
-    assert "one index a deployment" in GUIDE.partition("## Changing a saga while sagas run")[2].partition("\n## ")[0]
+    assert "one index per deployment" in GUIDE.partition("## Changing a saga while sagas run")[2].partition("\n## ")[0]
 
 
 def test_the_command_that_encrypts_a_machine_is_one_of_the_api() -> None:

@@ -1,4 +1,4 @@
-"""The documents lag behind nothing that can be checked."""
+"""The documents agree with everything that can be checked."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 MACHINE_DOCS = ARCHITECTURE + "".join((ROOT / "docs" / name).read_text() for name in ("user-import.md", "commands.md"))
 IDEMPOTENCY = (ROOT / "docs" / "idempotency.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
-# In code, not in prose: after a backtick, at the start of a line, as a command of the workflow or of a hook.
+# Commands only, not prose: after a backtick, at the start of a line, in the workflow or in a hook.
 MAKE = re.compile(r"(?:`|^ *|run: |entry: )make ([a-z][a-z-]+)", re.MULTILINE)
 LINK = re.compile(r"\]\(([^):#]+)(?:#[^)]*)?\)")
 RUN_BY_MACHINES = [ROOT / ".github" / "workflows" / "check.yml", ROOT / ".pre-commit-config.yaml"]
@@ -46,12 +46,12 @@ ON_CATCHERS = {
 
 
 @pytest.mark.parametrize("file", ON_CATCHERS)
-def test_what_no_catcher_sees_is_named_where_catchers_are_explained(file: str) -> None:
+def test_uncatchable_errors_are_named_where_catch_is_explained(file: str) -> None:
     assert {error for error in NOT_CAUGHT if f"`{error}`" not in ON_CATCHERS[file]} == set()
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_a_definition_says_what_its_catchers_do_not_see(machine: str) -> None:
+def test_definition_names_uncatchable_errors(machine: str) -> None:
     assert {error for error in NOT_CAUGHT if error not in MACHINES[machine].definition["Comment"]} == set()
 
 
@@ -62,7 +62,7 @@ def test_every_error_of_the_layer_is_explained() -> None:
 
 
 def named(pattern: re.Pattern[str], files: list[Path]) -> list[tuple[str, str]]:
-    """(file, what it names), each once."""
+    """(file, name in it), each once."""
     found = ((str(path.relative_to(ROOT)), name) for path in files for name in pattern.findall(path.read_text()))
     return sorted(set(found))
 
@@ -73,12 +73,12 @@ def test_every_make_target_of_the_documents_is_one_that_make_lists(file: str, ta
 
 
 @pytest.mark.parametrize(("file", "target"), named(MAKE, RUN_BY_MACHINES))
-def test_every_make_target_of_the_workflow_and_the_hooks_is_there(file: str, target: str) -> None:
+def test_every_make_target_of_workflow_and_hooks_exists(file: str, target: str) -> None:
     assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("file", "path"), named(LINK, DOCUMENTS))
-def test_every_file_that_is_linked_is_there(file: str, path: str) -> None:
+def test_every_linked_file_exists(file: str, path: str) -> None:
     assert ((ROOT / file).parent / path).exists()
 
 

@@ -38,7 +38,7 @@ def test_every_event_belongs_to_a_function(event: str) -> None:
     assert handler_of(event) is not None
 
 
-def test_what_every_event_is_answered_is_said() -> None:
+def test_every_event_has_an_expectation() -> None:
     """In tests/kit/sample_events/expectations.py, for `make verify`."""
     assert set(EXPECTED) == set(EVENTS)
 
@@ -56,12 +56,12 @@ def test_the_event_of_a_saga_function_is_an_order(event: str) -> None:
 
 
 @pytest.mark.parametrize("event", INVALID)
-def test_an_event_that_says_so_is_no_order(event: str) -> None:
+def test_event_named_so_is_not_an_order(event: str) -> None:
     with pytest.raises(InvalidOrder):
         parse_order(read_json(EVENTS[event]))
 
 
-def test_there_is_an_event_that_is_no_order() -> None:
+def test_there_is_an_invalid_order_event() -> None:
     assert INVALID
 
 
@@ -73,7 +73,7 @@ def test_the_declined_payment_is_declined() -> None:
 
 
 @pytest.mark.parametrize("event", VALID)
-def test_only_the_event_that_says_so_orders_more_than_is_seeded(event: str) -> None:
+def test_only_the_out_of_stock_event_orders_more_than_seeded(event: str) -> None:
     seeded = read_json(ROOT / "cli" / "seed_stock.json")
     items = parse_order(read_json(EVENTS[event])).items
     short = any(item.quantity > seeded[item.sku] for item in items)

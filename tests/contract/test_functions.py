@@ -1,4 +1,4 @@
-"""What holds for every Lambda function, and for the roles of all."""
+"""Rules for every Lambda function and its role."""
 
 import dataclasses
 import importlib
@@ -8,13 +8,23 @@ from typing import Any
 import pytest
 
 from tests.kit.service_authorization import reference
-from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, Function, Statement, arn_of, of_type, statements
+from tests.kit.template import (
+    FUNCTIONS,
+    RESOURCES,
+    TEMPLATE,
+    Function,
+    Statement,
+    arn_of,
+    of_type,
+    snake_case,
+    statements,
+)
 
 ROLES = of_type("AWS::IAM::Role")
 STATEMENTS = [statement for role in ROLES for statement in statements(role)]
 MAX_ACTIONS = 4
 # An execution's ARN ends with its name, which is the order's; an object's with its key; that of a Connect instance, and
-# of what is in it, with an id that nobody knows before it is made; that of Connect's own role with a suffix it chooses.
+# of what is in it, with an id that is unknown before its creation; that of Connect's own role with a suffix it chooses.
 EXECUTION = r"arn:[^*]+:execution:\$\{\w+\.Name\}:"
 OBJECT = r"\$\{\w+Bucket\.Arn\}/[\w/]*"
 RESULT = r"\$\{UsersBucket\.Arn\}/\*UserCreateResult_\*\.csv"
@@ -24,14 +34,14 @@ CONNECTS_OWN_ROLE = r"arn:[^*]+:role/aws-service-role/connect\.amazonaws\.com/"
 BOUNDED = re.compile(
     rf"\{{'Fn::Sub': '(({EXECUTION}|{OBJECT}|{INSTANCE}|{DIRECTORY}|{CONNECTS_OWN_ROLE})\*|{RESULT})'\}}"
 )
-# The ARNs that an operator lists, each with what is in its instance.
+# The ARNs that an operator lists, with the resources in each instance.
 LISTED_INSTANCES = {
     "Fn::Split": [
         ",",
         {"Fn::Join": ["", [{"Fn::Join": ["*,", {"Fn::Split": [",", {"Ref": "ConnectInstanceArns"}]}]}, "*"]]},
     ]
 }
-# Lambda reads these itself, and each has a failure destination of its own.
+# Lambda reads these itself, and each has its own failure destination.
 STREAMS = {"DynamoDB", "Kinesis", "SQS"}
 ASYNCHRONOUS = [
     function
@@ -43,10 +53,6 @@ every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUN
 every_statement = pytest.mark.parametrize(
     "statement", STATEMENTS, ids=lambda statement: f"{statement.role}-{statement.actions[0]}"
 )
-
-
-def snake_case(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def is_exact_table(resource: Any) -> bool:
@@ -101,19 +107,24 @@ def test_the_environment_is_what_the_code_reads(function: Function) -> None:
 
 
 @every_function
-def test_every_table_that_a_function_is_told_of_is_one_that_it_may_use(function: Function) -> None:
-    told = {table for table in of_type("AWS::DynamoDB::Table") if snake_case(table).upper() in function.variables}
+def test_function_may_use_every_table_in_its_environment(function: Function) -> None:
+    values = str(function.properties.get("Environment"))
+    told = {
+        table
+        for table in of_type("AWS::DynamoDB::Table")
+        if snake_case(table).upper() in function.variables or f"${{{table}}}" in values
+    }
     on_tables = (statement for statement in statements(str(function.role)) if statement.services == {"dynamodb"})
     granted = {arn_of(resource) for statement in on_tables for resource in statement.resources}
 
-    # The Globals tell of the table of records, which not every function of the import has a use for.
+    # The Globals name the table of records, which not every function of the import uses.
     everybody = {"IdempotencyTable"}
     assert granted - {None} <= told
     assert told - everybody <= granted
 
 
 @pytest.mark.parametrize("function", ASYNCHRONOUS, ids=lambda function: function.name)
-def test_what_fails_asynchronously_is_kept_or_comes_again(function: Function) -> None:
+def test_failed_asynchronous_events_are_kept_or_retried(function: Function) -> None:
     settings = function.properties["EventInvokeConfig"]
     comes_again = {event["Type"] for event in function.properties["Events"].values()} == {"Schedule"}
 
@@ -134,7 +145,7 @@ def test_a_statement_allows_one_service_a_few_named_actions(statement: Statement
 
 
 @every_statement
-def test_only_what_knows_no_resources_is_allowed_on_all(statement: Statement) -> None:
+def test_only_actions_without_resource_types_are_allowed_on_all(statement: Statement) -> None:
     bounded = (one == LISTED_INSTANCES or BOUNDED.fullmatch(str(one)) for one in statement.resources if "*" in str(one))
 
     assert all(bounded) or not any(reference()[action].knows_resources for action in statement.actions)

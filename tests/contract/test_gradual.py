@@ -1,4 +1,4 @@
-"""Gradual deployment: what SAM makes of the template behind aliases, release by release."""
+"""Gradual deployment: SAM's translation of the template with aliases, release by release."""
 
 import re
 import shutil
@@ -25,7 +25,7 @@ SOURCES = ("template.yaml", "stacks", "functions", "layers")
 
 @cache
 def made(release: str, shift: str = CANARY, *, leave: bool = False) -> dict[str, Any]:
-    """The resources that CloudFormation gets."""
+    """The resources for CloudFormation."""
     resources: dict[str, Any] = translated(gradual.gradual(TEMPLATE, release, shift, leave=leave), REGION)["Resources"]
     return resources
 
@@ -35,12 +35,12 @@ def of_kind(resources: Mapping[str, Any], kind: str) -> set[str]:
 
 
 def versions(resources: Mapping[str, Any]) -> set[str]:
-    """A version that is published is a resource with a name that was not there before."""
+    """A published version is a resource with a new name."""
     return of_kind(resources, "AWS::Lambda::Version")
 
 
 def named(value: Any) -> set[str]:
-    """What a part of the template refers to."""
+    """The references in a part of the template."""
     match value:
         case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
             return {name}
@@ -54,7 +54,7 @@ def named(value: Any) -> set[str]:
 
 
 def circle(resources: Mapping[str, Any]) -> set[str]:
-    """The resources that wait for each other: what is left when all that can be made is made."""
+    """The resources that wait for each other: those left after all others are created."""
     waiting = {name: named(body) & set(resources) for name, body in resources.items()}
     while ready := {name for name, others in waiting.items() if not others & set(waiting)}:
         waiting = {name: others for name, others in waiting.items() if name not in ready}
@@ -73,14 +73,14 @@ def first(release: str) -> dict[str, Any]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of what a release is made of."""
+    """A copy of a release's sources."""
     shutil.copy(ROOT / SOURCES[0], tmp_path)
     for folder in SOURCES[1:]:
         shutil.copytree(ROOT / folder, tmp_path / folder)
     return tmp_path
 
 
-def test_by_default_nothing_is_behind_an_alias() -> None:
+def test_functions_have_no_alias_by_default() -> None:
     kinds = {body["Type"] for body in translated(TEMPLATE, REGION)["Resources"].values()}
 
     assert kinds.isdisjoint({"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CodeDeploy::DeploymentGroup"})
@@ -102,7 +102,7 @@ def test_a_changed_layer_publishes_every_function(checkout: Path, file: str, fir
 
 
 def test_the_same_release_publishes_nothing(checkout: Path, first: dict[str, Any]) -> None:
-    """Neither a parameter that is set to its value nor bytecode changes a function."""
+    """Neither a parameter set to its current value nor bytecode changes a function."""
     cache = checkout / "functions" / "__pycache__"
     cache.mkdir(exist_ok=True)
     (cache / "new.pyc").write_bytes(b"")
@@ -112,7 +112,7 @@ def test_the_same_release_publishes_nothing(checkout: Path, first: dict[str, Any
 
 
 def test_without_the_release_sam_freezes_layers_and_parameters() -> None:
-    """Why there is a release. If this fails, SAM has learnt to publish by itself."""
+    """Why there is a release. If this fails, SAM now publishes without it."""
 
     def frozen(place: str) -> set[str]:
         template = gradual.gradual(TEMPLATE, "")
@@ -126,8 +126,8 @@ def test_without_the_release_sam_freezes_layers_and_parameters() -> None:
     assert frozen("s3://bucket/layer-100") == frozen("s3://bucket/layer-200")
 
 
-def test_a_release_that_was_turned_back_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lambda publishes nothing that equals the last version, and the failed attempt's versions stay."""
+def test_rolled_back_release_can_be_deployed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lambda publishes no version equal to the last one, and the failed attempt's versions stay."""
     stack = Deployed({"LogRetentionDays": "7"}, "UPDATE_ROLLBACK_COMPLETE", "2026-11-22T00:00:00+00:00", {})
     monkeypatch.setattr(gradual, "deployed", lambda *_: stack)
 
@@ -138,7 +138,7 @@ def test_a_release_that_was_turned_back_can_be_tried_again(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("leave", [False, True])
-def test_nothing_waits_for_itself(release: str, leave: bool) -> None:
+def test_no_resource_waits_for_itself(release: str, leave: bool) -> None:
     """An alias waits for its deployment group. If that waited for an alarm, it would wait for the machine's aliases."""
     assert circle(made(release, leave=leave)) == set()
 
@@ -154,7 +154,7 @@ def test_state_machines_call_aliases_and_may_call_what_running_executions_call(f
         assert all(one in allowed for one in [*before, *called])
 
 
-def test_leaving_keeps_the_aliases_for_what_runs(release: str) -> None:
+def test_leaving_keeps_aliases_for_running_executions(release: str) -> None:
     left = made(release, leave=True)
 
     assert set(left) >= ALIASES
@@ -184,7 +184,7 @@ def test_events_go_to_the_alias(first: dict[str, Any]) -> None:
     assert {one["Ref"] for one in called} <= ALIASES
 
 
-def test_codedeploy_watches_alarms_that_are_there(first: dict[str, Any]) -> None:
+def test_codedeploy_watches_existing_alarms(first: dict[str, Any]) -> None:
     groups = of_kind(first, "AWS::CodeDeploy::DeploymentGroup")
     watched = [one["Name"] for one in first[min(groups)]["Properties"]["AlarmConfiguration"]["Alarms"]]
 
@@ -194,7 +194,7 @@ def test_codedeploy_watches_alarms_that_are_there(first: dict[str, Any]) -> None
     assert all(f"`{alarm}`" in GUIDE for alarm in ALARMS)
 
 
-def test_at_once_does_without_codedeploy(release: str) -> None:
+def test_all_at_once_needs_no_codedeploy(release: str) -> None:
     resources = made(release, AT_ONCE)
 
     assert set(resources) >= ALIASES

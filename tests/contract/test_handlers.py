@@ -12,13 +12,13 @@ from tests.kit.project import EVENTS, read_json
 from tests.kit.template import FUNCTIONS, Function
 
 CONTEXT = SimpleNamespace(aws_request_id="request-1", get_remaining_time_in_millis=lambda: 15_000)
-# What an event may name its work by, and how a log line names it.
+# An event's name for its id, and the log lines' name.
 IDS = {"order_id": "order_id", "import_id": "import_id", "JobId": "job_id"}
 SECRET = "tok_visa of c-7"
 
 
 def break_down(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every factory of the module meet an error that is not ours, with a message to hide."""
+    """Make every factory of the module raise a foreign error, with a message to hide."""
 
     def read_environment(_: Any) -> Any:
         raise LookupError(SECRET)

@@ -1,4 +1,4 @@
-"""Who imports whom, and that importing does nothing."""
+"""The import arrows, and imports without side effects."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ from tests.kit.project import (
     sources,
 )
 
-# A context may import itself and what lies below all of them, never another context.
+# A context may import itself and the shared packages, never another context.
 ARROWS = {
     **{context: {context, "entities", "runtime", "idempotency"} for context in CONTEXTS},
     "entities": {"entities", "runtime", "idempotency"},
@@ -45,7 +45,7 @@ THIRD_PARTY = {
     "aws_xray_sdk",
     "requests",
 }
-# Deployed code does not know that it can run anywhere else, nor that it is being tested.
+# Deployed code does not know that it can run elsewhere or is being tested.
 FORBIDDEN_WORDS = ("localhost", "127.0.0.1", "ministack", "is_local", "test_mode")
 NO_CLIENT = """
 from botocore.session import Session
@@ -55,10 +55,10 @@ def refuse(session, service, *arguments, **options):
 
 Session.create_client = refuse
 """
-# By this the X-Ray SDK knows Lambda. Anywhere else it makes a client for the sampling rules when it is imported, which
-# takes longer than all that a cold start needs.
+# The X-Ray SDK detects Lambda by this. Elsewhere its import creates a client for the sampling rules, which takes longer
+# than a whole cold start.
 LAMBDA = {"LAMBDA_TASK_ROOT": "/var/task"}
-# What the libraries could load and nothing here uses, each worth a tenth of a cold start or a good part of it.
+# Modules that libraries could load but nothing here uses, each a tenth of a cold start or more.
 HEAVY = ["boto3", "asyncio", "multiprocessing", "aws_xray_sdk.core.sampling.connector"]
 DEPLOYED_FILES = [
     ROOT / "template.yaml",
@@ -75,7 +75,7 @@ def imports(package: str) -> set[str]:
 
 
 def import_in_lambda(names: list[str], *, before: str = "", after: str = "") -> subprocess.CompletedProcess[str]:
-    """Import modules in a new interpreter that takes itself for Lambda, with some code before and after."""
+    """Import modules in a new interpreter with Lambda's environment, with some code before and after."""
     paths = [str(FUNCTIONS), str(IDEMPOTENCY)]
     script = f"import sys\nsys.path[:0] = {paths}\n{before}\nimport {', '.join(names)}\n{after}\nprint('imported')"
     return subprocess.run([sys.executable, "-c", script], env=LAMBDA, capture_output=True, text=True, check=False)
@@ -105,7 +105,7 @@ def test_no_suite_imports_another(suite: Path) -> None:
 
 
 @every_package
-def test_nothing_is_imported_that_is_not_deployed(package: str) -> None:
+def test_deployed_code_imports_only_deployed_code(package: str) -> None:
     known = PROJECT | THIRD_PARTY | sys.stdlib_module_names
 
     assert imports(package) <= known

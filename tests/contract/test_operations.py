@@ -1,4 +1,4 @@
-"""What an operator looks at: the dashboard and the alarms."""
+"""The operator's view: dashboard and alarms."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.kit.template import FUNCTIONS, RESOURCES, arn_of, of_type
 PSEUDO_PARAMETERS = {"AWS::Region", "AWS::StackName"}
 LARGEST_DASHBOARD = 30_000
 
-# What the dashboard shows of every resource of a type.
+# The dashboard's metrics for every resource of a type.
 SHOWN = {
     "AWS::Serverless::StateMachine": (
         "ExecutionsStarted",
@@ -39,12 +39,12 @@ OF_A_STREAM = [
     for name, function in FUNCTIONS.items()
     if any(event["Type"] == "DynamoDB" for event in function.properties.get("Events", {}).values())
 ]
-# Functions that hand what fails to a queue. What FinalizeOrder loses, the sweep makes good for.
+# Functions with a failure queue. The sweep finalizes what FinalizeOrder loses.
 KEEPING = {
     name for name, one in FUNCTIONS.items() if "DestinationConfig" in one.properties.get("EventInvokeConfig", {})
 }
 LOSING = sorted(KEEPING - {"FinalizeOrderFunction"})
-# SAM makes a resource of each event, named after function and event.
+# SAM creates a resource for each event, named after function and event.
 EVENTS = {
     f"{name}{event}": body["Properties"]
     for name, function in FUNCTIONS.items()
@@ -67,7 +67,7 @@ def test_the_dashboard_is_small_enough_and_its_widgets_fit_the_grid() -> None:
     assert all(24 % widget["width"] == 0 for widget in dashboard.body()["widgets"])
 
 
-def test_the_dashboard_names_what_is_there_and_nothing_by_hand() -> None:
+def test_dashboard_refers_to_resources_and_hardcodes_none() -> None:
     named = {reference.partition(".")[0] for reference in dashboard.references()}
     by_hand = {value for one in dashboard.metrics() for _, value in one.dimensions if not value.startswith("${")}
 
@@ -118,24 +118,24 @@ def test_an_alarm_watches_what_exists(alarm: str) -> None:
 
 
 @every_alarm
-def test_an_alarm_says_what_it_makes_of_silence(alarm: str) -> None:
+def test_alarm_states_how_it_treats_missing_data(alarm: str) -> None:
     assert ALARMS[alarm]["TreatMissingData"] in {"breaching", "notBreaching"}
 
 
 @pytest.mark.parametrize("function", LOSING)
-def test_somebody_hears_of_an_event_that_is_lost(function: str) -> None:
+def test_lost_event_raises_an_alarm(function: str) -> None:
     assert watched("DestinationDeliveryFailures", "FunctionName", {"Ref": function})
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("metric", ["ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted"])
-def test_every_bad_end_of_an_execution_is_heard_of(machine: str, metric: str) -> None:
+def test_every_bad_end_of_an_execution_raises_an_alarm(machine: str, metric: str) -> None:
     assert watched(metric, "StateMachineArn", {"Ref": machine})
 
 
 @pytest.mark.parametrize("queue", of_type("AWS::SQS::Queue"))
-def test_a_queue_of_failures_raises_an_alarm_until_it_is_empty(queue: str) -> None:
-    """What was sent in one period says nothing: the metrics of an idle queue arrive late."""
+def test_dead_letter_queue_alarms_until_it_is_empty(queue: str) -> None:
+    """The messages sent in one period say nothing, because the metrics of an idle queue arrive late."""
     dimensions = [{"Name": "QueueName", "Value": {"Fn::GetAtt": [queue, "QueueName"]}}]
     (alarm,) = (one for one in ALARMS.values() if one.get("Dimensions") == dimensions)
 
@@ -144,12 +144,12 @@ def test_a_queue_of_failures_raises_an_alarm_until_it_is_empty(queue: str) -> No
 
 
 @pytest.mark.parametrize("rule", [name for name, properties in EVENTS.items() if "Pattern" in properties])
-def test_an_event_that_is_not_delivered_is_kept_or_heard_of(rule: str) -> None:
+def test_undelivered_event_is_kept_or_raises_an_alarm(rule: str) -> None:
     assert rule in RULES or watched("FailedInvocations", "RuleName", {"Ref": rule})
 
 
 def test_no_event_of_an_order_is_kept_with_its_payment_token() -> None:
-    """The queue of failures has what the function was given. A dead-letter queue would have the whole event."""
+    """The failure queue gets the function's input. A dead-letter queue of the rule would get the whole event."""
     (rule,) = (rule for rule in Stack().rules() if rule.function == "FinalizeOrderFunction")
     event = read_json(ROOT / "events/ordering" / "finalize_order.json")
 
@@ -161,7 +161,7 @@ def test_no_event_of_an_order_is_kept_with_its_payment_token() -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_a_notice_that_is_lost_is_heard_of(machine: str) -> None:
+def test_lost_notice_raises_an_alarm(machine: str) -> None:
     group = arn_of(MACHINES[machine].properties["Logging"]["Destinations"][0]["CloudWatchLogsLogGroup"]["LogGroupArn"])
     filters = [one for one in of_type("AWS::Logs::MetricFilter").values() if one["LogGroupName"] == {"Ref": group}]
     made = [transformation["MetricName"] for one in filters for transformation in one["MetricTransformations"]]

@@ -1,15 +1,17 @@
-"""What holds for the tasks of the order saga. tests/machines proves its states and transitions, path by path."""
+"""Rules for the tasks of the order saga. tests/machines proves its states and transitions, path by path."""
 
+import json
 from typing import Any
 
 import pytest
 
 from ordering.definition import ORDER_SAGA
+from tests.kit.deployed_stack import Stack
 from tests.kit.machine import MACHINES, is_lambda, retry_block
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE
 
 SAGA = MACHINES["OrderSaga"]
-STEPS = ORDER_SAGA.step_names
+STEPS = tuple(step.name for step in ORDER_SAGA.deployed)
 NOTICES = tuple(name for name, state in SAGA.tasks() if not is_lambda(state))
 ALERTS = tuple(name for name in NOTICES if name != "sns:NotifySuccess")
 COMPENSATIONS = tuple(name for name, _ in SAGA.tasks() if name not in (*STEPS, *NOTICES))
@@ -117,6 +119,12 @@ def test_the_sweep_takes_no_order_whose_saga_may_still_run() -> None:
     variables = FUNCTIONS["SweepOrdersFunction"].properties["Environment"]["Variables"]
 
     assert int(variables["FINALIZE_AFTER_SECONDS"]) > SAGA.definition["TimeoutSeconds"]
+
+
+def test_the_finalization_knows_the_table_of_every_step() -> None:
+    variables = Stack().resolve(FUNCTIONS["FinalizeOrderFunction"].properties["Environment"]["Variables"])
+
+    assert json.loads(variables["STEP_TABLES"]) == {step.table: step.table for step in ORDER_SAGA.deployed}
 
 
 def test_every_step_and_compensation_has_its_function() -> None:

@@ -1,4 +1,4 @@
-"""A payment gateway is used where its address is given, and costs nothing where it is not."""
+"""A payment gateway is used if its address is set, and costs nothing otherwise."""
 
 import json
 import re
@@ -26,9 +26,9 @@ ENVIRONMENT = {
     "ORDERS_TABLE": "orders",
     "AWS_DEFAULT_REGION": "us-east-1",
 }
-# What comes before a request, and the request.
+# The work before a request, and the request.
 REQUEST = gateway._START_SECONDS + bearer.CONNECT_SECONDS + bearer.READ_SECONDS
-# botocore's standard mode pauses for up to a second before a second try.
+# botocore's standard mode pauses for up to a second before a second attempt.
 DYNAMODB = clients._CONFIG.retries["total_max_attempts"] * (
     clients._CONFIG.connect_timeout + clients._CONFIG.read_timeout
 )
@@ -56,7 +56,7 @@ VARIABLES = {
 
 
 def requests_is_loaded(**more: str) -> bool:
-    """Whether the handlers of payments have loaded requests once they are ready for their first call."""
+    """Whether the payment handlers have loaded requests when they are ready for their first call."""
     script = f"import sys\nsys.path[:0] = {[str(SOURCES), str(IDEMPOTENCY)]}\n{MADE}"
     run = subprocess.run(
         [sys.executable, "-c", script], env=ENVIRONMENT | more, capture_output=True, text=True, check=True
@@ -65,7 +65,7 @@ def requests_is_loaded(**more: str) -> bool:
 
 
 def conditional(role: str) -> list[tuple[Any, Any, Any]]:
-    """The statements of a role that hang on a condition."""
+    """The conditional statements of a role."""
     (policy,) = of_type("AWS::IAM::Role")[role]["Policies"]
     return [tuple(entry["Fn::If"]) for entry in policy["PolicyDocument"]["Statement"] if "Fn::If" in entry]
 
@@ -77,8 +77,8 @@ def test_requests_is_loaded_only_where_there_is_a_gateway() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), VARIABLES.items())
-def test_address_and_secrets_are_told_to_what_calls_the_gateway(name: str, value: Any) -> None:
-    """Of the secrets, their ARNs alone. What bars a charge calls nobody, but has to know that there is a gateway."""
+def test_only_callers_of_the_gateway_get_its_address_and_secrets(name: str, value: Any) -> None:
+    """Only the ARNs of the secrets. Finalization bars charges without a call, but must know that there is a gateway."""
     told = {function.state: function for function in FUNCTIONS.values() if name in function.variables}
     bars = {"FinalizeOrder", "SweepOrders"} if name == "PAYMENT_GATEWAY_URL" else set()
 
@@ -111,7 +111,7 @@ def test_a_gateway_cannot_be_deployed_without_a_secret() -> None:
 
 
 def test_the_payment_key_is_made_once_and_outlives_the_gateway_and_the_stack() -> None:
-    """No condition, so that a gateway that is set again finds its charges. Another generator makes a new value."""
+    """No condition, so that a gateway that is set again finds its charges. Another generator replaces the value."""
     key = RESOURCES["PaymentKey"]
 
     assert "Condition" not in key
@@ -197,9 +197,9 @@ def test_the_parameter_takes_the_arn_of_one_secret_and_no_secret(arn: str, accep
 
 
 def test_a_charge_ends_before_its_function_does() -> None:
-    """It waits for a lease, asks and charges; of DynamoDB's six calls one may be as slow as it can be.
+    """It waits for a lease, looks up and charges; one of the six DynamoDB calls may take its maximum.
 
-    An attempt that has read two secrets too slowly, or a new one after a refusal, ends there.
+    An attempt that reads two secrets too slowly, or a new one after a rejection, ends there.
     """
     ends_early = (2 * SECRET, REQUEST + gateway._START_SECONDS + SECRET)
     slowest = gateway._WAIT.total_seconds() + DYNAMODB + max(2 * REQUEST, *ends_early)
@@ -208,7 +208,7 @@ def test_a_charge_ends_before_its_function_does() -> None:
 
 
 def test_a_cancel_ends_before_its_function_does() -> None:
-    """It finds no record, bars, cancels, finds nothing to undo and writes a tombstone."""
+    """It finds no record, bars the step, cancels, finds nothing to undo and writes a tombstone."""
     ends_early = 2 * DYNAMODB + max(2 * SECRET, gateway._START_SECONDS + SECRET)
 
     assert FUNCTIONS["ProcessRefundFunction"].timeout > max(4 * DYNAMODB + REQUEST, ends_early)

@@ -1,7 +1,7 @@
 """Each role grants what its function or state machine calls, and nothing more.
 
-The calls are those that the handlers make for the sample events, whatever AWS answers. That IAM evaluates the grants so
-is shown by the integration tests, whose local stack checks every call of a function.
+The calls are those that the handlers make for the sample events, for every answer of AWS. The integration tests prove
+that IAM evaluates the grants this way: their local stack checks every call of a function.
 """
 
 import ast
@@ -31,13 +31,13 @@ from tests.kit.service_authorization import reference
 from tests.kit.template import FUNCTIONS, TEMPLATE, arn_of, listed, of_type
 from tests.kit.wire import Run, Wire
 
-# Values of the parameters that turn something on.
+# Parameter values that turn options on.
 OPTIONS = {
     "PaymentGatewayUrl": "https://gateway.example",
     "PaymentGatewaySecretArn": "arn:aws:secretsmanager:us-east-1:000000000000:secret:payment-gateway-AbCdEf",
     "AlertEmail": "alerts@example.com",
     "ConnectInstanceAlias": "another-alias",
-    # The instance that the sample events name.
+    # The instance in the sample events.
     "ConnectInstanceArns": "arn:aws:connect:us-east-1:000000000000:instance/12345678-1234-1234-1234-123456789012",
     "AllowReset": "true",
     "AllowedSecurityProfiles": "Supervisor",
@@ -45,11 +45,11 @@ OPTIONS = {
     "StateMachineKeyArn": "arn:aws:kms:us-east-1:000000000000:key/1",
 }
 STACKS = {"plain": Stack(), "with every option": Stack(parameters=OPTIONS)}
-# The bucket that the sample events name, and whose it is meant to be.
+# The bucket in the sample events, and the resource that it represents.
 BUCKET, BUCKETS = re.compile(r"^bucket(?=/|$)"), "JobsBucket"
-# What Connect calls in the function's name, and tags or not as it likes.
+# Calls that Connect makes with the function's permissions, with or without tags.
 AWS_OWN_CALLS = {"ds:CreateDirectory", "ds:CreateIdentityPoolDirectory"}
-# What operators call from the command line, and no function.
+# Calls of the command line, which no function makes.
 OPERATORS = ("idempotency/operators.py", "idempotency/dynamodb.py:read")
 TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}
 
@@ -91,7 +91,7 @@ def environment(function: str, stack: Stack) -> Mapping[str, str]:
 
 
 def events(function: str) -> Iterator[Any]:
-    """The sample events of a function, about a bucket of the stack."""
+    """The sample events of a function, with a bucket of the stack."""
     for name, path in EVENTS.items():
         if handler_of(name) == FUNCTIONS[function].handler:
             yield renamed(read_json(path))
@@ -124,7 +124,7 @@ def allowing(role: str, actions: set[str]) -> Iterator[Mapping[str, Any]]:
 
 @cache
 def operations() -> set[str]:
-    """The methods of the clients of every service that deployed code names."""
+    """The client methods of every service that deployed code names."""
     known = get_session().get_available_services()
     texts = {node.value for _, node in nodes() if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     models = map(get_session().get_service_model, texts.intersection(known))
@@ -132,7 +132,7 @@ def operations() -> set[str]:
 
 
 def nodes() -> Iterator[tuple[str, ast.AST]]:
-    """Every node of the deployed code, with the function that it is in, as "file:Class.method"."""
+    """Every node of the deployed code, with its function as "file:Class.method"."""
     for package in DEPLOYED:
         for path in sources(package):
             home = IDEMPOTENCY if path.is_relative_to(IDEMPOTENCY) else HOME
@@ -149,7 +149,7 @@ def _within(node: ast.AST, site: str) -> Iterator[tuple[str, ast.AST]]:
 
 
 def calls_in_code() -> set[str]:
-    """Where a client's method is named, as "file:Class.method put_item"."""
+    """The uses of client methods, as "file:Class.method put_item"."""
     found = set()
     for site, node in nodes():
         match node:
@@ -191,9 +191,7 @@ def test_a_state_machine_may_do_what_it_does_and_nothing_more(machine: str, stac
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_role_may_make_nothing_without_the_tags_that_its_function_puts_on_it(
-    function: str, observed: Observed
-) -> None:
+def test_role_may_create_only_tagged_resources(function: str, observed: Observed) -> None:
     tagging = [call for run in observed(function, "plain") for call in run.calls if "Tags" in call.parameters]
     for call in tagging:
         bound = {one.action for one in needed_by_call(call) if reference()[one.action].tags} - AWS_OWN_CALLS
@@ -233,7 +231,7 @@ def test_no_action_of_a_transaction_was_left_out(wire: Wire, everything: list[Ru
     assert builders_in_code() - wire.entered == set()
 
 
-def test_there_is_no_role_but_those_of_functions_and_state_machines() -> None:
+def test_every_role_belongs_to_a_function_or_state_machine() -> None:
     users = [*FUNCTIONS.values(), *MACHINES.values()]
 
     assert set(of_type("AWS::IAM::Role")) == {arn_of(user.properties["Role"]) for user in users}

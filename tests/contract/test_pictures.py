@@ -1,4 +1,4 @@
-"""The pictures of the state machines are those of their definitions."""
+"""The pictures of the state machines match their definitions."""
 
 import json
 import re

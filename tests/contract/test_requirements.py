@@ -1,4 +1,4 @@
-"""What is deployed is what is tested, from package indexes alone."""
+"""Deployed packages are the tested ones, from package indexes only."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_every_version_is_pinned(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative_name)
-def test_nothing_comes_from_a_url(path: Path) -> None:
+def test_requirements_have_no_addresses(path: Path) -> None:
     assert [line for line in lines(path) if "://" in line or "@" in line or "index" in line] == []
 
 

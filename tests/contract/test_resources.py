@@ -36,7 +36,7 @@ CALLED_ALONE = [
 ]
 BUCKETS = of_type("AWS::S3::Bucket")
 COMMANDS_TABLES = ["CommandsTable", "DataTable", "HistoryTable", "GatesTable", "ProductsTable"]
-# Outputs that other systems read, and the resource that each is about.
+# Outputs that other systems read, and their resources.
 OUTPUTS = {
     "OrderSagaArn": "OrderSaga",
     "OrderRecoveryArn": "OrderRecovery",
@@ -89,7 +89,7 @@ def test_a_table_is_encrypted_and_can_be_restored_to_any_moment(table: str) -> N
 
 @pytest.mark.parametrize("resource", [*TABLES, *BUCKETS])
 def test_data_outlives_the_stack_but_not_a_failed_first_deployment(resource: str) -> None:
-    """UpdateReplacePolicy knows no RetainExceptOnCreate."""
+    """UpdateReplacePolicy does not support RetainExceptOnCreate."""
     assert RESOURCES[resource]["DeletionPolicy"] == "RetainExceptOnCreate"
     assert RESOURCES[resource]["UpdateReplacePolicy"] == "Retain"
 
@@ -145,7 +145,7 @@ def test_files_of_users_are_encrypted_with_the_key_that_is_given() -> None:
 
 
 @every_bucket
-def test_a_bucket_is_reached_over_tls_alone(bucket: str) -> None:
+def test_bucket_requires_tls(bucket: str) -> None:
     (policy,) = (body for body in of_type("AWS::S3::BucketPolicy").values() if arn_of(body["Bucket"]) == bucket)
     statement, *_ = policy["PolicyDocument"]["Statement"]
 
@@ -155,7 +155,7 @@ def test_a_bucket_is_reached_over_tls_alone(bucket: str) -> None:
 
 
 @pytest.mark.parametrize("bucket", [name for name, body in BUCKETS.items() if "VersioningConfiguration" in body])
-def test_a_version_that_was_replaced_does_not_stay_for_ever(bucket: str) -> None:
+def test_replaced_version_expires(bucket: str) -> None:
     rules = [one for one in BUCKETS[bucket]["LifecycleConfiguration"]["Rules"] if "Prefix" not in one]
     (days,) = (
         one["NoncurrentVersionExpiration"]["NoncurrentDays"] for one in rules if "NoncurrentVersionExpiration" in one
@@ -163,12 +163,12 @@ def test_a_version_that_was_replaced_does_not_stay_for_ever(bucket: str) -> None
 
     assert any(one.get("ExpiredObjectDeleteMarker") for one in rules)
     assert {one["Status"] for one in rules} == {"Enabled"}
-    # A failed job names the version that it is about.
+    # A failed job names its object's version.
     assert bucket != "JobsBucket" or days * 86_400 > QUEUES["JobFailuresQueue"]["MessageRetentionPeriod"]
 
 
 @pytest.mark.parametrize("bucket", ["JobsBucket", "UsersBucket"])
-def test_an_upload_is_told_and_can_be_read_as_it_was(bucket: str) -> None:
+def test_bucket_sends_events_and_keeps_versions(bucket: str) -> None:
     assert BUCKETS[bucket]["NotificationConfiguration"]["EventBridgeConfiguration"]["EventBridgeEnabled"] is True
     assert BUCKETS[bucket]["VersioningConfiguration"] == {"Status": "Enabled"}
 
@@ -190,7 +190,7 @@ def test_a_log_is_kept_for_a_stated_time(group: str) -> None:
 
 @pytest.mark.parametrize("alarm", ALARMS)
 def test_an_alarm_says_what_happened_and_reaches_the_alerts(alarm: str) -> None:
-    assert ALARMS[alarm]["AlarmDescription"].endswith(".")
+    assert ALARMS[alarm]["AlarmDescription"].endswith(". See docs/alarms.md.")
     assert [arn_of(action) for action in ALARMS[alarm]["AlarmActions"]] == ["AlertsTopic"]
 
 
@@ -209,5 +209,5 @@ def test_every_parameter_is_used(name: str) -> None:
 
 
 @pytest.mark.parametrize(("output", "resource"), OUTPUTS.items())
-def test_an_output_of_the_contract_is_there(output: str, resource: str) -> None:
+def test_contract_outputs_exist(output: str, resource: str) -> None:
     assert arn_of(TEMPLATE["Outputs"][output]["Value"]) == resource

@@ -1,4 +1,4 @@
-"""The descriptions of services that the functions ship are today's, and have what the code calls."""
+"""The deployed service models are current, and contain what the code calls."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def test_a_file_is_what_botocore_has_today(path: Path) -> None:
     assert path.read_text() == FILES[path], REMEDY
 
 
-def test_there_is_no_other_file() -> None:
+def test_no_other_model_file_exists() -> None:
     home = Path(clients.__file__).with_name("service_models")
 
     assert {path for path in home.rglob("*") if path.is_file()} == set(FILES), REMEDY
@@ -38,7 +38,7 @@ def test_a_client_of_the_functions_has_these_operations_and_no_others(
 
 
 def _new_session() -> Session:
-    """As `clients.session` makes it. Clients change the description that their session has read."""
+    """Like `clients.session`. A new one each time, because clients change their session's models."""
     made: Session = clients.session.__wrapped__()
     return made
 
@@ -81,7 +81,7 @@ def test_reduced_model_keeps_its_shapes_and_a_member_called_documentation() -> N
 
 
 @pytest.mark.parametrize("service", OPERATIONS)
-def test_what_is_kept_is_as_botocore_has_it(service: str) -> None:
+def test_reduced_model_equals_botocores(service: str) -> None:
     whole, kept = (one.get_service_model(service) for one in (get_session(), _new_session()))
     for name in kept.operation_names:
         ours, theirs = kept.operation_model(name), whole.operation_model(name)

@@ -1,4 +1,4 @@
-"""What holds for every state machine."""
+"""Rules for every state machine."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from tests.kit.machine import (
     State,
     is_callback,
     is_lambda,
-    longest_seconds,
+    max_seconds,
     pauses,
     retries,
 )
@@ -53,7 +53,7 @@ TASK_FIELDS = [
 INIT_SECONDS = 10
 # A version waits for as long as the versions before it take.
 WITHOUT_TIMEOUT = {"Command"}
-# Notices that do not always go to the alerts, and the topics that they may go to.
+# Notices that do not always go to the alerts, and their possible topics.
 NOT_FOR_A_PERSON = {
     "sns:NotifySuccess": {"OrderEvents"},
     "sns:NotifyUpdateOrderFail": {"Alerts", "Routine"},
@@ -65,7 +65,7 @@ LAMBDA_TASKS = {key: (name, state) for key, (name, state) in TASKS.items() if is
 # States whose function is named otherwise, as the state's name says too little outside its machine.
 FUNCTION_OF = {"finish": "FinishCommandFunction"}
 SAGA_FUNCTIONS = set(SAGA.substitutions)
-# What a saga's function can raise: its own errors, and those of what it may import.
+# The errors of a saga's functions: their own, and those of packages that they may import.
 SAGA_PACKAGES = {"idempotency", "runtime"} | {
     FUNCTIONS[name].module.partition(".")[0] for name in map(arn_of, SAGA.substitutions.values()) if name in FUNCTIONS
 }
@@ -115,7 +115,7 @@ def test_a_substitution_is_named_after_its_resource(machine: Machine) -> None:
     ids=lambda path: path.name,
 )
 def test_no_arn_is_bound_to_one_partition(path: Path) -> None:
-    """In aws-cn and aws-us-gov a resource of `arn:aws:` fails as States.Runtime, which no Catch sees."""
+    """In aws-cn and aws-us-gov a resource of `arn:aws:` fails as States.Runtime, which Catch does not match."""
     assert re.findall(r"arn:aws\S*", path.read_text()) == []
 
 
@@ -137,7 +137,7 @@ def test_a_machine_logs_to_a_group_of_its_own_without_its_data(machine: Machine)
 
 @every_machine
 def test_every_retry_fits_into_the_life_of_the_machine(machine: Machine) -> None:
-    seconds = longest_seconds(machine)
+    seconds = max_seconds(machine)
 
     assert seconds <= machine.definition.get("TimeoutSeconds", math.inf) or (
         math.isinf(seconds) and machine is not SAGA
@@ -211,7 +211,7 @@ def test_a_task_waits_longer_than_its_function_can_run(name: str, state: State) 
 
 
 @every_lambda_task
-def test_what_lambda_itself_gets_wrong_is_retried(name: str, state: State) -> None:
+def test_lambda_service_errors_are_retried(name: str, state: State) -> None:
     """A callback's timeout is not Lambda's: nobody has answered for days."""
     own = {"States.Timeout"} if is_callback(state) else set()
 
@@ -220,7 +220,7 @@ def test_what_lambda_itself_gets_wrong_is_retried(name: str, state: State) -> No
 
 @every_lambda_task
 def test_a_throttled_invocation_is_retried_longest_by_a_retrier_of_its_own(name: str, state: State) -> None:
-    """Lambda has certainly not run it, so a further attempt costs nothing but time."""
+    """Lambda has certainly not run it, so another attempt costs only time."""
     (own,) = (retrier for retrier in state["Retry"] if THROTTLED in retrier["ErrorEquals"])
 
     assert own["ErrorEquals"] == [THROTTLED]
@@ -257,8 +257,8 @@ def test_a_command_carries_nothing_but_its_names() -> None:
         assert paths.keys() <= {*COMMAND_INPUT, "execution", "token", "target", "state", "error"}
 
 
-def test_a_notice_goes_to_those_whom_it_concerns() -> None:
-    """NotifyUpdateOrderFail chooses by its outcome; tests/machines and tests/integration try both."""
+def test_notice_goes_to_its_audience() -> None:
+    """NotifyUpdateOrderFail chooses by the outcome; tests/machines and tests/integration try both."""
     notices = {name: state for machine in MACHINES.values() for name, state in machine.tasks() if not is_lambda(state)}
     topics = {
         name: set(re.findall(r"\$\{(\w+)TopicArn\}", str(state["Parameters"]))) for name, state in notices.items()
@@ -269,7 +269,7 @@ def test_a_notice_goes_to_those_whom_it_concerns() -> None:
 
 
 def test_the_mail_has_no_filter() -> None:
-    """A filter policy takes no message without attributes, and alarms have none."""
+    """A filter policy matches no message without attributes, and alarms have none."""
     subscriptions = of_type("AWS::SNS::Subscription")
 
     assert {name: arn_of(body["TopicArn"]) for name, body in subscriptions.items()} == {

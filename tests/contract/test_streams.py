@@ -1,4 +1,4 @@
-"""Event source mappings of streams: nothing blocks a shard, nothing is lost, and somebody hears of it."""
+"""Event source mappings of streams: no record blocks a shard or is lost silently."""
 
 import json
 from typing import Any
@@ -66,7 +66,7 @@ def test_a_poison_record_cannot_block_a_shard(mapping: str, function: str, prope
 
 
 @every_mapping
-def test_what_fails_is_kept_whole(mapping: str, function: str, properties: dict[str, Any]) -> None:
+def test_failed_records_are_kept_whole(mapping: str, function: str, properties: dict[str, Any]) -> None:
     destination = properties["DestinationConfig"]["OnFailure"]
     bucket, role = arn_of(destination["Destination"]), str(FUNCTIONS[function].role)
 
@@ -77,7 +77,7 @@ def test_what_fails_is_kept_whole(mapping: str, function: str, properties: dict[
 
 @every_mapping
 def test_the_stream_is_read_from_its_beginning(mapping: str, function: str, properties: dict[str, Any]) -> None:
-    """LATEST would leave out what is written while the mapping is made."""
+    """LATEST would skip changes written while the mapping is created."""
     assert properties["StartingPosition"] == "TRIM_HORIZON"
 
 
@@ -100,9 +100,7 @@ def test_a_filter_is_a_pattern_of_lists(mapping: str, function: str, properties:
 
 
 @every_mapping
-def test_somebody_hears_of_a_lag_and_of_every_record_that_fails(
-    mapping: str, function: str, properties: dict[str, Any]
-) -> None:
+def test_lag_and_failed_records_raise_alarms(mapping: str, function: str, properties: dict[str, Any]) -> None:
     assert properties["MetricsConfig"] == {"Metrics": ["EventCount"]}
     assert watched("IteratorAge", "FunctionName", {"Ref": function})
     assert watched("OnFailureDestinationDeliveredEventCount", "EventSourceMappingUUID", {"Ref": mapping})
@@ -110,7 +108,7 @@ def test_somebody_hears_of_a_lag_and_of_every_record_that_fails(
 
 
 @every_destination
-def test_what_failed_expires_only_once_it_was_replayed(bucket: str) -> None:
+def test_failed_records_expire_only_after_their_replay(bucket: str) -> None:
     rules = BUCKETS[bucket]["LifecycleConfiguration"]["Rules"]
 
     assert [rule["Prefix"] for rule in rules if "ExpirationInDays" in rule] == ["replayed/"]

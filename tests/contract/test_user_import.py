@@ -1,4 +1,4 @@
-"""The user import as a contract: its states, what they may carry, and what one Map can hold."""
+"""The contract of the user import: its states, their data, and the limits of its Map."""
 
 import json
 import re
@@ -28,7 +28,7 @@ IMPORT = MACHINES["UserImport"]
 MAP = IMPORT.states["CreateUsers"]
 ROW_STATES = MAP["ItemProcessor"]["States"]
 PACKAGES = {"user_import", "idempotency", "runtime"}
-# state: what follows, what follows a failure
+# state: the next state, the next state after a failure
 FLOW = {
     "Initialize": ("IsInstanceGiven", "sns:NotifyImportFail"),
     "CreateInstance": ("StartChecks", "sns:NotifyImportFail"),
@@ -45,20 +45,20 @@ LAMBDA_TASKS = {name: state for name, state in TASKS.items() if is_lambda(state)
 
 # https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 MAX_EVENTS, MAX_BYTES = 25_000, 256 * 1024
-# A row that fails: iteration started and succeeded, task entered, scheduled, started, failed, left; Pass entered, left.
+# A failed row: iteration started and succeeded, task entered, scheduled, started, failed, left; Pass entered, left.
 EVENTS_OF_A_FAILED_ROW, EVENTS_OF_A_RETRY = 9, 3
 # All other states, each task at its first try, and 60 checks of an instance: task 5, Choice 2, Wait 2.
 OTHER_EVENTS = 60 * 9 + 100
-# Plan with its four keys, names of columns, 40 profiles of 127 letters and an id, the result's key and ids.
+# The plan with its four keys, column names, 40 profiles of 127 letters with ids, the result's key and ids.
 OTHER_BYTES = 6 * 1024 + 40 * 180
-# Connect's own rate for CreateUser (docs/user-import.md). Retries of what was throttled may double the time.
+# Connect's rate for CreateUser (docs/user-import.md). Retries of throttled calls may double the time.
 USERS_PER_SECOND, MARGIN = 2, 2
 
 LARGEST_PARAMETER = TEMPLATE["Parameters"]["MaxImportRows"]
 
 
 class Context:
-    """Of an invocation that begins."""
+    """Of a new invocation."""
 
     def __init__(self, seconds: int) -> None:
         self._seconds = seconds
@@ -98,7 +98,7 @@ def test_each_row_is_an_iteration_that_never_fails_the_map() -> None:
     assert ROW_STATES["RowFailed"]["Type"] == "Pass"
 
 
-def test_what_a_failed_row_keeps_is_its_number_and_the_errors_name() -> None:
+def test_failed_row_keeps_only_its_number_and_the_errors_name() -> None:
     (kept,) = ROW_STATES["RowFailed"]["Parameters"].values()
 
     assert "$.error.Error" in kept
@@ -108,7 +108,7 @@ def test_what_a_failed_row_keeps_is_its_number_and_the_errors_name() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(LAMBDA_TASKS) - {"Initialize"}))
-def test_a_function_is_told_whose_import_it_works_for(name: str) -> None:
+def test_function_logs_its_import(name: str) -> None:
     told = MAP["ItemSelector"] if name == "UserCreate" else LAMBDA_TASKS[name]["Parameters"]["Payload"]
 
     assert told["import_id.$"] == "$$.Execution.Name"
@@ -122,7 +122,7 @@ def test_no_state_names_a_field_of_a_person() -> None:
 
 
 @pytest.mark.parametrize("name", LAMBDA_TASKS)
-def test_what_is_transient_is_retried_and_nothing_else(name: str) -> None:
+def test_only_transient_errors_are_retried(name: str) -> None:
     state = LAMBDA_TASKS[name]
 
     assert {error for error in leaves(TransientError, PACKAGES) if not retries(state, error)} == set()
@@ -139,7 +139,7 @@ def test_retries_of_a_row_are_few_and_those_of_the_result_many() -> None:
 
 
 def codes() -> set[str]:
-    """The names that a row's failure can have."""
+    """The possible error names of a failed row."""
     ours = {cls.__name__ for base in (InvalidRow, ConnectError) for cls in base.__subclasses__()}
     return ours | leaves(TransientError, PACKAGES) | {"UnexpectedFailure", "NoImportFile", "WrongEncoding"}
 
@@ -170,7 +170,7 @@ def test_the_rows_of_one_map_fit_the_state_data(limit: str) -> None:
     assert rows * (len(json.dumps(pointer)) + len(json.dumps(outcome)) + 2) + OTHER_BYTES <= MAX_BYTES
 
 
-def test_a_file_whose_every_row_fails_fits_the_history_with_room_for_retries() -> None:
+def test_file_with_only_failed_rows_fits_the_history() -> None:
     rows = LARGEST_PARAMETER["Default"]
     left = MAX_EVENTS - OTHER_EVENTS - rows * EVENTS_OF_A_FAILED_ROW
 
@@ -185,9 +185,7 @@ def test_the_longest_import_fits_the_life_of_the_machine() -> None:
 
 
 @pytest.mark.parametrize("function", ["UserCreateFunction", "CountCsvFilesFunction"])
-def test_a_call_of_connect_that_waited_for_its_place_ends_before_the_function(
-    function: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_delayed_call_of_connect_ends_before_the_function(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     config = single_try_client.__wrapped__("connect").meta.config
     seconds = FUNCTIONS[function].properties["Timeout"]
@@ -206,7 +204,7 @@ def test_passwords_do_not_stay_in_the_bucket() -> None:
     assert rules["Uploads"]["ExpirationInDays"] == days
     assert rules["Uploads"]["Prefix"] == {"Ref": "UserFilePrefix"}
     assert rules["UploadsByCommand"]["ExpirationInDays"] == days
-    # A file that expires is an old version from then on.
+    # An expired file becomes a noncurrent version.
     assert rules["OldVersions"]["NoncurrentVersionExpiration"] == {"NoncurrentDays": 1}
     assert TEMPLATE["Parameters"]["UserFileLifetimeDays"]["Default"] <= 7
 
@@ -227,13 +225,13 @@ def test_policy_deletes_only_tagged_instances_and_only_with_allow_reset() -> Non
     assert (role, condition) == ("InitializeRole", "MayReset")
     assert TEMPLATE["Conditions"][condition] == {"Fn::Equals": [{"Ref": "AllowReset"}, "true"]}
     assert TEMPLATE["Parameters"]["AllowReset"]["Default"] == "false"
-    # Nor may Initialize touch a directory then.
+    # Initialize may not touch a directory, either.
     assert [one for one in granted(role, Stack()) if one.action.startswith(("connect:", "ds:"))] == []
     assert statement["Condition"] == {"StringEquals": {"aws:ResourceTag/stepwise-stack": {"Ref": "AWS::StackName"}}}
 
 
 @pytest.mark.parametrize("function", ["Initialize", "CheckInstanceExistence", "CountCsvFiles", "UserCreate"])
-def test_a_role_reaches_the_listed_instances_alone(function: str) -> None:
+def test_role_reaches_only_the_listed_instances(function: str) -> None:
     listed = [f"arn:aws:connect:us-east-1:000000000000:instance/{name}" for name in ("a", "b")]
     grants = granted(f"{function}Role", Stack(parameters={"ConnectInstanceArns": ",".join(listed)}))
 
@@ -254,7 +252,7 @@ def test_only_a_new_instance_can_get_the_stacks_tag() -> None:
 
 
 def allowing(action: str) -> list[tuple[str, Any]]:
-    """The roles with this action, and the statements that allow it, be it on a condition of the template."""
+    """The roles with this action, and the statements that allow it, including conditional ones."""
     return [
         (role, statement)
         for role, properties in of_type("AWS::IAM::Role").items()
@@ -264,7 +262,7 @@ def allowing(action: str) -> list[tuple[str, Any]]:
     ]
 
 
-def test_every_refusal_of_an_import_says_what_it_is() -> None:
+def test_every_import_error_is_documented() -> None:
     assert [cls.__name__ for cls in ImportRefused.__subclasses__() if not cls.__doc__] == []
 
 

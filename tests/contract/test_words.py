@@ -27,10 +27,19 @@ INSTEAD = {
     r"(?i:nobody's wish)": "what fails fast",
     r"(?i:whatever becomes of)": "even if one fails",
     r"(?i:what (?:he|she|it|they) (?:has|have) not)": "what is missing",
+    r"(?i:longest|least)_\w+": "max_, min_",
+    r"(?i:a invariant)": "an invariant",
+    r"(?i:(?:broken?|breaks?) off)": "interrupted",
+    r"(?i:leases? (?:(?:that )?ha[sd] |have )?(?:runs?|ran) out)": "a lease expires",
+    r"(?i:behind its back)": "after it gave up",
+    r"(?i:in good order)": "cleanly, undone",
+    r"(?i:ma(?:de|kes?) good)": "handles, finalizes",
+    r"(?i:for want of)": "because there is no",
+    r"(?i:makes nobody twice)": "creates no duplicates",
 }
 REFUSED = re.compile(r"\b_?(?:" + "|".join(f"({word})" for word in INSTEAD) + r")\b")
 FOLDERS = (
-    *("functions", "layers", "statemachine", "events", "operations", "cli", "deployment", "local"),
+    *("functions", "layers", "statemachine", "stacks", "events", "operations", "cli", "deployment", "local"),
     *("docs", "tests", "benchmarks", "requirements", ".github"),
 )
 SUFFIXES = {".py", ".md", ".json", ".yaml", ".yml", ".toml", ".in", ".sh", ".csv"}

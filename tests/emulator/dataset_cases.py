@@ -10,6 +10,7 @@ from tests.emulator.conformance import GUIDE, SPEC, Case, Definition, Lab, each,
 
 _READER = f"{GUIDE}, ItemReader"
 _BATCHER = f"{GUIDE}, ItemBatcher"
+_ITEMS = f"{GUIDE}, ItemsPath"
 _PARSES = f"{GUIDE}, How Step Functions parses input CSV files"
 _FEWER = "fewer fields than the header: Step Functions provides empty strings for the missing values"
 _FAILED = f"{GUIDE}, Error names: States.ItemReaderFailed: it couldn't read all the items from the item source"
@@ -50,12 +51,29 @@ def given(value: Any, **fields: Any) -> Callable[[Lab], Any]:
     return lambda lab: lab.start(echo(ItemsPath="$.all", **fields), value).end()
 
 
+def inline(value: Any) -> Callable[[Lab], Any]:
+    """How an execution ends that iterates over `$.all` in an inline Map."""
+    return lambda lab: lab.start(machine(All=each(machine(Give={"Type": "Pass"}), ItemsPath="$.all")), value).end()
+
+
 def numbered(count: int) -> dict[str, Any]:
     return {"all": list(range(count)), "two": 2, "eleven": 11}
 
 
 def batches(*items: list[Any]) -> tuple[str, Any]:
     return "SUCCEEDED", [{"Items": own} for own in items]
+
+
+def delimited(lab: Lab) -> Any:
+    """The names of the delimiters with which a file has two columns."""
+    signs = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
+    runs = {name: read(f"a{sign}b\n1{sign}2\n", **_FIRST, CSVDelimiter=name)(lab) for name, sign in signs.items()}
+    return [name for name, end in runs.items() if end == ("SUCCEEDED", [{"a": "1", "b": "2"}])]
+
+
+def empty(lab: Lab) -> Any:
+    given = {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": ["a"]}
+    return [read("", **config)(lab) for config in (_FIRST, given, {"InputType": "JSONL"})]
 
 
 def listed(lab: Lab, **config: Any) -> Any:
@@ -199,6 +217,32 @@ CASES = [
         ("SUCCEEDED", [{"a": "1", "b": "2"}, {"a": "", "b": ""}, {"a": "3", "b": "4"}]),
     ),
     Case(
+        "delimiters have names",
+        f"{_READER}: CSVDelimiter: COMMA (default), PIPE, SEMICOLON, SPACE, TAB",
+        delimited,
+        ["COMMA", "PIPE", "SEMICOLON", "SPACE", "TAB"],
+        lacking=False,
+    ),
+    Case(
+        "a newline between quotes is part of its field",
+        f"{_PARSES}: if a field contains a newline, enclose the field in double quotes",
+        read('a,b\r\n"1\r\nx",2\r\n"3\n",4\r\n', **_FIRST),
+        ("SUCCEEDED", [{"a": "1\r\nx", "b": "2"}, {"a": "3\n", "b": "4"}]),
+        lacking=False,
+    ),
+    Case(
+        "with a header that is given the first row is an item",
+        f"{_READER}: GIVEN: specify the header within the state machine definition",
+        read("\ufeffa\n1\n", InputType="CSV", CSVHeaderLocation="GIVEN", CSVHeaders=["a"]),
+        ("SUCCEEDED", [{"a": "a"}, {"a": "1"}]),
+    ),
+    Case(
+        "a field may be as long as an input",
+        f"{GUIDE}, Quotas: maximum input or output size: 256 KiB",
+        lambda lab: len(read("a\n" + "x" * 200_000, **_FIRST)(lab)[1][0]["a"]),
+        200_000,
+    ),
+    Case(
         "a backslash escapes",
         f"{_PARSES}: preserve backslashes by repeating them; one before any other character is silently removed",
         read('a,b\nC:\\\\x,\\y\n"1,""2""",3\\,4\n', **_FIRST),
@@ -206,7 +250,42 @@ CASES = [
     ),
     Case("a header alone is no dataset", _FAILED, read("a,b\n", **_FIRST), _UNREAD),
     Case("an empty array in a file is no dataset", _FAILED, read("[]", InputType="JSON"), _UNREAD),
-    Case("a file that is no array is no dataset", _FAILED, read('{"a": 1}', InputType="JSON"), _UNREAD),
+    Case("an empty file is no dataset", _FAILED, empty, [_UNREAD] * 3),
+    Case("a file of a number is no dataset", _FAILED, read("1", InputType="JSON"), _UNREAD),
+    Case(
+        "a file's object is iterated over by its keys",
+        f"{_READER}: the JSON file must contain an array or a JSON object",
+        read('{"a": 1, "b": 2}', InputType="JSON"),
+        ("SUCCEEDED", [{"Key": "a", "Value": 1}, {"Key": "b", "Value": 2}]),
+    ),
+    Case(
+        "an object is iterated over by its keys",
+        f"{_ITEMS}: it runs an iteration for each key-value pair in the object, passing the pair to the iteration",
+        lambda lab: [found({"all": {"a": 1, "b": [2]}})(lab)[1] for found in (given, inline)],
+        [[{"Key": "a", "Value": 1}, {"Key": "b", "Value": [2]}]] * 2,
+    ),
+    Case(
+        "an iteration knows its key",
+        f"{GUIDE}, Context object: Map.Item.Key",
+        given(
+            {"all": {"a": 1}},
+            ItemSelector={"of.$": "$$.Map.Item.Key", "is.$": "$$.Map.Item.Value", "at.$": "$$.Map.Item.Index"},
+        ),
+        ("SUCCEEDED", [{"of": "a", "is": 1, "at": 0}]),
+    ),
+    Case(
+        "a number is not iterated over",
+        f"{_ITEMS}: the path must evaluate to a JSON array or object",
+        lambda lab: [found({"all": 1})(lab) for found in (given, inline)],
+        [("FAILED", "States.Runtime")] * 2,
+    ),
+    Case(
+        "no items are no failure",
+        f"{GUIDE}, Map state: if the array is empty, the output is an empty array",
+        given({"all": []}),
+        ("SUCCEEDED", []),
+        lacking=False,
+    ),
     Case(
         "what cannot be read can be caught",
         f"{_FAILED}",

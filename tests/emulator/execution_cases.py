@@ -21,6 +21,7 @@ from tests.emulator.conformance import (
     refuse,
     wait,
 )
+from tests.emulator.dataset_cases import distributed
 
 RAISE = """
 class Refused(Exception): pass
@@ -323,6 +324,65 @@ def event_of_a_timeout(lab: Lab) -> Any:
     return [run.end(), "TaskTimedOut" in run.kinds()]
 
 
+def expressions(lab: Lab, **seconds: str) -> Any:
+    """How a task ends whose seconds are JSONata expressions."""
+    body = {"token": "{% $states.context.Task.Token %}"}
+    ask = callback(lab.queue(), **seconds)
+    ask["Arguments"] = {**ask.pop("Parameters"), "MessageBody": body}
+    return lab.start({**machine(Ask=ask), "QueryLanguage": "JSONata"}).end()
+
+
+def worker(act: Callable[[Lab, Run, str], Any]) -> Callable[[Lab], Any]:
+    """What an activity's token answers once its task is closed."""
+
+    def observe(lab: Lab) -> Any:
+        activity = lab.states.create_activity(name=lab.queue().rpartition("/")[2])["activityArn"]
+        run = lab.start(machine(Do={"Type": "Task", "Resource": activity}))
+        token = lab.states.get_activity_task(activityArn=activity)["taskToken"]
+        act(lab, run, token)
+        run.ended()
+        return lab.succeed(token)
+
+    return observe
+
+
+def token_of_a_stopped_branch(lab: Lab) -> Any:
+    queue, catch = lab.queue(), [{"ErrorEquals": ["Refused"], "Next": "Wait"}]
+    both = parallel(machine(Ask=callback(queue)), machine(Pause=wait(1), Bad=refuse()), Catch=catch)
+    run = lab.start(machine(Both=both, Wait=wait(3)))
+    token = lab.message(queue)["token"]
+    run.until(lambda run: "Wait" in run.entered() or run.described()["status"] != "RUNNING")
+    return [lab.succeed(token), lab.fail(token)]
+
+
+def uncaught(error: Definition, *names: str) -> Callable[[Lab], Any]:
+    """How an execution ends whose inner state fails, with a catcher of these names around it."""
+    catch = [{"ErrorEquals": list(names), "Next": "Caught"}]
+    definition = machine(Try=parallel(machine(Bad=error), Catch=catch, Next="Caught"), Caught=give("caught"))
+    return lambda lab: lab.start(definition, {"number": 1, "all": ["more than a few bytes"]}).end()
+
+
+def redefined(lab: Lab) -> Any:
+    """The output of a redrive after an update of the machine."""
+    queue = lab.queue()
+    run = lab.start(machine(Ask=callback(queue), Last=give("old")))
+    lab.fail(lab.message(queue)["token"])
+    machine_arn = run.ended()["stateMachineArn"]
+    text = json.dumps(machine(Ask=callback(queue), Last=give("new")))
+    lab.states.update_state_machine(stateMachineArn=machine_arn, definition=text)
+    run.redrive()
+    lab.succeed(lab.message(queue)["token"])
+    return run.end()
+
+
+def express(lab: Lab) -> str:
+    text, name = json.dumps(machine(Bad=refuse())), lab.queue().rpartition("/")[2]
+    created = lab.states.create_state_machine(name=name, definition=text, roleArn=lab.role, type="EXPRESS")
+    run = Run(lab, lab.states.start_execution(stateMachineArn=created["stateMachineArn"])["executionArn"])
+    run.ended()
+    return run.redrive()
+
+
 def failed_intrinsic(lab: Lab) -> Any:
     catch = [{"ErrorEquals": ["States.IntrinsicFailure"], "Next": "Caught"}]
     bad = {"Type": "Pass", "Parameters": {"n.$": "States.StringToJson('{')"}}
@@ -330,6 +390,12 @@ def failed_intrinsic(lab: Lab) -> Any:
     return run.end()
 
 
+# An error's name must be a string, which this input is not.
+_RUNTIME = {"Type": "Fail", "ErrorPath": "$.number"}
+_TOO_LARGE = {
+    **distributed(machine(Give={"Type": "Pass"}), ItemsPath="$.all"),
+    "ItemBatcher": {"MaxInputBytesPerBatch": 9},
+}
 _TASK_TIMED_OUT = (
     "TaskTimedOut: The task token has either expired or the task associated with the token has already been closed."
 )
@@ -424,6 +490,61 @@ CASES = [
         ["TaskTimedOut", "ABORTED", False],
     ),
     Case(
+        "a stopped branch's token is closed",
+        f"{API}, SendTaskSuccess: {_TASK_TIMED_OUT}",
+        token_of_a_stopped_branch,
+        ["TaskTimedOut"] * 2,
+    ),
+    Case(
+        "an activity's token is answered once",
+        f"{API}, SendTaskSuccess: {_TASK_TIMED_OUT}",
+        worker(lambda lab, _, token: lab.succeed(token)),
+        "TaskTimedOut",
+    ),
+    Case(
+        "a stopped execution's activity is closed",
+        f"{API}, SendTaskSuccess: {_TASK_TIMED_OUT}",
+        worker(lambda _, run, __: run.stop()),
+        "TaskTimedOut",
+    ),
+    Case(
+        "seconds may be expressions",
+        f"{SPEC}, TimeoutSeconds, HeartbeatSeconds: a positive integer or a JSONata string",
+        lambda lab: [expressions(lab, HeartbeatSeconds="{% 1 %}")[1], expressions(lab, TimeoutSeconds="{% 1 %}")[1]],
+        ["States.HeartbeatTimeout", "States.Timeout"],
+    ),
+    Case(
+        "States.ALL does not match States.Runtime",
+        f"{GUIDE}, Error names: a retry or catch on States.ALL won't catch States.Runtime errors",
+        uncaught(_RUNTIME, "States.ALL"),
+        ("FAILED", "States.Runtime"),
+    ),
+    Case(
+        "nothing matches States.Runtime",
+        f"{GUIDE}, Error names: States.Runtime isn't retriable, and will always cause the execution to fail",
+        uncaught(_RUNTIME, "States.Runtime"),
+        ("FAILED", "States.Runtime"),
+    ),
+    Case(
+        "States.ALL does not match States.DataLimitExceeded",
+        f"{GUIDE}, Error names: States.DataLimitExceeded: a terminal error that can't be caught by States.ALL",
+        uncaught(_TOO_LARGE, "States.ALL"),
+        ("FAILED", "States.DataLimitExceeded"),
+    ),
+    Case(
+        "States.TaskFailed does not match States.DataLimitExceeded",
+        f"{GUIDE}, Error names: States.DataLimitExceeded: a terminal error",
+        uncaught(_TOO_LARGE, "States.TaskFailed"),
+        ("FAILED", "States.DataLimitExceeded"),
+    ),
+    Case(
+        "States.DataLimitExceeded is caught by its name",
+        f"{GUIDE}, Error names: States.DataLimitExceeded: can't be caught by States.ALL",
+        uncaught(_TOO_LARGE, "States.DataLimitExceeded"),
+        ("SUCCEEDED", "caught"),
+        lacking=False,
+    ),
+    Case(
         "an output must be JSON",
         f"{API}, SendTaskSuccess: InvalidOutput: the provided JSON output data is not valid",
         wrong_output,
@@ -450,7 +571,7 @@ CASES = [
     Case(
         "a machine's timeout ends its iterations",
         f"{SPEC}, TimeoutSeconds",
-        timed_out(**each(machine(Slow=wait()), ItemsPath="$$.Execution.Input", Next="B")),
+        lambda lab: lab.start({**machine(A=each(machine(Slow=wait()))), "TimeoutSeconds": 1}, [1]).end(),
         ("TIMED_OUT", None),
     ),
     Case(
@@ -561,6 +682,18 @@ CASES = [
         f"{API}, RedriveExecution: ExecutionNotRedrivable",
         redrive_of(lambda lab, _, token: lab.succeed(token)),
         ["SUCCEEDED", "ExecutionNotRedrivable"],
+    ),
+    Case(
+        "a redrive keeps the definition",
+        f"{API}, RedriveExecution: uses the definition and execution ARN of the original execution attempt",
+        redefined,
+        ("SUCCEEDED", "old"),
+    ),
+    Case(
+        "an Express execution is not redriven",
+        f"{API}, RedriveExecution: restarts unsuccessful executions of Standard workflows",
+        express,
+        "ExecutionNotRedrivable",
     ),
     Case(
         "an execution that runs is not redriven",

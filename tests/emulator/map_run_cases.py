@@ -1,7 +1,6 @@
 """How a Map Run goes, and what it writes, on AWS."""
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -68,17 +67,58 @@ def children(run: Run) -> list[Run]:
 
 def live(lab: Lab) -> Any:
     run = judge(lab, "slow", "slow", "slow", given={"n": 2}, MaxConcurrencyPath="$.n")
-    run.until(lambda run: "MapRunStarted" in run.kinds() or run.described()["status"] != "RUNNING")
-    time.sleep(0.3)
+    run.until(lambda run: bool(map_runs(run)) and counts(run).get("running", 0) > 1)
     return [counts(run), map_runs(run)[-1]["maxConcurrency"]]
 
 
 def updated(lab: Lab) -> Any:
     run = judge(lab, "slow", "slow", "slow", MaxConcurrency=1)
-    run.until(lambda run: bool(map_runs(run)))
+    run.until(lambda run: bool(map_runs(run)) and counts(run).get("running") == 1)
     lab.states.update_map_run(mapRunArn=map_runs(run)[-1]["mapRunArn"], maxConcurrency=3)
-    time.sleep(0.3)
-    return counts(run)["running"]
+    run.until(lambda run: counts(run).get("running") != 1)
+    run.until(lambda run: counts(run).get("running") in {None, 3})
+    return counts(run).get("running")
+
+
+def stricter(lab: Lab) -> Any:
+    run = judge(lab, "no", "slow", "slow", MaxConcurrency=1, ToleratedFailureCount=3)
+    run.until(lambda run: bool(map_runs(run)) and counts(run).get("failed") == 1)
+    lab.states.update_map_run(mapRunArn=map_runs(run)[-1]["mapRunArn"], toleratedFailureCount=0)
+    return run.end()
+
+
+def batched(percentage: int) -> Callable[[Lab], Any]:
+    """The status of an execution whose first of three batches fails, and the counters of its children and items."""
+    judges = judging(ItemsPath="$.all", ToleratedFailurePercentage=percentage, ItemBatcher={"MaxItemsPerBatch": 2})
+    child = judges["States"]["All"]["ItemProcessor"]["States"]
+    for choice in child["Choose"]["Choices"]:
+        choice["Variable"] = "$.Items[0].is"
+
+    def observe(lab: Lab) -> Any:
+        run = lab.start(judges, {"all": ["no", "yes", "yes", "yes", "yes"]})
+        return [run.end()[0], counts(run), counts(run, "itemCounts")]
+
+    return observe
+
+
+def told(lab: Lab) -> Any:
+    """What the API tells of a Map Run: its limits, which come from paths, and how many children it lists."""
+    paths = {"MaxConcurrencyPath": "$.c", "ToleratedFailureCountPath": "$.n", "ToleratedFailurePercentagePath": "$.p"}
+    run = judge(lab, "yes", "no", given={"c": 3, "n": 1, "p": 60}, **paths)
+    run.ended()
+    (one,) = map_runs(run)
+    limits = [one[name] for name in ("maxConcurrency", "toleratedFailureCount", "toleratedFailurePercentage")]
+    failed = lab.states.list_executions(mapRunArn=one["mapRunArn"], statusFilter="FAILED")["executions"]
+    return [limits, one["status"], one["executionArn"] == run.arn, len(children(run)), len(failed)]
+
+
+def timed_out(lab: Lab) -> Any:
+    """As `stopped`, but the parent's time is over."""
+    states = judging(ItemsPath="$.all", MaxConcurrency=1, kind="EXPRESS")
+    run = lab.start({**states, "TimeoutSeconds": 1}, {"all": ["slow", "yes"]})
+    status, right_after = run.end()[0], map_runs(run)[-1]["status"]
+    run.until(lambda run: map_runs(run)[-1]["status"] != "RUNNING")
+    return [status, right_after, map_runs(run)[-1]["status"], counts(run)]
 
 
 def stopped(lab: Lab, kind: str) -> Any:
@@ -274,6 +314,40 @@ CASES = [
         3,
     ),
     Case(
+        "a Map Run that runs takes another threshold",
+        f"{API}, UpdateMapRun: toleratedFailureCount",
+        stricter,
+        _EXCEEDED,
+    ),
+    Case(
+        "items and children are counted",
+        f"{API}, DescribeMapRun: itemCounts, executionCounts",
+        batched(40),
+        [
+            "SUCCEEDED",
+            {"total": 3, "failed": 1, "succeeded": 2},
+            {"total": 5, "failed": 2, "succeeded": 3},
+        ],
+    ),
+    Case(
+        "a percentage is one of items",
+        f"{_TOLERANCE}: the percentage of failed items to tolerate",
+        lambda lab: batched(39)(lab)[0],
+        "FAILED",
+    ),
+    Case(
+        "a Map Run and its children are listed",
+        f"{API}, DescribeMapRun; ListExecutions: mapRunArn, statusFilter",
+        told,
+        [[3, 1, 60.0], "SUCCEEDED", True, 2, 1],
+    ),
+    Case(
+        "a Map Run outlives a parent that timed out",
+        _STOPPED,
+        timed_out,
+        ["TIMED_OUT", "RUNNING", "ABORTED", {"total": 2, "succeeded": 1, "pending": 1}],
+    ),
+    Case(
         "a stopped parent's Express children run on",
         f"{_STOPPED}: it waits for child workflow executions of type Express to complete",
         lambda lab: stopped(lab, "EXPRESS"),
@@ -290,6 +364,12 @@ CASES = [
         f"{_WRITER}: the state returns the Map Run ARN and data about the Amazon S3 export location",
         layout,
         [["MapRunArn", "ResultWriterDetails"], "out/RUN/manifest.json", True, True],
+    ),
+    Case(
+        "no items have a manifest",
+        f"{_WRITER}: manifest.json: the export location, the Map Run ARN, and the result files",
+        lambda lab: json.loads(written(lab)["out/RUN/manifest.json"])["ResultFiles"],
+        {"FAILED": [], "PENDING": [], "SUCCEEDED": []},
     ),
     Case(
         "a result has its execution's data",

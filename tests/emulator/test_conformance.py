@@ -39,6 +39,7 @@ def test_the_local_engine_does_as_documented(here: dict[str, "Future[Any]"], cas
     assert here[case.name].result() == case.expected, case.source
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize("case", LACKING, ids=lambda case: case.name)
 def test_ministack_still_lacks_it(there: dict[str, "Future[Any]"], case: Case) -> None:
     try:

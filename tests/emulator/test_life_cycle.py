@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -28,8 +29,16 @@ def _shown_in_readme(title: str) -> list[str]:
     return _lines(next(block for block in README.split("```") if block.strip().startswith(f"{title}\n"))[1:])
 
 
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The commands leave nothing in the folder for temporary files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    yield
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
-def port() -> Iterator[str]:
+def port(temporary: None) -> Iterator[str]:
     free = str(emulator.free_port())
     yield free
     _stepwise("stop", "--port", free)

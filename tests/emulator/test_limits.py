@@ -164,6 +164,9 @@ def test_a_full_history_fails_the_execution(limited: Account, catch: bool) -> No
     execution = start(limited, machine(limited, {"Loop": outer, "Caught": {"Type": "Pass", "End": True}}))
     ended, events = limited.ended(execution), history(limited, execution)
     assert (ended["status"], len(events), events[-1]["type"]) == ("FAILED", HISTORY, "ExecutionFailed")
+    # "The execution event history count is less than 24,999." (API reference, RedriveExecution)
+    redrive = limited.client("stepfunctions").redrive_execution
+    assert code(redrive, executionArn=execution) == "ExecutionNotRedrivable"
 
 
 # --- names, labels and requests ---

@@ -16,10 +16,10 @@ from tests.faults.play import play
 from tests.faults.report import Report
 from tests.faults.scenario import Scenario
 from tests.faults.seams import DYNAMODB_ENDPOINT
-from tests.faults.workers import Result, Workers, engine
+from tests.faults.workers import Result, Wanted, Workers, engine
 from tests.kit.engines import dynamodb_local
 
-# Over HTTP a scenario takes several times as long: there, pairs are left out.
+# Over HTTP a scenario takes several times as long, so leave out pairs.
 _SEQUENCES = 4000
 _SEQUENCES_OVER_HTTP = 400
 _EDGE_PAIRS = 50_000
@@ -33,9 +33,10 @@ def main() -> int:
         "scenario", nargs="?", help="one scenario to replay, such as 'ok: answer lost at ProcessPayment#1.call1'"
     )
     parser.add_argument("--everything", action="store_true", help="all pairs of calls, without the reduction")
-    parser.add_argument("--sequences", type=int, help="how many random sequences of three to six faults")
+    parser.add_argument("--sequences", type=int, help="number of random sequences of three to six faults")
     parser.add_argument("--only", choices=["singles", "calls", "edges"], help="leave the other parts out")
-    parser.add_argument("--sample", type=int, default=_EDGE_PAIRS, help="how many pairs with a fault at the edges")
+    parser.add_argument("--each", type=int, help="number of single faults of each kind at each state")
+    parser.add_argument("--sample", type=int, default=_EDGE_PAIRS, help="number of pairs with a fault at the edges")
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of the random sequences")
     arguments = parser.parse_args()
     dynamodb = os.environ.get("DYNAMODB", "")
@@ -57,7 +58,8 @@ def _explore(arguments: argparse.Namespace, dynamodb: str) -> int:
     report = Report(replay="make faults DYNAMODB=local" if dynamodb == "local" else "make faults")
     with Workers(dynamodb=dynamodb) as workers:
         _say(f"{workers.count} processes; single faults come first")
-        found = singles(workers, wanted_of_others(arguments.seed))
+        wanted = wanted_of_others(arguments.seed) if arguments.only in {None, "edges"} else Wanted()
+        found = singles(workers, wanted, arguments.each)
         report.add("single faults", _told("single faults", found.results))
         if arguments.only in {None, "edges"}:
             _explore_edges(arguments, workers, report, found, pairs=dynamodb != "local")
@@ -90,9 +92,9 @@ def _explore_calls(
 
 
 def _told(what: str, results: Iterable[Result], number: int | None = None) -> Iterator[Result]:
-    """The same results; a line from time to time says how many they are, and each failure is told at once.
+    """The same results, printing progress from time to time and each failure at once.
 
-    number: how many there will be, if that is not known from their length.
+    number: of results, if their length is unknown.
     """
     began, done, failed = time.monotonic(), 0, 0
     for result in results:

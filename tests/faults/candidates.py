@@ -1,4 +1,4 @@
-"""Which faults are possible in a run: read from where it went."""
+"""The faults that are possible in a run, from its path."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,8 +23,8 @@ _NO_MATTER_OF_DYNAMODB = (
 
 
 def faults_of(points: Sequence[Point]) -> list[Fault]:
-    """All single faults that are possible in a run that passes these points, in their order."""
-    # Another order has its faults in runs of its own.
+    """All single faults that are possible at these points of a run, in order."""
+    # Runs of their own explore the faults of other orders.
     points = [point for point in points if not point.id.startswith(NEIGHBOR_PREFIX)]
     found: dict[Fault, None] = dict.fromkeys(_strays(points))
     for index, point in enumerate(points):
@@ -37,7 +37,7 @@ def faults_of(points: Sequence[Point]) -> list[Fault]:
 def _at(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
     match point.what:
         case "invocation" if point.id.startswith(STRAY_PREFIX):
-            # Nobody waits for its answer.
+            # Nothing waits for its answer.
             return
         case "call":
             yield from _at_call(point, later)
@@ -58,7 +58,7 @@ def _at_call(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
             yield Fault(kind, point.id)
     if point.operation.startswith("dynamodb."):
         yield from _without_permission(point.id.partition(".call")[0])
-    # Before its first call an invocation has done nothing: then it lands as a whole.
+    # Before its first call an invocation has done nothing, so it lands as a whole.
     if not point.id.endswith(".call1"):
         for place in _later_places(point, later):
             yield Fault(f.LATE, point.id, place)
@@ -77,7 +77,7 @@ def _at_gateway(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
 
 
 def _strays(points: Sequence[Point]) -> Iterator[Fault]:
-    """What others may do to an order that is charged at the gateway, whenever it hurts."""
+    """What others may do to an order that is charged at the gateway, at every critical moment."""
     if not any(point.operation in CALLS for point in points):
         return
     for place in (*_entries(points), f.AFTER_SAGA, f.AFTER_FINALIZATION, f.AT_LAST):
@@ -118,7 +118,7 @@ def _without_permission(invocation: str) -> Iterator[Fault]:
 
 
 def _later_places(point: Point, later: Sequence[Point]) -> Iterator[str]:
-    """Where the work of an invocation may land if the run goes on as it did."""
+    """Where the work of an invocation may land if the run continues unchanged."""
     own = _state(point)
     seen: dict[str, None] = {}
     for other in later:
@@ -133,7 +133,7 @@ def _later_places(point: Point, later: Sequence[Point]) -> Iterator[str]:
 
 
 def _compensating_places(point: Point) -> Iterator[str]:
-    """Where it may land if the machine gives the state up and goes to what its Catch names."""
+    """Where it may land if the machine follows the state's Catch."""
     own = _state(point)
     if own in OUTSIDE_A_MACHINE:
         return

@@ -1,4 +1,4 @@
-"""The time that deployed code sees: the real one, moved on by every wait that the explorer skips."""
+"""The time that deployed code sees: the real one, plus every wait that the explorer skips."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -14,7 +14,7 @@ from tests.faults.seams import replace
 
 
 class Clock:
-    """How far the time is ahead."""
+    """The offset from real time."""
 
     def __init__(self) -> None:
         self._ahead = timedelta(0)
@@ -29,7 +29,7 @@ class Clock:
         self._ahead = timedelta(0)
 
     def take_hold(self) -> None:
-        """Let the loaded modules see this time, and let Retry and leases move it where they would wait."""
+        """Patch the loaded modules to use this time, and let Retry and leases advance it instead of waiting."""
         present = _present(lambda: self._ahead)
         modules = (
             idempotency.leases,
@@ -42,7 +42,7 @@ class Clock:
         replace(stepfunctions, "_scaled_sleep", self.move)
         defaults: Any = idempotency.leases.LeaseStore.__init__.__kwdefaults__
         assert "sleep" in defaults
-        # In fewer steps than the lease would take: each one is a call.
+        # In fewer steps than a lease would take, because each one is a call.
         defaults["sleep"] = lambda seconds: self.move(max(seconds, 2))
 
 

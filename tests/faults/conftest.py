@@ -26,7 +26,7 @@ def command_workers() -> Iterator[Workers]:
 
 @pytest.fixture(scope="package")
 def singles(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> explore.Singles:
-    """Played once, however many processes pytest has: their base folders are beside each other."""
+    """Played once for all of pytest's processes, whose base folders are siblings."""
     here = tmp_path_factory.getbasetemp()
     kept = (here.parent if "PYTEST_XDIST_WORKER" in os.environ else here) / "singles.pickle"
     with FileLock(f"{kept}.lock"):

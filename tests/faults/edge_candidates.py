@@ -1,4 +1,4 @@
-"""Which faults of `edges` are possible in a run: read from where it went, and from the records that it had there."""
+"""The faults of `edges` that are possible in a run, from its path and its records along the path."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
@@ -44,7 +44,7 @@ def faults_of(points: Sequence[Point], entries: Sequence[str]) -> Iterator[Fault
 
 
 def _is_between(point: Point) -> bool:
-    """Whether a call is not an invocation's first, and belongs to the order's own saga or recovery."""
+    """Whether it is a later call of an invocation of the order's own saga or recovery."""
     return not point.id.endswith(".call1") and not point.id.startswith(("second.", "neighbor.", "stray."))
 
 
@@ -68,7 +68,7 @@ def _of_records(points: Sequence[Point]) -> Iterator[Fault]:
 
 
 def _restored(place: str, records: _Records, earlier: Sequence[tuple[str, _Records]]) -> Iterator[Fault]:
-    """Each subset of the records in each state that they were in before, once."""
+    """Each subset of the records, in each earlier state, once."""
     tried: set[tuple[tuple[str, str | None], ...]] = set()
     for moment, backup in earlier:
         changed = [name for name in RECORDS if backup.get(name) != records.get(name)]

@@ -1,4 +1,4 @@
-"""The mutants at the edges of an order's life: each is a defect that the code had before those edges were explored."""
+"""Mutants at the edges of an order's life: defects that the code had before these edges were explored."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -20,7 +20,7 @@ from tests.faults.mutant import mutant, replaced
     at="ProcessPayment",
 )
 def _bar_without_rows(_: Engine) -> AbstractContextManager[None]:
-    """Where the record is gone, it gives money back and then answers StateConflict."""
+    """Without a record, it refunds the money and then raises StateConflict."""
     from idempotency.steps import COMPENSATING, StepStore
 
     write_by_record = StepStore._write_by_record
@@ -43,14 +43,14 @@ def _bar_without_rows(_: Engine) -> AbstractContextManager[None]:
     inside="ProcessPayment",
 )
 def _charge_without_rows(_: Engine) -> AbstractContextManager[None]:
-    """Where record and lease are gone and the gateway has forgotten the key, a stray call charges a second time."""
+    """If record and lease are gone and the gateway has forgotten the key, a stray call charges a second time."""
     from idempotency.steps import StepStore
 
     return replaced(StepStore, "find", lambda *_, **__: None)
 
 
 @mutant(
-    "a compensation that broke off bars all other payloads",
+    "an interrupted compensation bars all other payloads",
     breaks.NEEDLESS,
     breaks.CHARGED,
     breaks.MONEY,
@@ -61,7 +61,7 @@ def _charge_without_rows(_: Engine) -> AbstractContextManager[None]:
     inside="stray.ProcessRefund#1.call",
 )
 def _foreign_bar(_: Engine) -> AbstractContextManager[None]:
-    """Nobody can finish barring what never happened but who began it."""
+    """Only the payload that began to bar a step can finish it."""
     from idempotency import steps
     from idempotency.steps import StepStore
 
@@ -96,7 +96,7 @@ def _foreign_bar(_: Engine) -> AbstractContextManager[None]:
     edges=[e.FOREIGN],
 )
 def _ignored_file(_: Engine) -> AbstractContextManager[None]:
-    """The right document is at hand, and the saga's own input is taken."""
+    """It ignores the right document and uses the saga's own input."""
     import operations.recovery
     from operations.orders import view
     from tests.faults import operators
@@ -128,28 +128,21 @@ def _ignored_file(_: Engine) -> AbstractContextManager[None]:
 )
 def _unbarred(_: Engine) -> AbstractContextManager[None]:
     """A late call of a step that the saga never reached lands under a failed order."""
+    from idempotency.saga import SagaSteps
     from idempotency.saga.state import SagaState
     from idempotency.steps import StepStore
-    from ordering.inventory import service
 
     @contextmanager
     def all_three() -> Iterator[None]:
         # The order's row and its first step would refuse the late call by themselves.
         with (
             replaced(SagaState, "unbarred", ()),
-            replaced(service, "still_open", _no_check),
+            replaced(SagaSteps, "_undecided", lambda *_: []),
             replaced(StepStore, "_not_compensated", lambda *_: []),
         ):
             yield
 
     return all_three()
-
-
-def _no_check(table: str, order_id: str) -> Any:
-    from runtime.dynamodb import attributes
-
-    key = attributes({"order_id": f"{order_id}-nobody"})
-    return {"ConditionCheck": {"TableName": table, "Key": key, "ConditionExpression": "attribute_not_exists(order_id)"}}
 
 
 @mutant(
@@ -159,7 +152,7 @@ def _no_check(table: str, order_id: str) -> Any:
     at="ProcessRefund",
 )
 def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
-    """Its status is Pending although the refund gave up, and nothing else lists it."""
+    """Its status is Pending although the refund gave up, and nothing lists it."""
     from idempotency.saga.finalization import Finalization
     from idempotency.saga.table import SagaTable
 
@@ -182,7 +175,7 @@ def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
     at="ProcessRefund",
 )
 def _silent_sweep(_: Engine) -> AbstractContextManager[None]:
-    """What stands is on the row, and no alarm tells."""
+    """The row names what stands, but no alarm goes off."""
     from idempotency.saga.finalization import Finalization, Finalized
 
     finalize = Finalization.finalize
@@ -203,15 +196,15 @@ def _silent_sweep(_: Engine) -> AbstractContextManager[None]:
 )
 def _not_final(_: Engine) -> AbstractContextManager[None]:
     """Neither a seal on the records nor the order's row keeps a stray call from undoing a confirmed order."""
+    from idempotency.saga import SagaSteps
     from idempotency.steps import COMMITTED, StepStore
-    from ordering.payments import service
 
     def unsealed(self: Any, saga_id: str, name: str, _: Any) -> Any:
         return self._check(f"{saga_id}#{name}", "#status = :committed", committed=COMMITTED)
 
     @contextmanager
     def both() -> Iterator[None]:
-        with replaced(service, "not_confirmed", _no_check), replaced(StepStore, "_sealed", unsealed):
+        with replaced(SagaSteps, "_unconfirmed", lambda *_: []), replaced(StepStore, "_sealed", unsealed):
             yield
 
     return both()

@@ -1,4 +1,4 @@
-"""Carries out the faults of `edges`, each as work that lands at its place, and the stray calls of `faults`."""
+"""Executes the faults of `edges` and the stray calls of `faults`, each as work that lands at its place."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,14 +23,14 @@ _PLACES_OF_REST = ("before ", "after ", f.AT_LAST)
 
 
 class Edges:
-    """What the scenario has besides faults of calls and invocations, and the order's records."""
+    """The scenario's faults other than those of calls and invocations, and the order's records."""
 
     def __init__(self, run: "Run") -> None:
         self._run = run
         self.records = Records(run.engine, run.order_id)
 
     def expected(self) -> Iterator[Late]:
-        """The work that is to land."""
+        """The pending work."""
         for number, fault in enumerate(self._run.scenario.faults):
             work = self._work(fault, f"{self._run.order_id}.second{number}")
             if work:
@@ -42,7 +42,7 @@ class Edges:
             self._run.points.append(Point(place, "rest", records=self.records.back_up(place)))
 
     def pass_days(self, days: int) -> None:
-        """What is in flight arrives; then the time goes by, and records expire."""
+        """Let everything in flight arrive, then let time pass and records expire."""
         self._run.land_in_flight()
         self._run.engine.clock.move(days * DAY)
 
@@ -54,7 +54,7 @@ class Edges:
         self._run.say(self.records.described())
 
     def start_over(self, kept: list[str]) -> None:
-        """Step Functions forgets the executions, and the gateway its keys; of the expired records these are left."""
+        """Let Step Functions forget the executions and the gateway its keys; keep these expired records."""
         run = self._run
         self.pass_days(_FORGETTING_DAYS)
         self.lose([name for name in self.records.read() if name not in kept])
@@ -63,7 +63,7 @@ class Edges:
         run.events.clear()
 
     def expired_event(self, machine: str) -> None:
-        """Deliver the last status event of a machine once more, when all its records have expired."""
+        """Deliver a machine's last status event again after all records have expired."""
         run = self._run
         events = [event for event in run.delivered if event["Resources"][0].split(":")[6] == machine]
         self.lose([*self.records.read()])
@@ -94,7 +94,7 @@ class Edges:
             self._run.call_stray(f"{function}Function", document)
 
     def _execute(self, name: str, document: Document) -> None:
-        """Another execution, from its start to its end, while the first one waits. A name is taken once."""
+        """Run another execution to its end while the first one waits. A name is used once."""
         if any(execution["name"] == name for execution in self._run.engine.executions()):
             return
         self._run.engine.start_execution(SAGA, name, document)
@@ -115,7 +115,7 @@ class Edges:
         self._run.engine.gateway.forget_keys()
 
     def _command(self, command: str) -> None:
-        """Give one of `COMMANDS`; its refusal is noted."""
+        """Run one of `COMMANDS`, and note if it is rejected."""
         try:
             self._run.outside(self._commands()[command])
             self._run.say(f"{command}: done")

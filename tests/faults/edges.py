@@ -1,10 +1,10 @@
-"""Faults at the edges of an order's life: records that go, another payload, stray calls, operators, other orders.
+"""Faults at the edges of an order's life: lost records, another payload, stray calls, operators, other orders.
 
-They are written as those of `faults` are. Where one is injected, and where it lands:
+Their notation is that of `faults`. Where one is injected, and where it lands:
 
     records deleted: ProcessPayment+ChargeCard after the saga    some of the order's records: of steps, and the lease
-    records restored: ProcessPayment@ReserveInventory at last    as they were when that state was entered; `@saga`,
-                                                                 `@finalization`: as they were when that had ended
+        records restored: ProcessPayment@ReserveInventory at last    from a backup when that state was entered; `@saga`,
+                                                                     `@finalization`: when that had ended
     operator runs recover--file after the finalization             a command: see `COMMANDS`
     finalization broken for 31 days, deleted: nothing            what TTL deletes meanwhile
     id reused, left: ChargeCard                                  the records that TTL has not deleted yet

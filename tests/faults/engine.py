@@ -1,13 +1,13 @@
-"""MiniStack's Step Functions engine inside this process: deployed definitions, real handlers, no wait, no socket.
+"""MiniStack's Step Functions engine in this process: deployed definitions, real handlers, no waits, no sockets.
 
-The engine's own Retry, Catch, paths and history are used. What it does besides, around a state or a function, is
-handed to a `Director`, who may let it happen, refuse it, or do something else before or after.
+It uses the engine's own Retry, Catch, paths and history. A `Director` decides on everything around a state or a
+function: let it happen, refuse it, or do something else before or after.
 
-The handlers make real requests with real botocore clients. Those to DynamoDB are answered by MiniStack's DynamoDB, or
-by the one behind `AWS_ENDPOINT_URL_DYNAMODB`; those to Secrets Manager by MiniStack's; those to Step Functions by the
-engine; those to the payment gateway by its simulator.
+The handlers make real requests with real botocore clients. MiniStack answers those to DynamoDB (or the endpoint in
+`AWS_ENDPOINT_URL_DYNAMODB`) and to Secrets Manager, the engine those to Step Functions, and the simulator those to the
+payment gateway.
 
-One engine a process: it changes loaded modules and `os.environ`, so tests start it in a process of its own.
+It changes loaded modules and `os.environ`, so tests start each engine in a separate process.
 """
 
 import gc
@@ -35,7 +35,7 @@ from tests.kit.template import FUNCTIONS, arn_of
 
 SAGA = SUBJECT.saga.machine
 RECOVERY = SUBJECT.saga.recovery
-# What the two machines invoke, and what finalizes.
+# The functions of the two machines, and of finalization.
 _FUNCTIONS = (
     *sorted(
         {str(arn_of(value)) for name in (SAGA, RECOVERY) for value in MACHINES[name].substitutions.values()}
@@ -44,13 +44,13 @@ _FUNCTIONS = (
     SUBJECT.finalizer,
     SUBJECT.sweeper,
 )
-# Records may expire long before Step Functions forgets an execution.
+# Records may expire long before Step Functions deletes an execution.
 _PARAMETERS = {"RecordLifetimeDays": "30"}
 _ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test",
     "AWS_DEFAULT_REGION": REGION,
-    # The sweep's clock: every order is past the saga's longest life.
+    # The sweep's clock: every order is older than a saga can live.
     "FINALIZE_AFTER_SECONDS": "0",
 }
 
@@ -65,7 +65,7 @@ class Visit:
 
 
 class Director(Protocol):
-    """Who decides what happens around each thing that the engine is about to do."""
+    """Decides what happens around each action of the engine."""
 
     def task(self, visit: Visit, run: Callable[[], Any]) -> Any: ...
 
@@ -83,14 +83,14 @@ class Director(Protocol):
 
 
 def execution_error(error: str, cause: str) -> Exception:
-    """What ends an execution, past every Retry and Catch."""
+    """An error that ends an execution without Retry and Catch."""
     raised: Exception = stepfunctions._ExecutionError(error, cause)
     return raised
 
 
 @dataclass
 class Engine:
-    """stack: what is deployed. director: asked while a run is on. handlers: by logical id of the function."""
+    """stack: the deployed one. director: of the current run. handlers: by logical id of the function."""
 
     stack: Stack
     director: Director | None = None
@@ -120,13 +120,13 @@ class Engine:
             self._deploy(machine, self.stack.definition(machine))
         self.rules = list(self.stack.rules())
         self.operators = Operators(self.stack)
-        # What is loaded now stays; looking through it again and again is a good part of a run's time.
+        # Loaded objects stay, and scanning them again and again takes much of a run's time.
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         return self
 
     def use_gateway(self, wanted: bool) -> None:
-        """Deploy the functions with the address of the payment gateway, or without. They are warm: secrets are read."""
+        """Deploy the functions with or without the payment gateway's address. They are warm: secrets are read."""
         options = {"PaymentGatewayUrl": ADDRESS, "PaymentGatewaySecretArn": self._secret}
         options = options if wanted else dict.fromkeys(options, "")
         stack = replace(self.stack, parameters={**_PARAMETERS, **options})
@@ -142,7 +142,7 @@ class Engine:
             gateway.stack_key.read()
 
     def plain(self, operation: str, parameters: Document) -> Document:
-        """A request to DynamoDB that nobody directs: the explorer's own."""
+        """The explorer's own request to DynamoDB, without the director."""
         if DYNAMODB_ENDPOINT in os.environ:
             return dict(getattr(self._client, xform_name(operation))(**parameters))
         return in_process(operation, parameters)
@@ -168,7 +168,7 @@ class Engine:
             self._pending.pop(0)()
 
     def executions(self) -> list[Document]:
-        """All executions of the run that is on, in the order of their start."""
+        """All executions of the current run, in the order of their start."""
         return list(stepfunctions._executions.values())
 
     def execution(self, machine: str, name: str) -> Document:
@@ -178,7 +178,7 @@ class Engine:
         return found
 
     def forget(self) -> None:
-        """Drop what is kept of executions and requests."""
+        """Drop all executions and requests."""
         stepfunctions._executions.clear()
         self._pending.clear()
         forget()
@@ -194,7 +194,7 @@ class Engine:
         stepfunctions._emit_execution_status_event(execution)
 
     def matches(self, pattern: str, event: Document) -> bool:
-        """Whether an EventBridge rule with this pattern takes the event."""
+        """Whether an EventBridge rule with this pattern matches the event."""
         return bool(eventbridge._matches_pattern(pattern, event))
 
     def _deploy(self, machine: str, definition: Document) -> None:
@@ -207,7 +207,7 @@ class Engine:
 
 @dataclass
 class _Seam:
-    """Hands to the director what comes while a run is on; without one, requests are simply sent."""
+    """Asks the director during a run; otherwise just sends requests."""
 
     engine: Engine
 

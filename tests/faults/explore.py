@@ -1,5 +1,7 @@
-"""Which scenarios are tried: all single faults, all pairs of them, and random longer sequences."""
+"""The scenarios to try: all single faults, all pairs, and random longer sequences."""
 
+import random
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +13,7 @@ from tests.faults.faults import Fault
 from tests.faults.scenario import ORDERS, Scenario
 from tests.faults.workers import Result, Wanted, Workers, played
 
-# In pairs one kind stands for all that do the same to the tables and to the machine.
+# In pairs, one kind represents all with the same effect on the tables and the machine.
 _REPRESENTED_BY = {
     f.UNREACHABLE: f.THROTTLED,
     f.ANSWER_LOST_ONCE: f.ANSWER_LOST,
@@ -28,13 +30,13 @@ _REPRESENTED_BY = {
     f.GARBLED: f.ANSWER_LOST,
     f.DELIVERED_TWICE: f.DELIVERED_AGAIN,
 }
-# Orders whose pairs are not tried: "several lines" goes the way of "ok", call by call.
+# Orders without pairs: "several lines" makes the same calls as "ok".
 _SINGLES_ONLY = {"several lines"}
-# What a gateway changes: these steps, and what comes from outside. The rest goes the way of the order without one.
+# A gateway changes these steps and outside faults. The rest runs like an order without a gateway.
 _OF_PAYMENT = {"ProcessPayment", "ProcessRefund"}
 _OUTSIDE = f.GATEWAY_FUNCTION_KINDS.keys() | f.STRAY_KINDS.keys()
 _OF_EVERYBODY = f.STATE_KINDS.keys() | f.EVENT_KINDS.keys() | _OUTSIDE
-# Later attempts go the way of this one.
+# Later attempts run like this one.
 _LAST_ATTEMPT = 3
 LONGEST = 6
 SHORTEST = 3
@@ -43,12 +45,12 @@ _EVERYTHING = Wanted()
 
 @dataclass(frozen=True, slots=True)
 class Singles:
-    """results: of each order without a fault, and with each single fault; each says what else its run allows."""
+    """results: of each order without a fault and with each single fault; each lists its run's further faults."""
 
     results: Sequence[Result]
 
     def pool(self, order: str) -> list[Fault]:
-        """Every fault that was seen to be possible in some run of an order."""
+        """Every fault that was possible in some run of an order."""
         found: dict[Fault, None] = {}
         for result in self._of(order):
             found.update(dict.fromkeys([*result.scenario.faults, *result.candidates]))
@@ -90,7 +92,7 @@ def _kept(first: Fault, second: Fault, candidates: Iterable[Fault]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _ByGateway:
-    """Which pairs of an order that is charged at a gateway are tried. calls: the places of requests to it."""
+    """The pairs to try for an order that is charged at a gateway. calls: the places of requests to it."""
 
     calls: frozenset[str]
 
@@ -114,7 +116,7 @@ def _is_of_payment(fault: Fault) -> bool:
 
 
 def _lands_in_payment(fault: Fault) -> bool:
-    """Whether work that lands between the calls of an invocation lands in one of payment."""
+    """Whether the fault's work lands between calls of a payment function."""
     kind, _, place = fault.landing.partition(" ")
     return kind != "at" or place == "last" or _is_of_payment(Fault(fault.kind, place))
 
@@ -128,10 +130,11 @@ def _telling(fault: Fault, candidates: Iterable[Fault]) -> bool:
     return next(same, fault) == fault
 
 
-def singles(workers: Workers, wanted: Wanted = _EVERYTHING) -> Singles:
+def singles(workers: Workers, wanted: Wanted = _EVERYTHING, each: int | None = None) -> Singles:
     """Play every order without a fault, then with each single fault.
 
     Of an order that is charged at a gateway: those of its payment, of the executions, and from outside.
+    each: at most so many of each kind of fault at each state, where they land told apart; of any order.
     """
     clean = workers.play((Scenario(order) for order in ORDERS), wanted)
     results = list(clean)
@@ -141,7 +144,24 @@ def singles(workers: Workers, wanted: Wanted = _EVERYTHING) -> Singles:
         for fault in result.candidates
         if not ORDERS[result.scenario.order].gateway or _is_of_payment(fault) or fault.kind in _OF_EVERYBODY
     ]
-    return Singles([*results, *workers.play(todo, wanted)])
+    return Singles([*results, *(workers.play(todo, wanted) if each is None else _drawn(workers, todo, wanted, each))])
+
+
+def _drawn(workers: Workers, todo: Sequence[Scenario], wanted: Wanted, each: int) -> Iterator[Result]:
+    """The same at every run, every order as likely as it has faults. For what is not injected, another is drawn."""
+    left: dict[tuple[str, ...], list[Scenario]] = defaultdict(list)
+    for scenario in random.Random(1).sample(todo, len(todo)):  # noqa: S311
+        left[_group(scenario)].append(scenario)
+    missing = dict.fromkeys(left, each)
+    while drawn := [left[group].pop() for group, number in missing.items() for _ in left[group][:number]]:
+        for result in workers.play(drawn, wanted):
+            missing[_group(result.scenario)] -= result.injected
+            yield result
+
+
+def _group(scenario: Scenario) -> tuple[str, ...]:
+    (fault,) = scenario.faults
+    return fault.kind, fault.step, fault.landing.partition(" ")[0]
 
 
 def random_runs(number: int, examples: int, pools: Mapping[str, Sequence[Fault]]) -> list[Result]:
@@ -171,7 +191,7 @@ def random_runs(number: int, examples: int, pools: Mapping[str, Sequence[Fault]]
 
 
 def scenarios(pools: Mapping[str, Sequence[Fault]]) -> st.SearchStrategy[Scenario]:
-    """Three to six faults that are possible in one order, each seen to be possible in some run of it."""
+    """Three to six faults of one order, each possible in some run of it."""
     orders = st.sampled_from(sorted(pools))
     return orders.flatmap(
         lambda order: st.builds(

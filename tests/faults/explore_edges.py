@@ -1,4 +1,4 @@
-"""Which scenarios with faults of `edges` are tried: each alone on every order, and a sample of pairs with one."""
+"""The scenarios with faults of `edges`: each alone on every order, and a sample of pairs with one."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ from tests.faults.faults import Fault
 from tests.faults.scenario import ORDERS, Scenario
 from tests.faults.workers import Result, Wanted, Workers, spread
 
-# Of each run, how many faults are drawn for pairs: others, and of `edges` again.
+# Faults to draw from each run for pairs: others, and of `edges`.
 _OTHERS, _EDGES = 40, 15
 
 
@@ -20,7 +20,7 @@ class EdgeSingles:
     others: Sequence[Result]
 
     def pairs(self, number: int, seed: int) -> list[Scenario]:
-        """So many pairs at most, each kind of `edges` as often as the others.
+        """At most this many pairs, each kind of `edges` equally often.
 
         The second fault is taken from the run that the first makes: inside a second execution, a stray call or a
         recovery, or at the edges of an order that has another fault.
@@ -28,7 +28,7 @@ class EdgeSingles:
         pairs = {_pair(scenario): scenario for scenario in self._pairs()}
         chance = random.Random(seed)  # noqa: S311
         drawn = spread(pairs.values(), number, _edge, chance)
-        # A run that is broken off has tried a bit of everything.
+        # An interrupted run has tried a bit of everything.
         chance.shuffle(drawn)
         return drawn
 
@@ -48,7 +48,7 @@ def _with_each(result: Result, candidates: Iterable[Fault]) -> Iterator[Scenario
 def edge_singles(workers: Workers, others: Sequence[Result], *, seed: int = 1, part: int | None = None) -> EdgeSingles:
     """Play the single faults of `edges` on every order.
 
-    others: results of the other single faults. part: so many only, each kind as often as the others.
+    others: results of the other single faults. part: at most this many, each kind equally often.
     """
     clean = list(workers.play((Scenario(order) for order in ORDERS), Wanted(0, None)))
     todo: Iterable[Scenario] = (Scenario(result.scenario.order, (fault,)) for result in clean for fault in result.edges)

@@ -1,6 +1,6 @@
-"""What can go wrong, each as a value with one line of text that says it and is read back from it.
+"""What can go wrong: each fault is a value with a one-line notation.
 
-The place of a fault is written as the run counts:
+Notation of the place of a fault:
 
     ProcessPayment#1           the first invocation of a state of the saga (an attempt of a Retry counts)
     ProcessPayment#1.call1     the first call of that invocation, of AWS or of the payment gateway
@@ -9,15 +9,15 @@ The place of a fault is written as the run counts:
     sns:NotifySuccess#1        the first attempt to publish
     ProcessPayment             a state, or a function
 
-and where late work lands:
+Notation of where late work lands:
 
     before ProcessRefund       when the machine enters that state (recovery.ProcessRefund likewise)
     at ProcessRefund#1.call2   just before that call of another invocation
     after the saga             once its execution has ended, before anybody finalizes the order
     after the finalization       once finalization and recovery have ended
-    at last                    when all else is over, a late event and the sweep included
+    at last                    after everything else, including late events and the sweep
 
-`edges` has the faults at the edges of an order's life, and how those are written.
+`edges` has the faults at the edges of an order's life, and their notation.
 """
 
 from dataclasses import dataclass
@@ -106,7 +106,7 @@ GATEWAY_FUNCTION_KINDS = {
     DOWN_FOR_SAGA: "the function cannot reach the gateway until the saga has ended",
     DOWN_FOR_GOOD: "the function cannot reach the gateway until somebody mends it",
 }
-# somebody else's doing, with a landing
+# by others, with a landing
 STRAY_KINDS = {
     STRAY: "somebody calls the function with the order",
     SECOND: "somebody starts the machine with the order, under another name",
@@ -123,7 +123,7 @@ INVOCATION_KINDS = {
 # at one invocation, or before one of its later calls, with a landing
 LANDING_KINDS = {
     LATE: "timed out and retried; the first attempt's work lands later",
-    ABANDONED: "timed out and not retried; its work lands later all the same",
+    ABANDONED: "timed out and not retried; its work still lands later",
     AGAIN: "answered, and delivered a second time later",
 }
 FUNCTION_KINDS = {
@@ -172,12 +172,12 @@ _MAX_FIRST = sorted(KINDS | edges.KINDS, key=len, reverse=True)
 
 
 class UnknownFault(ValueError):
-    """The text says no fault that the explorer knows."""
+    """The text is not a known fault."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """kind: one of KINDS. at: where it is injected. landing: where late work lands."""
+    """kind: one of KINDS. at: where it is injected. landing: where its late work lands."""
 
     kind: str
     at: str = ""
@@ -188,7 +188,7 @@ class Fault:
 
     @classmethod
     def parse(cls, text: str) -> "Fault":
-        """The fault that reads so. Raises UnknownFault."""
+        """The fault with this notation. Raises UnknownFault."""
         kind = next((kind for kind in _MAX_FIRST if text == kind or text.startswith(f"{kind} ")), None)
         if kind is None:
             raise UnknownFault(f"{text!r} begins with none of: {', '.join([*KINDS, *edges.KINDS])}")

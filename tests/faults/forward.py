@@ -1,10 +1,9 @@
-"""Forward recovery of a held order: its execution is stopped somewhere, held, and redriven."""
+"""Forward recovery of a held saga: its execution is stopped somewhere, held, and redriven."""
 
 from dataclasses import replace
 
 from operations import recovery
-from ordering.definition import ORDER_SAGA
-from ordering.orders import finalization_handlers
+from runtime import finalization
 from tests.faults import history_invariants, redriving, row_invariants, rows
 from tests.faults.engine import SAGA
 from tests.faults.mutant import replaced
@@ -14,13 +13,14 @@ from tests.faults.scenario import Scenario
 from tests.faults.subject import SUBJECT
 from tests.faults.workers import engine
 
-HELD = replace(ORDER_SAGA, on_interruption="hold")
+HELD = replace(SUBJECT.saga, on_interruption="hold")
 
 
 def forward(scenario: Scenario) -> tuple[list[str], list[str]]:
-    """Stop the saga as the scenario says, and let it go on. Returns what is broken, and the trace."""
+    """Stop the saga as the scenario says, and continue it. Returns broken invariants, and the trace."""
     redriving.take_hold()
-    with replaced(finalization_handlers, "ORDER_SAGA", HELD):
+    make = finalization.finalization
+    with replaced(finalization, "finalization", lambda _, *rest, **named: make(HELD, *rest, **named)):
         run = new_run(engine(), scenario)
         _forget_saga()
         try:
@@ -49,11 +49,11 @@ def _broken(run: Run) -> list[str]:
         broken.append(f"{held.all_standing} stand, and attention does not list them")
     recovery.redrive(operators.stack, run.order_id, saga=HELD)
     run.calm_down()
-    # The first event, of the stop, comes again.
+    # A duplicate of the stop's event.
     run.deliver()
     found = rows.read(engine(), run)
     if engine().execution(SAGA, run.order_id)["status"] != "SUCCEEDED" or found[run.order_id].status != HELD.confirmed:
-        broken.append(f"the order is {found[run.order_id].status}")
+        broken.append(f"the saga is {found[run.order_id].status}")
     histories = history_invariants.histories(engine(), run)
     judged = [*row_invariants.at_rest(run, found), *row_invariants.finalized(run, histories, found)]
     return [*broken, *(f"{invariant}: {detail}" for invariant, detail in judged)]

@@ -1,4 +1,4 @@
-"""The payment gateway in this process: the simulator without its server, and what can go wrong on the way to it."""
+"""The payment gateway in this process: the simulator without its server, and faults on the way to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,18 +15,18 @@ from tests.faults.invocation import Died
 ADDRESS = "http://gateway.test"
 SECRET = "secret-of-the-gateway"
 CALLS = {f"gateway.{kind}" for kind in ("charge", "lookup", "cancel")}
-# What the client waits for an answer, and for a connection.
+# The client's timeouts, for an answer and for a connection.
 _READ_SECONDS, _CONNECT_SECONDS = 5, 2
 _GARBAGE = b"<html>Bad Gateway</html>"
-# Longer than a request can be on its way.
+# Longer than any request can take to arrive.
 _RETENTION_SECONDS = 24 * 3600.0
 
 
 @dataclass
 class Gateway:
-    """A simulator, emptied before each run.
+    """A simulator, cleared before each run.
 
-    asking: the order whose function sends the next request. asked: by key, the order that asked first.
+    asking: the order whose function sends the next request. asked: by key, the first order that asked.
     """
 
     asking: str = ""
@@ -43,11 +43,11 @@ class Gateway:
         self.asked.clear()
 
     def forget_keys(self) -> None:
-        """Let the time pass for which a key is remembered."""
+        """Let time pass until the keys are forgotten."""
         self._seconds += _RETENTION_SECONDS + 1
 
     def understood(self, request: requests.PreparedRequest) -> Request:
-        """The request as the processor reads it. Raises ValueError if there is no such path."""
+        """The request as the processor parses it. Raises ValueError for an unknown path."""
         path = str(request.path_url)
         body = request.body.encode() if isinstance(request.body, str) else request.body or b""
         key, authorization = (request.headers.get(name, "") for name in ("Idempotency-Key", "Authorization"))
@@ -57,7 +57,7 @@ class Gateway:
         return found
 
     def answer(self, request: Request) -> requests.Response:
-        """What the processor does and answers."""
+        """The processor's response, after its effect."""
         self.asked.setdefault(request.key, self.asking)
         given = self.simulator.handle(request)
         return response(given.status, given.body)
@@ -75,13 +75,13 @@ class Gateway:
         )
 
     def state(self) -> tuple[object, object]:
-        """All that a request can change: what is known of each key, and the money that moved."""
+        """Everything that a request can change: the state of each key, and the movements of money."""
         charges, movements = self.simulator.ledger.snapshot()
         return charges, movements
 
 
 def response(status: int, body: bytes = b"{}") -> requests.Response:
-    """An answer, as requests has it from the wire."""
+    """A response as requests parses it."""
     made = requests.Response()
     made.status_code = status
     made._content = body

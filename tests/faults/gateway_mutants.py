@@ -1,4 +1,4 @@
-"""The mutants of payments that a gateway charges, and of the gateway."""
+"""Mutants of payments through a gateway, and of the gateway."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,7 +11,7 @@ from tests.faults.mutant import BY_GATEWAY, mutant, replaced
 
 
 def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None]:
-    """Another order of what a compensation does outside and inside DynamoDB."""
+    """A compensation with its outside and DynamoDB effects in another order."""
     from idempotency.steps import StepStore
 
     def otherwise(self: Any, step: Any, *, undo: Any, absence: Any, outside: Any = None, stands: Any = ()) -> Any:
@@ -31,7 +31,7 @@ def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None
     orders=BY_GATEWAY,
 )
 def _cancel_first(_: Engine) -> AbstractContextManager[None]:
-    """A stray call gives back what a confirmed order has paid, and is refused afterwards."""
+    """A stray call refunds a confirmed order, and fails only afterwards."""
 
     def compensate(_self: Any, _step: Any, outside: Any, record: Any, _bar: Any) -> Any:
         outside()
@@ -47,7 +47,7 @@ def _cancel_first(_: Engine) -> AbstractContextManager[None]:
     at="ProcessRefund#",
 )
 def _record_first(_: Engine) -> AbstractContextManager[None]:
-    """What dies in between leaves the charge, and nobody looks again."""
+    """A crash in between leaves the charge, and nothing looks again."""
 
     def compensate(self: Any, step: Any, outside: Any, record: Any, bar: Any) -> Any:
         standing = bar()
@@ -88,7 +88,7 @@ def _cancel_what_is_recorded(_: Engine) -> AbstractContextManager[None]:
     at="ProcessPayment",
 )
 def _charge_last(_: Engine) -> AbstractContextManager[None]:
-    """What dies in between leaves a payment that nobody has made."""
+    """A crash in between leaves a payment that was never charged."""
     from dataclasses import replace
 
     from ordering.payments import service
@@ -131,7 +131,7 @@ def _no_question(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("a cancel that is not remembered for a key that is not known", breaks.PAID, orders=BY_GATEWAY)
 def _forgetful_gateway(_: Engine) -> AbstractContextManager[None]:
-    """As most processors have it: a charge that was held on its way lands after the order was undone."""
+    """As with most processors: a delayed charge lands after the order was undone."""
     from local.simulators.payment_gateway.ledger import CANCELED, Charge, Ledger
 
     cancel = Ledger.cancel

@@ -1,4 +1,4 @@
-"""The invariants' names, and those of executions: where they went, who was told. `row_invariants` has the others."""
+"""The names of the invariants, and those of executions: their paths and notices. `row_invariants` has the others."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ _CUT_OFF = {"ABORTED", "TIMED_OUT"}
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """invariant: one of those above. when: the moment at which it was broken."""
+    """invariant: one of the above. when: the moment of the violation."""
 
     invariant: str
     detail: str
@@ -59,7 +59,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """An execution's way. prefix: of its places. visited: its states. succeeded: the tasks of which one attempt did."""
+    """An execution's path. prefix: of its places. visited: its states. succeeded: tasks with a successful attempt."""
 
     machine: str
     prefix: str
@@ -88,17 +88,17 @@ class History:
 
     @property
     def gave_up(self) -> list[str]:
-        """The compensations of which no attempt succeeded, though the execution went on from them."""
+        """The compensations without a successful attempt, after which the execution continued."""
         return [state for state in self.visited[:-1] if state in COMPENSATIONS and state not in self.succeeded]
 
     @property
     def cut_off(self) -> bool:
-        """Whether it was ended from outside, or by an error that no Catch sees."""
+        """Whether it ended from outside, or by an error that no Catch matches."""
         return self.execution["status"] in _CUT_OFF or self.execution.get("error") == "States.Runtime"
 
 
 def of_execution(run: Run, history: History) -> Broken:
-    """What holds of each execution once it has ended."""
+    """Violations of each ended execution."""
     states = MACHINES[history.machine].states
     for before, after in zip(history.visited, history.visited[1:], strict=False):
         if after not in successors(states[before]):
@@ -115,7 +115,7 @@ def of_execution(run: Run, history: History) -> Broken:
 
 
 def _alarm(history: History) -> Broken:
-    """Nobody can publish for a recovery that was cut off; an alarm on its executions must."""
+    """A recovery that was cut off cannot publish, so an alarm on its executions must exist."""
     if history.machine != RECOVERY or not history.cut_off:
         return
     metric = {"ABORTED": "ExecutionsAborted", "TIMED_OUT": "ExecutionsTimedOut"}.get(
@@ -139,14 +139,14 @@ def _alerts(run: Run, history: History) -> Broken:
         state = history.prefix + notify
         if state in _silenced(run) or history.cut_off:
             continue
-        # The saga knows its order by its own name, also when its input is broken.
+        # The saga knows its order by its own name, even if its input is broken.
         name = history.order_id if is_recovery else history.execution["name"]
         if not any(_names(name, alert, state, compensation) for alert in run.published):
             yield ALERT, f"{history.prefix}{compensation} gave up; published: {[one.state for one in run.published]}"
 
 
 def _notify(states: Mapping[str, Any], compensation: str, history: History) -> str:
-    """The state that tells that a compensation gave up: its Catch names it, or the group tells of all its branches."""
+    """The state that reports that a compensation gave up: the target of its Catch, or of its group's."""
     caught = str(states[compensation]["Catch"][-1]["Next"])
     later = history.visited[history.visited.index(compensation) :]
     return caught if caught.startswith("sns:") else next((name for name in later if name.startswith("sns:")), caught)
@@ -170,7 +170,7 @@ def _silenced(run: Run) -> set[str]:
 
 
 def of_saga(run: Run, history: History, rows: Rows) -> Broken:
-    """What holds right after a saga that ended by itself, before anybody finalizes it."""
+    """Violations right after a saga ended by itself, before finalization."""
     if history.cut_off:
         return
     standing = [step for step in STEPS if rows.stands(step)]
@@ -187,8 +187,8 @@ def of_saga(run: Run, history: History, rows: Rows) -> Broken:
 
 
 def unforced(run: Run, history: History, histories: Sequence[History]) -> Broken:
-    """What holds of an execution while no fault lasts: recovery outlives everything else, and so does a clean saga."""
-    # A second execution of the order may succeed while its recovery is on; from then on nothing is undone.
+    """Violations of an execution without a lasting fault: recovery and a clean saga outlast any other."""
+    # A second execution of the order may succeed during its recovery; from then on nothing is undone.
     overtaken = any(one.prefix == SECOND_PREFIX and one.execution["status"] == "SUCCEEDED" for one in histories)
     is_recovery = history.machine == RECOVERY and not overtaken
     if (

@@ -1,4 +1,4 @@
-"""How each mutant is looked for."""
+"""The search for each mutant."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tests.faults.workers import Result, Wanted, engine, played
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How a mutant was found. result: the first run that broke a invariant, if any; tried: how many runs it took."""
+    """The result of a search. result: the first run that broke an invariant, if any. tried: number of runs."""
 
     mutant: str
     result: Result | None
@@ -19,7 +19,7 @@ class Finding:
 
 
 def hunt(name: str) -> Finding:
-    """Put the mutant on in this process and try its scenarios until one fails."""
+    """Apply the mutant in this process and try its scenarios until one fails."""
     tried = 0
     with MUTANTS[name].patch(engine()):
         for result in _runs(MUTANTS[name]):
@@ -30,7 +30,7 @@ def hunt(name: str) -> Finding:
 
 
 def _runs(mutant: Mutant) -> Iterator[Result]:
-    """Each order without a fault, then with each single fault; `inside` says where a second one is injected."""
+    """Each order without a fault, then with each single fault; `inside` is the place of a second one."""
     wanted = Wanted(None, None) if mutant.edges else Wanted()
     clean: list[Result] = []
     for order in mutant.orders:

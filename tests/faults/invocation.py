@@ -1,4 +1,4 @@
-"""One invocation of a handler, as Lambda makes it, and what AWS answers when it refuses."""
+"""One invocation of a handler, as by Lambda, and AWS's error responses."""
 
 import json
 import threading
@@ -21,16 +21,16 @@ CONFLICT = json.dumps(
 
 
 class Died(BaseException):
-    """The process is gone: no handler's `except Exception` sees it."""
+    """The process crashed. A BaseException, so that no handler catches it."""
 
 
 @dataclass
 class Invocation:
     """One run of a handler.
 
-    calls: how many it has made. operation: the last of them. bare: gets no fault (a duplicate). dead: the process
-    is gone. error: what it raised. wrote: bodies of writes that took effect. charged, moved: whether a request of it
-    changed what the gateway knows of a key, and whether it moved money.
+    calls: number of calls. operation: of the last call. bare: gets no fault (a duplicate). dead: the process crashed.
+    error: of the handler. wrote: bodies of writes that took effect. charged, moved: whether its requests changed the
+    gateway's state of a key, and moved money.
     """
 
     id: str
@@ -44,24 +44,24 @@ class Invocation:
     wrote: list[bytes] = field(default_factory=list)
     charged: bool = False
     moved: bool = False
-    # Call before which it stops, and what then lets it go on.
+    # The call before which it stops, and the event that continues it.
     holds_at: int = 0
     held: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
 
     @property
     def order_id(self) -> str:
-        """The order that a function of the saga is called with."""
+        """The order in the event of a saga function."""
         return str(json.loads(self.event)["order_id"])
 
     @property
     def timeout(self) -> int:
-        """Seconds after which Lambda ends it."""
+        """Its timeout in seconds."""
         return FUNCTIONS[self.function].timeout
 
 
 def handled(handler: Handler, invocation: Invocation) -> Document:
-    """Run the handler as Lambda would: JSON in, and JSON or the error's class name out."""
+    """Run the handler as Lambda does: JSON in, and JSON or the error's class name out."""
     try:
         return {
             "body": json.loads(
@@ -90,12 +90,12 @@ class _Context:
 
 
 def failure(kind: str, message: str = "") -> Document:
-    """What Lambda answers when the function failed. kind: the error's name."""
+    """Lambda's response when the function failed. kind: the error's name."""
     return {"error": True, "body": {"errorType": kind, "errorMessage": message}}
 
 
 def as_delivered(event: Document) -> Document:
-    """The event as EventBridge has it."""
+    """The event in EventBridge's format."""
     return {
         "version": "0",
         "id": "event-1",

@@ -1,4 +1,4 @@
-"""The faults of an invocation and of its calls, and what lands late of it."""
+"""The faults of an invocation and of its calls, and its late work."""
 
 import threading
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from tests.kit.engines.engine import response
 
 @dataclass
 class Invoking(Running):
-    """Injects the faults of an invocation, and is asked at each of its calls."""
+    """Injects the faults of an invocation and of each of its calls."""
 
     # The engine asks.
 
@@ -51,7 +51,7 @@ class Invoking(Running):
         try:
             return self._request(invocation, service, self.refusals.watched(invocation, service, send, body))
         except Died:
-            # What a context manager does at its end is not done by a process that is gone.
+            # A crashed process does not run the exits of its context managers.
             invocation.dead = True
             raise
 
@@ -97,7 +97,7 @@ class Invoking(Running):
                 yield fault
 
     def _late(self, fault: Fault, invocation: Invocation) -> Document:
-        """Run the invocation up to the call before which it hangs; the rest of it lands later."""
+        """Run the invocation up to the call before which it hangs; the rest lands later."""
         _, _, call = fault.at.partition(".call")
         if call:
             invocation.holds_at = int(call)

@@ -1,6 +1,6 @@
-"""Deliberately broken variants, as public samples have them: the explorer must see each one fail.
+"""Mutants: deliberately broken variants, as found in public samples. The explorer must see each one fail.
 
-Each is a small patch of the loaded code or of the loaded definition, put on in a worker's process and taken off again.
+Each is a small patch of loaded code or of a loaded definition, applied and removed in a worker's process.
 """
 
 import copy
@@ -18,10 +18,10 @@ type Patch = Callable[[Engine], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """invariants: the one that breaks first is one of these. orders: those in which it is looked for. at: its place.
+    """invariants: one of these must break first. orders: to search in. at: its place.
 
-    edges: kinds of faults at the edges with which it is looked for, instead of the others. inside: if set, each of them
-    is tried with each fault at a place that begins so.
+    edges: kinds of faults at the edges to search with, instead of the others. inside: if set, each of them is tried
+    with each fault at a place with this prefix.
     """
 
     patch: Patch

@@ -1,4 +1,4 @@
-"""The mutants of the saga, its steps and its finalization, in orders that no gateway charges."""
+"""Mutants of the saga, its steps and its finalization, in orders without a gateway."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -81,7 +81,7 @@ def _strict_compensation(_: Engine) -> AbstractContextManager[None]:
     breaks.MONEY,
 )
 def _another_key(_: Engine) -> AbstractContextManager[None]:
-    """It reports success and undoes nothing."""
+    """It reports success but undoes nothing."""
     from dataclasses import replace
 
     from idempotency.steps import StepStore
@@ -105,9 +105,10 @@ def _unconditional_order(_: Engine) -> AbstractContextManager[None]:
     from ordering.orders.service import Orders
 
     def process(self: Any, task: Any) -> Any:
-        record = self.steps._committed(task.step, {"status": "New"})
+        store = self.steps.store
+        record = store._committed(task.step, {"status": "New"})
         row = self.table.save(task.request, task.step.at)
-        self.steps._client.transact_write_items(TransactItems=[without_condition(record), without_condition(row)])
+        store._client.transact_write_items(TransactItems=[without_condition(record), without_condition(row)])
         return {"status": "New"}
 
     return replaced(Orders, "process", process)
@@ -125,6 +126,8 @@ def _unconditional_stock(_: Engine) -> AbstractContextManager[None]:
 @mutant("a reservation that takes its lines one by one", breaks.REFUSED, breaks.STOCK)
 def _line_by_line(_: Engine) -> AbstractContextManager[None]:
     """A multi-line reservation leaks its first lines."""
+    from dataclasses import replace
+
     from idempotency import StepStore
     from ordering.inventory.service import Inventory
     from runtime.dynamodb import dynamodb
@@ -139,15 +142,16 @@ def _line_by_line(_: Engine) -> AbstractContextManager[None]:
             return super().commit(step, [lines[-1], reservation, still_open], result, after=after)
 
     def one_by_one(self: Any, task: Any) -> Any:
-        steps = OneByOne(self.steps._client, self.steps._table, lifetime=self.steps._lifetime)
-        return reserve(type(self)(steps, self.table, self.orders), task)
+        store = self.steps.store
+        one_by_one = OneByOne(store._client, store._table, lifetime=store._lifetime)
+        return reserve(replace(self, steps=replace(self.steps, store=one_by_one)), task)
 
     return replaced(Inventory, "reserve", one_by_one)
 
 
 @mutant("a refund that deletes the payment", breaks.TRAIL)
 def _deleting_refund(_: Engine) -> AbstractContextManager[None]:
-    """The audit trail is gone with it."""
+    """The audit trail is lost."""
     from ordering.payments.table import PaymentsTable
     from runtime.dynamodb import attributes
 
@@ -166,8 +170,8 @@ def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
 
     def refund(self: Any, task: Any) -> Any:
         action = without_condition(self.table.refund(task.request.order_id, task.step.at))
-        del action["Update"]["ExpressionAttributeValues"][":captured"]
-        self.steps._client.transact_write_items(TransactItems=[action])
+        del action["Update"]["ExpressionAttributeValues"][":standing0"]
+        self.steps.store._client.transact_write_items(TransactItems=[action])
         return {"undone": True}
 
     return replaced(Payments, "refund", refund)
@@ -175,7 +179,7 @@ def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("a notice without Retry and Catch", breaks.ENDS)
 def _bare_notice(engine: Engine) -> AbstractContextManager[None]:
-    """A topic that is away fails an order that succeeded."""
+    """A missing topic fails a successful order."""
 
     def edit(states: dict[str, Document]) -> None:
         del states["sns:NotifySuccess"]["Retry"], states["sns:NotifySuccess"]["Catch"]
@@ -190,7 +194,7 @@ def _bare_notice(engine: Engine) -> AbstractContextManager[None]:
     breaks.FINALIZED,
 )
 def _never_confirmed(_: Engine) -> AbstractContextManager[None]:
-    """The order of a customer who has paid stays as it began."""
+    """A paid order stays New."""
     from idempotency.saga.finalization import Finalization
 
     return replaced(Finalization, "_confirm", lambda *_: None)
@@ -204,7 +208,7 @@ def _never_confirmed(_: Engine) -> AbstractContextManager[None]:
     breaks.FINALIZED,
 )
 def _ownerless_record(_: Engine) -> AbstractContextManager[None]:
-    """A late owner overwrites the record of a newer one."""
+    """A late owner overwrites a newer owner's record."""
     from idempotency.steps import StepStore
 
     committed = StepStore._committed
@@ -217,7 +221,7 @@ def _ownerless_record(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("record and business write in two writes", breaks.REFUSED, breaks.AGREE, breaks.OUTCOME)
 def _two_writes(_: Engine) -> AbstractContextManager[None]:
-    """There is something in between to crash in."""
+    """A crash can come between them."""
     from idempotency import StateConflict
     from idempotency.dynamodb import transact
     from idempotency.steps import StepStore
@@ -242,7 +246,7 @@ def _two_writes(_: Engine) -> AbstractContextManager[None]:
     breaks.FINALIZED,
 )
 def _no_tombstone(_: Engine) -> AbstractContextManager[None]:
-    """Without it nothing bars a step that lands after its compensation."""
+    """Nothing bars a step that lands after its compensation."""
     return _never_barring(lambda _: {"undone": False})
 
 
@@ -258,7 +262,7 @@ def _silent_surrender(engine: Engine) -> AbstractContextManager[None]:
 
 @mutant("a finalization that trusts every stop", breaks.FINALIZED, breaks.MONEY)
 def _trusting_finalization(_: Engine) -> AbstractContextManager[None]:
-    """An execution that is stopped or times out is seen by no Catch."""
+    """No Catch matches a stopped or timed-out execution."""
     from idempotency.saga.finalization import Finalization, Finalized
 
     finalize = Finalization.finalize

@@ -1,4 +1,4 @@
-"""What a run of a scenario has come to so far, and the work in it that is still to land."""
+"""The state of a scenario's run, and its pending late work."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from tests.faults.faults import Fault
 from tests.faults.scenario import ORDERS, Scenario
 from tests.faults.seams import Document
 
-# A record that is back from a backup may say that nothing happened, or that nothing was undone.
+# A restored record may say that nothing happened, or that nothing was undone.
 _MEDDLING = f.MEDDLING_KINDS.keys() | {e.RESTORED}
 _WITH_OTHER_PAYLOAD = {e.FOREIGN, e.FOREIGN_TWICE, e.FOREIGN_EXECUTION, e.REUSED}
 
@@ -21,7 +21,7 @@ type Late = tuple[Fault, str, Callable[[], object]]
 class Point:
     """A place of the run where a fault is possible. id as in `faults`. what: invocation, call, publish, state or rest.
 
-    records: at a place of rest, the status of each record that is there, and whether it expires.
+    records: at a place of rest, the status of each record, and whether it expires.
     """
 
     id: str
@@ -84,7 +84,7 @@ class Notes:
         self._landing_places = {fault.landing for fault in self.scenario.faults if fault.landing}
 
     def has(self, kind: str, at: str = "") -> bool:
-        """Whether the fault is in the scenario; noted as injected if so."""
+        """Whether the fault is in the scenario; if so, note it as injected."""
         fault = Fault(kind, at)
         found = fault in self.by_place.get(at, ())
         if found and fault not in self.injected:
@@ -110,7 +110,7 @@ class Notes:
 
     @property
     def meddled(self) -> bool:
-        """Whether somebody else has touched the order: then it may be undone although its saga succeeded."""
+        """Whether others have touched the order: it may then be undone although its saga succeeded."""
         return any(fault.kind in _MEDDLING for fault in self.landed)
 
     @property
@@ -120,14 +120,14 @@ class Notes:
         return [self.order_id, self.neighbor_id] if has_neighbor else [self.order_id]
 
     def payloads(self, order_id: str) -> list[Document]:
-        """What was ever sent under an order's id."""
+        """All payloads sent under an order's id."""
         if order_id == self.neighbor_id:
             return [self.neighbor]
         has_other = any(fault.kind in _WITH_OTHER_PAYLOAD for fault in self.injected)
         return [self.document, self.other] if has_other else [self.document]
 
     def reached(self, place: str) -> None:
-        """Let the work land that lands here."""
+        """Land the work that is due here."""
         if place not in self._landing_places:
             return
         due = [work for work in self.unlanded if work[0].landing == place]
@@ -135,14 +135,14 @@ class Notes:
             self._land(work)
 
     def land_in_flight(self) -> None:
-        """Let everything land that days cannot hold up: requests on their way, and invocations that hang."""
+        """Land everything that cannot be delayed for days: requests in flight, and hanging invocations."""
         for work in list(self.unlanded):
             fault = work[0]
             if fault.kind in f.REQUEST_LANDING_KINDS or ".call" in fault.at:
                 self._land(work)
 
     def land_all(self) -> bool:
-        """Let everything land that has not; returns whether there was anything."""
+        """Land all pending work; returns whether there was any."""
         due = list(self.unlanded)
         for work in due:
             self._land(work)

@@ -1,4 +1,4 @@
-"""The operators' own commands, given to the stack in this process: `recover`, `attention` and `work`."""
+"""The operators' commands on the stack in this process: `recover`, `attention` and `work`."""
 
 from functools import cached_property
 
@@ -15,24 +15,19 @@ from tests.kit import deployed_stack
 from tests.kit.template import TEMPLATE
 
 _SAGA = SUBJECT.saga
-_OUTPUTS = (
-    *(f"{machine}Arn" for machine in (_SAGA.machine, _SAGA.recovery)),
-    *sorted({step.table for step in _SAGA.all_steps}),
-    "IdempotencyTable",
-)
 _WHO = {"by": "an operator", "reason": "the explorer says so"}
 
 
 class Operators:
-    """Gives commands, and reads what they list. Their refusals are CommandError or IdempotencyError."""
+    """Runs commands and reads their output. They raise CommandError or IdempotencyError."""
 
     def __init__(self, deployed: deployed_stack.Stack) -> None:
         self._deployed = deployed
 
     @cached_property
     def stack(self) -> Stack:
-        outputs = {name: self._deployed.resolve(TEMPLATE["Outputs"][name]["Value"]) for name in _OUTPUTS}
-        # The session whose requests are answered in this process.
+        outputs = {name: self._deployed.resolve(output["Value"]) for name, output in TEMPLATE["Outputs"].items()}
+        # The session whose requests this process answers.
         return Stack(boto3._get_default_session(), None, outputs)
 
     def listed(self) -> list[str]:
@@ -49,7 +44,7 @@ class Operators:
         work.operations(self.stack).release(record, **_WHO)
 
     def resolve(self, order_id: str, charge_id: str | None) -> None:
-        """`work resolve`, by what the gateway says. charge_id: of the charge that stands, if there is one."""
+        """`work resolve`, by the gateway's state. charge_id: of the standing charge, if any."""
         record, operations = work.record(self.stack, order_id, CHARGE.name), work.operations(self.stack)
         if charge_id:
             operations.complete(record, charge_id, **_WHO)

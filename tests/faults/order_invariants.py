@@ -1,4 +1,4 @@
-"""The invariants of orders, beside those of every saga: stock, money, the gateway's ledger."""
+"""The invariants of orders, in addition to those of every saga: stock, money, the gateway's ledger."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _MAY_STAND = {"IN_PROGRESS", "UNKNOWN", "COMPLETED"}
 
 
 def at_rest(run: Run, found: Mapping[str, Rows]) -> Broken:
-    """What holds whenever nothing is in flight."""
+    """Violations while nothing is in flight."""
     yield from _stock(run, found)
     for order_id, rows in found.items():
         yield from _payment(run, order_id, rows)
@@ -23,7 +23,7 @@ def at_rest(run: Run, found: Mapping[str, Rows]) -> Broken:
 
 
 def finalized(run: Run, rows: Rows) -> Broken:
-    """What holds of an order once it is finalized and recovered."""
+    """Violations of an order once it is finalized and recovered."""
     yield from invariants.of_finalized_order(rows.order, rows.payment, rows.reservation)
     stands = rows.payment is not None and rows.payment["status"] == "Captured"
     if rows.standing != ([invariants.captured(rows.payment)] if stands and run.by_gateway else []):
@@ -58,7 +58,7 @@ def _charge(run: Run, order_id: str, rows: Rows) -> Broken:
     if len(rows.standing) > 1 or any(amount not in totals for amount in rows.standing):
         yield CHARGE, f"{rows.standing} stand for an order of {totals}"
     if {"ProcessPayment", "ChargeCard"} & run.tampered:
-        # The row has the last word. While it does not know of a charge, LISTED and CHARGED do.
+        # The row has the last word. Until it knows of a charge, LISTED and CHARGED apply.
         return
     if status == "COMMITTED" and len(rows.standing) != run.by_gateway:
         yield PAID, f"the payment is made, {rows.standing} stand"
@@ -69,7 +69,7 @@ def _charge(run: Run, order_id: str, rows: Rows) -> Broken:
 
 
 def _same(run: Run, order_id: str, rows: Rows) -> Broken:
-    """A confirmed order is one of the payloads that were sent, in all its rows."""
+    """All rows of a confirmed order match one of the sent payloads."""
     if rows.status != "Confirmed" or rows.order is None:
         return
     for payload in run.payloads(order_id):
@@ -81,5 +81,5 @@ def _same(run: Run, order_id: str, rows: Rows) -> Broken:
 
 
 def total(document: Document) -> int:
-    """What the order costs."""
+    """The order's total."""
     return sum(item["quantity"] * item["unit_price"] for item in document["items"])

@@ -1,4 +1,4 @@
-"""Plays one scenario to its end, and holds it to the invariants at each moment of rest."""
+"""Plays one scenario to its end, and checks the invariants at each moment of rest."""
 
 import itertools
 import os
@@ -25,7 +25,7 @@ _NOT_ON_TIME = {f.EVENT_LOST, f.EVENT_LATE}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """points: where a fault was possible. injected: how many of the scenario's faults were."""
+    """points: where a fault was possible. injected: number of the scenario's faults that were injected."""
 
     scenario: Scenario
     violations: tuple[Violation, ...]
@@ -35,7 +35,7 @@ class Outcome:
 
 
 def play(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Outcome:
-    """Run the scenario with an order and SKUs of its own. watching: note the order's records at each place of rest."""
+    """Run the scenario with its own order and SKUs. watching: note the order's records at each place of rest."""
     run = new_run(engine, scenario, watching=watching)
     life = _Life(engine, run)
     try:
@@ -47,7 +47,7 @@ def play(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Outco
 
 
 def new_run(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Run:
-    """A run with an id of its own, which directs the engine until `clear`."""
+    """A run with its own id, which directs the engine until `clear`."""
     run = Run(scenario, f"o-{os.getpid()}-{next(_numbers)}", engine=engine, watching=watching)
     engine.use_gateway(run.by_gateway)
     engine.gateway.reset()
@@ -58,7 +58,7 @@ def new_run(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Ru
 
 @dataclass
 class _Life:
-    """The life of an order, from the saga's start until nothing more can happen."""
+    """The life of an order, from the saga's start until nothing can happen any more."""
 
     engine: Engine
     run: Run
@@ -74,7 +74,7 @@ class _Life:
 
     @property
     def _to_come(self) -> list[Fault]:
-        """The uses of the order's id that are still to come."""
+        """The remaining uses of the order's id."""
         faults = self.run.scenario.faults
         return [one for one in faults if one.kind in {e.PLACED_AGAIN, e.REUSED} and one not in self.run.injected]
 
@@ -113,7 +113,7 @@ class _Life:
             run.sweep()
 
     def _anything_later(self) -> bool:
-        """Let whatever is still under way arrive; returns whether there was anything."""
+        """Let everything in flight arrive; returns whether there was anything."""
         run = self.run
         late = run.has(f.EVENT_LATE)
         if late:
@@ -123,7 +123,7 @@ class _Life:
         if expired and expired not in run.injected:
             run.inject(expired)
             run.edges.expired_event(expired.at)
-        # What has not landed yet may do so when the id is used again.
+        # Pending work may land when the id is used again.
         if not self._to_come:
             run.land_all()
         if run.landed or expired:
@@ -131,7 +131,7 @@ class _Life:
         return late or bool(run.landed or expired)
 
     def _repair(self) -> None:
-        """An operator repairs what was broken for good, and recovers what `attention` lists, again after a fault."""
+        """An operator repairs what stays broken, and recovers what `attention` lists, again after a fault."""
         run = self.run
         run.lifted = True
         run.say("an operator mends what was broken for good")
@@ -154,7 +154,7 @@ class _Life:
                 run.calm_down()
 
     def _unheard_of(self, order: rows.Rows) -> bool:
-        """Whether nothing tells of the execution: its input is no order, and its status event was not handled."""
+        """Whether nothing knows of the execution: its input is not an order, and its status event was not handled."""
         return order.order is None and not is_order(self.run.document) and not self.run.heard
 
     def _judge(self, when: str, *, finalized: bool = False, strong: bool = False) -> None:
@@ -162,7 +162,7 @@ class _Life:
         found = rows.read(engine, run)
         unknown = run.alone or self._unheard_of(found[run.order_id])
         finalized, strong = finalized and not unknown, strong and not unknown
-        # The first sweep may have started a recovery, and counts what stands only when that has ended.
+        # The first sweep may have started a recovery, and counts what stands only after that has ended.
         for _ in range(2 if finalized else 0):
             if row_invariants.left(found):
                 run.sweep()
@@ -189,7 +189,7 @@ class _Life:
 
 
 def seed(engine: Engine, run: Run) -> None:
-    """Write what the saga finds when it starts."""
+    """Write the data that the saga needs."""
     if not run.stock:
         return
     stock = [{"pk": {"S": f"STOCK#{sku}"}, "on_hand": {"N": str(stocked)}} for sku, stocked in run.stock.items()]
@@ -197,7 +197,7 @@ def seed(engine: Engine, run: Run) -> None:
 
 
 def clear(engine: Engine, run: Run) -> None:
-    """Take the run's rows away: the next sweep must not see them, and a scan must not grow with each run."""
+    """Delete the run's rows: the next sweep must not see them, and scans must not grow."""
     engine.director = None
     keys = rows.keys(engine, run).items()
     _write(engine, {table: [{"DeleteRequest": {"Key": key}} for key in of_table] for table, of_table in keys})

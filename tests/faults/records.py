@@ -1,4 +1,4 @@
-"""An order's records, as time, TTL and a backup change them."""
+"""An order's records, and their changes by time, TTL and backups."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ DAY = 24 * 3600
 
 @dataclass
 class Records:
-    """Records by name; None for one that is not there. backups: by the place of the run at which they were taken."""
+    """Records by name; None for a missing one. backups: by the place in the run."""
 
     engine: Engine
     order_id: str
@@ -27,12 +27,12 @@ class Records:
         return {name: by_name.get(name) for name in RECORDS}
 
     def back_up(self, place: str) -> tuple[tuple[str, str, bool], ...]:
-        """Keep the records as they are at a place. Returns name, status, and whether it expires, of each."""
+        """Back the records up at a place. Returns each one's name, status, and whether it expires."""
         found = self.backups[place] = self.read()
         return tuple((name, item["status"]["S"], "expires_at" in item) for name, item in found.items() if item)
 
     def expire(self, names: Iterable[str]) -> None:
-        """Have these expire by now, and the others not: they count as written later."""
+        """Let these expire now and the others later."""
         now = self.engine.clock.now().timestamp()
         for name, item in self.read().items():
             if item and "expires_at" in item:
@@ -40,13 +40,13 @@ class Records:
                 self._put({**item, "expires_at": {"N": str(int(at))}})
 
     def delete(self, names: Iterable[str]) -> None:
-        """As TTL does: of these, those that have expired."""
+        """Delete the expired ones of these, like TTL."""
         for name, item in self.read().items():
             if name in names and item and "expires_at" in item:
                 self.engine.plain("DeleteItem", {"TableName": self._table, "Key": self._key(name)})
 
     def restore(self, names: Iterable[str], place: str) -> None:
-        """Bring these back to what they were at a place; there, a record may not have been written yet."""
+        """Restore these from a backup; a record may not have existed then."""
         for name in names:
             item = self.backups.get(place, {}).get(name)
             if item:
@@ -55,7 +55,7 @@ class Records:
                 self.engine.plain("DeleteItem", {"TableName": self._table, "Key": self._key(name)})
 
     def described(self) -> str:
-        """What is there now, in words."""
+        """The current records, as text."""
         now = self.engine.clock.now().timestamp()
 
         def one(name: str, item: Document) -> str:

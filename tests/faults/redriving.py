@@ -1,7 +1,7 @@
 """RedriveExecution for the explorer's engine, which is MiniStack without the emulator's patches.
 
-As on AWS, states that succeeded do not run again, the state that ended it gets the input that it had, and retries
-start over. A Parallel state runs all its branches again; on AWS only those that did not succeed.
+As on AWS, successful states do not run again, the state that ended the execution gets its input again, and retries
+start over. A Parallel state runs all its branches again; on AWS, only the unsuccessful ones.
 """
 
 import contextvars
@@ -34,7 +34,7 @@ def _knowing_redrives(handle: Callable[..., Awaitable[Answer]]) -> Callable[...,
 
 
 def redrive(request: dict[str, Any]) -> Answer:
-    """Start the execution again, in a thread of its own."""
+    """Start the execution again, in another thread."""
     execution = stepfunctions._executions.get(request.get("executionArn"))
     if execution is None:
         return _refusal("ExecutionDoesNotExist", f"Execution {request.get('executionArn')} not found")
@@ -44,7 +44,7 @@ def redrive(request: dict[str, Any]) -> Answer:
     entered = [
         event["stateEnteredEventDetails"] for event in execution["events"] if "stateEnteredEventDetails" in event
     ]
-    # The thread that was stopped may be in a wait still: it looks at its own record, which stays as it ended.
+    # The stopped thread may still be waiting: it looks at its own record, which stays ended.
     execution = {**execution, "events": [*execution["events"]], "status": "RUNNING"}
     execution |= {"stopDate": None, "error": None, "cause": None}
     stepfunctions._executions[request["executionArn"]] = execution

@@ -1,4 +1,4 @@
-"""What a call must not do: change something and end in a business error, or give back what a confirmed order paid."""
+"""What a call must not do: change something and raise a business error, or refund a confirmed order."""
 
 import json
 from collections.abc import Iterator
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from tests.faults.running import Running
 
 _WRITES = {"dynamodb.TransactWriteItems", "dynamodb.UpdateItem", "dynamodb.PutItem", "dynamodb.DeleteItem"}
-# After these the step's own record is as it was. A lease's record may tell of a decline.
+# After these the step's own record is unchanged. A lease's record may contain a decline.
 _OF_THE_LAYER = (InvalidKey, PayloadMismatch, StateConflict, StepCompensated)
 
 
 class Refusals:
-    """Watches the requests of each invocation; what breaks a invariant is noted in `broken` of the run."""
+    """Watches the requests of each invocation, and notes violations in `broken` of the run."""
 
     def __init__(self, run: "Running") -> None:
         self._run = run
 
     @contextmanager
     def judged(self, invocation: Invocation) -> Iterator[None]:
-        """Judge the invocation that runs in the block, unless something else ran meanwhile."""
+        """Check the invocation that runs in the block, unless something else ran meanwhile."""
         begun = self._run.begin()
         yield
         if isinstance(invocation.error, BusinessError) and self._run.begun == begun:
@@ -36,7 +36,7 @@ class Refusals:
                 self._run.broken.append((REFUSED, f"{invocation.id} ended in {name}, and {change}"))
 
     def watched(self, invocation: Invocation, service: str, send: Send, body: bytes) -> Send:
-        """The same request, with what it changed noted on the invocation."""
+        """Send the request, and note its changes on the invocation."""
         operation = invocation.operation
         if service == "gateway":
             return lambda: self._asked(invocation, operation, send)
@@ -77,7 +77,7 @@ class Refusals:
 
 
 def _actions(request: Document) -> Iterator[Document]:
-    """What a request writes: the one item, or those of a transaction."""
+    """The items that a request writes."""
     if "TransactItems" not in request:
         yield request
     for action in request.get("TransactItems", []):

@@ -1,4 +1,4 @@
-"""What was tried, as a table: fault kind x step, scenarios, violations."""
+"""A table of what was tried: fault kind x step, scenarios, violations."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -27,10 +27,10 @@ _COLUMNS = (
 
 @dataclass
 class Report:
-    """replay: the command that plays a scenario again, without it.
+    """replay: the command that replays a scenario, without the scenario.
 
-    counts: scenarios by kind and step of a fault in them; one of two faults counts in two places. Of the faults at the
-    edges, those without a step are in the sums only.
+    counts: scenarios by kind and step of their faults; a pair counts twice. Faults at the edges without a step are only
+    in the sums.
     """
 
     replay: str

@@ -1,4 +1,4 @@
-"""The invariants of rows, records and the gateway's ledger, which are read plainly, not through the code under test."""
+"""The invariants of rows, records and the gateway's ledger, read directly, not through the code under test."""
 
 import importlib
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ _OWN = importlib.import_module(SUBJECT.invariants) if SUBJECT.invariants else No
 
 
 def at_rest(run: Run, found: Mapping[str, Rows]) -> Broken:
-    """What holds whenever nothing is in flight, however little is finalized."""
+    """Violations while nothing is in flight, even if nothing is finalized."""
     yield from run.broken
     for order_id, rows in found.items():
         yield from _final(run, order_id, rows)
@@ -51,7 +51,7 @@ def _agrees(rows: Rows, step: str) -> Broken:
 
 
 def finalized(run: Run, histories: Sequence[History], found: Mapping[str, Rows]) -> Broken:
-    """What holds once the orders are finalized and recovered: the strong invariants."""
+    """Violations of the strong invariants, once the orders are finalized and recovered."""
     for order_id, rows in found.items():
         if _OWN:
             yield from _OWN.finalized(run, rows)
@@ -68,12 +68,12 @@ def finalized(run: Run, histories: Sequence[History], found: Mapping[str, Rows])
 
 
 def left(found: Mapping[str, Rows]) -> list[str]:
-    """The orders that are not confirmed, and of which something stands."""
+    """The unconfirmed orders with something standing."""
     return [order_id for order_id, rows in found.items() if rows.status != SAGA.confirmed and rows.anything_stands]
 
 
 def listed(run: Run, found: Mapping[str, Rows]) -> Broken:
-    """What holds of that which stands once a saga has been finalized, however that went, and right after a sweep."""
+    """Violations of standing steps after a saga's finalization, successful or not, and right after a sweep."""
     orders = left(found)
     if not orders:
         return

@@ -1,4 +1,4 @@
-"""What an order left in the tables, read with plain consistent reads, never through the code under test."""
+"""What an order left in the tables, read consistently, never through the code under test."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _deserialize = TypeDeserializer().deserialize
 class Rows:
     """by_step: the business row of each step, or None. on_hand: by SKU. records: step records by step.
 
-    charge: the lease's status. standing: the amounts of the charges that stand at the gateway.
+    charge: the lease's status. standing: the amounts of the standing charges at the gateway.
     """
 
     by_step: Mapping[str, Document | None]
@@ -55,7 +55,7 @@ class Rows:
         return self.by_step[step]
 
     def stands(self, step: str) -> bool:
-        """Whether the step's effect is there and not undone."""
+        """Whether the step's effect exists and is not undone."""
         row = self.row(step)
         return row is not None and row["status"] in PLACES[step].standing
 
@@ -66,12 +66,12 @@ class Rows:
 
     @property
     def all_standing(self) -> list[str]:
-        """The steps whose effect is there."""
+        """The steps whose effect stands."""
         return [step for step in STEPS if self.stands(step)]
 
     @property
     def anything_stands(self) -> bool:
-        """Whether a step has an effect besides the saga's own row, by the rows or at the gateway."""
+        """Whether a step has an effect apart from the saga's own row, in the rows or at the gateway."""
         return bool(self.standing) or any(map(self.stands, STEPS[1:]))
 
     @property

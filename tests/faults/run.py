@@ -1,4 +1,4 @@
-"""One run of a scenario: what the engine is to do next, fault by fault."""
+"""One run of a scenario, which directs the engine fault by fault."""
 
 import json
 from collections.abc import Callable
@@ -29,11 +29,10 @@ _BEFORE = {f.ABORTED_BEFORE, f.EXECUTION_TIMED_OUT_BEFORE, f.RUNTIME_ERROR_BEFOR
 
 @dataclass
 class Run(Invoking):
-    """Directs the engine, which asks at each seam what is to happen, and notes what does.
+    """Directs the engine at each seam, and notes what happens.
 
-    swept: what the last sweep answered; None if it failed. finalized: the saga's end is dealt with. alone: a function
-    was called under the id of what is no order. delivered: status events that were handed over. heard: one that bears
-    the order's name was handled.
+    swept: the last sweep's result; None if it failed. finalized: the saga's end was handled. alone: a function was
+    called under the id of an invalid order. delivered: status events. heard: one with the order's name was handled.
     """
 
     swept: Document | None = None
@@ -54,7 +53,7 @@ class Run(Invoking):
         return self.engine.execution(SAGA, self.order_id)
 
     def prefix(self, execution: Document) -> str:
-        """What the places of an execution begin with."""
+        """The prefix of an execution's places."""
         machine = execution["stateMachineArn"].rpartition(":")[2]
         neighbor = SUBJECT.saga.id_of(json.loads(execution["input"])) == self.neighbor_id
         whose = NEIGHBOR_PREFIX if neighbor else ""
@@ -74,7 +73,7 @@ class Run(Invoking):
         self.reached(f.AFTER_SAGA)
 
     def calm_down(self) -> None:
-        """Run what was started, and deliver the status events of all but the saga, which `deliver` does."""
+        """Run all started executions, and deliver their status events, except the saga's, which `deliver` does."""
         self.engine.drain()
         while self.queue:
             event = self.queue.pop(0)
@@ -106,7 +105,7 @@ class Run(Invoking):
         self.calm_down()
 
     def _delivered(self, function: str, event: Document, retries: int) -> bool:
-        """An asynchronous invocation: Lambda tries again, then gives up."""
+        """An asynchronous invocation: Lambda retries, then gives up."""
         for _ in range(1 + retries):
             answer = self.invoke(function, event)
             self.engine.drain()
@@ -140,10 +139,10 @@ class Run(Invoking):
         return self._invoke(self._name(function), function, event)
 
     def call_stray(self, function: str, document: Document) -> None:
-        """Somebody calls a function of the saga, which no machine waits for.
+        """A stray call of a saga function, for which no machine waits.
 
-        The saga may have been refused its input, and have left nothing. What is called under its name afterwards is
-        called alone, as each function may be: there is no order of which it could stand.
+        If the saga's input was rejected, it left nothing. A later call under its name is a call of its own, as for any
+        function: there is no order that it could belong to.
         """
         self.alone |= self.finalized and not is_order(self.document) and document is not self.document
         self._invoke(STRAY_PREFIX + function.removesuffix("Function"), function, document)

@@ -1,4 +1,4 @@
-"""Runs handlers, each as one invocation, and has their refusals judged."""
+"""Runs handlers, each as one invocation, and has their rejections checked."""
 
 import threading
 from collections import Counter
@@ -15,7 +15,7 @@ from tests.faults.seams import Document
 
 @dataclass
 class Running(Notes):
-    """refusals: judges those that ended in a business error. begun: pieces of work; what runs alone sees none begin."""
+    """refusals: checks invocations that raised a business error. begun: number of started pieces of work."""
 
     engine: Engine = field(kw_only=True)
     begun: int = 0
@@ -27,7 +27,7 @@ class Running(Notes):
         self.refusals = Refusals(self)
 
     def begin(self) -> int:
-        """Note that something begins to run, or goes on; returns its number."""
+        """Note that something starts or continues; returns its number."""
         self.begun += 1
         return self.begun
 
@@ -61,7 +61,7 @@ class Running(Notes):
             self._local.invocation = before
 
     def outside[T](self, work: Callable[[], T]) -> T:
-        """Do what is no part of the invocation that is on: an operator's command in between its calls."""
+        """Run an operator's command between the calls of the current invocation, without being part of it."""
         before, self._local.invocation = self._current, None
         try:
             return work()

@@ -1,4 +1,4 @@
-"""A scenario: a kind of order and its faults, in one line that replays it."""
+"""A scenario: a kind of order and its faults, in a one-line notation."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Scenario:
 
     @classmethod
     def parse(cls, text: str) -> "Scenario":
-        """The scenario that reads so. Raises ValueError."""
+        """The scenario with this notation. Raises ValueError."""
         order, _, faults = text.partition(":")
         if order not in ORDERS:
             raise ValueError(f"{order!r} is none of the orders: {', '.join(ORDERS)}")

@@ -1,7 +1,7 @@
-"""Where MiniStack and botocore are taken hold of: every change to a loaded module that the explorer makes.
+"""The explorer's hooks into MiniStack, botocore and requests: every change to a loaded module.
 
-One seam is in the engine, around a task, an invocation, a publish and a status event; the others in botocore and in
-requests, where a request is about to be sent.
+One seam is in the engine, around a task, an invocation, a publish and a status event; the others are in botocore and
+requests, before a request is sent.
 """
 
 import json
@@ -37,7 +37,7 @@ type Send = Callable[[], Any]
 
 
 class Seam(Protocol):
-    """Who is asked at each seam."""
+    """Called at each seam."""
 
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any: ...
 
@@ -59,7 +59,7 @@ class Seam(Protocol):
 
 
 def take_hold(seam: Seam) -> None:
-    """Change the loaded modules, once a process: everything goes through the seam from now on, and nothing waits."""
+    """Change the loaded modules, once per process: from now on everything goes through the seams, and nothing waits."""
     _skip_waits()
     _hold_engine(seam)
     _hold_clients(seam)
@@ -73,16 +73,16 @@ def _skip_waits() -> None:
     replace(charges, "time", sleepless)
     replace(dynamodb, "copy", types.SimpleNamespace(deepcopy=_copied))
     _skip_repetition()
-    # A thousand injected faults must not use up the SDK's right to retry the next one.
+    # A thousand injected faults must not use up the SDK's retry quota.
     replace(RetryQuota, "acquire", lambda *_: True)
-    # Nobody reads a signature or a user agent in this process, and they are a good part of a request's time.
+    # Nothing reads signatures or user agents in this process, and they take much of a request's time.
     if DYNAMODB_ENDPOINT not in os.environ:
         replace(RequestSigner, "sign", lambda *_, **__: None)
         replace(UserAgentString, "to_string", lambda _: "explorer")
 
 
 def _skip_repetition() -> None:
-    """The same few requests come again and again: understand each expression once, and take their shape as given."""
+    """Cache parsed expressions and skip validation, because the same few requests come again and again."""
     tokens = cache(dynamodb._tokenize)
     replace(dynamodb, "_tokenize", lambda expression: [*tokens(expression)])
     replace(dynamodb, "_condition_syntax_error", cache(dynamodb._condition_syntax_error))
@@ -129,9 +129,9 @@ def _hold_engine(seam: Seam) -> None:
 
 
 def _branches(state: Document, document: Any, execution: Document, context: Document, how: str) -> Any:
-    """A Parallel state without threads: its branches run one after the other, as `how` says.
+    """A Parallel state without threads: its branches run one after the other, in the order `how`.
 
-    AWS stops the other branches when one fails, but not a function that runs already: that may still land.
+    AWS stops the other branches when one fails, but not a running function, which may still land.
     """
     results: dict[int, Any] = {}
     failures: list[Exception] = []
@@ -146,7 +146,7 @@ def _branches(state: Document, document: Any, execution: Document, context: Docu
             )
         except stepfunctions._ExecutionError as error:
             if error.error == "States.Runtime":
-                # No Catch sees it, and the engine has one of its own for what it does not know.
+                # No Catch matches it; the engine has its own for unknown errors.
                 raise RuntimeError(error.cause) from None
             failures.append(error)
     if failures:
@@ -156,8 +156,8 @@ def _branches(state: Document, document: Any, execution: Document, context: Docu
 
 
 def _hold_clients(seam: Seam) -> None:
-    """Clients copy the hooks of the session that makes them, so this comes before the first client."""
-    # As botocore's own clients have it; without it each answer waits for a delayed acknowledgement.
+    """Clients copy the hooks of their session, so call this before the first client is created."""
+    # Like botocore's own clients; otherwise each answer waits for a delayed acknowledgement.
     at_once: Any = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
     session = URLLib3Session(socket_options=at_once)
 
@@ -168,7 +168,7 @@ def _hold_clients(seam: Seam) -> None:
         service = event_name.split(".")[1]
         return seam.request(service, lambda: _answer(session, service, request), request.body)
 
-    # The explorer's own client makes tables, which those of the functions cannot.
+    # The explorer's client creates tables, which the functions' reduced clients cannot.
     whole = get_session()
     boto3.setup_default_session(botocore_session=whole)
     for emitter in (made.get_component("event_emitter") for made in (clients.session(), whole)):
@@ -184,7 +184,7 @@ def _answer(session: URLLib3Session, service: str, request: AWSPreparedRequest) 
 
 
 def in_process(operation: str, parameters: Document) -> Document:
-    """Ask MiniStack's DynamoDB without a client. Raises RuntimeError if it refuses."""
+    """Call MiniStack's DynamoDB without a client. Raises RuntimeError if it fails."""
     status, _, body = at_once(dynamodb.handle_request, f"DynamoDB_20120810.{operation}", json.dumps(parameters))
     if status != 200:
         raise RuntimeError(body)
@@ -193,13 +193,13 @@ def in_process(operation: str, parameters: Document) -> Document:
 
 
 def forget() -> None:
-    """Drop what MiniStack keeps of requests, so that thousands of runs do not fill the memory."""
+    """Drop MiniStack's records of requests, so that thousands of runs do not fill the memory."""
     dynamodb._stream_records.clear()
     dynamodb._txn_idempotency.clear()
 
 
 def _copied(value: Any) -> Any:
-    """`copy.deepcopy` for what JSON can hold, in a fraction of its time."""
+    """A fast `copy.deepcopy` for JSON values."""
     if isinstance(value, dict):
         return {key: _copied(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -208,6 +208,6 @@ def _copied(value: Any) -> Any:
 
 
 def replace(owner: Any, name: str, value: Any) -> None:
-    """Change a loaded module or class. Raises AttributeError if it has nothing of that name, as after an upgrade."""
+    """Change a loaded module or class. Raises AttributeError if it lacks the name, for example after an upgrade."""
     getattr(owner, name)
     setattr(owner, name, value)

@@ -1,4 +1,4 @@
-"""What is explored: one saga in a process. `EXPLORE` names its module; the workers inherit it."""
+"""The explored saga, one per process. `EXPLORE` names its module; the workers inherit it."""
 
 import importlib
 import os

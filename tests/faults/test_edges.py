@@ -1,4 +1,4 @@
-"""A part of the faults at the edges of an order's life, alone and in pairs; `make faults` tries many more."""
+"""A sample of the faults at the edges of an order's life, alone and in pairs; `make faults` tries many more."""
 
 import pytest
 
@@ -9,9 +9,9 @@ from tests.faults.workers import Workers
 
 PART = 700
 PAIRS = 600
-# Only an order that is recovered has these.
+# Only a recovered order has these.
 RARE = {"recovery event lost"}
-# Each broke a invariant once.
+# Each broke an invariant once.
 PINNED = [
     "declined by gateway: denied for good: ProcessRefund; finalization broken for 31 days, deleted: ChargeCard",
     "out of stock: operator runs recover--other-file after the saga;"
@@ -27,7 +27,7 @@ def edges(workers: Workers) -> EdgeSingles:
     return edge_singles(workers, [], part=PART)
 
 
-def test_no_fault_at_the_edges_breaks_a_invariant(edges: EdgeSingles) -> None:
+def test_no_fault_at_the_edges_breaks_an_invariant(edges: EdgeSingles) -> None:
     broken = [f"{result.scenario}: {violation}" for result in edges.results for violation in result.violations]
     assert broken == []
 
@@ -48,12 +48,12 @@ def test_a_scenario_at_the_edges_reads_as_it_is_written(edges: EdgeSingles) -> N
 
 
 @pytest.mark.parametrize("text", PINNED)
-def test_a_pair_that_broke_a_invariant_once_breaks_none(workers: Workers, text: str) -> None:
+def test_pair_that_once_broke_an_invariant_breaks_none(workers: Workers, text: str) -> None:
     (result,) = workers.play([Scenario.parse(text)])
     assert (result.injected, result.violations) == (2, ())
 
 
-def test_no_pair_with_a_fault_at_the_edges_breaks_a_invariant(workers: Workers, edges: EdgeSingles) -> None:
+def test_no_pair_with_a_fault_at_the_edges_breaks_an_invariant(workers: Workers, edges: EdgeSingles) -> None:
     pairs = edges.pairs(PAIRS, seed=1)
     broken = [f"{result.scenario}: {violation}" for result in workers.play(pairs) for violation in result.violations]
     assert broken == []

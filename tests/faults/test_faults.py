@@ -1,4 +1,4 @@
-"""Each fault does what it says: what a run notes of it, in order."""
+"""Each fault has its documented effect, by the run's notes in order."""
 
 import pytest
 
@@ -151,6 +151,6 @@ def test_a_fault_does_what_it_says(workers: Workers, text: str, seen: list[str])
 
 
 @pytest.mark.parametrize("text", ["bad luck at ProcessOrder#1", "late ProcessOrder#1", "dies before", "event lost x"])
-def test_what_is_no_fault_is_refused(text: str) -> None:
+def test_unknown_fault_is_rejected(text: str) -> None:
     with pytest.raises(UnknownFault):
         Fault.parse(text)

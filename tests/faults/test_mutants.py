@@ -1,4 +1,4 @@
-"""The explorer can fail: it finds the fault in each deliberately broken variant."""
+"""The explorer can fail: it finds each mutant, a deliberately broken variant of the code."""
 
 from concurrent.futures import Future
 

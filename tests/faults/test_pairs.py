@@ -1,4 +1,4 @@
-"""A part of all pairs of faults; `make faults` tries them all."""
+"""A sample of all pairs of faults; `make faults` tries them all."""
 
 import random
 
@@ -8,7 +8,7 @@ from tests.faults.workers import Workers
 PART = 1200
 
 
-def test_no_pair_of_faults_breaks_a_invariant(workers: Workers, singles: Singles) -> None:
+def test_no_pair_of_faults_breaks_an_invariant(workers: Workers, singles: Singles) -> None:
     part = random.Random(1).sample(singles.pairs(everything=True), PART)  # noqa: S311
     broken = [f"{result.scenario}: {violation}" for result in workers.play(part) for violation in result.violations]
     assert broken == []

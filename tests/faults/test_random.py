@@ -1,4 +1,4 @@
-"""Random sequences of three to six faults, the same at every run."""
+"""Random sequences of three to six faults, the same in every run."""
 
 from tests.faults.explore import Singles, pools, random_runs
 from tests.faults.workers import Workers
@@ -7,7 +7,7 @@ SEEDS = (1, 2)
 EXAMPLES = 150
 
 
-def test_no_sequence_of_faults_breaks_a_invariant(workers: Workers, singles: Singles) -> None:
+def test_no_sequence_of_faults_breaks_an_invariant(workers: Workers, singles: Singles) -> None:
     drawn_from = pools(singles)
     started = [workers.pool.submit(random_runs, seed, EXAMPLES, drawn_from) for seed in SEEDS]
     results = [result for future in started for result in future.result()]

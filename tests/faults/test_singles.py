@@ -5,7 +5,7 @@ from tests.faults.faults import KINDS
 from tests.faults.scenario import Scenario
 
 
-def test_no_single_fault_breaks_a_invariant(singles: Singles) -> None:
+def test_no_single_fault_breaks_an_invariant(singles: Singles) -> None:
     broken = [f"{result.scenario}: {violation}" for result in singles.results for violation in result.violations]
     assert broken == []
 

@@ -1,4 +1,4 @@
-"""Processes that play scenarios, one engine each: the engine changes loaded modules, which no test process should."""
+"""Processes that play scenarios, one engine each, because the engine changes loaded modules."""
 
 import multiprocessing
 import os
@@ -26,7 +26,7 @@ CHUNK = 100
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """injected: number of its faults that were. candidates, edges: further possible faults of this run."""
+    """injected: number of its faults that were injected. candidates, edges: further possible faults of this run."""
 
     scenario: Scenario
     violations: tuple[Violation, ...]
@@ -38,14 +38,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How many candidates a result is to have at most: of `faults`, and of `edges`. None: all. Drawn by `seed`."""
+    """The maximum number of candidates of a result: of `faults`, and of `edges`. None: all. Drawn by `seed`."""
 
     candidates: int | None = None
     edges: int | None = 0
     seed: int = 0
 
     def drawn(self, scenario: Scenario, faults: Callable[[], list[Fault]], number: int | None) -> tuple[Fault, ...]:
-        """The same draw at every run, with each kind of fault as likely as the others."""
+        """The same draw in every run, with each kind of fault equally likely."""
         if number == 0:
             return ()
         if number is None:
@@ -57,7 +57,7 @@ class Wanted:
 @cache
 def engine() -> Engine:
     """The engine of this process."""
-    # Behind one DynamoDB Local, each process has tables of its own: a sweep sees its own orders only.
+    # On one DynamoDB Local, each process has its own tables, so that a sweep sees only its own orders.
     prefix = f"p{os.getpid()}-" if DYNAMODB_ENDPOINT in os.environ else ""
     return Engine(Stack(prefix)).start()
 
@@ -79,7 +79,7 @@ def played(scenario: Scenario, wanted: Wanted | None = None) -> Result:
 
 
 def spread[T](everything: Iterable[T], number: int, kind: Callable[[T], str], chance: random.Random) -> list[T]:
-    """Draw so many at most: a kind, then one of it that is not drawn yet."""
+    """Draw at most this many: a kind, then one of it that is not drawn yet."""
     by_kind = defaultdict[str, list[T]](list)
     for one in everything:
         by_kind[kind(one)].append(one)

@@ -1,4 +1,4 @@
-"""Does what a guide of docs/ says, to a copy of the repository: creates files and changes lines, block by block."""
+"""Applies a guide of docs/ to a copy of the repository: new files, changes as a diff, and copies."""
 
 import os
 import re
@@ -8,66 +8,130 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from tests.kit.project import ROOT
 
-_CODE = r"(?P<{0}_>`+)(?P<{0}>.+?)(?P={0}_)"
 _EDIT = re.compile(
-    rf"^`(?P<file>[^`]+)`,"
-    rf"(?: below {_CODE.format('below')},)?"
-    rf" (?P<how>new|before|before every|after|instead of)(?: {_CODE.format('line')})?:\n\n"
-    rf"```\w*\n(?P<block>.*?)^```$",
+    r"^`(?P<new>[^`]+)`, new:\n\n```\w+\n(?P<text>.*?)^```$"
+    r"|^`(?P<changed>[^`]+)`:\n\n```diff\n(?P<diff>.*?)^```$"
+    r"|^\| `(?P<file>[^`]+)` \| (?P<copied>[^|]+) \|(?P<before>[^|]*)\|(?P<pairs>[^|]*)\|$",
     re.MULTILINE | re.DOTALL,
 )
 _LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", "__pycache__", ".*_cache", ".hypothesis")
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """One block of the guide. line: a part of the line where it goes. below: a part of a line before that one."""
-
-    file: str
-    how: str
-    line: str
-    below: str
-    block: str
+class Edit(Protocol):
+    """One block of the guide, or one row of a table of copies."""
 
     def apply(self, root: Path) -> None:
-        """Raises LookupError if the line is not there, or is there more than once."""
-        path = root / self.file
-        if self.how == "new":
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.block)
-            return
-        lines = path.read_text().splitlines(keepends=True)
-        for place in reversed(self._places(lines)):
-            first = place + (self.how == "after")
-            lines[first : place + (self.how in {"after", "instead of"})] = [self.block]
-        path.write_text("".join(lines))
+        """Raises LookupError if the lines are not there, or are there more than once."""
+        ...
 
-    def _places(self, lines: list[str]) -> list[int]:
-        begin = next(place for place, line in enumerate(lines) if self.below in line)
-        places = [place for place in range(begin, len(lines)) if self.line in lines[place]]
-        if self.below:
-            places = places[:1]
-        if not places or (len(places) > 1 and "every" not in self.how):
-            raise LookupError(f"{self.file}: {len(places)} lines with {self.line!r}")
-        return places
+
+@dataclass(frozen=True, slots=True)
+class New:
+    file: str
+    text: str
+
+    def apply(self, root: Path) -> None:
+        path = root / self.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """hunks: `@@` separates them, in the order of the file; after `@@ text` the first place behind that text counts."""
+
+    file: str
+    hunks: str
+
+    def apply(self, root: Path) -> None:
+        lines, begin = (root / self.file).read_text().splitlines(), 0
+        for marker, hunk in re.findall(r"^@@(.*)\n((?:[ +-].*\n)+)", f"@@\n{self.hunks}", re.MULTILINE):
+            if marker:
+                begin = _only(
+                    [place for place in range(len(lines)) if marker.strip() in lines[place]][:1], self, marker
+                )
+            before = [line[1:] for line in hunk.splitlines() if line[0] in " -"]
+            after = [line[1:] for line in hunk.splitlines() if line[0] in " +"]
+            found = [place for place in range(begin, len(lines)) if lines[place : place + len(before)] == before]
+            place = _only(found[:1] if marker else found, self, hunk)
+            lines[place : place + len(before)] = after
+            begin = place + len(after)
+        (root / self.file).write_text("\n".join([*lines, ""]))
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """names: of the blocks that are copied; none for a whole file. before: a part of the line that they go before."""
+
+    file: str
+    names: tuple[str, ...]
+    before: str
+    pairs: tuple[tuple[str, str], ...]
+
+    def apply(self, root: Path) -> None:
+        path = root / self.file
+        if not self.before:
+            path.write_text(self._replaced((root / self.names[0]).read_text()))
+            return
+        lines = path.read_text().splitlines()
+        copied = [line for name in self.names for line in self._block(lines, name)]
+        place = _only([at for at, line in enumerate(lines) if self.before in line], self, self.before)
+        lines[place:place] = self._replaced("\n".join(copied)).split("\n")
+        path.write_text("\n".join([*lines, ""]))
+
+    def _block(self, lines: list[str], name: str) -> list[str]:
+        """From the line that has the name as its key, to the last that is indented deeper, or closes it."""
+        begin = _only([at for at, line in enumerate(lines) if re.match(rf' *"?{name}"?:( {{)?$', line)], self, name)
+        indent = len(lines[begin]) - len(lines[begin].lstrip())
+        end = begin + 1
+        while not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > indent:
+            end += 1
+        return lines[begin : end + (lines[end].strip() in {"}", "},"})]
+
+    def _replaced(self, text: str) -> str:
+        for old, new in self.pairs:
+            if old not in text:
+                raise LookupError(f"{self.file}: nothing to replace: {old!r}")
+            text = text.replace(old, new)
+        return text
+
+
+def _only(places: list[int], edit: Change | Copy, what: str) -> int:
+    if len(places) != 1:
+        raise LookupError(f"{edit.file}: {len(places)} places with {what!r}")
+    return places[0]
 
 
 def edits(guide: str) -> Iterator[Edit]:
-    """The blocks of a guide, in its order."""
+    """What a guide says, in its order."""
     for match in _EDIT.finditer(guide):
-        yield Edit(match["file"], match["how"], match["line"] or "", match["below"] or "", match["block"])
+        if match["new"]:
+            yield New(match["new"], match["text"])
+        elif match["changed"]:
+            yield Change(match["changed"], match["diff"])
+        else:
+            pairs = re.findall(r"`([^`]+)` → `([^`]+)`", match["pairs"])
+            yield Copy(
+                match["file"],
+                tuple(re.findall(r"`([^`]+)`", match["copied"])),
+                match["before"].strip("` "),
+                tuple(pairs),
+            )
 
 
 def blocks(guide: str) -> int:
-    """How many blocks there are that belong to a file."""
-    return len(re.findall(r"^```(?:python|yaml|json|markdown)$", guide, re.MULTILINE))
+    """How many blocks there are that belong to a file, and rows of copies."""
+    rows = re.findall(r"^\| file \| copy \|.*\n\| --- .*\n((?:\|.*\n)+)", guide, re.MULTILINE)
+    fences = re.findall(r"^```(?:python|yaml|json|markdown|diff)$", guide, re.MULTILINE)
+    return len(fences) + sum(table.count("\n") for table in rows)
 
 
 def copy(to: Path) -> Path:
-    """A copy of the repository with this one's environments."""
+    """A copy of the repository with the same environments."""
     shutil.copytree(ROOT, to, ignore=shutil.ignore_patterns(*_LEFT_OUT))
     for environment in ROOT.glob(".venv*"):
         (to / environment.name).symlink_to(environment)
@@ -75,7 +139,7 @@ def copy(to: Path) -> Path:
 
 
 def run(root: Path, *arguments: str, fails: bool = False, **variables: str) -> str:
-    """Run Python in a copy; what it prints. Fails the test unless it ends as it should. fails: with a failure."""
+    """Run Python in a copy, and return its output. Fails the test on another exit status. fails: expect a failure."""
     paths = [root, root / "functions", root / "layers" / "idempotency"]
     environment = {
         **os.environ,

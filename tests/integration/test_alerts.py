@@ -1,4 +1,4 @@
-"""Who hears of what: alarms as CloudWatch publishes them, and every notice as its definition builds it."""
+"""The recipients of alarms, as CloudWatch publishes them, and of every notice, as its definition builds it."""
 
 import json
 import uuid
@@ -17,7 +17,7 @@ type Messages = Callable[[str], list[Any]]
 UNDONE: dict[str, Any] = {"result": {"undone": True}}
 GAVE_UP: dict[str, Any] = {"Error": "States.Timeout", "Cause": ""}
 RECOVERED = {"release_inventory": UNDONE, "process_refund": UNDONE, "update_order_status": UNDONE}
-# (machine, state, the data it gets, who hears of it)
+# (machine, state, its input, recipients)
 NOTICES: list[tuple[str, str, dict[str, Any], str]] = [
     ("OrderSaga", "sns:NotifySuccess", {}, "events"),
     ("OrderSaga", "sns:NotifyReleaseInventoryFail", {"release_inventory": GAVE_UP}, "alerts"),
@@ -33,13 +33,13 @@ NOTICES: list[tuple[str, str, dict[str, Any], str]] = [
 
 @pytest.fixture
 def heard(alerts: Messages, routine: Messages, events: Messages) -> Callable[[str], dict[str, list[Any]]]:
-    """The messages about a name, by who got them."""
+    """The messages about a name, by recipient."""
     listeners = {"alerts": alerts, "routine": routine, "events": events}
     return lambda name: {who: found for who, read in listeners.items() if (found := read(name))}
 
 
 def publish(stack: Stack, machine: str, state: str, data: dict[str, Any]) -> str:
-    """Run one state of a deployed machine, its task too. Returns the name of the order or import that it is about."""
+    """Run one state of a deployed machine, with its task. Returns the name of its order or import."""
     name = f"notice-{uuid.uuid4().hex}"
     client = stack.session.client("stepfunctions", endpoint_url=stack.endpoint, config=Config(inject_host_prefix=False))
     deployed = client.describe_state_machine(stateMachineArn=stack.outputs[f"{machine}Arn"])
@@ -55,7 +55,7 @@ def publish(stack: Stack, machine: str, state: str, data: dict[str, Any]) -> str
 
 
 @pytest.mark.parametrize(("machine", "state", "data", "who"), NOTICES)
-def test_a_notice_reaches_those_whom_it_concerns(
+def test_notice_reaches_its_audience(
     stack: Stack, heard: Callable[[str], Any], machine: str, state: str, data: dict[str, Any], who: str
 ) -> None:
     name = publish(stack, machine, state, data)

@@ -11,7 +11,7 @@ from tests.kit.local_stack import Document, Invocation, Saga, rows_of
 from tests.kit.orders import good_order
 
 TABLES = ["OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable"]
-# Every sixth, for what takes long: what refuses one refuses them all, as the unit tests show.
+# Every sixth for slow tests: the unit tests show that all are rejected alike.
 SAMPLE = [bad for bad in BAD_ORDERS if isinstance(bad.document, dict)][::6]
 
 
@@ -20,7 +20,7 @@ def _all_rows(stack: Stack) -> list[list[Any]]:
 
 
 def _renamed(bad: BadOrder, order: Document) -> Any:
-    """The bad order under an id of the test's own, unless its id is what is bad."""
+    """The bad order under the test's own id, unless the id is the bad field."""
     given = bad.document
     usual = isinstance(given, dict) and given.get("order_id") == good_order()["order_id"]
     return given | {"order_id": order["order_id"]} if usual else given
@@ -49,7 +49,7 @@ def test_no_function_writes_anything(
 
 @pytest.mark.local_only("alert on-call engineers")
 @pytest.mark.parametrize("bad", SAMPLE[:3], ids=lambda bad: bad.name)
-def test_its_saga_fails_in_good_order(run: Callable[..., Saga], stack: Stack, bad: BadOrder) -> None:
+def test_invalid_order_fails_its_saga_cleanly(run: Callable[..., Saga], stack: Stack, bad: BadOrder) -> None:
     before = _all_rows(stack)
     saga = run(bad.document, order_id=f"bad-{abs(hash(bad.name))}")
     assert saga.states == ["ProcessOrder", "UpdateOrderStatus", "sns:NotifyUpdateOrderFail", "OrderFailed"]

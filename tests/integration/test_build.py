@@ -1,4 +1,4 @@
-"""What `sam build` leaves: every source with its bytecode, as nothing can be written where Lambda runs it."""
+"""`sam build` leaves every source with its bytecode, because Lambda cannot write any."""
 
 import importlib.util
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 from local.deployment import build
 from local.emulator import emulator
 
-# The second word of a .pyc: bytecode that is known by its source's hash and not checked against it (PEP 552).
+# The second word of a .pyc: bytecode with its source's hash, not checked at import (PEP 552).
 UNCHECKED = (1).to_bytes(4, "little")
 
 
 def bytecode_of(source: Path) -> bytes:
-    """The head of a source's bytecode: Python's magic number, how it is checked, the hash of the source."""
+    """The head of a source's bytecode: Python's magic number, the kind of check, the source's hash."""
     compiled = Path(importlib.util.cache_from_source(str(source)))
     return compiled.read_bytes()[:16] if compiled.exists() else b"missing"
 

@@ -1,4 +1,4 @@
-"""The command line, as a person runs it, against the stack of the tests."""
+"""The command line, as a person runs it, on the tests' stack."""
 
 import json
 import subprocess
@@ -101,7 +101,7 @@ def test_it_says_whether_the_stack_is_there(stepwise: CommandLine, running: emul
     [["place"], ["place", "--order-id", "o-1", "--item", "tea"], ["seed", "tea"], ["place", "--file", "/no/such/file"]],
     ids=" ".join,
 )
-def test_a_wrong_call_says_what_is_right(stepwise: CommandLine, arguments: list[str]) -> None:
+def test_invalid_call_is_explained(stepwise: CommandLine, arguments: list[str]) -> None:
     wrong = stepwise(*arguments)
     assert wrong.returncode == 2
     assert "Invalid value" in wrong.stderr

@@ -1,4 +1,4 @@
-"""`make test-aws`, on a stack that somebody else uses: it passes, touches nothing of theirs, and leaves nothing."""
+"""`make test-aws` on a stack in use: it passes, does not touch other data, and leaves nothing."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def instance(started: emulator.Emulator) -> str:
 
 @pytest.fixture(scope="module")
 def used(started: emulator.Emulator, instance: str) -> Stack:
-    """A stack with orders, stock, objects and users of somebody else, some of them tests' too."""
+    """A stack with other orders, stock, objects and users, some of them of earlier tests."""
     stack = Stack.local(started.endpoint, services=started.simulators)
     stock.seed(stack, {"tea-01": 100})
     too_many = [{"sku": "tea-01", "quantity": 1000, "unit_price": 1}]
@@ -85,7 +85,7 @@ def _jobs_done(stack: Stack) -> int:
 
 
 def everything(stack: Stack, instance: str) -> dict[str, list[str]]:
-    """All rows, versions of objects, and users; but for lines of reports that say nothing, in a currency of tests."""
+    """All rows, object versions and users, except empty report lines in the tests' currency."""
     rows = {table: [row for row in stack.rows(table) if not _says_nothing(row)] for table in TABLES}
     found = {table: [json.dumps(row, default=str, sort_keys=True) for row in rows[table]] for table in TABLES}
     for bucket in BUCKETS:
@@ -102,7 +102,7 @@ def _says_nothing(row: Row) -> bool:
 
 
 def make(endpoint: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run `make test-aws`, as a person does whose settings lead to this endpoint."""
+    """Run `make test-aws` with AWS settings for this endpoint."""
     usual = {
         name: value for name, value in emulator.environment(endpoint).items() if name not in ("STACK", "MAKEFLAGS")
     }
@@ -110,9 +110,9 @@ def make(endpoint: str, *arguments: str, **variables: str) -> subprocess.Complet
     return subprocess.run(command, cwd=ROOT, env=usual | variables, capture_output=True, text=True, check=False)
 
 
-def test_it_passes_beside_what_others_have_and_leaves_nothing(used: Stack, instance: str) -> None:
+def test_it_passes_beside_other_data_and_leaves_nothing(used: Stack, instance: str) -> None:
     before = everything(used, instance)
-    # Without the two files that take half of the time.
+    # Without the two files that take half the time.
     tests = "TESTS=tests/integration -k 'not test_bad_input and not test_command_line'"
     ended = make(used.endpoint or "", "STACK=stepwise", f"CONNECT_INSTANCE={instance}", tests, **credentials(used))
 
@@ -150,14 +150,14 @@ def test_a_run_that_is_ended_half_way_leaves_nothing(used: Stack, instance: str)
 
 def test_users_are_created_only_where_an_instance_is_given(used: Stack, instance: str) -> None:
     before = everything(used, instance)
-    ended = make(used.endpoint or "", "STACK=stepwise", "TESTS=tests/integration/test_user_import.py -k may_be_short")
+    ended = make(used.endpoint or "", "STACK=stepwise", "TESTS=tests/integration/test_user_import.py -k is_given")
 
-    assert "2 skipped" in ended.stdout
+    assert "1 skipped" in ended.stdout
     assert "only where CONNECT_INSTANCE names an instance" in ended.stdout
     assert everything(used, instance) == before
 
 
-def test_what_cannot_be_removed_is_named_and_the_rest_is_removed(
+def test_irremovable_things_are_named_and_the_rest_removed(
     used: Stack, instance: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = everything(used, instance)
@@ -211,7 +211,7 @@ def _deploy_another_template(stack: Stack) -> None:
     ],
     ids=["as it is", "rolled back", "never made", "being changed", "no outputs", "real charges"],
 )
-def test_it_runs_on_no_stack_but_one_that_is_whole(used: Stack, change: dict[str, Any], reason: str) -> None:
+def test_it_rejects_an_incomplete_stack(used: Stack, change: dict[str, Any], reason: str) -> None:
     found = unfit(replace(used, **change))
 
     assert found.startswith(reason)

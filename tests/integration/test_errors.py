@@ -1,4 +1,4 @@
-"""Each error reaches the state machine under its own name, and is retried or not by that name."""
+"""Each error reaches the state machine under its own name, which decides on retries."""
 
 from collections.abc import Callable
 
@@ -26,11 +26,11 @@ def test_a_row_without_its_step_record_is_a_conflict(run: Run, stack: Stack, ord
     [(CONFLICT, "Contention"), (THROTTLED, "StoreUnavailable"), (BROKEN, "StoreUnavailable")],
     ids=["conflict", "throttled", "broken"],
 )
-def test_a_transient_error_is_retried_until_it_is_over(
+def test_transient_error_is_retried_until_it_ends(
     run: Run, stack: Stack, resources: Resources, order: Document, answer: Answer, name: str
 ) -> None:
     with through_proxy(stack, resources, "ProcessPayment") as proxy:
-        # The SDK itself tries a throttled or broken call twice; a cancelled transaction once.
+        # The SDK attempts a throttled or broken call twice, and a cancelled transaction once.
         proxy.answers = [answer] * (2 if answer is CONFLICT else 4)
         saga = run(order)
     assert saga.visit("ProcessPayment").errors == [name, name]
@@ -38,7 +38,7 @@ def test_a_transient_error_is_retried_until_it_is_over(
     assert saga.execution.status == "SUCCEEDED"
 
 
-def test_a_transient_error_that_stays_is_compensated(
+def test_lasting_transient_error_is_compensated(
     run: Run, stack: Stack, resources: Resources, order: Document, on_hand: Callable[[], int]
 ) -> None:
     with through_proxy(stack, resources, "ReserveInventory") as proxy:
@@ -49,7 +49,7 @@ def test_a_transient_error_that_stays_is_compensated(
     assert on_hand() == 10
 
 
-def test_a_compensation_is_more_patient_than_a_step(
+def test_compensation_is_throttled_longer_than_a_step(
     run: Run, stack: Stack, resources: Resources, order: Document
 ) -> None:
     with through_proxy(stack, resources, "ProcessRefund") as proxy:

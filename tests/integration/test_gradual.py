@@ -1,4 +1,4 @@
-"""Behind aliases: a release with another parameter reaches the functions, and orders succeed through each."""
+"""With aliases: a release with another parameter reaches the functions, and orders succeed in each."""
 
 import json
 import subprocess
@@ -20,30 +20,31 @@ type Release = Callable[..., Stack]
 
 
 @pytest.fixture(scope="module")
-def release() -> Iterator[Release]:
-    """Deploys the built template behind aliases, with parameters, to an emulator of its own: it has no CodeDeploy."""
+def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
+    """Deploys the built template with aliases and parameters to a separate emulator, which has no CodeDeploy."""
     with emulator.attached({"SFN_WAIT_SCALE": "0.005"}) as running:
         built = build(running.endpoint, running.log) / "template.yaml"
+        environment = sam_environment(running.endpoint, tmp_path_factory.mktemp("sam"))
 
         def deploy(**given: str) -> Stack:
             parameters = {"Architecture": architecture(), **given}
             file = write(built, release_of(load(built), parameters), AT_ONCE)
             overrides = [f"{name}={value}" for name, value in parameters.items()]
-            _sam(running.endpoint, file, "--parameter-overrides", *overrides)
+            _sam(environment, file, "--parameter-overrides", *overrides)
             return Stack.local(running.endpoint, services=running.simulators)
 
         yield deploy
 
 
-def _sam(endpoint: str, file: Path, *arguments: str) -> None:
+def _sam(environment: dict[str, str], file: Path, *arguments: str) -> None:
     configuration = ["--config-file", str(ROOT / "samconfig.toml"), "--config-env", "local"]
     command = ["sam", "deploy", *configuration, "--template-file", str(file), *arguments]
-    ran = subprocess.run(command, env=sam_environment(endpoint), capture_output=True, text=True, check=False)
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def called(stack: Stack) -> Any:
-    """The configuration of the version that the saga's first state calls."""
+    """The configuration of the version that the saga's first state invokes."""
     saga = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.outputs["OrderSagaArn"])
     arn = json.loads(saga["definition"])["States"]["ProcessOrder"]["Parameters"]["FunctionName"]
     function, alias = arn.rsplit(":", 1)
@@ -54,7 +55,7 @@ def called(stack: Stack) -> Any:
 
 
 def status_of(stack: Stack, order_id: str) -> str:
-    """What becomes of a sample order."""
+    """The final status of a sample order."""
     stock.seed(stack, read_json(ROOT / "cli" / "seed_stock.json"))
     orders.place(stack, {**read_json(ROOT / "events/ordering" / "process_order.json"), "order_id": order_id})
     return orders.ended(stack, order_id).status

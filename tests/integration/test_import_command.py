@@ -1,4 +1,4 @@
-"""`stepwise import`, as a person runs it, and what it shows on the way."""
+"""`stepwise import`, as a person runs it, and its progress."""
 
 import os
 import re
@@ -107,7 +107,7 @@ def test_it_says_why_an_import_fails(stepwise_import: Import, tmp_path: Path) ->
     assert stepwise_import(str(tmp_path / "none.csv")).returncode == 2
 
 
-def test_it_runs_the_failed_rows_of_an_upload_again_and_makes_nobody_twice(
+def test_it_retries_failed_rows_without_duplicates(
     stepwise_import: Import,
     imports: Imports,
     simulator: RemoteControl,
@@ -121,7 +121,7 @@ def test_it_runs_the_failed_rows_of_an_upload_again_and_makes_nobody_twice(
         imports.upload(csv_file(persons), key)
         eventually(lambda: name_of_upload(stack) != "", seconds=60)
         broken = imports.wait(name_of_upload(stack), key)
-    # Its name has no date: the file is one of today, and goes to another key than the upload's.
+    # Its name has no date, so the file counts as today's, and its key differs from the upload's.
     file = tmp_path / "staff.csv"
     file.write_text(csv_file(persons))
     again = stepwise_import(str(file), "--retry-of", result)
@@ -133,6 +133,6 @@ def test_it_runs_the_failed_rows_of_an_upload_again_and_makes_nobody_twice(
 
 
 def name_of_upload(stack: Stack) -> str:
-    """Of the execution that the upload has started; "" as long as it has not."""
+    """Of the execution that the upload started; "" before that."""
     started = stack.stepfunctions.list_executions(stateMachineArn=stack.outputs["UserImportArn"])["executions"]
     return next((one["name"] for one in started if one["name"].startswith("upload-20260315-")), "")

@@ -1,4 +1,4 @@
-"""Jobs on the deployed stack: started by hand and by S3, once and twice."""
+"""Jobs on the deployed stack: started by a call and by S3, once and twice."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ def job_id(belongings: Belongings) -> str:
 
 @pytest.fixture
 def put(stack: Stack, belongings: Belongings) -> Callable[[bytes], str]:
-    """Put an object, which starts a job; gives its ObjKey."""
+    """Put an object, which starts a job. Returns its ObjKey."""
 
     def put_object(content: bytes) -> str:
         bucket, key = stack.outputs["JobsBucket"], f"{OBJECTS['JobsBucket']}{uuid.uuid4().hex}"
@@ -44,7 +44,7 @@ def put(stack: Stack, belongings: Belongings) -> Callable[[bytes], str]:
 
 
 def started_by(bucket: str, key: str, version: str) -> str:
-    """The job that S3 starts when an object is put."""
+    """The job that S3 starts for a new object."""
     written = {"key": key, "version-id": version, "etag": "", "sequencer": ""}
     return parse_job({"detail": {"bucket": {"name": bucket}, "object": written}}).job_id
 
@@ -59,7 +59,7 @@ def status(stack: Stack, job_id: str) -> object:
 
 
 def warnings(stack: Stack, resources: Resources) -> int:
-    """How often RunJob has said that it was started twice."""
+    """The number of duplicate starts in RunJob's log."""
     group = resources["RunJobLogGroup"]
     pages = stack.client("logs").get_paginator("filter_log_events").paginate(logGroupName=group)
     messages = [event["message"] for page in pages for event in page["events"]]
@@ -115,7 +115,7 @@ def test_an_object_that_is_put_starts_its_job(stack: Stack, put: Callable[[bytes
     assert (result["key"], result["version_id"], result["size"]) == (key, version, 13)
 
 
-def test_what_fails_for_good_ends_in_the_queue(stack: Stack, resources: Resources, job_id: str) -> None:
+def test_permanently_failed_events_end_in_the_queue(stack: Stack, resources: Resources, job_id: str) -> None:
     event = json.dumps({"JobId": job_id, "ObjKey": f"{stack.outputs['JobsBucket']}/is-not-there"})
     stack.client("lambda").invoke(
         FunctionName=stack.outputs["RunJobFunctionArn"], InvocationType="Event", Payload=event

@@ -1,4 +1,4 @@
-"""Orders that are charged at a gateway: a second stack from the same template, and the simulator, which misbehaves."""
+"""Orders that are charged at a gateway: a second stack from the same template, and faults of the simulator."""
 
 import json
 import os
@@ -37,7 +37,7 @@ from tests.kit.project import ROOT
 type Run = Callable[..., Saga]
 
 NAME = "stepwise-gateway"
-# Longer than a charge is waited for.
+# Longer than a charge's timeout.
 TOO_LONG = 7_000
 
 
@@ -70,7 +70,7 @@ def resources(stack: Stack) -> Resources:
 
 @pytest.fixture
 def ordered(gateway: GatewayClient, order: Document) -> Callable[..., None]:
-    """Order faults for the requests of the test's own order."""
+    """Inject faults into the requests of the test's own order."""
 
     def inject(fault: AnyFault, on: Any = "any", **more: Any) -> None:
         gateway.inject(Injection(fault, on=on, order_id=order["order_id"], **more))
@@ -90,7 +90,7 @@ def _row(gateway: GatewayClient, order: Document) -> Document:
 
 
 def _finalized(stack: Stack, gateway: GatewayClient, order: Document) -> tuple[str, list[int]]:
-    """The order's status, and the charges that stand for it once nothing is in flight; every invariant holds."""
+    """The order's status and standing charges, once nothing is in flight. Checks every invariant."""
     eventually(lambda: not gateway.ledger()["in_flight"])
     standing = gateway.ledger()["standing"].get(_row(gateway, order).get("key"), [])
     seen = orders.finalized(stack, order["order_id"])
@@ -109,7 +109,7 @@ def _requests(gateway: GatewayClient, order: Document) -> dict[str, int]:
 
 @contextmanager
 def _elsewhere(stack: Stack, resources: Resources, address: str, *functions: str) -> Iterator[None]:
-    """Let functions have another address of the gateway."""
+    """Change the gateway's address in the functions."""
     with ExitStack() as changed:
         for function in functions:
             changed.enter_context(environment(stack, resources, function, PAYMENT_GATEWAY_URL=address))
@@ -147,7 +147,7 @@ def test_a_good_order_is_charged_once(run: Run, stack: Stack, gateway: GatewayCl
     assert saga.view.payment["charge_id"] == _row(gateway, order)["id"]
 
 
-def test_a_declined_card_is_asked_once(run: Run, stack: Stack, gateway: GatewayClient, order: Document) -> None:
+def test_declined_card_is_charged_once(run: Run, stack: Stack, gateway: GatewayClient, order: Document) -> None:
     saga = run(order | {"payment": {"method": "card", "token": "tok_expired"}})
     assert saga.visit("ProcessPayment").errors == ["PaymentDeclined"]
     assert "the card has expired" in (saga.execution.cause or "")
@@ -157,7 +157,7 @@ def test_a_declined_card_is_asked_once(run: Run, stack: Stack, gateway: GatewayC
 
 
 @pytest.mark.parametrize("fault", [AnswerLost(), FailsAfter()], ids=repr)
-def test_a_charge_whose_answer_is_lost_is_asked_for_and_not_repeated(
+def test_charge_with_a_lost_answer_is_looked_up_not_repeated(
     run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None], fault: AnyFault
 ) -> None:
     ordered(fault, on="charge")
@@ -167,7 +167,7 @@ def test_a_charge_whose_answer_is_lost_is_asked_for_and_not_repeated(
     assert _requests(gateway, order) == {"charge": 1, "lookup": 1}
 
 
-def test_a_charge_that_is_worked_on_for_too_long_is_cancelled(
+def test_charge_in_progress_for_too_long_is_cancelled(
     run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
 ) -> None:
     ordered(SlowWorking(ms=TOO_LONG), on="charge")
@@ -179,7 +179,7 @@ def test_a_charge_that_is_worked_on_for_too_long_is_cancelled(
     assert _charge(stack, order) not in work.listed(stack)
 
 
-def test_an_order_that_is_placed_while_the_gateway_is_down_is_undone_once_it_is_back(
+def test_order_is_undone_once_the_gateway_is_back(
     run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document
 ) -> None:
     nobody = f"http://127.0.0.1:{emulator.free_port()}"
@@ -198,7 +198,7 @@ def test_an_order_that_is_placed_while_the_gateway_is_down_is_undone_once_it_is_
 def test_a_refund_that_gave_up_is_listed_and_recovered_by_command(
     run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
 ) -> None:
-    """No payment row tells of the charge: each attempt to charge has lost its answer, and each question too."""
+    """No payment row exists: each attempt to charge lost its answer, and so did each lookup."""
     name = order["order_id"]
     ordered(AnswerLost(), on="charge", times=9)
     ordered(AnswerLost(), on="lookup", times=9)
@@ -240,10 +240,10 @@ def test_no_log_and_no_history_holds_a_token_a_secret_or_a_key(
         assert hidden not in logs + _history(stack, order["order_id"])
 
 
-def test_a_secret_that_rotates_while_orders_run_loses_and_doubles_no_charge(
+def test_secret_rotation_loses_and_doubles_no_charge(
     stack: Stack, gateway: GatewayClient, belongings: Belongings, order: Document
 ) -> None:
-    """Twice: what a warm function has read is neither the current secret nor the previous one any more."""
+    """Twice, so that a warm function's secret is neither the current nor the previous one."""
     some = [order | {"order_id": f"{order['order_id']}-{number}"} for number in range(5)]
     refused = some[-1] | {"items": [{**order["items"][0], "quantity": 11}]}
     for number, one in enumerate([*some[:-1], refused]):

@@ -1,4 +1,4 @@
-"""Each function may do what it does, on its own tables, and nothing else."""
+"""Each function may do only what it does, on its own tables."""
 
 import uuid
 from collections.abc import Callable

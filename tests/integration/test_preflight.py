@@ -1,4 +1,4 @@
-"""The preflight on the local stack, as far as that answers: it leaves nothing, and says what it could not reach."""
+"""The preflight on the local stack, as far as that supports it: it leaves nothing, and names what it cannot reach."""
 
 import subprocess
 from typing import Any
@@ -29,7 +29,7 @@ def left(stack: Stack) -> list[Any]:
     return [sorted(one["StackName"] for one in stacks), sets, versions]
 
 
-def test_the_command_says_what_it_reached_and_what_not(running: emulator.Emulator, stack: Stack) -> None:
+def test_command_reports_reached_and_unreached_services(running: emulator.Emulator, stack: Stack) -> None:
     before = left(stack)
     env = environment(running.endpoint) | {"COLUMNS": "150"}
     command = ["make", "--no-print-directory", "preflight", "STACK=stepwise"]

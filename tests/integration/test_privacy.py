@@ -1,4 +1,4 @@
-"""What logs hold: ids, never what the order says."""
+"""Logs contain ids, never the content of an order."""
 
 from collections.abc import Callable
 

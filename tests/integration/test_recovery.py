@@ -1,4 +1,4 @@
-"""However a saga ends, its order is finalized: confirmed, or undone, or an alert names what is left."""
+"""However a saga ends, its order is confirmed or undone, or an alert names what is left."""
 
 import json
 from collections.abc import Callable
@@ -39,13 +39,13 @@ def _recovered(stack: Stack, order: Document) -> str:
 
 
 def _all_barred(stack: Stack, order: Document) -> bool:
-    """Whether no step of the order stands, or can land any more."""
+    """Whether no step of the order stands or can still land."""
     records = (stack.row("IdempotencyTable", pk=f"{order['order_id']}#{step}") for step in STEPS)
     return all(record is not None and record["status"] == "COMPENSATED" for record in records)
 
 
 def _event(stack: Stack, order: Document, status: str) -> dict[str, Any]:
-    """What AWS sends when an execution ends."""
+    """The event of an execution's end."""
     detail = {
         "stateMachineArn": stack.outputs["OrderSagaArn"],
         "executionArn": orders.execution_arn(stack, order["order_id"]),
@@ -57,7 +57,7 @@ def _event(stack: Stack, order: Document, status: str) -> dict[str, Any]:
 
 
 def _backdate(stack: Stack, order: Document) -> None:
-    """Let an order be two hours old."""
+    """Make an order two hours old."""
     stack.dynamodb.update_item(
         TableName=stack.outputs["OrdersTable"],
         Key={"order_id": {"S": order["order_id"]}},
@@ -81,7 +81,7 @@ def test_an_order_that_succeeded_is_confirmed_once(run: Run, stack: Stack, invok
     assert _invariants(stack, order) == []
 
 
-def test_an_order_that_failed_in_good_order_needs_no_recovery(run: Run, stack: Stack, order: Document) -> None:
+def test_undone_order_needs_no_recovery(run: Run, stack: Stack, order: Document) -> None:
     run(_too_many(order))
     assert recovery(stack, order["order_id"]) is None
     assert _invariants(stack, order) == []
@@ -144,9 +144,7 @@ def _at(stack: Stack, order: Document) -> str:
     return states[-1].name if states else ""
 
 
-def test_a_recovery_is_started_once_however_often_the_event_comes(
-    stack: Stack, invoke: Invoke, order: Document
-) -> None:
+def test_duplicate_events_start_one_recovery(stack: Stack, invoke: Invoke, order: Document) -> None:
     invoke("ProcessOrder", order)
     for _ in range(3):
         assert invoke("FinalizeOrder", _event(stack, order, "ABORTED")).error is None
@@ -155,9 +153,7 @@ def test_a_recovery_is_started_once_however_often_the_event_comes(
     assert _invariants(stack, order) == []
 
 
-def test_an_order_of_which_a_step_was_undone_is_not_confirmed_but_undone(
-    stack: Stack, invoke: Invoke, order: Document
-) -> None:
+def test_order_with_an_undone_step_is_undone(stack: Stack, invoke: Invoke, order: Document) -> None:
     for step in STEPS:
         invoke(step, order)
     invoke("ProcessRefund", order)
@@ -180,9 +176,7 @@ def test_an_order_whose_execution_had_another_name_is_recovered_from_its_file(
     assert _invariants(stack, order) == []
 
 
-def test_what_an_earlier_deployment_accepted_is_finalized_all_the_same(
-    run: Run, stack: Stack, invoke: Invoke, order: Document
-) -> None:
+def test_input_of_an_earlier_deployment_is_finalized(run: Run, stack: Stack, invoke: Invoke, order: Document) -> None:
     for step in STEPS:
         invoke(step, order)
     event = _event(stack, order | {"a field that is refused now": 1}, "SUCCEEDED")
@@ -269,7 +263,7 @@ def test_a_recovery_that_was_cut_off_is_counted_by_the_sweep(
         stack.stepfunctions.stop_execution(executionArn=orders.execution_arn(stack, name, output="OrderRecoveryArn"))
         _backdate(stack, order)
         swept = invoke("SweepOrders", {})
-        # Before the denial ends: a try of the recovery may still be on its way.
+        # Before the denial ends, because an attempt of the recovery may still be in flight.
         eventually(lambda: name in [found.saga_id for found in needing_attention(stack)])
     assert swept.result["standing"] >= 1
     assert orders.ended(stack, recover(stack, name), seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"

@@ -1,4 +1,4 @@
-"""Replays, as a person runs them and as they crash: each order is fired once, and nobody's write is lost."""
+"""Replays by command, with crashes: each order is replayed once, and no concurrent write is lost."""
 
 import os
 import signal
@@ -37,17 +37,17 @@ SECONDS = 60
 
 @pytest.fixture
 def stepwise(stack_options: list[str]) -> Command:
-    """The command line in this process: its start takes longer than what it does."""
+    """The command line in this process, because its start takes longer than its work."""
     return lambda *arguments: CliRunner().invoke(app, [*arguments, *stack_options])
 
 
 class Crash(BaseException):
-    """The end of the process, as far as the replay can tell."""
+    """A crash of the process, from the replay's view."""
 
 
 @dataclass
 class Client:
-    """A DynamoDB client that is made to fail. before, after: called with the number of each update."""
+    """A failing DynamoDB client. before, after: called with the number of each update."""
 
     real: Any
     before: Callable[[int], None] = lambda _: None
@@ -65,7 +65,7 @@ class Client:
 
 
 def once(stack: Stack, endpoint: str | None = None) -> Any:
-    """A client that sends nothing twice."""
+    """A client without retries."""
     config = Config(retries={"total_max_attempts": 1}, read_timeout=10, max_pool_connections=16)
     return stack.session.client("dynamodb", endpoint_url=endpoint or stack.endpoint, config=config)
 
@@ -95,7 +95,7 @@ def orders(day: Day) -> list[Document]:
 
 
 def indexed(day: Day) -> int:
-    """How many orders of the day the index knows; it lags behind."""
+    """The number of the day's orders in the index, which may lag behind."""
     pages = Orders(day.stack.dynamodb, day.stack.outputs["OrdersTable"], Budget(0)).of_day(day.name)
     return sum(len(page.orders) for page in pages)
 
@@ -113,7 +113,7 @@ def test_firing_an_order_raises_its_revision_and_touches_nothing_else(day: Day, 
     assert day.stack.row("OrdersTable", order_id=order_id) == {**orders[0], "revision": 2}
 
 
-def test_a_writer_in_between_is_not_overwritten_and_the_order_is_read_again(day: Day, orders: list[Document]) -> None:
+def test_concurrent_writer_is_not_overwritten(day: Day, orders: list[Document]) -> None:
     order_id = orders[0]["order_id"]
 
     def write(number: int) -> None:
@@ -134,7 +134,7 @@ def test_a_lost_answer_fires_nothing_twice(day: Day, orders: list[Document]) -> 
 
 
 @pytest.mark.local_only("inject faults between the test and DynamoDB")
-def test_a_throttle_is_waited_for(day: Day, orders: list[Document]) -> None:
+def test_throttled_call_waits(day: Day, orders: list[Document]) -> None:
     with DynamoDBProxy(day.stack.endpoint or "", answers=[THROTTLED] * 5).serving() as proxy:
         outcome = trigger(day.stack, once(day.stack, proxy.endpoint)).fire(Seen(orders[0]["order_id"], 1))
     assert outcome == Outcome.FIRED
@@ -155,7 +155,7 @@ def test_a_row_without_a_revision_is_left_alone(day: Day) -> None:
 
 @pytest.mark.parametrize("number", [0, 5, 19])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_replay_that_crashed_goes_on_and_fires_each_order_once(
+def test_crashed_replay_resumes_and_fires_each_order_once(
     day: Day, orders: list[Document], tmp_path: Path, when: str, number: int
 ) -> None:
     def crash(update: int) -> None:
@@ -172,9 +172,7 @@ def test_a_replay_that_crashed_goes_on_and_fires_each_order_once(
     assert revisions(day) == [2] * len(orders)
 
 
-def test_an_order_that_a_writer_changed_after_the_crash_is_not_fired_besides(
-    day: Day, orders: list[Document], tmp_path: Path
-) -> None:
+def test_order_changed_after_the_crash_is_not_fired(day: Day, orders: list[Document], tmp_path: Path) -> None:
     def crash(_: int) -> None:
         raise Crash
 
@@ -187,7 +185,7 @@ def test_an_order_that_a_writer_changed_after_the_crash_is_not_fired_besides(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
-def test_a_command_that_was_ended_goes_on_and_fires_each_order_once(
+def test_interrupted_command_resumes_and_fires_each_order_once(
     running: emulator.Emulator, stepwise: Command, day: Day, tmp_path: Path, number: signal.Signals
 ) -> None:
     day.write(*(day.order(f"{order:03d}") for order in range(60)))
@@ -259,13 +257,13 @@ def test_a_checkpoint_belongs_to_one_replay(stepwise: Command, day: Day, tmp_pat
     [[], ["--all", "--failed"], ["--date", "yesterday"], ["--failed", "--checkpoint", "x"]],
     ids=" ".join,
 )
-def test_a_wrong_replay_says_what_is_right(stepwise: Command, arguments: list[str]) -> None:
+def test_invalid_replay_is_explained(stepwise: Command, arguments: list[str]) -> None:
     wrong = stepwise("replay", *arguments)
     assert wrong.exit_code == 2
     assert "Invalid value" in wrong.stderr
 
 
-# --- what failed ---
+# --- failed records ---
 
 
 @pytest.fixture
@@ -276,7 +274,7 @@ def no_retries(stack: Stack, resources: Resources) -> Iterator[None]:
 
 @pytest.fixture
 def failed(day: Day, orders: list[Document], stack: Stack, resources: Resources, no_retries: None) -> list[Document]:
-    """Orders whose records are kept, as the function was not allowed to count them."""
+    """Orders with kept records, because the function was not allowed to count them."""
     eventually(day.counted, seconds=SECONDS)
     with denied(stack, resources, "ReportOrders"):
         day.write(
@@ -286,7 +284,7 @@ def failed(day: Day, orders: list[Document], stack: Stack, resources: Resources,
     return orders[:2]
 
 
-def test_what_failed_is_fired_again_and_leaves_the_bucket(
+def test_failed_records_are_replayed_and_leave_the_bucket(
     stepwise: Command, day: Day, stack: Stack, failed: list[Document]
 ) -> None:
     assert not day.counted()
@@ -302,9 +300,7 @@ def test_what_failed_is_fired_again_and_leaves_the_bucket(
     assert revisions(day) == before
 
 
-def test_a_record_that_a_newer_change_has_overtaken_is_not_fired(
-    stepwise: Command, day: Day, stack: Stack, failed: list[Document]
-) -> None:
+def test_overtaken_record_is_not_fired(stepwise: Command, day: Day, stack: Stack, failed: list[Document]) -> None:
     day.write({**failed[0], "status": "Pending", "revision": 3})
     ended = stepwise("replay", "--failed")
     assert "overtaken by a newer change" in ended.stdout
@@ -331,9 +327,7 @@ def test_a_deletion_that_failed_is_delivered_as_it_was(
     assert kept(stack, order_id) == []
 
 
-def test_what_cannot_be_counted_yet_stays_until_it_is_put_right(
-    stepwise: Command, day: Day, stack: Stack, no_retries: None
-) -> None:
+def test_uncountable_record_stays_until_fixed(stepwise: Command, day: Day, stack: Stack, no_retries: None) -> None:
     row = day.order("poison")
     order_id = row["order_id"]
     day.write({name: value for name, value in row.items() if name != "total"})
@@ -349,7 +343,7 @@ def test_what_cannot_be_counted_yet_stays_until_it_is_put_right(
 
 @pytest.mark.local_only("replay everybody's orders")
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"payload": "{}"}'], ids=repr)
-def test_an_object_that_is_not_of_lambdas_making_stays(stepwise: Command, stack: Stack, body: bytes) -> None:
+def test_object_not_written_by_lambda_stays(stepwise: Command, stack: Stack, body: bytes) -> None:
     s3, foreign = stack.client("s3"), {"Bucket": stack.outputs["FailedRecordsBucket"], "Key": f"{KEPT}foreign"}
     s3.put_object(**foreign, Body=body)
     assert stepwise("replay", "--failed").exit_code == 1
@@ -359,7 +353,7 @@ def test_an_object_that_is_not_of_lambdas_making_stays(stepwise: Command, stack:
 
 @dataclass
 class CrashingS3:
-    """An S3 client with which a replay crashes between copying what is done and deleting it."""
+    """An S3 client that crashes a replay between copying a finished object and deleting it."""
 
     real: Any
 

@@ -1,4 +1,4 @@
-"""However the stream is delivered, the reports are what a recount of the orders from scratch says."""
+"""However the stream is delivered, the reports equal a recount of the orders."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ ORDERS = ["o-1", "o-2", "o-3"]
 
 @dataclass(frozen=True)
 class Counting:
-    """Sends transactions on, and notes them in `calls`; it can do nothing else."""
+    """Forwards transactions and records them in `calls`; supports nothing else."""
 
     client: "DynamoDBClient"
     calls: list[Any]
@@ -43,7 +43,7 @@ class Counting:
 
 @dataclass(frozen=True)
 class ReadModel:
-    """A report of its own in shared tables: what is counted, and by how many calls."""
+    """A separate report in shared tables: its lines, and its number of calls."""
 
     client: "DynamoDBClient"
     counting: Counting
@@ -100,7 +100,7 @@ WRITES = st.sampled_from(["place", "confirm", "pend", "replay", "amend", "delete
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Up to 14 writes to three orders, among them deletions of both kinds, new lives, replays and backups put back."""
+    """Up to 14 writes to three orders, including both kinds of deletion, new lives, replays and restored backups."""
     history, backups = History(), {}
     for _ in range(draw(st.integers(1, 14))):
         order_id, write = draw(st.sampled_from(ORDERS)), draw(WRITES)
@@ -132,7 +132,7 @@ def _write(history: History, order_id: str, write: str, *, total: int) -> None:
 
 @st.composite
 def deliveries(draw: st.DrawFn) -> tuple[History, list[Record]]:
-    """A history, and its records in any order, some of them several times, each at least once."""
+    """A history, and its records in random order, each at least once."""
     history = draw(histories())
     again = draw(st.lists(st.sampled_from(history.records), max_size=10))
     return history, draw(st.permutations([*history.records, *again]))

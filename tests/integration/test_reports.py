@@ -51,7 +51,7 @@ def test_every_write_moves_the_counters(day: Day) -> None:
 
 
 @pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "in the middle", "last"])
-def test_a_poison_record_is_kept_whole_and_holds_nobody_up(
+def test_poison_record_is_kept_whole_and_blocks_nobody(
     day: Day, stack: Stack, resources: Resources, place: int
 ) -> None:
     rows = [day.order(str(number)) for number in range(4)]
@@ -66,7 +66,7 @@ def test_a_poison_record_is_kept_whole_and_holds_nobody_up(
 
 
 @pytest.mark.local_only("raise an alarm if they fail")
-def test_a_row_that_is_no_order_does_not_wake_the_function(day: Day, stack: Stack) -> None:
+def test_row_without_an_order_does_not_invoke_the_function(day: Day, stack: Stack) -> None:
     note, order = {"order_id": day.order_id("note"), "text": "not an order"}, day.order("1")
     day.write(note, order)
     eventually(day.counted, seconds=SECONDS)
@@ -93,7 +93,7 @@ def test_a_consumer_that_dies_after_its_commit_has_counted_once(
     assert day.lines() == {(day.name, "New", "JPY"): (5, 5000)}
 
 
-def test_what_the_function_may_not_write_waits_until_it_may(day: Day, stack: Stack, resources: Resources) -> None:
+def test_denied_records_wait_for_the_permission(day: Day, stack: Stack, resources: Resources) -> None:
     with denied(stack, resources, "ReportOrders"):
         day.write(day.order("1"))
         function = resources["ReportOrdersFunction"]
@@ -120,7 +120,7 @@ def reported(invocation: Invocation) -> list[str]:
     return [failure["itemIdentifier"] for failure in invocation.result["batchItemFailures"]]
 
 
-def test_after_a_failure_of_an_order_its_later_changes_wait_and_others_go_on(invoke: Invoke, day: Day) -> None:
+def test_later_changes_of_a_failed_order_wait_and_others_continue(invoke: Invoke, day: Day) -> None:
     history = day.history()
     history.place(day.order_id("1"))
     bad = history.change(day.order_id("1"), status="Confirmed")

@@ -1,4 +1,4 @@
-"""The state table of the design, each row both ways: the states of the history, and what is in the tables."""
+"""The state table of the design, each row in both directions: the states in the history, and the tables."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +45,7 @@ def test_a_good_order_is_saved_paid_and_reserved(run: Run, order: Document, on_h
     assert on_hand() == 8
 
 
-def test_what_a_good_order_leaves_in_the_tables(run: Run, order: Document, sku: str) -> None:
+def test_good_order_leaves_these_rows(run: Run, order: Document, sku: str) -> None:
     view = run(order).view
     assert view.order is not None
     assert view.payment is not None
@@ -59,7 +59,7 @@ def test_what_a_good_order_leaves_in_the_tables(run: Run, order: Document, sku: 
 
 
 def _eventually_undone(stack: Stack, order: Document) -> bool:
-    """The finalization bars what was never called, a moment after the saga's end."""
+    """Shortly after the saga's end, finalization bars the steps that were never called."""
     records = [f"{order['order_id']}#{step}" for step in STEP_NAMES]
     eventually(lambda: all(stack.row("IdempotencyTable", pk=key) for key in records))
     return all((stack.row("IdempotencyTable", pk=key) or {})["status"] == "COMPENSATED" for key in records)
@@ -151,7 +151,7 @@ def test_update_order_status_fails(
     assert alert["outcome"]["Error"] == "UnexpectedFailure"
 
 
-def test_an_order_that_failed_in_good_order_is_published_without_an_error(
+def test_order_that_was_undone_is_published_without_an_error(
     run: Run, order: Document, alerts: Callable[[str], list[Any]], routine: Callable[[str], list[Any]]
 ) -> None:
     run(_declined(order))

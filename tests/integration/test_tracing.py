@@ -1,4 +1,4 @@
-"""What X-Ray gets of a call: a handler runs as in Lambda, and a daemon's socket listens."""
+"""X-Ray's view of a call: a handler runs as in Lambda, and a socket listens like the daemon."""
 
 import json
 import socket
@@ -26,7 +26,7 @@ process_order(json.loads(sys.argv[1]), context)
 
 @pytest.fixture
 def daemon() -> Iterator[socket.socket]:
-    """Stands where the X-Ray daemon listens."""
+    """A socket at the X-Ray daemon's address."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.settimeout(5)
@@ -34,7 +34,7 @@ def daemon() -> Iterator[socket.socket]:
 
 
 def received(daemon: socket.socket, count: int) -> dict[str, Document]:
-    """So many documents, as the daemon reads them: a header line, then one subsegment. By name."""
+    """This many documents in the daemon's format: a header line, then one subsegment. By name."""
     documents: dict[str, Document] = {}
     for _ in range(count):
         header, _, body = daemon.recv(65_536).partition(b"\n")

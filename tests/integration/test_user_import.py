@@ -1,4 +1,4 @@
-"""Imports of users on the deployed stack and Connect's simulator: every row has its result, nobody is made twice."""
+"""User imports on the deployed stack and the Connect simulator: every row has its result, without duplicate users."""
 
 import json
 from collections.abc import Callable
@@ -131,7 +131,7 @@ def test_every_error_of_connect_is_the_rows_own(imports: Imports, simulator: Rem
     assert all(result.user_id for result in ended.results if result.succeeded)
 
 
-def test_connect_that_throttles_for_ever_costs_the_row_not_the_import(
+def test_endless_throttling_fails_the_row_not_the_import(
     imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources
 ) -> None:
     persons = people(2)
@@ -150,7 +150,7 @@ def test_connect_that_throttles_for_ever_costs_the_row_not_the_import(
     assert created(simulator) == 2
 
 
-def test_a_function_that_is_cut_off_while_connect_acts_late_makes_nobody_twice(
+def test_late_create_after_a_timeout_creates_no_duplicate(
     imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources
 ) -> None:
     persons = people(1)
@@ -169,7 +169,7 @@ def test_a_function_that_is_cut_off_while_connect_acts_late_makes_nobody_twice(
     assert all(ended.user_ids)
 
 
-def test_two_imports_of_one_file_at_once_make_nobody_twice(imports: Imports) -> None:
+def test_concurrent_imports_of_one_file_create_no_duplicates(imports: Imports) -> None:
     persons = people(6)
     key, version = imports.upload(csv_file(persons))
     names = [imports.start({"key": key, "version_id": version}) for _ in range(2)]
@@ -295,7 +295,7 @@ def test_an_instance_whose_creation_fails_ends_the_import(imports: Imports, simu
         "RegisterResult",
     ],
 )
-def test_an_import_that_breaks_off_at_a_state_is_whole_when_it_runs_again(
+def test_import_interrupted_at_any_state_completes_when_run_again(
     imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources, function: str
 ) -> None:
     persons = people(2)
@@ -338,7 +338,7 @@ def test_stopped_import_has_a_result_file_and_can_be_retried(imports: Imports, s
     assert created(simulator) == 12
 
 
-def test_a_defect_is_told_without_what_it_was_about(imports: Imports, stack: Stack, resources: Resources) -> None:
+def test_defect_is_reported_without_its_message(imports: Imports, stack: Stack, resources: Resources) -> None:
     persons = people(1)
     with environment(stack, resources, "UserCreate", MAX_IMPORT_ROWS="many"):
         ended = imports.run(csv_file(persons))

@@ -1,4 +1,4 @@
-"""The shape of an answer of AWS."""
+"""The shape of a response of AWS."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ type Parameters = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An error of a service. more: what its answer holds beside code and message."""
+    """An error of a service. more: further fields of the response."""
 
     code: str
     more: Mapping[str, Any] = field(default_factory=dict)

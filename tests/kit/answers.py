@@ -1,6 +1,6 @@
-"""What AWS, or a payment gateway, may answer to each request that deployed code makes, the plain success first.
+"""The possible answers of AWS or a payment gateway to each request of deployed code, the plain success first.
 
-An answer stands for all that lead to the same further requests; several hold an item as it may have been before.
+An answer represents all that lead to the same further requests; several contain an item in an earlier state.
 """
 
 import io
@@ -20,7 +20,7 @@ _NEVER = "4102444800000"
 
 
 class Unanswered(BaseException):
-    """Nobody has said what this operation answers. No handler's `except Exception` hides it."""
+    """This operation has no answers yet. A BaseException, so that no handler hides it."""
 
 
 def answers(operation: str, parameters: Parameters) -> list[Answer]:
@@ -43,7 +43,7 @@ def _transaction(parameters: Parameters) -> Iterable[Answer]:
 
 
 def _cancelled(found: list[Any]) -> Refusal:
-    """found: for each action the item that stood in its way; None for no item, False if its condition held."""
+    """found: for each action the item that failed its condition; None for no item, False if the condition held."""
     reasons = [{"Code": "None"} if item is False else {"Code": "ConditionalCheckFailed"} for item in found]
     for reason, item in zip(reasons, found, strict=True):
         reason.update({"Item": item} if item else {})
@@ -57,7 +57,7 @@ def _put(parameters: Parameters) -> Iterable[Answer]:
 
 
 def _record(status: str, action: Mapping[str, Any]) -> dict[str, Any]:
-    """A step record or a lease by the request that the action is of. COMPENSATING bars what never happened."""
+    """A step record or a lease for the action's request. COMPENSATING bars a step that never happened."""
     ((_, parameters),) = action.items()
     item = parameters.get("Item", {})
     digest = parameters.get("ExpressionAttributeValues", {}).get(":payload_hash", item.get("payload_hash", {"S": "-"}))
@@ -75,7 +75,7 @@ def _record(status: str, action: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _batch(parameters: Parameters) -> Iterable[Answer]:
-    """Records and rows of an order: none; a record each; a row each; a payment's record alone."""
+    """Records and rows of an order: none; all records; all rows; only the payment's record."""
     yield _found(parameters, lambda _: None)
     yield _found(parameters, lambda key: None if key in _ROWS else "COMMITTED")
     yield _found(parameters, lambda key: "standing" if key in _ROWS else None)

@@ -1,4 +1,4 @@
-"""Inputs that are not orders, each one edit away from a good order. Tests that need a bad input take it from here."""
+"""Inputs that are not orders, each one edit away from a good order, for all tests of bad input."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.kit.orders import GOOD_ITEM, HIGHEST_PRICE, MAX_ID, MAX_ITEMS, MAX_PIECES, distinct_items, good_order
 
-# Where a text belongs in an order; the rest of _FIELDS takes something else.
+# The string fields of an order; the rest of _FIELDS has other types.
 TEXT_FIELDS = ("order_id", "customer_id", "currency", "items[0].sku", "payment.method", "payment.token")
 _FIELDS: dict[str, type] = {
     **dict.fromkeys(TEXT_FIELDS, str),
@@ -31,12 +31,12 @@ _KINDS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class BadOrder:
-    """An input that is refused.
+    """An input that is rejected.
 
     name: what is wrong with it.
     document: the input, anything that JSON can hold.
-    path: what the message starts with, before a colon.
-    mentions: what else the message holds: the name of a field that is missing or unknown.
+    path: the start of the message, before a colon.
+    mentions: also in the message: the name of a missing or unknown field.
     """
 
     name: str
@@ -46,7 +46,7 @@ class BadOrder:
 
 
 def edited(path: str, value: Any) -> dict[str, Any]:
-    """A good order with `value` at the path, which is written as in a message: "items[0].sku"."""
+    """A good order with `value` at the path, in the notation of messages: "items[0].sku"."""
     order = good_order()
     parent, last = _place(order, path)
     parent[last] = value
@@ -54,7 +54,7 @@ def edited(path: str, value: Any) -> dict[str, Any]:
 
 
 def without(path: str) -> dict[str, Any]:
-    """A good order that lacks the field at the path."""
+    """A good order without the field at the path."""
     order = good_order()
     parent, last = _place(order, path)
     del parent[last]

@@ -1,7 +1,7 @@
-"""What the tests make in a stack, noted by key before it is made.
+"""Everything that the tests create in a stack, noted by key before it is created.
 
-Every name begins with RUN, which no other run has. The currency is none that a customer pays in, so that no line of a
-report but the tests' own is moved.
+Every name begins with RUN, which is unique to this run. No customer pays in the tests' currency, so only the tests' own
+report lines change.
 """
 
 import uuid
@@ -17,15 +17,15 @@ from user_import.creation import CREATE_USER
 RUN = f"t{uuid.uuid4().hex[:7]}"
 # ISO 4217 keeps it for tests.
 CURRENCY = "XTS"
-# What the keys of objects begin with, by the output that names the bucket.
+# Prefixes of object keys, by the output that names the bucket.
 OBJECTS = {"JobsBucket": f"{RUN}/", "UsersBucket": f"manual/{RUN}/"}
-# And names of users in Amazon Connect.
+# Also the prefix of usernames in Amazon Connect.
 USERS = f"u{RUN}"
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A row: the output that names its table, the name of its key, and the key."""
+    """A row: the output that names its table, its key attribute, and its key."""
 
     table: str
     name: str
@@ -34,11 +34,11 @@ class Item:
 
 @dataclass(frozen=True)
 class Belongings:
-    """orders: by order_id. sagas: those of them that a state machine may be at work on.
+    """orders: by order_id. sagas: the orders that a state machine may be working on.
 
-    items: all rows but orders and lines of reports, and what kind of thing each is.
+    items: all rows except orders and lines of reports, with their kinds.
     uploads: ids of jobs that S3 starts. instances: of Amazon Connect.
-    days: that have no orders but the tests'. shared_days: that may have others.
+    days: that have only the tests' orders. shared_days: that may have others.
     """
 
     stack: Stack
@@ -51,13 +51,13 @@ class Belongings:
     instances: set[str] = field(default_factory=set)
 
     def saga(self, order_id: str) -> None:
-        """An order that goes through its steps, by a state machine or by hand."""
+        """An order whose steps a state machine or a test runs."""
         self.orders.add(order_id)
         self.sagas.add(order_id)
         self.items.update(_items_of_saga(order_id))
 
     def leave(self, order_id: str) -> None:
-        """What has not come to its end must find its rows."""
+        """Running sagas still need their rows."""
         self.orders.discard(order_id)
         for item in _items_of_saga(order_id):
             del self.items[item]
@@ -81,7 +81,7 @@ class Belongings:
         self.job(job_id)
 
     def users(self, import_id: str, rows: int) -> None:
-        """The users that an import of so many rows may make."""
+        """The users that an import of this many rows may create."""
         for row in range(1, rows + 1):
             key = CREATE_USER.record_key(f"{import_id}/{row}")
             self.items[Item("IdempotencyTable", "pk", key)] = "records of users"

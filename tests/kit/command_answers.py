@@ -69,7 +69,7 @@ def batch(parameters: Parameters) -> Iterable[Answer]:
 
 
 def transaction(parameters: Parameters) -> Iterable[Answer]:
-    """Success; then each action refused for the row that it meets, or for want of one."""
+    """Success; then each action refused for the row that it meets, or because there is none."""
     actions = [body for entry in parameters["TransactItems"] for body in entry.values()]
     yield {}
     for index, action in enumerate(actions):

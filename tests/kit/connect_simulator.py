@@ -1,4 +1,4 @@
-"""Amazon Connect's simulator for tests: in this process, on a clock of the test's own, spoken to by boto3."""
+"""The Amazon Connect simulator for tests: in this process, on the test's own clock, called with boto3."""
 
 import threading
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ PASSWORD = "Passw0rd-of-a-test"
 
 type Document = dict[str, Any]
 
-# A session is not for several threads.
+# Sessions are not thread-safe.
 _one_at_a_time = threading.Lock()
 
 
 @dataclass
 class Clock:
-    """Stands still until a test moves it."""
+    """A clock that a test moves."""
 
     seconds: float = 1_800_000_000.0
 
@@ -40,7 +40,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Connect:
-    """A simulator that runs: how to speak to it, as boto3 does and by its control path."""
+    """A running simulator: a boto3 client, and its control paths."""
 
     server: ConnectServer
     clock: Clock
@@ -63,7 +63,7 @@ class Connect:
         return instance_id
 
     def user(self, instance_id: str, **parameters: Any) -> Document:
-        """The parameters of CreateUser for a user of whom nothing is wrong."""
+        """The parameters of CreateUser for a valid user."""
         security = self.client.list_security_profiles(InstanceId=instance_id)["SecurityProfileSummaryList"]
         routing = self.client.list_routing_profiles(InstanceId=instance_id)["RoutingProfileSummaryList"]
         return {
@@ -84,7 +84,7 @@ def new_instance(**parameters: Any) -> Document:
 
 
 def client(endpoint: str) -> Any:
-    """A client that tries each call once."""
+    """A client without retries."""
     config = Config(retries={"total_max_attempts": 1}, read_timeout=10, proxies={})
     with _one_at_a_time:
         return _session().client("connect", endpoint_url=endpoint, config=config)
@@ -92,13 +92,13 @@ def client(endpoint: str) -> Any:
 
 @cache
 def _session() -> boto3.Session:
-    """Shared, because each session reads the service model."""
+    """Shared, because every session reads the service model."""
     return boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=REGION)
 
 
 @contextmanager
 def serving() -> Iterator[Connect]:
-    """A simulator that listens, on a clock that stands still."""
+    """A listening simulator, on a stopped clock."""
     clock = Clock()
     with ConnectServer(Settings(), Clocks(clock, clock)) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()

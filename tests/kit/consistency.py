@@ -1,4 +1,4 @@
-"""The conservation invariants, read from the tables over HTTP and not through the code under test."""
+"""The conservation invariants, read from the tables over HTTP, not through the code under test."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,9 +9,9 @@ from tests.kit.history import recount, report
 
 
 def broken_invariants(stack: Stack, order_ids: Iterable[str], initial: Mapping[str, int]) -> list[str]:
-    """What does not hold, in words; nothing for all being well.
+    """The violated invariants, in words; empty if all hold.
 
-    order_ids: every order that was placed. initial: pieces stocked by SKU, of SKUs that no other order has touched.
+    order_ids: every placed order. initial: stocked pieces by SKU; no other order may use these SKUs.
     """
     order_ids = list(order_ids)
     orders = _rows(stack, "OrdersTable", "order_id", order_ids)
@@ -33,7 +33,7 @@ def broken_invariants(stack: Stack, order_ids: Iterable[str], initial: Mapping[s
 
 
 def reports_are_exact(stack: Stack) -> bool:
-    """Whether the reports say of all orders what a recount says. They follow, so it may take a moment."""
+    """Whether the reports equal a recount of all orders. They follow asynchronously, so wait for it."""
     return report(stack.rows("ReportsTable")).lines == recount(stack.rows("OrdersTable")).lines
 
 

@@ -1,4 +1,4 @@
-"""Orders of a day that belongs to one test, and what the reports make of them."""
+"""Orders of a day that belongs to one test, and their report."""
 
 import json
 import random
@@ -21,7 +21,7 @@ from tests.kit.local_stack import Document
 
 @dataclass(frozen=True)
 class Day:
-    """A day of the test's own, so that its lines of the report are too."""
+    """The test's own day, and so its own report lines."""
 
     stack: Stack
     begin: datetime
@@ -39,14 +39,14 @@ class Day:
         return History(begin=self.begin)
 
     def records(self, history: History) -> list[Record]:
-        """The records of a history, which the function alone is to count."""
+        """The records of a history, for direct invocations of the function."""
         for image in (record["dynamodb"].get("NewImage") for record in history.records):
             if image:
                 self.belongings.counted(image["order_id"]["S"], image["created_at"]["S"])
         return history.records
 
     def order(self, name: str, **values: Any) -> Document:
-        """A row of Orders, to be written as it is."""
+        """A row of Orders, written unchanged."""
         return {
             "order_id": self.order_id(name),
             "customer_id": RUN,
@@ -73,12 +73,12 @@ class Day:
         return {(self.name, line.status, line.currency): (line.orders, line.revenue) for line in found}
 
     def rows(self) -> list[Row]:
-        """The orders that stand."""
+        """The existing orders."""
         found = (self.stack.row("OrdersTable", order_id=order_id) for order_id in sorted(self.order_ids))
         return [row for row in found if row and "revision" in row]
 
     def recounted(self) -> dict[Line, tuple[int, int]]:
-        """What `lines` has to be, by the rows of Orders."""
+        """The expected `lines`, from the rows of Orders."""
         return recount(self.rows()).lines
 
     def counted(self) -> bool:
@@ -96,7 +96,7 @@ def day(stack: Stack, belongings: Belongings) -> Day:
 
 
 def kept(stack: Stack, order_id: str) -> list[Record]:
-    """The records of an order in the bucket of what failed."""
+    """The records of an order in the bucket of failed records."""
     s3, bucket = stack.client("s3"), stack.outputs["FailedRecordsBucket"]
     keys = [one["Key"] for one in s3.list_objects_v2(Bucket=bucket, Prefix="aws/lambda/").get("Contents", [])]
     documents = [json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in keys]

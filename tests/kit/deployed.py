@@ -1,4 +1,4 @@
-"""A plugin of pytest, for `make test-aws`: the integration tests on a stack that is deployed, beside what it holds.
+"""A pytest plugin for `make test-aws`: the integration tests on a deployed stack, next to its other data.
 
 The account, the Region and, for a local stack, the endpoint are those of the usual AWS settings.
 """
@@ -17,9 +17,9 @@ from tests.kit.template import TEMPLATE
 STACK = pytest.StashKey[Stack]()
 INSTANCE = pytest.StashKey[str]()
 REMOVED = pytest.StashKey[Counter[str]]()
-_PASSED_OVER = pytest.StashKey[Counter[str]]()
+_DESELECTED = pytest.StashKey[Counter[str]]()
 
-# What cannot be had from the outputs of a stack, or must not be done to one that others use.
+# Fixtures that need more than a stack's outputs, or would disturb other users of the stack.
 LOCAL_FIXTURES = {
     "running": "look into the local stack's own processes",
     "resources": "inject faults, by changing what is deployed",
@@ -43,12 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
     except StackNotFound as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[INSTANCE] = config.getoption("--connect-instance")
-    # What ends a job of a pipeline shall end it as Ctrl-C does: with everything removed.
+    # A pipeline that ends its job must end it like Ctrl-C, with everything removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def chosen(name: str) -> Stack:
-    """The stack of this name. Raises StackNotFound, also if it is none that the tests may run on."""
+    """The stack of this name. Raises StackNotFound, also if the tests may not run on it."""
     if not name:
         raise StackNotFound("which stack? make test-aws STACK=stepwise")
     stack = Stack.on_aws(name)
@@ -59,7 +59,7 @@ def chosen(name: str) -> Stack:
 
 
 def unfit(stack: Stack) -> str:
-    """Why the tests cannot run on a stack, or nothing."""
+    """Why the tests cannot run on a stack; empty if they can."""
     if stack.status not in _READY:
         return f"it is {stack.status}, not {' or '.join(sorted(_READY))}"
     missing = sorted(set(TEMPLATE["Outputs"]) - set(stack.outputs))
@@ -74,12 +74,12 @@ def unfit(stack: Stack) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     reasons = [_local_reason(item) for item in items]
     config.hook.pytest_deselected(items=[item for item, reason in zip(items, reasons, strict=True) if reason])
-    config.stash[_PASSED_OVER] = Counter(filter(None, reasons))
+    config.stash[_DESELECTED] = Counter(filter(None, reasons))
     items[:] = [item for item, reason in zip(items, reasons, strict=True) if not reason]
 
 
 def _local_reason(item: pytest.Item) -> str:
-    """Why a test runs on a local stack of its own alone, or nothing."""
+    """Why a test runs only on its own local stack; empty if it runs anywhere."""
     mark = item.get_closest_marker("local_only")
     if mark:
         return str(mark.args[0])
@@ -94,8 +94,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     terminalreporter.section("deployed stack")
-    for reason, count in config.stash.get(_PASSED_OVER, Counter()).most_common():
-        terminalreporter.line(f"passed over: {count} tests that {reason}")
+    for reason, count in config.stash.get(_DESELECTED, Counter()).most_common():
+        terminalreporter.line(f"deselected: {count} tests that {reason}")
     if REMOVED in config.stash:
         terminalreporter.line(f"removed: {told(config.stash[REMOVED])}")
     terminalreporter.line("left: histories of executions, logs, metrics, and notices that were sent")

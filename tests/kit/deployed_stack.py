@@ -34,7 +34,7 @@ _ARNS = {
     "AWS::SecretsManager::Secret": "arn:aws:secretsmanager:{region}:{account}:secret:{name}",
     "AWS::Logs::LogGroup": "arn:aws:logs:{region}:{account}:log-group:{name}:*",
 }
-# `!Ref` of these is the ARN; of the others it is the name.
+# `!Ref` returns the ARN of these, and the name of others.
 _REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
 _NOT_FOR_CREATION = {
     *("TimeToLiveSpecification", "SSESpecification", "PointInTimeRecoverySpecification", "Tags"),
@@ -46,9 +46,9 @@ type Handler = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An EventBridge rule of the template. function: whom it invokes, and how often again after a failure.
+    """An EventBridge rule of the template. function: its target. retries: after a failure.
 
-    paths, template: of its input transformer; no template if the function gets the whole event.
+    paths, template: of its input transformer; empty if the function gets the whole event.
     """
 
     function: str
@@ -58,7 +58,7 @@ class Rule:
     template: str
 
     def delivered(self, event: dict[str, Any]) -> Any:
-        """What the function gets of an event."""
+        """The function's input for an event."""
         text = self.template or json.dumps(event)
         for name, path in self.paths.items():
             text = text.replace(f"<{name}>", json.dumps(reduce(getitem, path.split(".")[1:], event)))
@@ -67,9 +67,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """prefix: put before each table's name, so that several explorers may share one DynamoDB.
+    """prefix: of each table's name, so that several explorers may share one DynamoDB.
 
-    parameters: values of the template's parameters, where they are not the defaults.
+    parameters: template parameters that differ from their defaults.
     """
 
     prefix: str = ""
@@ -87,7 +87,7 @@ class Stack:
         return _ARNS[self._kind(logical_id)].format(region=REGION, account=ACCOUNT, name=self.name(logical_id))
 
     def resolve(self, value: Any) -> Any:
-        """A value of the template with its intrinsic functions carried out."""
+        """A value of the template with its intrinsic functions resolved."""
         match value:
             case {"Ref": str(name)}:
                 return self._ref(name)
@@ -108,7 +108,7 @@ class Stack:
         return value
 
     def environment(self) -> dict[str, str]:
-        """The variables of all functions in one. Raises ValueError if two functions need one to differ."""
+        """The merged variables of all functions. Raises ValueError if two functions disagree on one."""
         variables: dict[str, str] = {}
         own = [function.properties.get("Environment", {}).get("Variables", {}) for function in FUNCTIONS.values()]
         for environment in [TEMPLATE["Globals"]["Function"]["Environment"]["Variables"], *own]:

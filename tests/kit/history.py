@@ -1,4 +1,4 @@
-"""Orders that change, and the stream records that DynamoDB writes of it: what a consumer may get to see."""
+"""Changing orders, and the stream records that DynamoDB writes for the changes."""
 
 import itertools
 from collections import Counter
@@ -18,7 +18,7 @@ TIME_TO_LIVE = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 
 @dataclass
 class Report:
-    """What a report says: orders and revenue by day, status and currency. Lines of nothing are left out."""
+    """A report: orders and revenue by day, status and currency, without empty lines."""
 
     orders: Counter[Line] = field(default_factory=Counter)
     revenue: Counter[Line] = field(default_factory=Counter)
@@ -36,7 +36,7 @@ class Report:
 
 
 def report(rows: list[dict[str, Any]]) -> Report:
-    """What rows of the Reports table say, their parts summed up."""
+    """The rows of the Reports table, with write shards summed."""
     summed = Report()
     for row in rows:
         line = (row["day"], row["status"], row["currency"])
@@ -46,7 +46,7 @@ def report(rows: list[dict[str, Any]]) -> Report:
 
 
 def recount(rows: list[dict[str, Any]]) -> Report:
-    """What a report over these orders has to say."""
+    """The expected report of these orders."""
     counted = Report()
     for row in rows:
         counted.add(row)
@@ -55,7 +55,7 @@ def recount(rows: list[dict[str, Any]]) -> Report:
 
 @dataclass
 class History:
-    """The Orders table in memory. begin: when its first order is placed. records: what its stream shows, in order."""
+    """The Orders table in memory. begin: when its first order is placed. records: its stream, in order."""
 
     begin: datetime = datetime(2026, 11, 20, 23, 59, 58, tzinfo=UTC)
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class History:
     _numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     def place(self, order_id: str, *, total: int = 3000, currency: str = "JPY", status: str = "New") -> Record:
-        """Insert the order, or do nothing if it stands."""
+        """Insert the order, unless it exists."""
         at = self.begin + timedelta(seconds=len(self.records))
         row = {
             "order_id": order_id,
@@ -78,26 +78,26 @@ class History:
         return self._moved(order_id, None, row)
 
     def change(self, order_id: str, **values: Any) -> Record:
-        """Change attributes, and raise the revision, as every writer has to. Without values: a replay."""
+        """Change attributes and raise the revision, as every writer must. Without values: a replay."""
         old = self.rows[order_id]
         return self._moved(order_id, old, {**old, **values, "revision": old["revision"] + 1})
 
     def write(self, order_id: str, row: dict[str, Any]) -> Record:
-        """Write a row as it is, as a person may do."""
+        """Write a row unchanged, as a person might."""
         return self._moved(order_id, self.rows.get(order_id), row)
 
     def delete(self, order_id: str) -> Record:
         return self._moved(order_id, self.rows[order_id], None)
 
     def expire(self, order_id: str) -> Record:
-        """Delete the order as DynamoDB does when its time to live is over."""
+        """Delete the order as DynamoDB's TTL does."""
         self.expired.append(self.rows[order_id])
         record = self.delete(order_id)
         record["userIdentity"] = TIME_TO_LIVE
         return record
 
     def recount(self) -> Report:
-        """What a report has to say now: the orders that stand, and those that expired."""
+        """The expected report: existing and expired orders."""
         return recount([*self.rows.values(), *self.expired])
 
     def _moved(self, order_id: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> Record:

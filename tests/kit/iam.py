@@ -1,4 +1,4 @@
-"""What roles grant, and what Lambda and Step Functions need of them, with everything resolved."""
+"""What roles grant, and what Lambda and Step Functions need from them, with all references resolved."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ from tests.kit.wire import Call
 
 type Parameters = Mapping[str, Any]
 
-# Machines whose executions have orders for their input.
+# Machines whose executions have an order as input.
 HOLDING_TOKENS = ("OrderSaga", "OrderRecovery")
 TRACING = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
@@ -46,7 +46,7 @@ def granted(role: str, stack: Stack) -> set[Permission]:
 
 
 def needed_by_lambda(function: Function, stack: Stack) -> set[Permission]:
-    """What Lambda itself does in the function's name: logs, traces, and what it was asked to do with failures."""
+    """The permissions that Lambda itself needs: logs, traces, and failure destinations."""
     log = stack.resolve({"Fn::GetAtt": [function.log_group, "Arn"]})
     needed = {Permission(action, log) for action in ("logs:CreateLogStream", "logs:PutLogEvents")}
     needed |= {Permission(action, "*") for action in TRACING}
@@ -60,7 +60,7 @@ def needed_by_lambda(function: Function, stack: Stack) -> set[Permission]:
 
 
 def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
-    """What a state machine needs for its tasks, its log and its traces. Raises NotKnown."""
+    """The permissions that a state machine needs for tasks, log and traces. Raises NotKnown."""
     machine = replace(MACHINES[name], definition=stack.definition(name))
     needed = {Permission(action, "*") for action in LOG_DELIVERY if "Logging" in machine.properties}
     needed |= {Permission(action, "*") for action in (*TRACING, *SAMPLING) if "Tracing" in machine.properties}
@@ -73,13 +73,13 @@ def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
 
 
 def _with_key(stack: Stack, *actions: str) -> set[Permission]:
-    """What the machines that hold payment tokens, and their readers, need of a key of the operator's own."""
+    """The permissions on the operator's KMS key that machines with payment tokens, and their readers, need."""
     key = stack.parameters.get("StateMachineKeyArn")
     return {Permission(action, key) for action in actions if key}
 
 
 def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
-    """What a call about an object needs of the key that the bucket is encrypted with."""
+    """The permissions on the bucket's KMS key that a call for an object needs."""
     buckets = of_type("AWS::S3::Bucket")
     named = [stack.resolve(body) for name, body in buckets.items() if stack.name(name) == call.parameters.get("Bucket")]
     actions = _ON_ENCRYPTED_OBJECTS.get(call.operation, ())
@@ -93,7 +93,7 @@ def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
 
 
 def _sources(function: Function) -> Iterator[Parameters]:
-    """The streams that Lambda reads for the function; other events need nothing of its role."""
+    """The permissions for the streams that Lambda reads for the function. Other events need none."""
     for event in function.properties.get("Events", {}).values():
         if event["Type"] == "DynamoDB":
             yield event["Properties"]
@@ -123,7 +123,7 @@ def _invoke(parameters: Parameters, _: Stack) -> set[Permission]:
 
 
 def _publish(parameters: Parameters, stack: Stack) -> set[Permission]:
-    """Every topic that the task may choose. An encrypted topic needs its key as well."""
+    """Every topic that the task may choose, with its key."""
     choice = parameters.get("TopicArn") or parameters["TopicArn.$"]
     topics = {stack.arn(name): body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) in choice}
     keys = {stack.arn(body["KmsMasterKeyId"]["Ref"]) for body in topics.values()}

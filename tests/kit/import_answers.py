@@ -1,4 +1,4 @@
-"""What S3 and Amazon Connect may answer to the requests of a user import, the plain success first."""
+"""The possible answers of S3 and Amazon Connect to the requests of a user import, the plain success first."""
 
 import io
 import os
@@ -20,7 +20,7 @@ _GONE = Refusal("ResourceNotFoundException")
 
 
 def get_object(parameters: Parameters) -> Iterable[Answer]:
-    """A file of users whose first row is as long as the sample events say, or a result file."""
+    """A user file whose first row has the length that the sample events give, or a result file."""
     text = _RESULT if "UserCreateResult" in parameters["Key"] else f"{_HEADER}{_ROW.ljust(61, '.')}\r\n2,bob\r\n"
     start, _, end = parameters.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
     content = text.encode()[int(start) : int(end) + 1 if end else None]

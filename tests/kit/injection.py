@@ -1,4 +1,4 @@
-"""Faults brought in from outside: what a test may do to a deployed stack, and undoes at its end."""
+"""Faults that a test injects into a deployed stack from outside, and removes at its end."""
 
 import http.client
 import json
@@ -34,13 +34,13 @@ BROKEN: Answer = (500, {"__type": "com.amazonaws.dynamodb.v20120810#InternalServ
 
 @dataclass
 class DynamoDBProxy:
-    """Stands between a function and DynamoDB: notes the calls, and answers some of them itself.
+    """A proxy between a function and DynamoDB that records calls and answers some of them itself.
 
     calls: operation and status of each call, such as "TransactWriteItems 200".
-    held: while it is clear, a call waits before it is carried out.
-    answers: given instead of the real ones, one for each call, as long as they last.
-    lose: number of calls that are carried out and whose answer never arrives.
-    done: called when a call was carried out, before it is answered.
+    held: while it is clear, calls wait before execution.
+    answers: returned instead of real ones, one per call, until used up.
+    lose: number of calls to execute without answering.
+    done: called after a call was executed, before its answer.
     """
 
     upstream: str
@@ -107,7 +107,7 @@ def _handler(proxy: DynamoDBProxy) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     return Handler
 
@@ -125,7 +125,7 @@ class Resources:
 
 @contextmanager
 def denied(stack: Stack, resources: Resources, function: str) -> Iterator[None]:
-    """Take a function's right to write to DynamoDB away."""
+    """Deny a function's writes to DynamoDB."""
     role, iam = resources[f"{function}Role"], stack.client("iam")
     statement = {"Effect": "Deny", "Action": "dynamodb:*", "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
@@ -151,7 +151,7 @@ def status_events_lost(
 
 @contextmanager
 def topic_gone(stack: Stack, output: str) -> Iterator[None]:
-    """Let a topic be missing, so that every publish to it fails."""
+    """Remove a topic, so that every publish to it fails."""
     sns, arn = stack.client("sns"), stack.outputs[output]
     sns.delete_topic(TopicArn=arn)
     try:
@@ -173,7 +173,7 @@ def no_concurrency(stack: Stack, resources: Resources, function: str) -> Iterato
 
 @contextmanager
 def through_proxy(stack: Stack, resources: Resources, function: str) -> Iterator[DynamoDBProxy]:
-    """Let a function reach DynamoDB through a proxy."""
+    """Route a function's calls to DynamoDB through a proxy."""
     with (
         DynamoDBProxy(stack.endpoint or "").serving() as proxy,
         environment(stack, resources, function, AWS_ENDPOINT_URL_DYNAMODB=proxy.endpoint),
@@ -182,7 +182,7 @@ def through_proxy(stack: Stack, resources: Resources, function: str) -> Iterator
 
 
 def kill_worker(pid: int, port: int) -> None:
-    """Kill the workers of an emulator, given by its process id, that are talking to a port."""
+    """Kill the workers of an emulator (by process id) that are connected to a port."""
     for worker in psutil.Process(pid).children():
         if any(connection.raddr and connection.raddr.port == port for connection in worker.net_connections("tcp")):
             worker.kill()
@@ -215,7 +215,7 @@ def killing_workers(emulator_pid: int, chance: random.Random, every: float = 0.5
 
 @contextmanager
 def environment(stack: Stack, resources: Resources, function: str, **variables: str) -> Iterator[None]:
-    """Give a function other environment variables."""
+    """Change a function's environment variables."""
     client, name = stack.client("lambda"), resources[f"{function}Function"]
     before = client.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
     _set_environment(client, name, before | variables)
@@ -231,7 +231,7 @@ def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
 
 
 def simulator_processes(emulator_pid: int) -> list[psutil.Process]:
-    """The processes of an emulator's simulators, which are its children as its workers are."""
+    """The processes of an emulator's simulators, which are its children like its workers."""
     modules = {simulator.module for simulator in SIMULATORS}
     found = []
     for child in psutil.Process(emulator_pid).children():

@@ -1,4 +1,4 @@
-"""The invariants of orders, stated once: the fault explorer and the integration tests judge rows by them."""
+"""The invariants of orders, which the fault explorer and the integration tests check."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ LISTED = "what stands of an order that is not confirmed is listed and counted fo
 
 
 def of_stock(initial: Mapping[str, int], on_hand: Mapping[str, int], reserved: Mapping[str, int]) -> Broken:
-    """What must hold of stock whenever nothing is in flight. All by SKU; reserved: by orders that hold it."""
+    """Violations of the stock invariants, while nothing is in flight. All by SKU; reserved: held by orders."""
     for sku, pieces in initial.items():
         held = reserved.get(sku, 0)
         if on_hand[sku] + held != pieces:
@@ -27,7 +27,7 @@ def of_stock(initial: Mapping[str, int], on_hand: Mapping[str, int], reserved: M
 
 
 def captured(payment: Row) -> int:
-    """What stands captured."""
+    """The captured and not refunded amount."""
     return int(payment["amount"]) if payment and payment["status"] == "Captured" else 0
 
 
@@ -39,12 +39,12 @@ def reserved(reservation: Row) -> dict[str, int]:
 
 
 def stands(payment: Row, reservation: Row) -> bool:
-    """Whether anything stands of an order, besides its own row."""
+    """Whether anything of an order stands, apart from its own row."""
     return bool(reserved(reservation)) or (payment is not None and payment["status"] == "Captured")
 
 
 def of_finalized_order(order: Row, payment: Row, reservation: Row) -> Broken:
-    """What must hold of an order's rows once it is finalized and recovered."""
+    """Violations of an order's rows once it is finalized and recovered."""
     held = reserved(reservation)
     total = int(reservation["context"]["total"]) if reservation and held else 0
     if captured(payment) != total:

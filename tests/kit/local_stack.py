@@ -1,7 +1,7 @@
-"""One stack for all tests: the real template, deployed by the real SAM CLI to an emulator of its own.
+"""One stack for all tests: the real template, deployed by the real SAM CLI to a separate emulator.
 
-Or one that is deployed already: `deployed.py`. A test takes `stack`, and knows of it what its outputs say; who takes
-`running` or `resources` knows more, and runs on the emulator alone.
+Or a deployed one: `deployed.py`. A test that takes `stack` knows only its outputs; one that takes `running` or
+`resources` knows more, and runs only on the emulator.
 """
 
 import itertools
@@ -35,7 +35,7 @@ __all__ = [
 
 type Document = dict[str, Any]
 
-# Waits at a fraction of their length: the history shows the same, sooner.
+# Shortens waits: the history is the same, sooner.
 QUICKLY = {"SFN_WAIT_SCALE": "0.005", "LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
 
 # What a notice may name its subject by.
@@ -62,7 +62,7 @@ def stack(request: pytest.FixtureRequest) -> Stack:
 
 @pytest.fixture(scope="session")
 def stack_options(request: pytest.FixtureRequest) -> list[str]:
-    """What says to `./stepwise` which stack is meant."""
+    """The options of `./stepwise` that select the stack."""
     if STACK in request.config.stash:
         return ["--aws", "--stack", request.config.getoption("--stack")]
     return ["--port", str(request.getfixturevalue("running").port)]
@@ -70,7 +70,7 @@ def stack_options(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture(scope="session")
 def belongings(request: pytest.FixtureRequest, stack: Stack) -> Iterator[Belongings]:
-    """What the tests make in the stack. Where it is not theirs alone, it is deleted at the end, whatever happened."""
+    """Everything that the tests create. On a shared stack it is deleted at the end, even after failures."""
     made = Belongings(stack)
     yield made
     if STACK in request.config.stash:
@@ -91,7 +91,7 @@ def _connect(running: emulator.Emulator) -> RemoteControl:
 
 @pytest.fixture
 def simulator(_connect: RemoteControl) -> Iterator[RemoteControl]:
-    """Of Amazon Connect: without faults, and with no request counted yet."""
+    """Of Amazon Connect, without faults and recorded requests."""
     _connect.clear_requests()
     yield _connect
     _connect.clear_faults()
@@ -99,7 +99,7 @@ def simulator(_connect: RemoteControl) -> Iterator[RemoteControl]:
 
 @pytest.fixture
 def imports(request: pytest.FixtureRequest, stack: Stack, belongings: Belongings) -> Imports:
-    """On a deployed stack: into the instance of Amazon Connect that is given, or not at all."""
+    """On a deployed stack, imports run only into a given Amazon Connect instance."""
     if STACK not in request.config.stash:
         request.getfixturevalue("_connect")
         return Imports(stack, belongings)
@@ -110,7 +110,7 @@ def imports(request: pytest.FixtureRequest, stack: Stack, belongings: Belongings
 
 @pytest.fixture
 def sku(stack: Stack, belongings: Belongings) -> str:
-    """A SKU of the test's own, 10 on hand."""
+    """The test's own SKU, 10 on hand."""
     name = f"{RUN}-sku-{uuid.uuid4().hex[:12]}"
     belongings.sku(name)
     stock.seed(stack, {name: 10})
@@ -119,7 +119,7 @@ def sku(stack: Stack, belongings: Belongings) -> str:
 
 @pytest.fixture
 def order(sku: str, belongings: Belongings) -> Document:
-    """An order of the test's own: 2 pieces of its SKU at 1,500."""
+    """The test's own order: 2 pieces of its SKU at 1,500."""
     order_id = f"{RUN}-{next(_numbers)}-{uuid.uuid4().hex[:8]}"
     belongings.saga(order_id)
     return {
@@ -133,7 +133,7 @@ def order(sku: str, belongings: Belongings) -> Document:
 
 @dataclass(frozen=True)
 class Invocation:
-    """error: the class name of what the function raised."""
+    """error: the class name of the function's error."""
 
     error: str | None
     message: str
@@ -142,7 +142,7 @@ class Invocation:
 
 @pytest.fixture
 def invoke(stack: Stack) -> Callable[[str, Any], Invocation]:
-    """Call a function alone, as Lambda would deliver it."""
+    """Invoke a function directly."""
 
     def call(function: str, event: Any) -> Invocation:
         answer = stack.client("lambda").invoke(
@@ -158,7 +158,7 @@ def invoke(stack: Stack) -> Callable[[str, Any], Invocation]:
 
 @dataclass(frozen=True)
 class Saga:
-    """How a saga ended: its execution, and everything that its order left behind."""
+    """The end of a saga: its execution, and everything that its order left."""
 
     execution: orders.Execution
     view: orders.OrderView
@@ -189,7 +189,7 @@ def run(stack: Stack) -> Callable[..., Saga]:
 
 
 def rows_of(stack: Stack, order: Document) -> list[Row | None]:
-    """Every row that an order writes, but for the reports', which follow by themselves."""
+    """Every row that an order writes, except the reports', which follow asynchronously."""
     order_id, skus = order["order_id"], [item["sku"] for item in order["items"]]
     return [
         stack.row("OrdersTable", order_id=order_id),
@@ -213,7 +213,7 @@ def on_hand(stack: Stack, sku: str) -> Callable[[], int]:
 
 @pytest.fixture
 def alerts(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
-    """What the mail said of an order, an import or an alarm since the test began: with the mail's own subscription."""
+    """The mails about an order, an import or an alarm since the test began, through the mail's own subscription."""
     about = {"TopicArn", "Protocol", "Endpoint"}
     mail = of_type("AWS::SNS::Subscription")["AlertEmailSubscription"]
     with _messages(stack, "AlertsTopicArn", {name: json.dumps(mail[name]) for name in mail.keys() - about}) as read:
@@ -222,14 +222,14 @@ def alerts(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
 
 @pytest.fixture
 def routine(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
-    """What the routine topic said of an order since the test began."""
+    """The routine topic's messages about an order since the test began."""
     with _messages(stack, "RoutineTopicArn") as read:
         yield read
 
 
 @pytest.fixture
 def events(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
-    """What the order events topic said of an order since the test began."""
+    """The order events about an order since the test began."""
     with _messages(stack, "OrderEventsTopicArn") as read:
         yield read
 

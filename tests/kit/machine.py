@@ -32,7 +32,7 @@ class Machine:
         return self.properties.get("DefinitionSubstitutions", {})
 
     def tasks(self) -> Iterator[tuple[str, State]]:
-        """Every Task, those inside a Map or a Parallel too, by name."""
+        """Every Task by name, including those inside a Map or a Parallel."""
         return _tasks(self.definition)
 
 
@@ -64,12 +64,12 @@ def is_callback(state: State) -> bool:
 
 
 def retry_block(state: State) -> str:
-    """The state's Retry as text, so that blocks can be compared."""
+    """The state's Retry as text, for comparisons."""
     return json.dumps(state["Retry"])
 
 
 def retries(state: State, error: str) -> int:
-    """How often a task is tried again after an error: the first retrier that matches decides."""
+    """The number of retries after an error, by the first retrier that matches."""
     for retrier in state["Retry"]:
         if not {error, "States.ALL"}.isdisjoint(retrier["ErrorEquals"]):
             return int(retrier["MaxAttempts"])
@@ -77,17 +77,17 @@ def retries(state: State, error: str) -> int:
 
 
 def successors(state: State) -> list[str]:
-    """Where the machine may go from a state."""
+    """The possible next states."""
     branches = [*state.get("Catch", []), *state.get("Choices", []), state]
     ways = [branch["Next"] for branch in branches if "Next" in branch]
     return [*ways, state["Default"]] if "Default" in state else ways
 
 
-def longest_seconds(machine: Machine) -> float:
-    """How long the machine can take: its longest path, each task failing at its timeout until no retry is left.
+def max_seconds(machine: Machine) -> float:
+    """The machine's maximum duration: its longest path, if each task fails at its timeout until no retry is left.
 
-    A throttled attempt is refused at once, so it takes its pause alone.
-    Infinite for a machine with a loop or a Map, whose length its definition does not tell.
+    A throttled attempt fails at once, so it takes only its pause.
+    Infinite for a machine with a loop or a Map, whose length is not in the definition.
     """
     return _longest(machine.states, machine.definition["StartAt"], frozenset())
 
@@ -109,7 +109,7 @@ def _seconds(state: State) -> float:
 
 
 def pauses(retrier: Mapping[str, Any]) -> float:
-    """The seconds that a retrier waits in all, without its jitter."""
+    """A retrier's total wait in seconds, without jitter."""
     if retrier["MaxAttempts"] == 0:
         return 0
     grown = (retrier["IntervalSeconds"] * retrier["BackoffRate"] ** number for number in range(retrier["MaxAttempts"]))

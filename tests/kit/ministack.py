@@ -1,4 +1,4 @@
-"""An account of a local AWS: MiniStack as it comes, or with what local/emulator/server.py adds; functions in it."""
+"""An account of a local AWS: unpatched MiniStack or the patched emulator, and functions in it."""
 
 import io
 import json
@@ -21,20 +21,20 @@ from botocore.config import Config
 
 from local.emulator import emulator
 
-# MiniStack waits 1 s and 2 s between the tries of an asynchronous call.
+# MiniStack waits 1 s and 2 s between the attempts of an asynchronous call.
 SOON = {"LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
-# Of an emulator with limits: the events of a history, and how long a transaction takes.
+# Limits of an emulator: history events, and the duration of a transaction.
 HISTORY, TRANSACTION_SECONDS = 300, 1.0
 
 
 def still_there(module: str, gap: str) -> str:
-    """What a test says that fails once MiniStack closes a gap by itself. module: of local, which closes it."""
+    """The message of a test that fails once MiniStack needs no patch. module: of the patch."""
     return f"MiniStack does this by itself now: remove it from patches/{module}.py, and this test. Gap: {gap}"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an invocation answers. error: the class name of what was raised."""
+    """The result of an invocation. error: the class name of the error."""
 
     error: str | None
     body: Any
@@ -50,7 +50,7 @@ class Function:
     arn: str
 
     def call(self, event: Any = None) -> Answer:
-        """Invoke the function and wait for its answer."""
+        """Invoke the function synchronously."""
         answer = self.account.client("lambda").invoke(
             FunctionName=self.name, Payload=json.dumps(event or {}), LogType="Tail"
         )
@@ -59,11 +59,11 @@ class Function:
         return Answer(error, body, answer.get("LogResult", ""))
 
     def throttle(self) -> None:
-        """Let every further call be one too many."""
+        """Throttle every further call."""
         self.account.client("lambda").put_function_concurrency(FunctionName=self.name, ReservedConcurrentExecutions=0)
 
     def release(self) -> None:
-        """Take `throttle` back."""
+        """Undo `throttle`."""
         self.account.client("lambda").delete_function_concurrency(FunctionName=self.name)
 
     def on_events(self) -> None:
@@ -97,16 +97,16 @@ def _session() -> boto3.Session:
 
 @dataclass(frozen=True)
 class Account:
-    """The account of an emulator, as its root user sees it."""
+    """The account of an emulator, for its root user."""
 
     endpoint: str
 
     def client(self, service: str, *, seconds: float = 30) -> Any:
-        """seconds: how long an answer may take; nothing is sent twice."""
+        """seconds: timeout of a response. Without retries."""
         return _client(self.endpoint, service, seconds)
 
     def function(self, source: str, *, may: str | None = None) -> Function:
-        """Deploy a function of one module, whose `handler` is called. may: an action that its role has."""
+        """Deploy a function of one module with a `handler`. may: an action that its role allows."""
         name = f"f-{uuid.uuid4().hex[:12]}"
         created = self.client("lambda").create_function(
             FunctionName=name,
@@ -119,7 +119,7 @@ class Account:
         return Function(self, name, created["FunctionArn"])
 
     def run(self, function: Function, event: Any) -> Any:
-        """The description of an execution whose one task calls a function, at its end."""
+        """The final description of an execution whose only task calls a function."""
         states, name = self.client("stepfunctions"), f"m-{uuid.uuid4().hex[:12]}"
         task = {"Type": "Task", "Resource": function.arn, "End": True}
         machine = states.create_state_machine(
@@ -131,11 +131,11 @@ class Account:
         return self.ended(started["executionArn"])
 
     def ended(self, arn: str) -> Any:
-        """The description of an execution, at its end."""
+        """The final description of an execution."""
         return _ended(self.client("stepfunctions"), arn)
 
     def role(self, name: str, *, may: str | None = None) -> str:
-        """The ARN of a new role, which may do one thing or nothing."""
+        """The ARN of a new role that allows one action or none."""
         iam = self.client("iam")
         services = ["lambda.amazonaws.com", "states.amazonaws.com"]
         arn: str = iam.create_role(
@@ -173,14 +173,14 @@ def _ended(states: Any, arn: str) -> Any:
 
 
 def with_sources_on_path() -> dict[str, str]:
-    """Environment of a program that imports what the tests import."""
+    """Environment of a program that imports the same packages as the tests."""
     sources = [emulator.ROOT, emulator.ROOT / "functions", emulator.ROOT / "layers/idempotency"]
     return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, sources))}
 
 
 @contextmanager
 def as_it_comes(home: Path, **settings: str) -> Iterator[Account]:
-    """MiniStack as it comes. settings: more variables of its environment."""
+    """Unpatched MiniStack. settings: more variables of its environment."""
     port = emulator.free_port()
     endpoint = f"http://127.0.0.1:{port}"
     variables = emulator.environment(endpoint) | {

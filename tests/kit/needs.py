@@ -1,4 +1,4 @@
-"""What a request of a function needs: IAM actions, each on an ARN.
+"""The IAM actions that a function's request needs, each on an ARN.
 
 Source: the Service Authorization Reference; for transactions, "IAM and DynamoDB transactions".
 """
@@ -39,7 +39,7 @@ _CONNECT = (
 
 
 class NotKnown(Exception):
-    """Nobody has said what this needs; the message says where to."""
+    """It is unknown which permissions this needs; the message says where to add them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class Permission:
     resource: str
 
     def covers(self, needed: "Permission") -> bool:
-        """Whether this grant allows what is needed, as IAM would have it."""
+        """Whether this grant allows the need, by IAM's rules."""
         return self.action == needed.action and fnmatchcase(needed.resource, self.resource)
 
 
 def needed_by_call(call: Call) -> set[Permission]:
-    """What a request of a function needs. Raises NotKnown."""
+    """The needs of a function's request. Raises NotKnown."""
     if call.operation not in _NEEDS:
         raise NotKnown(f"say in tests/kit/needs.py what {call.operation} needs")
     return {Permission(action, resource) for action, resource in _NEEDS[call.operation](call.parameters)}
@@ -93,7 +93,7 @@ def _list_bucket(parameters: Parameters) -> Iterator[tuple[str, str]]:
 
 
 def _connect(parameters: Parameters, action: str) -> Iterator[tuple[str, str]]:
-    """The action itself, those that AWS calls its dependent actions, and the right to tag what it makes."""
+    """The action, its dependent actions in AWS's reference, and the tagging of what it creates."""
     for one in (action, *reference()[action].dependent):
         yield from ((one, _rendered(arn, parameters)) for arn in reference()[one].resources or ("*",))
     if "Tags" in parameters:

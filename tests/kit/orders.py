@@ -1,4 +1,4 @@
-"""Orders that are accepted, and the limits of one. Tests that need an order take it from here."""
+"""Valid orders, and the limits of one, for all tests that need an order."""
 
 import copy
 from typing import Any
@@ -12,7 +12,7 @@ MAX_ID = "o" * 80
 
 
 def good_order(order_id: str = "o-1001", **changes: Any) -> dict[str, Any]:
-    """An order that is accepted, with other top-level fields where `changes` names them."""
+    """A valid order, with the top-level fields in `changes` replaced."""
     order = {
         "order_id": order_id,
         "customer_id": "c-7",
@@ -24,5 +24,5 @@ def good_order(order_id: str = "o-1001", **changes: Any) -> dict[str, Any]:
 
 
 def distinct_items(count: int) -> list[dict[str, Any]]:
-    """Order lines that differ in their SKU."""
+    """Order lines with different SKUs."""
     return [{**GOOD_ITEM, "sku": f"sku-{number}"} for number in range(count)]

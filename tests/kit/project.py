@@ -1,4 +1,4 @@
-"""The deployed code as the contract tests see it: files, packages, modules, classes."""
+"""The deployed code for the contract tests: files, packages, modules, classes."""
 
 import ast
 import importlib
@@ -47,12 +47,12 @@ def modules(package: str) -> list[str]:
 
 
 def imported_packages(path: Path) -> set[str]:
-    """The top-level packages that a file names in an import, wherever in the file; not its own, by a relative one."""
+    """The top-level packages that a file imports anywhere, without relative imports."""
     return {name.partition(".")[0] for name in imported_modules(path)}
 
 
 def imported_modules(path: Path) -> set[str]:
-    """The modules that a file names in an import, or the packages that it imports one from."""
+    """The modules that a file imports, or the packages that it imports them from."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -73,7 +73,7 @@ def exceptions() -> dict[str, type[BaseException]]:
 
 
 def leaves(base: type[idempotency.IdempotencyError], packages: set[str]) -> set[str]:
-    """The names of the classes under `base`, in these packages, that no other derives from: what a caller is shown."""
+    """The names of the leaf classes under `base` in these packages: the errors that a caller sees."""
     return {
         name
         for name, cls in exceptions().items()

@@ -1,4 +1,4 @@
-"""Deletes what the tests have made, by its keys and nothing else, once nothing is in flight."""
+"""Deletes what the tests created, only by its keys, once nothing is in flight."""
 
 import time
 from collections import Counter
@@ -13,7 +13,7 @@ from jobs.handlers import RUN_JOB
 from operations import report
 from operations.orders import execution_arn
 from operations.stack import Row, Stack, plain
-from ordering.orders.table import NEW
+from ordering.definition import NEW
 from runtime.dynamodb import attributes
 from tests.kit.belongings import CURRENCY, OBJECTS, RUN, USERS, Belongings, Item
 from tests.kit.injection import eventually
@@ -24,11 +24,11 @@ _AT_ONCE = 8
 
 
 class LeftBehind(Exception):
-    """Something may still be written, so that it may be left behind; the message names it."""
+    """Something may still be written and left behind; the message names it."""
 
 
 def remove(made: Belongings) -> Counter[str]:
-    """Delete it all. Returns how many there were of each kind. Raises LeftBehind, when the rest is deleted."""
+    """Delete everything. Returns the number of each kind. Raises LeftBehind after the rest is deleted."""
     removed, left = Counter[str](), list[str]()
     for delete in (_orders, _items, _lines, _versions, _users):
         try:
@@ -42,18 +42,18 @@ def remove(made: Belongings) -> Counter[str]:
 
 
 def told(removed: Counter[str]) -> str:
-    """In words."""
+    """As text."""
     return ", ".join(f"{count} {kind}" for kind, count in sorted(removed.items()) if count) or "nothing"
 
 
 def _orders(made: Belongings, left: list[str]) -> Iterator[str]:
-    """Those of which nothing is in flight, and with them what the reports count of them."""
+    """The orders with nothing in flight, and their report records."""
     stack = made.stack
     for order_id in _late(_saga_over, stack, made.sagas):
         made.leave(order_id)
         left.append(f"order {order_id} is not finalized")
     deleted = [row for row in _each(lambda order_id: _delete_order(stack, order_id), made.orders) if row]
-    # The stream tells the reports of each deletion; a record that went before would leave the order counted.
+    # The reports get each deletion from the stream. Without its record, a deleted order would stay counted.
     records = [made.counted(row["order_id"], row["created_at"]) for row in deleted]
     for record in _late(_uncounted, stack, records):
         del made.items[record]
@@ -69,7 +69,7 @@ def _items(made: Belongings, left: list[str]) -> Iterator[str]:
 
 
 def _lines(made: Belongings, _left: list[str]) -> Iterator[str]:
-    """All lines of the tests' own days; of others, those in the tests' currency that say nothing any more."""
+    """All lines of the tests' own days, and the empty lines of other days in the tests' currency."""
     for row in (row for day in made.days | made.shared_days for row in report.rows(made.stack, day)):
         key = {name: row[name] for name in ("day", "line")}
         if row["day"] in made.days:
@@ -107,7 +107,7 @@ def _each[T, R](action: Callable[[T], R], things: Iterable[T]) -> list[R]:
 
 
 def _late[T](over: Callable[[Stack, T], bool], stack: Stack, things: Iterable[T]) -> list[T]:
-    """Those for which the condition does not come true in time."""
+    """The ones whose condition does not become true in time."""
     deadline = time.monotonic() + _SECONDS
     return [thing for thing in things if not _in_time(partial(over, stack, thing), deadline)]
 
@@ -121,7 +121,7 @@ def _in_time(condition: Callable[[], bool], deadline: float) -> bool:
 
 
 def _saga_over(stack: Stack, order_id: str) -> bool:
-    """Whether nothing writes to the order of its own accord any more: neither saga, finalization nor recovery."""
+    """Whether neither saga, finalization nor recovery writes to the order any more."""
     saga, recovery = (_status(stack, order_id, machine) for machine in ("OrderSagaArn", "OrderRecoveryArn"))
     if saga == "SUCCEEDED":
         row = stack.row("OrdersTable", order_id=order_id)
@@ -156,7 +156,7 @@ def _delete_item(stack: Stack, item: Item) -> Row | None:
 
 
 def _delete(stack: Stack, table: str, key: dict[str, str], condition: str, **values: Any) -> Row | None:
-    """The row as it was, or None if there is none for which the condition holds."""
+    """The deleted row; None if the condition failed."""
     given = attributes({f":{name}": value for name, value in values.items()})
     expected: Any = {"ExpressionAttributeValues": given} if given else {}
     try:

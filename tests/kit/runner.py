@@ -1,4 +1,4 @@
-"""The identity that `make test-aws` runs as: what docs/deployed-tests.md grants, and nothing more."""
+"""The identity that runs `make test-aws`, with only the permissions in docs/deployed-tests.md."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _MACHINES = ("OrderSagaArn", "OrderRecoveryArn", "UserImportArn")
 
 
 def credentials(stack: Stack) -> dict[str, str]:
-    """Variables of a process that runs as a role with these permissions. The role is made."""
+    """Environment of a process that runs as a new role with these permissions."""
     iam, name = stack.client("iam"), "deployed-tests"
     trust = {"Statement": [{"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}]}
     arn = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))["Role"]["Arn"]

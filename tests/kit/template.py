@@ -1,6 +1,7 @@
-"""template.yaml with its nested stacks, or the file that `TEMPLATE` names, read without the tools that deploy it."""
+"""template.yaml with its nested stacks, or the file in `TEMPLATE`, read without deployment tools."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,15 +20,20 @@ def of_type(kind: str) -> dict[str, dict[str, Any]]:
 
 
 def arn_of(value: Any) -> str | None:
-    """The logical id of the resource that `!GetAtt X.Arn` or `!Ref X` stands for."""
+    """The logical id in `!GetAtt X.Arn` or `!Ref X`."""
     match value:
         case {"Fn::GetAtt": [str(name), "Arn"]} | {"Ref": str(name)}:
             return name
     return None
 
 
+def snake_case(name: str) -> str:
+    """A state's name as that of its handler."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
 def listed(value: Any) -> list[Any]:
-    """What IAM lets stand alone or in a list, as a list."""
+    """A value that IAM accepts alone or in a list, as a list."""
     return value if isinstance(value, list) else [value]
 
 
@@ -45,7 +51,7 @@ class Statement:
 
 
 def statements(role: str) -> Iterator[Statement]:
-    """What a role may do, whatever the parameters are."""
+    """The statements of a role, including those under a condition."""
     for policy in of_type("AWS::IAM::Role")[role]["Policies"]:
         for entry in policy["PolicyDocument"]["Statement"]:
             body = entry["Fn::If"][1] if "Fn::If" in entry else entry
@@ -61,14 +67,14 @@ def allowed(role: str, action: str) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A Lambda function, with what the Globals give it. name: its logical id."""
+    """A Lambda function, with its Globals. name: its logical id."""
 
     name: str
     properties: Mapping[str, Any]
 
     @property
     def state(self) -> str:
-        """The word for what it does: the name of its state."""
+        """The name of its state."""
         return self.name.removesuffix("Function")
 
     @property

@@ -1,4 +1,4 @@
-"""Imports of users on the stack of the tests: files, runs, and what they left behind."""
+"""User imports on the tests' stack: files, runs, and what they left."""
 
 import itertools
 import json
@@ -15,7 +15,7 @@ from tests.kit.belongings import OBJECTS, USERS, Belongings
 from user_import.results import Result, read
 
 HEADER = "No.,username,default_password,first_name,last_name"
-# Fast enough for tests, and still with a time between creation, activity and profiles.
+# Fast enough for tests, but with delays between creation, activity and profiles.
 QUICK = {
     "requests_per_second": 1e6,
     "burst": 1_000_000,
@@ -31,7 +31,7 @@ _days = itertools.count()
 
 @dataclass(frozen=True)
 class Person:
-    """A row of a file, with words that appear nowhere else."""
+    """A row of a file, with words that occur nowhere else."""
 
     username: str
     password: str
@@ -57,7 +57,7 @@ def csv_file(persons: Iterable[Person]) -> str:
 
 @dataclass(frozen=True)
 class Imported:
-    """How an import ended. results: of the result file as it stands."""
+    """The end of an import. results: of the current result file."""
 
     name: str
     key: str
@@ -82,7 +82,7 @@ class Imported:
 
 
 class Imports:
-    """instance: of Amazon Connect, that users are created in; None for the one that the stack makes.
+    """instance: the Amazon Connect instance to create users in; None for the stack's own.
 
     prefix: of the names of files of users.
     """
@@ -99,14 +99,14 @@ class Imports:
         self._bucket = stack.outputs["UsersBucket"]
 
     def new_key(self) -> str:
-        """A key of the test's own that starts nothing when it is uploaded."""
+        """The test's own key, whose upload starts nothing."""
         return f"{OBJECTS['UsersBucket']}{uuid.uuid4().hex[:8]}/{self.prefix}202601{1 + next(_days) % 28:02}.csv"
 
     def result_of(self, key: str) -> str:
         return key.replace(self.prefix, "UserCreateResult_")
 
     def upload(self, data: str | bytes, key: str | None = None) -> tuple[str, str]:
-        """Key and version of a file that was put into the bucket."""
+        """Key and version of an uploaded file."""
         key = key or self.new_key()
         body = data.encode() if isinstance(data, str) else data
         self._rows[key] = max(self._rows.get(key, 0), body.count(b"\n"))
@@ -150,11 +150,11 @@ class Imports:
         )
 
     def progress(self, name: str) -> imports.Progress:
-        """How far an import is."""
+        """The progress of an import."""
         return next(imports.follow(self.stack, name))
 
     def history(self, name: str) -> str:
-        """Everything that the history of an execution holds."""
+        """The whole history of an execution, as text."""
         arn = execution_arn(self.stack, name, output="UserImportArn")
         pages = self.stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn)
         described = self.stack.stepfunctions.describe_execution(executionArn=arn)
@@ -180,12 +180,12 @@ def all_usernames(simulator: RemoteControl) -> list[str]:
 
 
 def created(simulator: RemoteControl) -> int:
-    """How many calls of CreateUser were answered with a user."""
+    """The number of successful calls of CreateUser."""
     return sum(entry["status"] == 200 for entry in simulator.requests("CreateUser"))
 
 
 def new_instance(stack: Stack) -> str:
-    """The id of an instance that the stack has not made."""
+    """The id of an instance that the stack did not create."""
     created = stack.client("connect").create_instance(
         IdentityManagementType="CONNECT_MANAGED",
         InstanceAlias="somebody-elses",

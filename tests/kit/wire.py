@@ -1,4 +1,4 @@
-"""Handlers run with the wire cut: what they ask of AWS is noted and answered from a list, every answer in its turn.
+"""Handlers run without a network: each request to AWS is recorded and gets every possible answer in turn.
 
 The handlers, the layers and the SDK's clients are the real ones; nothing is serialized or leaves the process.
 """
@@ -27,7 +27,7 @@ from tests.kit.answers import answers
 from tests.kit.project import FUNCTIONS, IDEMPOTENCY
 from tests.kit.template import Function
 
-# Requests of one invocation that are answered; a loop over rows would never end.
+# The maximum number of requests per invocation, because a loop over rows would never end.
 _MAX_REQUESTS = 8
 _MONITORING, _TOOL = sys.monitoring, sys.monitoring.PROFILER_ID
 
@@ -35,14 +35,14 @@ _SERIALIZE: Any = BaseClient._convert_to_request_dict
 
 type Script = tuple[int, ...]
 type Choice = tuple[tuple[str, int] | None, str, int]
-"""An answer to a request from one place, after an answer to a request from another."""
+"""A pair of answers: to a request from one place, after one from another."""
 
 _SDK = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to AWS. operation: such as "dynamodb:PutItem". sites: our functions that were on the stack."""
+    """A request to AWS. operation: such as "dynamodb:PutItem". sites: our functions on the stack."""
 
     operation: str
     parameters: Mapping[str, Any]
@@ -50,14 +50,14 @@ class Call:
 
 
 class _Enough(BaseException):
-    """The invocation has asked for more than is looked at."""
+    """The invocation has exceeded the maximum number of requests."""
 
 
 @dataclass
 class Run:
-    """One invocation. script: which answer each request gets, by its number; those after its end get the first.
+    """One invocation. script: the answer for each request, by its number; later requests get the first answer.
 
-    requests: for each, from where in our code it was made, and how many answers there were to choose from.
+    requests: for each, its place in our code and its number of possible answers.
     ended_well: the handler returned.
     """
 
@@ -75,7 +75,7 @@ class Run:
         return found[self.script[number] if number < len(self.script) else 0]
 
     def others(self) -> Iterator[tuple[Script, Choice]]:
-        """The scripts that depart from this run after its script, each in one answer; and what is new in each."""
+        """The scripts that differ from this run in one answer after its script, and the new pairs of each."""
         for number in range(len(self.script), len(self.requests)):
             same = (*self.script, *(0 for _ in range(number - len(self.script))))
             before = (self.requests[number - 1][0], same[-1]) if number else None
@@ -84,9 +84,9 @@ class Run:
 
 
 class Wire:
-    """Everything that a handler could reach over the network, for the length of a block.
+    """Replaces everything that a handler could reach over the network, for the length of a block.
 
-    entered: the functions of ours that have run.
+    entered: our functions that have run.
     """
 
     def __init__(self) -> None:
@@ -100,12 +100,12 @@ class Wire:
             self._patch.setenv(name, value)
         self._patch.setattr(time, "sleep", lambda _: None)
         self._patch.setattr(HTTPAdapter, "send", lambda _, request, **__: self._answer_http(request))
-        # What a client does between its call and `before-call`, and a trace's exceptions, take most of the time.
+        # A client's work before `before-call`, and a trace's exceptions, take most of the time.
         self._patch.setattr(BaseClient, "_resolve_endpoint_ruleset", lambda *_, **__: ("https://nowhere", {}, {}))
         self._patch.setattr(BaseClient, "_convert_to_request_dict", _unserialized)
         global_sdk_config.set_sdk_enabled(False)
         _forget(clients)
-        # Clients copy the hooks of the session that makes them.
+        # Clients copy the hooks of their session.
         events = clients.session().get_component("event_emitter")
         events.register("before-parameter-build", self._note)
         events.register("before-call", self._answer_call)
@@ -125,7 +125,7 @@ class Wire:
         self._patch.undo()
 
     def runs(self, function: Function, event: Any, environment: Mapping[str, str]) -> Iterator[Run]:
-        """Invoke a function with an event until each request has had each answer after each answer before it."""
+        """Invoke a function until each request has had each answer, after each answer of the request before it."""
         for name, value in environment.items():
             self._patch.setenv(name, value)
         module = importlib.import_module(function.module)
@@ -143,7 +143,7 @@ class Wire:
     def _enter(self, code: CodeType, _: int) -> object:
         if site := _site(code):
             self.entered.add(site)
-        # Once is enough, and costs nothing afterwards.
+        # Once is enough.
         return _MONITORING.DISABLE
 
     def _note(self, params: Mapping[str, Any], **_: Any) -> None:
@@ -167,7 +167,7 @@ class Wire:
 
 
 def _unserialized(client: BaseClient, **request: Any) -> dict[str, Any]:
-    """A request's parameters are noted before it is serialized; S3's handlers alone need the rest."""
+    """Record a request's parameters before serialization; only S3's handlers need the rest."""
     if client.meta.service_model.service_name == "s3":
         return dict(_SERIALIZE(client, **request))
     return {"context": request["context"], "headers": {}}
@@ -180,21 +180,21 @@ def _invoke(function: Function, event: Any, run: Run) -> None:
         handler(json.loads(json.dumps(event)), context)
         run.ended_well = True
     except (Exception, _Enough) as error:
-        # No handler ends so on purpose: answers.py lacks something that AWS would have said.
+        # No handler ends like this on purpose: an answer in answers.py lacks a field that AWS returns.
         if str(error) in {"AttributeError", "IndexError", "KeyError", "TypeError"}:
             raise
         run.ended_well = False
 
 
 def _parsed(answer: Answer) -> tuple[Any, dict[str, Any]]:
-    """An answer as botocore has it after it has read it from the wire."""
+    """A response as botocore parses it."""
     status = 400 if isinstance(answer, Refusal) else 200
     error = {"Error": {"Code": answer.code, "Message": "-"}, **answer.more} if isinstance(answer, Refusal) else answer
     return SimpleNamespace(status_code=status), {**error, "ResponseMetadata": {"HTTPStatusCode": status}}
 
 
 def _places(frame: FrameType | None) -> Iterator[tuple[str, int]]:
-    """Our functions that are on the stack, each with its present line."""
+    """Our functions on the stack, each with its current line."""
     while frame and frame.f_code is not _invoke.__code__:
         if site := _site(frame.f_code):
             yield site, frame.f_lineno
@@ -203,16 +203,16 @@ def _places(frame: FrameType | None) -> Iterator[tuple[str, int]]:
 
 @cache
 def _site(code: CodeType) -> str | None:
-    """The function of ours that the code belongs to, as "file:Class.method"."""
+    """The function that the code belongs to, as "file:Class.method"."""
     path = Path(code.co_filename)
     home = next((home for home in (FUNCTIONS, IDEMPOTENCY) if path.is_relative_to(home)), None)
     return f"{path.relative_to(home)}:{code.co_qualname.partition('.<')[0]}" if home else None
 
 
 def _forget(module: ModuleType) -> None:
-    """Let what a module itself keeps for the next invocation be made again.
+    """Clear what a module caches for the next invocation.
 
-    What it only imports stays: the SDK's clients take longer to make than all that a handler does.
+    Imported caches stay, because creating the SDK's clients takes longer than a handler.
     """
     for made in vars(module).values():
         if hasattr(made, "cache_clear") and made.__module__ == module.__name__:

@@ -1,4 +1,4 @@
-"""A stack like that of the integration tests, whose retries wait long enough for a busy machine."""
+"""A stack like that of the integration tests, with retries that wait long enough for a busy machine."""
 
 from collections.abc import Iterator
 

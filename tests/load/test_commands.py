@@ -62,7 +62,7 @@ def test_keys_finish_in_order_while_workers_are_killed(stack: Stack, running: em
     keys = [Versions(stack, RUN, uuid.uuid4().hex) for _ in range(KEYS)]
     with killing_workers(running.pid, chance, every=2) as killed, ThreadPoolExecutor(PUBLISHERS) as pool:
         published = list(pool.map(_publish_all, keys))
-        # A record whose worker was killed five times is lost; the sweep makes good for it.
+        # A record whose worker was killed five times is lost; the sweep does its work.
         eventually(lambda: _swept(stack, keys), seconds=60 + 10 * KEYS, every=1)
 
     assert len(killed) > 1

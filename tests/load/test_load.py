@@ -56,7 +56,7 @@ def test_three_hundred_orders_while_workers_are_killed(
     with killing_workers(running.pid, chance) as killed, ThreadPoolExecutor(16) as pool:
         ended = Counter(pool.map(lambda order: _run(stack, order), placed))
     order_ids = [order["order_id"] for order in placed]
-    # An event that was killed three times is lost; the sweep, here for orders of any age, makes good for it.
+    # An event that was killed three times is lost; the sweep, here for orders of any age, finalizes its order.
     with environment(stack, resources, "SweepOrders", FINALIZE_AFTER_SECONDS="1"):
         eventually(lambda: _swept(stack, invoke, order_ids), seconds=120, every=1)
     assert len(killed) > 10

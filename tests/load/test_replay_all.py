@@ -1,4 +1,4 @@
-"""A replay of all orders while new ones arrive and sagas run. The counters equal a recount, and nobody is disturbed."""
+"""A replay of all orders while new ones arrive and sagas run. The counters equal a recount, and no saga fails."""
 
 import os
 import threading
@@ -19,7 +19,7 @@ from tests.kit.injection import eventually
 from tests.kit.local_stack import Document
 from tests.kit.orders import good_order
 
-# `make replay-test` takes 10,000.
+# `make replay-test` replays 10,000.
 ORDERS = int(os.environ.get("ORDERS", "1000"))
 SAGAS = 20
 DAYS = ["2031-05-01", "2031-05-02", "2031-05-03"]
@@ -48,7 +48,7 @@ def _write(stack: Stack, rows: list[Document]) -> None:
 
 @contextmanager
 def _orders_arriving(stack: Stack, sku: str) -> Iterator[list[str]]:
-    """Place orders, one after the other, for as long as the block lasts, through their sagas."""
+    """Place orders one after the other, and run their sagas, until the block ends."""
     placed: list[str] = []
     over = threading.Event()
 

@@ -1,1 +1,1 @@
-"""The state machines alone: every path with mocked tasks, on any engine."""
+"""The state machines without functions: every path with mocked tasks, on any engine."""

@@ -1,4 +1,4 @@
-"""Each case on each engine: the local stack's, and moto's as a second opinion; or that at SFN_ENDPOINT_URL alone."""
+"""Each case on each engine: the local stack's and, as a second opinion, moto's; or only that at SFN_ENDPOINT_URL."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 from tests.machines.engines import ROLE, Engine, ministack, moto, serving
 
 ENDPOINT = os.environ.get("SFN_ENDPOINT_URL")
-# Only an engine that looks whether it exists needs a real one.
+# Only an engine that checks its existence needs a real one.
 ROLE_ARN = os.environ.get("SFN_ROLE_ARN", ROLE)
 ENGINES = ["endpoint"] if ENDPOINT else ["ministack", "moto"]
 

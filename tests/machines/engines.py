@@ -1,4 +1,4 @@
-"""The engines that run the state machines: one that serves at an address, and moto's in the test's own process."""
+"""The engines that run the state machines: one at an address, and moto's in the test's process."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ ROLE = "arn:aws:iam::123456789012:role/states"
 
 @dataclass(frozen=True)
 class Engine:
-    """name: as tests say it. role: of the machines; as all tasks are mocked, its rights do not matter."""
+    """name: for tests. role: of the machines; its permissions do not matter, because all tasks are mocked."""
 
     name: str
     client: "SFNClient"
@@ -33,14 +33,14 @@ class Engine:
 
 def serving(name: str, endpoint: str, role: str = ROLE) -> Engine:
     """An engine at an address."""
-    # TestState would go to another host, and an engine that is slow under load must not start a case twice.
+    # TestState would use another host, and an engine that is slow under load must not start a case twice.
     config = Config(inject_host_prefix=False, retries={"total_max_attempts": 1}, max_pool_connections=16)
     return Engine(name, _SESSION.client("stepfunctions", endpoint_url=endpoint, config=config), role)
 
 
 @contextmanager
 def ministack() -> Iterator[Engine]:
-    """The local stack's engine, in a process of its own. Its waits take no time."""
+    """The local stack's engine, in a separate process. Its waits take no time."""
     with emulator.attached({"SFN_MOCK_CONFIG": str(FILE), "SFN_WAIT_SCALE": "0"}) as started:
         iam = _SESSION.client("iam", endpoint_url=started.endpoint)
         trust = {"Effect": "Allow", "Principal": {"Service": "states.amazonaws.com"}, "Action": "sts:AssumeRole"}
@@ -51,10 +51,10 @@ def ministack() -> Iterator[Engine]:
 
 @contextmanager
 def moto() -> Iterator[Engine]:
-    """moto's engine, which was LocalStack's. Its waits take no time; its tasks are answered from the mock file.
+    """moto's engine, which was LocalStack's. Its waits take no time; the mock file answers its tasks.
 
-    moto 5.2.5 has the code for mocks but nothing that reads the file, and counts retries where Step Functions Local
-    counts tries, so the answers are handed to it here.
+    moto 5.2.5 has the code for mocks but does not read the file, and counts retries where Step Functions Local counts
+    attempts, so this class passes the answers to it.
     """
     engine = serving("moto", "https://states.us-east-1.amazonaws.com")
     send = in_process.moto().send
@@ -86,7 +86,7 @@ def _skip_waits(patch: pytest.MonkeyPatch) -> None:
 
 
 def _parse_once(patch: pytest.MonkeyPatch) -> None:
-    """moto parses a definition for each execution and a path at each use: nearly all the time that it takes."""
+    """Cache parsing, which takes most of the time: moto parses each definition and path again at each use."""
     from moto.stepfunctions.parser.asl.component.common.path import result_path
     from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
     from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
@@ -99,7 +99,7 @@ def _parse_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def _list_matches(patch: pytest.MonkeyPatch) -> None:
-    """moto unwraps the only match of a wildcard. AWS's JsonPath (Jayway) lists whatever a wildcard matches."""
+    """moto unwraps a single match of a wildcard. AWS's JsonPath (Jayway) always returns a list."""
     from moto.stepfunctions.parser.asl.component.intrinsic.argument import argument
 
     def extract_json(path: str, data: Any, extract: Callable[..., Any] = argument.extract_json) -> Any:

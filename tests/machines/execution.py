@@ -1,4 +1,4 @@
-"""One execution of a test case, and what its history says."""
+"""One execution of a test case, and its history."""
 
 import json
 import time
@@ -11,13 +11,13 @@ from tests.machines.engines import Engine
 from tests.machines.mocks import INPUTS, Case, definition
 
 _ENDS = {"SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"}
-# Notices are tried five times: 15 seconds of pauses on an engine that does not shorten them.
+# Notices have five attempts: 15 seconds of pauses on an engine that does not shorten them.
 _SECONDS = 120
 
 
 @dataclass(frozen=True)
 class Ran:
-    """states: in the order in which they were entered. failures: how often a task failed, each try counted."""
+    """states: in the order of entry. failures: number of failed attempts of each task."""
 
     status: str
     error: str | None
@@ -35,7 +35,7 @@ class Running:
     arns: dict[str, str]
 
     def start(self, case: Case) -> str:
-        """Begin a test case. Returns the execution's ARN."""
+        """Start a test case. Returns the execution's ARN."""
         return self.engine.client.start_execution(
             stateMachineArn=f"{self.arns[case.machine]}#{case.name}",
             name=f"{case.name}-{uuid.uuid4().hex[:8]}",
@@ -61,7 +61,7 @@ class Running:
 
 
 def create(engine: Engine) -> Running:
-    """Make the machines of the template on an engine."""
+    """Create the template's machines on an engine."""
     arns = {
         name: engine.client.create_state_machine(
             name=name, definition=json.dumps(definition(name)), roleArn=engine.role

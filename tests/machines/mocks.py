@@ -1,4 +1,4 @@
-"""The mock file, as Step Functions Local reads it, and what each of its test cases must come to."""
+"""The mock file in the format of Step Functions Local, and the expected outcome of each test case."""
 
 import json
 from collections import Counter
@@ -13,7 +13,7 @@ FILE = ROOT / "tests" / "mocks" / "MockConfigFile.json"
 CONFIG = read_json(FILE)
 _EXPECTED = read_json(FILE.with_name("expected.json"))
 _EVENTS = ROOT / "events/ordering"
-# What each machine is started with.
+# The input of each machine.
 INPUTS: dict[str, Any] = {
     "OrderSaga": read_json(_EVENTS / "process_order.json"),
     "OrderRecovery": read_json(_EVENTS / "process_order.json"),
@@ -26,7 +26,7 @@ type Response = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Expected:
-    """states: in the order in which they are entered. output: a part of it. error: of a failed execution."""
+    """states: in the order of entry. output: a part of it. error: of a failed execution."""
 
     states: list[str]
     status: str
@@ -36,7 +36,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Case:
-    """A test case: the machine, the case's name, the response of each mocked state, and what it must come to."""
+    """A test case: the machine, the case's name, the response of each mocked state, and the expected outcome."""
 
     machine: str
     name: str
@@ -52,7 +52,7 @@ class Case:
 
 
 def responses(name: str) -> list[Response]:
-    """A mocked response, one entry for each try. Raises ValueError if its numbers leave one out."""
+    """A mocked response, one entry for each attempt. Raises ValueError if its numbers have a gap."""
     found: list[Response] = []
     for key, response in CONFIG["MockedResponses"][name].items():
         first, _, last = key.partition("-")
@@ -64,14 +64,14 @@ def responses(name: str) -> list[Response]:
 
 @dataclass
 class Script:
-    """What the tries of one execution are answered: each state has one count, however often it is entered."""
+    """The answers to the attempts of one execution. Each state has one count, however often it is entered."""
 
     answers: Mapping[str, list[Response]]
     tries: Counter[str] = field(default_factory=Counter)
     last: Response = field(default_factory=dict)
 
     def next(self, state: str) -> Response:
-        """Raises LookupError if the case has no answer for this try."""
+        """Raises LookupError if the case has no answer for this attempt."""
         self.tries[state] += 1
         self.last = self.answers[state][self.tries[state] - 1]
         return self.last
@@ -90,7 +90,7 @@ CASES = _cases()
 
 
 def definition(machine: str) -> Any:
-    """A definition as it is deployed, but with the ARNs of resources that need not exist."""
+    """A definition as deployed, but with ARNs of resources that need not exist."""
     text = MACHINES[machine].path.read_text().replace("${Partition}", "aws")
     for name in MACHINES[machine].substitutions:
         resource = (
@@ -103,7 +103,7 @@ def definition(machine: str) -> Any:
 
 
 def every_state(machine: str) -> dict[str, State]:
-    """All states of a machine by name, those inside a Map too."""
+    """All states of a machine by name, including those inside a Map."""
     return _states(definition(machine))
 
 

@@ -1,4 +1,4 @@
-"""Every path of every state machine, its tasks mocked, its Retry, Catch, Choice and Map carried out by an engine."""
+"""Every path of every state machine with mocked tasks; an engine executes Retry, Catch, Choice and Map."""
 
 import json
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from tests.machines.execution import Running, create
 from tests.machines.mocks import CASES, Case
 from tests.machines.walk import inner_states
 
-# The States Language has States.IntrinsicFailure for an intrinsic function that fails. moto says States.Runtime, which
-# its States.ALL catches, as AWS's does not.
+# The States Language has States.IntrinsicFailure for a failed intrinsic function. moto raises States.Runtime, which its
+# States.ALL catches, unlike AWS's.
 _INTRINSIC = [pytest.mark.untrue("moto", reason="an intrinsic function that fails is States.Runtime")]
 _MARKS = {"UserImport.MapFails": _INTRINSIC, "UserImport.MapFailsAndNoticeIsLost": _INTRINSIC}
 FAILING = [
@@ -28,7 +28,7 @@ def running(engine: Engine) -> Running:
 
 @pytest.fixture(scope="module")
 def started(running: Running) -> dict[str, str]:
-    """All cases at once: an engine that does not shorten waits then takes as long as the slowest of them."""
+    """All cases concurrently, so that an engine that does not shorten waits takes only as long as the slowest case."""
     return {name: running.start(case) for name, case in CASES.items()}
 
 
@@ -54,7 +54,7 @@ def test_a_failed_execution_tells_the_first_error_whole(
 
 
 def _in_order(states: list[str], machine: str) -> list[str]:
-    """With the states of a Map's iterations, which run side by side, sorted."""
+    """The states, with those of a Map's concurrent iterations sorted."""
     inner = inner_states(machine)
     within = sorted(name for name in states if name in inner)
     return [within.pop(0) if name in inner else name for name in states]

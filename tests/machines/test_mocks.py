@@ -1,4 +1,4 @@
-"""The test cases for Step Functions Local: valid, and together they pass through every state and every transition."""
+"""The test cases for Step Functions Local are valid, and together cover every state and every transition."""
 
 from collections import Counter
 
@@ -17,7 +17,7 @@ def cases(machine: str) -> list[Case]:
 
 
 def paths(machine: str, state: str, before: tuple[str, ...] = ()) -> int:
-    """How many ways lead from a state to an end of a machine without a Map, each failure and each choice told apart."""
+    """The number of paths from a state to an end of a machine without a Map, counting each failure and choice."""
     here = every_state(machine)[state]
     assert state not in before
     ways = [way["Next"] for way in [*here.get("Catch", []), here] if "Next" in way]

@@ -1,4 +1,4 @@
-"""Which transitions a test case takes, worked out from the definition and the mocks alone."""
+"""The transitions of a test case, computed from the definition and the mocks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from tests.kit.machine import State, retries
 from tests.machines.mocks import Case, Script, every_state
 
-# (state, what leads on): Next, Catch[n], Choices[n], Default, or End
+# (state, transition): Next, Catch[n], Choices[n], Default, or End
 type Transition = tuple[str, str]
 
 
 def transitions(machine: str) -> set[Transition]:
-    """Every way on which an execution may leave a state."""
+    """Every transition out of a state."""
     return {(name, way) for name, state in every_state(machine).items() for way in _ways(state)}
 
 
@@ -28,7 +28,7 @@ def walk(case: Case) -> list[Transition]:
 
 
 def _paths(case: Case, states: Mapping[str, State]) -> list[list[str]]:
-    """The path, and beside it that of each iteration of a Map."""
+    """The path, and that of each iteration of a Map."""
     inner = inner_states(case.machine)
     starts = {state["ItemProcessor"]["StartAt"] for state in states.values() if "ItemProcessor" in state}
     outer, rows = [], []
@@ -49,7 +49,7 @@ def inner_states(machine: str) -> set[str]:
 
 
 def _ways(state: State) -> dict[str, str | None]:
-    """Where each way out of a state leads; None if the path ends there."""
+    """The target of each transition out of a state; None if the path ends there."""
     ways: dict[str, str | None] = {
         f"{field}[{number}]": rule["Next"]
         for field in ("Catch", "Choices")
@@ -78,7 +78,7 @@ def _chosen(state: State, given: Mapping[str, Any]) -> str:
 
 
 def _fails(name: str, state: State, script: Script) -> bool:
-    """Whether a task fails at last, its Retry used up."""
+    """Whether a task finally fails, with its Retry used up."""
     tried = 0
     while "Throw" in (response := script.next(name)):
         if tried >= retries(state, response["Throw"]["Error"]):

@@ -1,1 +1,1 @@
-"""The idempotency layer's contract with DynamoDB, on every engine at hand: its own rules, then any history of calls."""
+"""The idempotency layer's contract with DynamoDB, on every available engine: its rules, then random histories."""

@@ -1,4 +1,4 @@
-"""A saga with one step, and everything that it leaves behind."""
+"""A saga with one step, and everything that it leaves."""
 
 import json
 import uuid
@@ -27,7 +27,7 @@ BOOKED: Document = {"booking": "b-1", "price": 4200, "note": "席", "open": None
 
 
 class Found(NamedTuple):
-    """All rows of one saga at one moment. tally: how often T landed, and how often it was undone."""
+    """All rows of one saga at one moment. tally: how often T landed and was undone."""
 
     record: Row
     booking: Row
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 class Saga:
     """A saga with the one step BookSeats: T counts and inserts a booking, C counts and releases it.
 
-    Counting has no condition, so a write that lands twice is seen.
+    Counting has no condition, so a write that lands twice is visible.
     """
 
     database: Database
@@ -76,7 +76,7 @@ class Saga:
         )
 
     def find(self, payload: Document = A, *, after: Sequence[str] = ()) -> Any:
-        """Ask what T would answer."""
+        """Find what T would return."""
         return self._store.find(self._step(payload, "t-1", AT), absence=[self._absent()], after=after)
 
     def bar(self, name: str = "BookSeats") -> None:
@@ -89,7 +89,7 @@ class Saga:
 
     @property
     def status(self) -> str | None:
-        """What the record says became of the step."""
+        """The status of the step's record."""
         record = self.found().record
         return record["status"] if record else None
 
@@ -102,7 +102,7 @@ class Saga:
         return Found(*(dict(plain(item)) if item else None for item in items))
 
     def put_booking(self, **attributes: str) -> None:
-        """Let a booking stand that no step has made."""
+        """Insert a booking without a step."""
         item: Any = {"pk": {"S": self.booking_key}} | {name: {"S": value} for name, value in attributes.items()}
         self.client.put_item(TableName=self.database.bookings, Item=item)
 

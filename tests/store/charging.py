@@ -1,4 +1,4 @@
-"""A kind of work with effects outside DynamoDB, and those who do it."""
+"""A kind of work with effects outside DynamoDB, and its owners."""
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 LIFETIME = timedelta(days=30)
 INVOCATION = timedelta(seconds=60)
-"""How long an invocation can live."""
+"""The timeout of an invocation."""
 MARGIN = timedelta(seconds=1)
-"""How much longer its lease lasts."""
+"""How much longer the lease lasts."""
 
 ORDER: Mapping[str, Any] = {"amount": 4200, "card": "tok_visa"}
 OTHER_ORDER: Mapping[str, Any] = {"amount": 9900, "card": "tok_visa"}
@@ -30,7 +30,7 @@ CHARGED: Mapping[str, Any] = {"charge": "ch-1", "note": "席", "fee": None}
 
 
 class Declined(BusinessError):
-    """The card is refused: final."""
+    """The card is declined: final."""
 
 
 class StolenCard(Declined):
@@ -38,11 +38,11 @@ class StolenCard(Declined):
 
 
 class Unreachable(Exception):
-    """The gateway was never reached: nothing can have happened."""
+    """The gateway was not reached: nothing can have happened."""
 
 
 class AnswerLost(Exception):
-    """The gateway was reached and did not answer: nobody knows."""
+    """The gateway was reached and did not answer: the outcome is unknown."""
 
 
 RUN_AGAIN = Work("Charge", Unknown.RUN_AGAIN, final=(Declined,), harmless=(Unreachable,))
@@ -54,13 +54,13 @@ every_policy = pytest.mark.parametrize("work", POLICIES, ids=lambda work: work.u
 
 
 def must_not_run(*_: Any) -> Any:
-    """Work, or a resolver, that nobody may call."""
-    raise AssertionError("the work was done, or asked for, again")
+    """Work, or a resolver, that must not be called."""
+    raise AssertionError("the work or its resolver was called again")
 
 
 @dataclass(frozen=True)
 class Context:
-    """Lambda's context object, as far as leases read it."""
+    """The parts of Lambda's context object that leases read."""
 
     milliseconds: int = 30_000
 
@@ -70,7 +70,7 @@ class Context:
 
 @dataclass
 class Clock:
-    """Stands still unless it is told to go."""
+    """A clock that a test moves."""
 
     now: datetime = AT
     slept: list[float] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Clock:
 
 @dataclass
 class Charge:
-    """The work `Charge` under one key. By default it is run again when its outcome is unknown."""
+    """The work `Charge` under one key. By default it runs again when its outcome is unknown."""
 
     database: Database
     client: "DynamoDBClient"
@@ -109,7 +109,7 @@ class Charge:
 
     @property
     def deadline(self) -> datetime:
-        """When an invocation ends that begins now."""
+        """When an invocation that starts now times out."""
         return self.clock.now + INVOCATION
 
     @property
@@ -117,11 +117,11 @@ class Charge:
         return self.work.record_key(self.id)
 
     def lease(self, payload: Any = ORDER, *, work: Work | None = None, wait: timedelta = timedelta(0)) -> Lease:
-        """What an invocation gets that begins now."""
+        """The lease of an invocation that starts now."""
         return self.store.lease(work or self.work, self.id, payload, deadline=self.deadline, wait=wait)
 
     def run(self, function: Callable[[Lease], Any], payload: Any = ORDER, **more: Any) -> Any:
-        """An invocation that begins now, with the work in a function."""
+        """An invocation that starts now, with the work in a function."""
         return self.store.run(self.work, self.id, payload, function, deadline=self.deadline, **more)
 
     def over(self, wire: Wire, *, attempts: int = 1) -> "Charge":
@@ -143,13 +143,13 @@ class Charge:
 
     @property
     def record(self) -> "LeaseRecord":
-        """The record, as operators see it. Raises ValueError if there is none."""
+        """The record for operators. Raises ValueError if there is none."""
         (found,) = self.operators.find(self.id, [self.work.name])
         return found
 
     @property
     def writes(self) -> list[Action]:
-        """Business writes: a booking that must be new, and an unconditional count, which shows a second landing."""
+        """Business writes: a new booking, and an unconditional count, which reveals a second landing."""
         table = self.database.bookings
         new = {"Item": self._row("BOOKING"), "ConditionExpression": "attribute_not_exists(pk)"}
         count = {"UpdateExpression": "ADD landed :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}
@@ -165,7 +165,7 @@ class Charge:
         return int(str(tally.get("landed", 0)))
 
     def book(self) -> None:
-        """Somebody else makes the booking."""
+        """Insert the booking for somebody else."""
         self.client.put_item(TableName=self.database.bookings, Item=self._row("BOOKING"))
 
     def cancel_booking(self) -> None:
@@ -175,15 +175,15 @@ class Charge:
         return {"pk": {"S": f"{kind}#{self.id}"}}
 
     def delete(self) -> None:
-        """What DynamoDB does with an expired record, sooner or later."""
+        """Delete the record, as DynamoDB eventually deletes an expired one."""
         self.client.delete_item(TableName=self.database.records, Key={"pk": {"S": self.key}})
 
     def runs_out(self) -> None:
-        """Let every lease run out that began until now."""
+        """Let all current leases expire."""
         self.clock.go(INVOCATION + MARGIN)
 
     def breaks_off(self, work: Work | None = None) -> Lease:
-        """An invocation dies at work, and its lease runs out. Returns its lease, should it come back after all."""
+        """An invocation crashes during the work, and its lease expires. Returns the lease, for a late return."""
         lease = self.lease(work=work)
         self.runs_out()
         return lease
@@ -204,7 +204,7 @@ class Charge:
             return lease
 
     def becomes(self, status: str) -> Lease:
-        """Bring the record into a status, as a caller would. HELD needs the policy for it."""
+        """Bring the record into a status through calls. HELD needs its policy."""
         match status:
             case "COMPLETED":
                 return self.completes()
@@ -219,19 +219,19 @@ class Charge:
         raise ValueError(status)
 
 
-# What others may have made of a record whose owner is late: each takes the work away from him.
+# What others may have done with a late owner's record: each takes the work away.
 OVERTAKEN: dict[str, Callable[[Charge], Any]] = {
-    "another is at work": lambda charge: charge.lease(),
+    "another owner is at work": lambda charge: charge.lease(),
     "another has completed": lambda charge: charge.completes(),
     "another has failed": lambda charge: charge.raises(StolenCard("reported")),
-    "another has broken off": lambda charge: charge.raises(AnswerLost()),
+    "another was interrupted": lambda charge: charge.raises(AnswerLost()),
     "a person has released": lambda charge: charge.operators.release(charge.record, by="kim", reason="none"),
     "a person has completed": lambda charge: charge.operators.complete(charge.record, CHARGED, by="kim", reason="seen"),
     "a person has failed": lambda charge: charge.operators.fail(
         charge.record, "Declined", "by phone", by="kim", reason="seen"
     ),
     "the record has expired": lambda charge: charge.delete(),
-    # Attempts count from 1 again then: only the owner's token tells the two apart.
-    "another began again": lambda charge: (charge.delete(), charge.lease()),
+    # Attempts count from 1 again, so only the owner's token tells the two apart.
+    "another started again": lambda charge: (charge.delete(), charge.lease()),
 }
 overtaken = pytest.mark.parametrize("overtake", OVERTAKEN.values(), ids=OVERTAKEN)

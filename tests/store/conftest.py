@@ -1,6 +1,6 @@
 """Every test of the store runs on MiniStack's DynamoDB, in this process, and on DynamoDB Local, AWS's own engine.
 
-`make check` runs what is not slow: the tests on MiniStack.
+`make check` runs the fast ones: the tests on MiniStack.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def dynamodb_local() -> Iterator[Database]:
         with serving() as address:
             yield create(Engine("dynamodb_local", address))
     except ProgramMissing as reason:
-        pytest.skip(f"passed over: {reason}")
+        pytest.skip(reason)
 
 
 @pytest.fixture(scope="module", params=_ENGINES)
@@ -40,13 +40,13 @@ def database(request: pytest.FixtureRequest) -> Database:
 
 @pytest.fixture
 def saga(database: Database) -> Saga:
-    """A saga of the test's own."""
+    """The test's own saga."""
     return Saga(database, database.shared)
 
 
 @pytest.fixture
 def charge(database: Database) -> Charge:
-    """Work under a key of the test's own, run again when its outcome is unknown."""
+    """Work under the test's own key, run again when its outcome is unknown."""
     return Charge(database, database.shared)
 
 

@@ -1,4 +1,4 @@
-"""The tables of a test run on one engine, as template.yaml describes them."""
+"""The tables of a test run on one engine, with the schema of the template."""
 
 import uuid
 from dataclasses import dataclass
@@ -18,26 +18,26 @@ _RECORDS, _BUSINESS = "IdempotencyTable", "InventoryTable"
 
 @dataclass(frozen=True)
 class Database:
-    """Two tables: `records` for steps and leases, `bookings` for the business, both with the key `pk`."""
+    """Two tables with the key `pk`: `records` for steps and leases, `bookings` for business rows."""
 
     engine: Engine
     records: str
     bookings: str
     shared: "DynamoDBClient"
-    """A shared client: creating one takes longer than most tests."""
+    """A shared client, because creating one takes longer than most tests."""
 
     def client(self, *, attempts: int = 1) -> "DynamoDBClient":
-        """attempts: how often the SDK itself sends a call whose answer does not come."""
+        """attempts: of the SDK, for a call without an answer."""
         return self.engine.client(attempts=attempts)
 
     def row(self, client: "DynamoDBClient", table: str, key: str) -> Row:
-        """What stands there, read by plain boto3."""
+        """The item, read with plain boto3."""
         item = client.get_item(TableName=table, Key={"pk": {"S": key}}, ConsistentRead=True).get("Item")
         return dict(plain(item)) if item else None
 
 
 def create(engine: Engine) -> Database:
-    """Make tables that no other run has."""
+    """Create tables with unique names."""
     stack, client = Stack(f"{uuid.uuid4().hex[:8]}-"), engine.client()
     database = Database(engine, stack.name(_RECORDS), stack.name(_BUSINESS), client)
     for table in stack.tables():

@@ -1,4 +1,4 @@
-"""Any history of owners, clocks, crashes, answers that are lost or late, and people who decide, under one key."""
+"""Random histories under one key: owners, clocks, crashes, lost and late answers, decisions of operators."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -43,14 +43,14 @@ type Fault = Literal["none", "lost", "twice", "late"]
 _FAULTS = st.sampled_from(["none", "none", "none", "none", "lost", "twice", "late"])
 _PICK = st.integers(0, 3)
 _MAX_DELAY = timedelta(minutes=2)
-"""No request is on its way for longer."""
+"""The maximum delay of a request."""
 
 
 @dataclass(frozen=True)
 class OnItsWay:
-    """A request that nobody waits for any more.
+    """A delayed request, for which nothing waits any more.
 
-    landed: what it means if it changes the record; it is told whether that did not count any more when it was sent.
+    landed: called if it changes the record, with whether the record had expired when the request was sent.
     """
 
     request: AWSPreparedRequest
@@ -59,7 +59,7 @@ class OnItsWay:
 
 
 class LeaseHistories(RuleBasedStateMachine):
-    """Each rule is one step of somebody; the model checks what everybody is told."""
+    """Each rule is one action of an owner or operator; the model checks every answer."""
 
     database: ClassVar[Database]
     wire: ClassVar[Wire]
@@ -89,7 +89,7 @@ class LeaseHistories(RuleBasedStateMachine):
 
     @rule(fault=_FAULTS, call=st.sampled_from([1, 2]), after=st.sampled_from([0, 1, 62, 62]), at_once=st.booleans())
     def begins(self, fault: Fault, call: int, after: int, at_once: bool) -> None:
-        """call: the one that gets the fault. at_once: takes effect right away, with the lease."""
+        """call: the one with the fault. at_once: take effect right after acquiring the lease."""
         self.clock.go(timedelta(seconds=after))
         live = len(self.live)
         self._begins(fault, ORDER, call)
@@ -154,7 +154,7 @@ class LeaseHistories(RuleBasedStateMachine):
     @precondition(lambda self: any(attempt.result for attempt in self.live))
     @rule(pick=_PICK, fault=_FAULTS, dies=st.booleans(), writes=st.booleans())
     def completes(self, pick: int, fault: Fault, dies: bool, writes: bool) -> None:
-        """writes: together with business writes, which are refused while there is a booking."""
+        """writes: complete with business writes, whose condition fails while there is a booking."""
         done = [attempt for attempt in self.live if attempt.result]
         attempt = done[pick % len(done)]
         before, result, lease = self.row, {"effect": attempt.result}, attempt.lease
@@ -164,16 +164,16 @@ class LeaseHistories(RuleBasedStateMachine):
         def completed(_: bool = False) -> None:
             self._decided(attempt, ("result", result))
             if writes:
-                assert not self.taken, "a write landed against its condition"
+                assert not self.taken, "a write landed although its condition failed"
                 self.landed, self.taken = self.landed + 1, True
 
         try:
             self._over(fault, lambda: lease.complete(result, self.charge.writes if writes else ()))
         except StateConflict as error:
             refused = [refusal.index for refusal in error.refusals]
-            assert (self.taken, refused) == (True, [0]), "a write was refused that nothing stood in the way of"
+            assert (self.taken, refused) == (True, [0]), "a write was refused although its condition held"
             assert self.row == before
-            assert attempt is self.model.now.owner, "a former owner was told more than that he is none"
+            assert attempt is self.model.now.owner, "a former owner got another answer than LeaseLost"
             if not dies:
                 self._ends(attempt, error, "none")
         except LeaseLost:
@@ -263,7 +263,7 @@ class LeaseHistories(RuleBasedStateMachine):
     @rule(answer=st.sampled_from(["release", "complete", "fail"]), fault=st.sampled_from(["none", "lost", "twice"]))
     def decides(self, answer: str, fault: Fault) -> None:
         assert self.read
-        # No two people decide in the same microsecond.
+        # No two operators decide in the same microsecond.
         self.clock.go(timedelta(microseconds=1))
         (record, seen), before, reason = self.read, self.row, self._new("decision")
         calls: dict[str, tuple[Any, Callable[[], None]]] = {
@@ -283,12 +283,12 @@ class LeaseHistories(RuleBasedStateMachine):
         except AlreadyInProgress:
             assert record.in_progress(self.clock.now)
         except StateConflict:
-            assert before != seen, "a decision was refused, and nothing had changed"
+            assert before != seen, "a decision was refused although nothing had changed"
         except StoreUnavailable:
             self._if_it_lands(before, lambda _: self.model.finalized(told, self.clock.now))
             return
         else:
-            assert before == seen, "a decision was taken of what had changed"
+            assert before == seen, "a decision was accepted although the record had changed"
             self.model.finalized(told, self.clock.now)
             return
         assert self.row == before
@@ -312,7 +312,7 @@ class LeaseHistories(RuleBasedStateMachine):
     # --- how it is done ---
 
     def _over(self, fault: Fault, call: Callable[[], Any], number: int = 1) -> Any:
-        """Call with a fault on one request, look at the record afterwards, and see that it lives long enough."""
+        """Call with a fault on one request, then read the record and check its expiry."""
         before = self.row
         self.wire.delayed.clear()
         self._inject(fault, number)
@@ -325,7 +325,7 @@ class LeaseHistories(RuleBasedStateMachine):
                 assert self.row["expires_at"] >= int((self.clock.now + LIFETIME).timestamp())
 
     def _inject(self, fault: Fault, number: int = 1) -> None:
-        """Start the wire's count again, with a fault at one request."""
+        """Restart the wire's count, with a fault on one request."""
         self.wire.sent = 0
         self.wire.lose, self.wire.twice, self.wire.delay = (
             number * (fault == one) for one in ("lost", "twice", "late")
@@ -339,7 +339,7 @@ class LeaseHistories(RuleBasedStateMachine):
             landed(_expired(before, self.clock.now))
 
     def _takes_the_place(self, of_an_expired_one: bool) -> None:
-        """Every request for the lease sees it, once the request arrives."""
+        """From the arrival of the request on, every request for the lease sees it."""
         if of_an_expired_one:
             self.model.expired(self.clock.now)
 
@@ -351,7 +351,7 @@ class LeaseHistories(RuleBasedStateMachine):
         self.model.decided(attempt, answer)
 
     def _ends(self, attempt: Attempt, error: Exception, fault: Fault) -> None:
-        """An owner leaves his block with an error."""
+        """An owner leaves its block with an error."""
         before, lease = self.row, attempt.lease
         assert lease
         is_owner = attempt is self.model.now.owner and not self.model.now.answer

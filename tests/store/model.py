@@ -1,6 +1,6 @@
-"""What may be seen of leases, whatever happens: promises to callers, none of which names a condition of the table.
+"""A model of leases: promises to callers that hold in any history, independent of the table's conditions.
 
-The model knows what no caller knows: who is still at work, and which attempts had their effect.
+The model knows what no caller knows: which owners are still at work, and which attempts took effect.
 """
 
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ from idempotency import Lease, Unknown, Work
 
 @dataclass(eq=False)
 class Attempt:
-    """One owner, as he sees himself.
+    """One owner's view of itself.
 
-    until: when his lease ends, as he was told, or when his end was recorded. lease: None if he never heard of it.
-    over: he does nothing any more. clean: the record says that he did nothing.
-    effect: what he did outside. result: what he will say, be it his own effect or one that he found.
+    until: when its lease expires, or when its end was recorded. lease: None if the answer was lost.
+    over: it does nothing any more. clean: the record says that it did nothing.
+    effect: its outside effect. result: what it will return: its own effect, or one that it found.
     """
 
     until: datetime
@@ -30,9 +30,9 @@ class Attempt:
 
 @dataclass
 class Generation:
-    """The time from the first attempt under a key to its expiry, or to a person's decision.
+    """The time from the first attempt under a key to its expiry, or to an operator's decision.
 
-    answer: what callers are told once it is decided: ("result", ...) or ("error", ...).
+    answer: what callers get once it is decided: ("result", ...) or ("error", ...).
     """
 
     payload: Any = None
@@ -41,41 +41,41 @@ class Generation:
 
     @property
     def owner(self) -> Attempt | None:
-        """The latest owner, if nobody has decided."""
+        """The latest owner, if the work is undecided."""
         return self.attempts[-1] if self.attempts else None
 
     @property
     def effects(self) -> list[str]:
-        """What was done outside, in order of the attempts."""
+        """The outside effects, in order of the attempts."""
         return [attempt.effect for attempt in self.attempts if attempt.effect]
 
     def at_work(self, now: datetime) -> bool:
-        """Whether somebody holds a lease that has not run out, as far as anybody can know."""
+        """Whether an owner may hold an unexpired lease."""
         return any(now < attempt.until for attempt in self.attempts if not attempt.clean)
 
 
 @dataclass
 class Model:
-    """Checks, for one key, everything that callers are told; AssertionError says which promise is broken."""
+    """Checks every answer under one key. Raises AssertionError, naming the broken promise."""
 
     work: Work
     now: Generation = field(default_factory=Generation)
 
     def expired(self, at: datetime) -> None:
-        """The record does not count any more, so the next call finds nothing."""
+        """The record has expired, so the next call finds nothing."""
         assert not any(at < one.until and not one.over for one in self.now.attempts), "a lease expired before its end"
         self.now = Generation()
 
     def granted(self, attempt: Attempt, payload: Any, at: datetime) -> None:
-        """Somebody became the owner."""
+        """An invocation became the owner."""
         before = self.now
-        assert before.answer is None, "work that is decided was given out again"
-        assert before.payload in (None, payload), "the key was taken for another payload"
+        assert before.answer is None, "decided work was started again"
+        assert before.payload in (None, payload), "another payload got the lease"
         for earlier in before.attempts:
             assert earlier.over or earlier.until <= at, "two owners at once"
         possible = bool(before.effects) or any(not earlier.over for earlier in before.attempts)
         if self.work.unknown is Unknown.HOLD:
-            assert not possible, "what may have taken effect was not held"
+            assert not possible, "work that may have taken effect was not held"
         if attempt.lease:
             self._unsure_for_a_reason(attempt, possible)
         before.attempts.append(attempt)
@@ -84,14 +84,16 @@ class Model:
     def _unsure_for_a_reason(self, attempt: Attempt, possible: bool) -> None:
         assert attempt.lease is not None
         if self.work.unknown is Unknown.NEVER:
-            assert not attempt.lease.unsure, "an owner was told to be unsure of what had no effect"
+            assert not attempt.lease.unsure, "an owner is unsure although nothing took effect"
             return
-        assert attempt.lease.unsure or not possible, "nobody was told that an earlier attempt may have taken effect"
+        assert attempt.lease.unsure or not possible, (
+            "an owner is not unsure although an earlier attempt may have taken effect"
+        )
         reason = any(not earlier.clean for earlier in self.now.attempts)
-        assert reason or not attempt.lease.unsure, "an owner was told to be unsure for no reason"
+        assert reason or not attempt.lease.unsure, "an owner is unsure for no reason"
 
     def took_effect(self, attempt: Attempt, effect: str) -> None:
-        """An owner, in time or late, did his work outside."""
+        """An owner, in time or late, took effect outside."""
         attempt.effect = effect
         if self.work.unknown is Unknown.HOLD:
             assert len(self.now.effects) <= 1, "an effect was repeated that should have been held"
@@ -102,35 +104,37 @@ class Model:
         self.answered(answer)
 
     def answered(self, answer: tuple[str, Any]) -> None:
-        """Somebody was told a result or a final error."""
+        """A call got a result or a final error."""
         assert self.now.answer in (None, answer), f"{self.now.answer} became {answer}"
         self.now.answer = answer
 
     def replayed(self, answer: tuple[str, Any], payload: Any) -> None:
-        """A duplicate was told what is stored."""
-        assert payload == self.now.payload, "the answer to another request"
+        """A duplicate got what is stored."""
+        assert payload == self.now.payload, "the answer to another payload"
         assert self.now.answer == answer, f"{answer}, but {self.now.answer} was stored"
 
     def barred(self, until: datetime, at: datetime) -> None:
-        """Somebody was told that another one is at work."""
-        assert at < until, "barred by a lease that has run out"
-        assert self.now.at_work(at), "barred, and nobody is at work"
+        """A call got AlreadyInProgress."""
+        assert at < until, "barred by an expired lease"
+        assert self.now.at_work(at), "barred, but nobody is at work"
 
     def held(self) -> None:
-        """Somebody was told that a person has to find out."""
-        assert self.work.unknown is Unknown.HOLD, "held, though it is not to be"
-        assert self.now.answer is None, "held, though it is decided"
-        assert any(not attempt.clean for attempt in self.now.attempts), "held, and nothing is unknown"
+        """A call got OutcomeHeld."""
+        assert self.work.unknown is Unknown.HOLD, "held, but not under HOLD"
+        assert self.now.answer is None, "held, but decided"
+        assert any(not attempt.clean for attempt in self.now.attempts), "held, but nothing is unknown"
 
     def mismatch(self, payload: Any) -> None:
-        """Somebody was told that the key belongs to another request."""
-        assert payload != self.now.payload, "the same request was refused as another one"
+        """A call got PayloadMismatch."""
+        assert payload != self.now.payload, "the same payload was rejected as another one"
 
     def lost(self, attempt: Attempt) -> None:
-        """An owner was told that he is none any more."""
-        assert attempt is not self.now.owner or self.now.answer, "an owner lost his lease to nobody"
+        """An owner got LeaseLost."""
+        assert attempt is not self.now.owner or self.now.answer, "an owner lost its lease to nobody"
 
     def finalized(self, answer: tuple[str, Any] | None, at: datetime) -> None:
-        """A person decided. answer: None if the key was released."""
-        assert all(one.over or one.until <= at for one in self.now.attempts), "a person decided over somebody at work"
+        """An operator decided. answer: None if the key was released."""
+        assert all(one.over or one.until <= at for one in self.now.attempts), (
+            "an operator decided while an owner was at work"
+        )
         self.now = Generation(self.now.payload, [], answer)

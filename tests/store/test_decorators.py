@@ -1,4 +1,4 @@
-"""Leases as decorators, in the local stack's DynamoDB: what they add to the store is the same on any engine."""
+"""Leases as decorators, on the local stack's DynamoDB: they add nothing that depends on the engine."""
 
 import logging
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def event(charge: Charge) -> dict[str, Any]:
     return {"id": charge.id, "detail": {"order": {"id": charge.id, "number": 7}}, "amount": 4200, "sent_at": 1}
 
 
-# --- the warm environment of a deployed function: one module, any number of invocations ---
+# --- a warm execution environment: one module, any number of invocations ---
 
 _warm: list[Charge] = []
 _handled: list[Any] = []
@@ -61,7 +61,7 @@ def warm(charge: Charge) -> Iterator[Charge]:
     _warm.pop()
 
 
-def test_a_warm_handler_works_once_for_each_key_however_often_it_is_called(warm: Charge) -> None:
+def test_warm_handler_works_once_per_key(warm: Charge) -> None:
     events = [{"id": f"{warm.id}-{number % 5}"} for number in range(25)]
     answers = [warm_handler(event, Context()) for event in events]
     assert len(_handled) == 5
@@ -127,12 +127,12 @@ def test_a_number_is_a_key(charge: Charge, event: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("order_id", "order_id: there is no order_id"),
-        ("detail.order.name", "detail.order.name: there is no name"),
-        ("detail.basket.id", "detail.basket.id: there is no basket"),
-        ("amount.id", "amount.id: there is no id"),
-        ("none", "none: there is no none"),
-        ("empty", "empty: expected a whole number, or a string that is not empty"),
+        ("order_id", "order_id: no field order_id"),
+        ("detail.order.name", "detail.order.name: no field name"),
+        ("detail.basket.id", "detail.basket.id: no field basket"),
+        ("amount.id", "amount.id: no field id"),
+        ("none", "none: no field none"),
+        ("empty", "empty: expected an integer or a non-empty string"),
         ("flag", "flag: expected"),
         ("price", "price: expected"),
         ("detail", "detail: expected"),
@@ -152,7 +152,7 @@ def test_a_key_that_is_not_there_is_an_error_that_names_its_path(
     assert charge.row is None
 
 
-def test_the_whole_event_is_the_payload_unless_it_is_said_what_is(charge: Charge, event: dict[str, Any]) -> None:
+def test_whole_event_is_the_default_payload(charge: Charge, event: dict[str, Any]) -> None:
     @idempotent_handler(lambda: charge.store, RUN_AGAIN, key="id")
     def strict(event: Any, context: Any) -> Any:
         return CHARGED
@@ -183,10 +183,10 @@ def test_a_handler_with_a_lease_parameter_is_given_its_lease(charge: Charge, eve
     assert handler(event, Context()) == [1, 6]
 
 
-# --- somebody else is at work ---
+# --- another owner is at work ---
 
 
-def test_a_second_invocation_logs_and_ends_if_it_is_to(
+def test_concurrent_duplicate_logs_and_ends_with_end(
     charge: Charge, event: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     seconds = []
@@ -202,7 +202,7 @@ def test_a_second_invocation_logs_and_ends_if_it_is_to(
     assert (line.levelno, line.getMessage(), line.__dict__["work"]) == (logging.WARNING, ENDED, charge.key)
 
 
-def test_a_second_invocation_raises_if_nothing_is_said(
+def test_concurrent_duplicate_raises_by_default(
     charge: Charge, event: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     @idempotent_handler(lambda: charge.store, RUN_AGAIN, key="id")
@@ -216,7 +216,7 @@ def test_a_second_invocation_raises_if_nothing_is_said(
     assert not caplog.records
 
 
-def test_a_second_invocation_waits_if_it_is_to(charge: Charge, event: dict[str, Any]) -> None:
+def test_concurrent_duplicate_waits_with_wait(charge: Charge, event: dict[str, Any]) -> None:
     @idempotent_handler(
         lambda: charge.store, RUN_AGAIN, key="id", in_progress=InProgress.END, wait=timedelta(seconds=3)
     )
@@ -327,12 +327,12 @@ def test_a_function_without_a_deadline_is_refused_when_it_is_defined(charge: Cha
         idempotent_function(lambda: charge.store, RUN_AGAIN, key="order.order_id", payload="order.amount")(capture)
 
 
-def test_a_function_whose_key_is_not_there_is_not_begun(charge: Charge) -> None:
+def test_function_without_its_key_does_not_start(charge: Charge) -> None:
     @idempotent_function(lambda: charge.store, RUN_AGAIN, key="order.customer_id", payload="order.amount")
     def capture(order: Order, deadline: datetime) -> None:
         raise AssertionError("the work was begun")
 
-    with pytest.raises(InvalidKey, match=r"order\.customer_id: there is no customer_id"):
+    with pytest.raises(InvalidKey, match=r"order\.customer_id: no field customer_id"):
         capture(Order(charge.id, 1), deadline=charge.deadline)
 
 
@@ -350,7 +350,7 @@ def test_a_function_replays_its_final_error(charge: Charge) -> None:
     assert len(asked) == 1
 
 
-def test_what_a_function_leaves_unknown_is_held_if_it_is_to_be(charge: Charge) -> None:
+def test_unknown_outcome_of_a_function_is_held_under_hold(charge: Charge) -> None:
     @idempotent_function(lambda: charge.store, HOLD, key="order.order_id", payload="order.amount")
     def capture(order: Order, deadline: datetime) -> None:
         raise AnswerLost

@@ -1,4 +1,4 @@
-"""Any history of a key, checked against the model: many on an engine in this process, a few on AWS's own."""
+"""Random histories of a key, checked against the model: many in this process, a few on DynamoDB Local."""
 
 import logging
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.store.database import Database
 from tests.store.histories import LeaseHistories
 from tests.store.wire import Wire
 
-# `make check` has the histories of a step, which take a second.
+# `make check` runs the histories of a step, which take a second.
 pytestmark = pytest.mark.slow
 
 _EXAMPLES = {"ministack": 40}
@@ -21,7 +21,7 @@ _STEPS = 40
 
 @pytest.fixture
 def quiet() -> Iterator[None]:
-    """Thousands of lines that nobody reads are a good part of the time."""
+    """No logging, because thousands of lines take much of the time."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)

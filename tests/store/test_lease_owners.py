@@ -1,4 +1,4 @@
-"""What an owner may write, and until when: complete, fail, extend, and the end of a block, early and late."""
+"""What an owner may write, and until when: complete, fail, extend, and leave a block, early and late."""
 
 import logging
 from collections.abc import Callable
@@ -79,7 +79,7 @@ ENDS = [
         (HOLD, AnswerLost(), "HELD"),
         (RUN_AGAIN, KeyboardInterrupt(), "UNKNOWN"),
         (HOLD, SystemExit(), "HELD"),
-        # What inner work holds is no final error of this work.
+        # An error held by nested work is not a final error of this work.
         (RUN_AGAIN, OutcomeHeld("inner"), "UNKNOWN"),
         (replace(RUN_AGAIN, final=(OutcomeHeld,)), OutcomeHeld("inner"), "UNKNOWN"),
         (replace(HOLD, final=(OutcomeHeld,)), OutcomeHeld("inner"), "HELD"),
@@ -89,9 +89,7 @@ ENDS = [
     ],
     ids=lambda value: value.unknown.name if isinstance(value, Work) else getattr(value, "name", repr(value)),
 )
-def test_an_error_says_what_became_of_the_work_and_goes_on(
-    charge: Charge, work: Work, error: BaseException, status: str
-) -> None:
+def test_error_sets_the_status_and_propagates(charge: Charge, work: Work, error: BaseException, status: str) -> None:
     charge.under(work).raises(error)
     assert charge.status == status
 
@@ -120,7 +118,7 @@ def test_a_block_that_found_the_result_changes_nothing(charge: Charge) -> None:
     assert charge.row == before
 
 
-def test_an_unsure_owner_who_reached_nobody_leaves_the_next_one_unsure(charge: Charge) -> None:
+def test_unsure_owner_without_effect_leaves_the_next_one_unsure(charge: Charge) -> None:
     charge.breaks_off()
     second = charge.raises(Unreachable())
     assert second.unsure
@@ -128,7 +126,7 @@ def test_an_unsure_owner_who_reached_nobody_leaves_the_next_one_unsure(charge: C
     assert charge.lease().unsure
 
 
-def test_a_resolver_who_reached_nobody_is_asked_again(charge: Charge) -> None:
+def test_resolver_that_reached_nothing_is_called_again(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
 
@@ -148,12 +146,12 @@ def test_a_failure_that_cannot_be_recorded_does_not_hide_the_error(
     with pytest.raises(AnswerLost), lease:
         raise AnswerLost
     (line,) = caplog.records
-    assert (line.levelno, line.getMessage()) == (logging.ERROR, "a failure could not be recorded")
+    assert (line.levelno, line.getMessage()) == (logging.ERROR, "could not record a failure")
     assert (line.__dict__["work"], line.__dict__["error"]) == (charge.key, "LeaseLost")
 
 
-def test_work_that_is_done_is_never_free_whatever_is_harmless(charge: Charge) -> None:
-    """An error of the layer, after the work, says nothing of the work."""
+def test_completed_work_is_never_freed_by_a_harmless_error(charge: Charge) -> None:
+    """An error of the layer after the work says nothing about the work."""
     careless = charge.under(replace(RUN_AGAIN, harmless=(StoreUnavailable,)))
     wire = Wire(meanwhile={2: refuse_connections})
     with pytest.raises(StoreUnavailable):
@@ -162,17 +160,17 @@ def test_work_that_is_done_is_never_free_whatever_is_harmless(charge: Charge) ->
     assert careless.lease().unsure
 
 
-# --- late, but nobody has decided since ---
+# --- late, but undecided ---
 
 
 @every_policy
-def test_a_late_owner_whom_nobody_has_overtaken_completes(charge: Charge, work: Work) -> None:
+def test_late_owner_completes_unless_overtaken(charge: Charge, work: Work) -> None:
     lease = charge.breaks_off(work)
     lease.complete(CHARGED)
     assert charge.lease(work=work).result == CHARGED
 
 
-def test_a_late_owner_tells_what_a_person_would_have_to_find_out(held: Charge) -> None:
+def test_late_owner_completes_held_work(held: Charge) -> None:
     lease = held.breaks_off()
     with pytest.raises(OutcomeHeld):
         held.lease()
@@ -184,7 +182,7 @@ def test_a_late_owner_tells_what_a_person_would_have_to_find_out(held: Charge) -
 @pytest.mark.parametrize(
     ("error", "status"), [(Declined("no"), "FAILED"), (Unreachable(), "RELEASED"), (AnswerLost(), "HELD")]
 )
-def test_a_late_failure_of_what_is_held_counts(held: Charge, error: Exception, status: str) -> None:
+def test_late_failure_of_held_work_counts(held: Charge, error: Exception, status: str) -> None:
     lease = held.breaks_off()
     with pytest.raises(OutcomeHeld):
         held.lease()
@@ -197,7 +195,7 @@ def test_a_late_failure_of_what_is_held_counts(held: Charge, error: Exception, s
 
 @overtaken
 @pytest.mark.parametrize("write", CALLS)
-def test_an_owner_who_was_overtaken_is_told_and_changes_nothing(
+def test_overtaken_owner_gets_lease_lost_and_changes_nothing(
     charge: Charge, overtake: Callable[[Charge], Any], write: Write
 ) -> None:
     lease = charge.breaks_off()
@@ -210,7 +208,7 @@ def test_an_owner_who_was_overtaken_is_told_and_changes_nothing(
 
 @overtaken
 @pytest.mark.parametrize("write", ENDS)
-def test_an_owner_who_was_overtaken_fails_without_a_trace(
+def test_overtaken_owners_failure_leaves_no_trace(
     charge: Charge, overtake: Callable[[Charge], Any], write: Write
 ) -> None:
     lease = charge.breaks_off()
@@ -221,7 +219,7 @@ def test_an_owner_who_was_overtaken_fails_without_a_trace(
 
 
 @pytest.mark.parametrize("write", CALLS)
-def test_the_same_owner_of_an_earlier_attempt_is_told(charge: Charge, write: Write) -> None:
+def test_owner_of_an_earlier_attempt_gets_lease_lost(charge: Charge, write: Write) -> None:
     """Owner tokens never repeat; the attempt fences a writer even if one did."""
     first, second = charge.breaks_off(), charge.breaks_off()
     assert first._record
@@ -281,7 +279,7 @@ def test_an_extended_lease_never_outlives_the_invocation(charge: Charge) -> None
     assert _until(lasting) == INVOCATION + MARGIN
 
 
-def test_a_lease_may_be_extended_after_it_ran_out_if_nobody_was_quicker(charge: Charge) -> None:
+def test_expired_lease_may_be_extended_unless_taken_over(charge: Charge) -> None:
     lasting = charge.under(_lasting(10))
     lease = lasting.lease()
     lasting.clock.go(timedelta(seconds=20))
@@ -310,7 +308,7 @@ def test_the_heartbeat_of_a_lease_without_a_duration_does_nothing(charge: Charge
 
 
 def test_an_extension_that_lands_late_does_not_shorten_the_lease(charge: Charge) -> None:
-    """Its answer was lost on the way there, the owner extended again, and only then does it arrive."""
+    """It is delayed, the owner extends again, and only then it arrives."""
     lasting = charge.under(_lasting(20))
     late: list[Any] = []
     lease = lasting.over(Wire(delay=2, delayed=late)).lease()
@@ -338,20 +336,20 @@ def test_a_resolver_is_not_asked_when_nothing_is_unsure(charge: Charge) -> None:
     assert charge.under(RESOLVE).run(lambda _: CHARGED, resolve=must_not_run) == CHARGED
 
 
-def test_what_a_resolver_finds_is_the_result_and_the_work_is_not_done_again(charge: Charge) -> None:
+def test_resolvers_result_is_stored_and_the_work_not_repeated(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
     assert resolving.run(must_not_run, resolve=lambda: Happened(CHARGED)) == CHARGED
     assert resolving.run(must_not_run, resolve=must_not_run) == CHARGED
 
 
-def test_what_a_resolver_does_not_find_is_done(charge: Charge) -> None:
+def test_work_runs_if_the_resolver_finds_nothing(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
     assert resolving.run(lambda _: {"charge": "second"}, resolve=lambda: NEVER_HAPPENED) == {"charge": "second"}
 
 
-def test_an_attempt_that_happened_without_a_result_is_not_repeated(charge: Charge) -> None:
+def test_attempt_that_happened_without_a_result_is_not_repeated(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
     assert resolving.run(must_not_run, resolve=lambda: Happened(None)) is None

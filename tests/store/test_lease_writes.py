@@ -1,4 +1,4 @@
-"""A lease that completes together with business writes: all of it or nothing, whatever breaks in between."""
+"""A lease that completes together with business writes, all or nothing, under any fault."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,12 +38,12 @@ from tests.store.charging import (
 from tests.store.wire import ProcessDied, Wire
 
 UNDECIDED = {"RUN_AGAIN": "UNKNOWN", "RESOLVE": "UNKNOWN", "HOLD": "HELD", "NEVER": "RELEASED"}
-"""What work becomes whose end nobody has stored."""
+"""The status of work whose end was not stored."""
 
 
 @pytest.fixture
 def inside(charge: Charge) -> Charge:
-    """Work with no effects but its writes."""
+    """Work whose only effects are its writes."""
     return charge.under(NEVER)
 
 
@@ -69,7 +69,7 @@ def _comparable(charge: Charge) -> dict[str, Any]:
     return {name: value for name, value in (charge.row or {}).items() if name not in ("pk", "owner")}
 
 
-def test_a_process_that_dies_before_it_completes_has_written_nothing(inside: Charge) -> None:
+def test_process_that_crashes_before_completing_writes_nothing(inside: Charge) -> None:
     with pytest.raises(ProcessDied):
         inside.over(Wire(die=2)).completes(CHARGED, inside.writes)
     assert inside.landed == 0
@@ -82,9 +82,7 @@ def test_a_process_that_dies_before_it_completes_has_written_nothing(inside: Cha
 
 @overtaken
 @every_policy
-def test_an_owner_who_was_overtaken_writes_nothing(
-    charge: Charge, overtake: Callable[[Charge], Any], work: Work
-) -> None:
+def test_overtaken_owner_writes_nothing(charge: Charge, overtake: Callable[[Charge], Any], work: Work) -> None:
     lease = charge.lease(work=work)
     charge.runs_out()
     overtake(charge)
@@ -105,7 +103,7 @@ def test_a_duplicate_writes_nothing(inside: Charge) -> None:
 
 
 @every_policy
-def test_a_completion_that_the_sdk_sent_twice_lands_once(charge: Charge, work: Work) -> None:
+def test_duplicate_completion_of_the_sdk_lands_once(charge: Charge, work: Work) -> None:
     charge.over(Wire(twice=2)).under(work).completes(CHARGED, charge.writes)
     assert (charge.status, charge.landed) == ("COMPLETED", 1)
 
@@ -150,7 +148,7 @@ def test_a_completion_is_not_repeated_with_other_writes(inside: Charge, lost: bo
     assert (inside.status, inside.landed) == ("COMPLETED", 0)
 
 
-def test_ninety_nine_writes_fit_and_one_more_is_refused_before_anything_is_sent(inside: Charge) -> None:
+def test_ninety_nine_writes_fit_and_a_hundred_are_rejected(inside: Charge) -> None:
     many = [replace(inside, id=f"{inside.id}-{number}").writes[1] for number in range(100)]
     wire = Wire()
     with inside.over(wire).lease() as lease:
@@ -172,7 +170,7 @@ def test_a_result_that_is_too_large_does_not_keep_the_writes_from_landing(inside
 
 
 @every_policy
-def test_a_refused_write_writes_nothing_and_the_lease_goes_on(charge: Charge, work: Work) -> None:
+def test_refused_write_writes_nothing_and_keeps_the_lease(charge: Charge, work: Work) -> None:
     charge.book()
     with charge.lease(work=work) as lease:
         before = charge.row
@@ -240,7 +238,7 @@ def _conflict() -> None:
 # --- work that takes effect only when it completes ---
 
 
-def test_what_takes_effect_only_when_it_completes_is_not_listed(inside: Charge) -> None:
+def test_work_without_other_effects_is_not_listed(inside: Charge) -> None:
     lease = inside.lease()
     assert "listed" not in (inside.row or {})
     lease.extend()
@@ -269,7 +267,7 @@ def test_a_block_that_ends_without_a_result_frees_the_key(inside: Charge) -> Non
 
 
 @every_policy
-def test_a_crashed_owner_who_can_have_had_no_effect_makes_nobody_unsure(inside: Charge, work: Work) -> None:
+def test_crashed_owner_without_possible_effect_leaves_nobody_unsure(inside: Charge, work: Work) -> None:
     inside.breaks_off()
     assert not inside.lease(work=work).unsure
 
@@ -310,7 +308,7 @@ def test_a_handler_may_complete_its_lease_with_its_writes(inside: Charge) -> Non
 
 
 @pytest.mark.parametrize("found", [True, False], ids=["happened", "never happened"])
-def test_what_a_resolver_finds_is_stored_with_the_writes_that_belong_to_it(charge: Charge, found: bool) -> None:
+def test_resolvers_result_is_stored_with_its_writes(charge: Charge, found: bool) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
 

@@ -1,4 +1,4 @@
-"""Leases, row by row of the table in `leases`: what a call gets that finds this record, and what stands there then."""
+"""Leases, row by row of the table in `leases`: what a call gets for each record found, and the record afterwards."""
 
 import hashlib
 import json
@@ -63,7 +63,7 @@ def test_the_first_call_gets_the_lease(charge: Charge, work: Work) -> None:
 
 
 @not_held
-def test_the_record_of_a_lease_says_who_works_on_what_and_until_when(charge: Charge, work: Work) -> None:
+def test_acquired_lease_record_is_complete(charge: Charge, work: Work) -> None:
     lease = charge.lease(work=work)
     assert charge.row == {
         "pk": f"{charge.id}#Charge",
@@ -89,7 +89,7 @@ def test_a_lease_ends_by_its_duration_if_that_is_sooner(charge: Charge) -> None:
     assert (charge.row or {})["lease_until"] == _milliseconds(timedelta(seconds=9) + MARGIN)
 
 
-def test_a_lease_never_lasts_longer_than_the_invocation_can(charge: Charge) -> None:
+def test_lease_never_outlasts_the_invocation(charge: Charge) -> None:
     charge.lease(work=replace(RUN_AGAIN, duration=timedelta(hours=1)))
     assert (charge.row or {})["lease_until"] == _milliseconds(INVOCATION + MARGIN)
 
@@ -119,7 +119,7 @@ def test_a_payload_that_is_not_json_is_refused_before_anything_is_written(charge
 @pytest.mark.parametrize("status", ["COMPLETED", "FAILED", "RELEASED", "UNKNOWN", "IN_PROGRESS"])
 def test_an_expired_record_is_ignored_at_once(charge: Charge, status: str, work: Work) -> None:
     first = charge.becomes(status)
-    # A lease that runs keeps its record from expiring.
+    # A running lease keeps its record from expiring.
     charge.clock.go(LIFETIME + (INVOCATION + MARGIN if status == "IN_PROGRESS" else timedelta(0)))
     lease = charge.lease(OTHER_ORDER, work=work)
     assert (lease.attempt, lease.completed, lease.unsure) == (2, False, False)
@@ -139,7 +139,7 @@ def test_a_record_counts_until_it_expires(charge: Charge, status: str) -> None:
         charge.lease(OTHER_ORDER)
 
 
-def test_a_lease_is_not_over_because_records_live_shorter_than_it_does(charge: Charge) -> None:
+def test_lease_outlasts_a_short_record_lifetime(charge: Charge) -> None:
     brief = replace(charge, lifetime=timedelta(seconds=5))
     brief.lease()
     brief.clock.go(timedelta(seconds=20))
@@ -147,7 +147,7 @@ def test_a_lease_is_not_over_because_records_live_shorter_than_it_does(charge: C
         brief.lease()
 
 
-def test_a_lease_that_has_run_out_is_not_forgotten_with_it(charge: Charge) -> None:
+def test_expired_lease_keeps_its_record(charge: Charge) -> None:
     charge.breaks_off()
     assert charge.status == "IN_PROGRESS"
     assert charge.lease().unsure
@@ -247,7 +247,7 @@ def test_the_largest_result_fits_the_table(charge: Charge) -> None:
 
 
 @every_policy
-def test_a_stored_error_comes_again_as_it_was_and_nothing_is_written(charge: Charge, work: Work) -> None:
+def test_stored_error_is_raised_again_without_a_write(charge: Charge, work: Work) -> None:
     charge.raises(Declined("no cover"))
     before = charge.row
     with pytest.raises(Declined, match=r"^no cover$") as replayed:
@@ -283,20 +283,20 @@ def test_a_routine_failure_is_stored_and_not_listed(charge: Charge) -> None:
         charge.lease()
 
 
-def test_an_error_that_is_not_final_is_listed_however_routine(charge: Charge) -> None:
+def test_routine_error_that_is_not_final_is_listed(charge: Charge) -> None:
     charge = charge.under(replace(charge.work, final=(), routine=(StolenCard,)))
     charge.raises(StolenCard("reported"))
 
     assert (charge.status, (charge.row or {})["listed"]) == ("UNKNOWN", charge.key)
 
 
-def test_an_error_of_a_class_below_a_final_one_comes_again_as_itself(charge: Charge) -> None:
+def test_subclass_of_a_final_error_is_raised_again_as_itself(charge: Charge) -> None:
     charge.raises(StolenCard("reported"))
     with pytest.raises(StolenCard, match=r"^reported$"):
         charge.lease()
 
 
-def test_an_error_of_a_class_that_nobody_knows_comes_as_a_stored_failure(charge: Charge) -> None:
+def test_stored_error_of_an_unknown_class_is_stored_failure(charge: Charge) -> None:
     class RefusedByAnOlderVersion(BusinessError):
         pass
 
@@ -307,7 +307,7 @@ def test_an_error_of_a_class_that_nobody_knows_comes_as_a_stored_failure(charge:
     assert replayed.value.name == "RefusedByAnOlderVersion"
 
 
-def test_an_error_whose_class_takes_other_arguments_comes_again_all_the_same(charge: Charge) -> None:
+def test_stored_error_with_other_arguments_is_raised_again(charge: Charge) -> None:
     class OverLimit(BusinessError):
         def __init__(self, limit: int, *, asked: int) -> None:
             super().__init__(f"{asked} is more than {limit}")
@@ -328,7 +328,7 @@ def test_a_long_message_is_cut(charge: Charge) -> None:
 
 
 @every_policy
-def test_a_lease_that_runs_bars_everybody_else_and_says_until_when(charge: Charge, work: Work) -> None:
+def test_running_lease_bars_others_and_says_until_when(charge: Charge, work: Work) -> None:
     charge.lease(work=work)
     before = charge.row
     charge.clock.go(INVOCATION + MARGIN - timedelta(milliseconds=1))
@@ -338,11 +338,11 @@ def test_a_lease_that_runs_bars_everybody_else_and_says_until_when(charge: Charg
     assert charge.row == before
 
 
-# --- IN_PROGRESS, lease run out; UNKNOWN; HELD ---
+# --- IN_PROGRESS, lease expired; UNKNOWN; HELD ---
 
 
 @not_held
-def test_a_lease_that_has_run_out_goes_to_the_next_who_is_told(charge: Charge, work: Work) -> None:
+def test_expired_lease_goes_to_the_next_owner_as_unsure(charge: Charge, work: Work) -> None:
     first = charge.breaks_off(work)
     lease = charge.lease(work=work)
     assert (lease.attempt, lease.completed, lease.unsure) == (2, False, True)
@@ -350,14 +350,14 @@ def test_a_lease_that_has_run_out_goes_to_the_next_who_is_told(charge: Charge, w
 
 
 @not_held
-def test_an_outcome_that_is_unknown_goes_to_the_next_at_once_who_is_told(charge: Charge, work: Work) -> None:
+def test_unknown_outcome_goes_to_the_next_owner_at_once(charge: Charge, work: Work) -> None:
     charge.under(work).becomes("UNKNOWN")
     assert (charge.status, (charge.row or {})["listed"]) == ("UNKNOWN", charge.key)
     lease = charge.lease(work=work)
     assert (lease.attempt, lease.completed, lease.unsure) == (2, False, True)
 
 
-def test_a_lease_that_has_run_out_is_held_if_it_is_to_be(held: Charge) -> None:
+def test_expired_lease_is_held_under_hold(held: Charge) -> None:
     first = held.breaks_off()
     with pytest.raises(OutcomeHeld, match=held.key):
         held.lease()
@@ -366,7 +366,7 @@ def test_a_lease_that_has_run_out_is_held_if_it_is_to_be(held: Charge) -> None:
     assert "expires_at" not in row
 
 
-def test_an_outcome_that_is_unknown_is_held_at_once_if_it_is_to_be(held: Charge) -> None:
+def test_unknown_outcome_is_held_at_once_under_hold(held: Charge) -> None:
     held.becomes("HELD")
     row = held.row or {}
     assert (row["status"], row["listed"]) == ("HELD", held.key)
@@ -382,7 +382,7 @@ def test_an_unknown_outcome_is_held_by_a_later_version_that_holds(charge: Charge
 
 
 @every_policy
-def test_what_is_held_stays_so_under_any_policy_and_for_ever(held: Charge, work: Work) -> None:
+def test_held_work_stays_held_under_any_policy(held: Charge, work: Work) -> None:
     held.becomes("HELD")
     before = held.row
     held.clock.go(20 * LIFETIME)
@@ -407,7 +407,7 @@ def test_the_same_key_with_another_payload_is_refused(charge: Charge, status: st
     assert charge.row == before
 
 
-def test_what_is_held_is_no_other_requests(held: Charge) -> None:
+def test_held_work_rejects_other_payloads(held: Charge) -> None:
     held.becomes("HELD")
     with pytest.raises(PayloadMismatch):
         held.lease(OTHER_ORDER)
@@ -421,7 +421,7 @@ def test_the_order_of_a_payloads_keys_makes_no_other_request(charge: Charge) -> 
 # --- two kinds of work, two configurations ---
 
 
-def test_two_kinds_of_work_under_one_id_know_nothing_of_each_other(charge: Charge) -> None:
+def test_two_kinds_of_work_under_one_id_are_independent(charge: Charge) -> None:
     refund = charge.under(replace(RUN_AGAIN, name="Refund"))
     charge.completes()
     assert not refund.completes({"refund": "re-1"}).unsure
@@ -437,7 +437,7 @@ def test_two_stores_in_one_process_keep_to_their_own_settings(charge: Charge) ->
     assert (other.row or {})["expires_at"] == _seconds(timedelta(days=7))
 
 
-def test_a_table_that_does_not_exist_is_a_defect_and_is_raised_as_it_came(charge: Charge) -> None:
+def test_missing_table_raises_the_original_error(charge: Charge) -> None:
     with pytest.raises(Exception, match="ResourceNotFoundException"):
         LeaseStore(charge.client, "no-such-table").lease(RUN_AGAIN, charge.id, ORDER, deadline=charge.deadline)
 

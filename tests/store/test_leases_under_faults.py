@@ -1,4 +1,4 @@
-"""Leases under faults: calls on the wire, answers that are lost, waiting for a result, and several callers at once."""
+"""Leases under faults: calls on the wire, lost answers, waiting for a result, and concurrent callers."""
 
 import threading
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def test_taking_over_is_a_second_call(charge: Charge, status: str) -> None:
     assert wire.sent == 2
 
 
-def test_what_is_held_is_one_call(held: Charge) -> None:
+def test_held_work_takes_one_call(held: Charge) -> None:
     held.becomes("HELD")
     wire = Wire()
     with pytest.raises(OutcomeHeld):
@@ -59,7 +59,7 @@ def test_what_is_held_is_one_call(held: Charge) -> None:
     assert wire.sent == 1
 
 
-def test_the_first_to_find_what_is_to_be_held_writes_it_in_a_second_call(held: Charge) -> None:
+def test_first_call_that_finds_held_work_marks_it(held: Charge) -> None:
     held.breaks_off()
     wire = Wire()
     with pytest.raises(OutcomeHeld):
@@ -67,11 +67,11 @@ def test_the_first_to_find_what_is_to_be_held_writes_it_in_a_second_call(held: C
     assert wire.sent == 2
 
 
-# --- answers that are lost: the SDK's next try finds what the first one wrote ---
+# --- lost answers: the SDK's retry finds what the first attempt wrote ---
 
 
 @pytest.mark.parametrize("work", [RUN_AGAIN, HOLD], ids=lambda work: work.unknown.name)
-def test_a_lease_that_the_sdk_took_twice_is_one_lease(charge: Charge, work: Any) -> None:
+def test_duplicate_acquisition_of_the_sdk_is_one_lease(charge: Charge, work: Any) -> None:
     lease = charge.over(Wire(twice=1)).lease(work=work)
     assert (lease.attempt, lease.unsure) == (1, False)
     lease.complete(CHARGED)
@@ -80,14 +80,14 @@ def test_a_lease_that_the_sdk_took_twice_is_one_lease(charge: Charge, work: Any)
 
 @pytest.mark.parametrize("call", [1, 2])
 @pytest.mark.parametrize("status", ["UNKNOWN", "RELEASED"])
-def test_a_lease_that_the_sdk_took_over_twice_is_unsure_for_a_reason(charge: Charge, status: str, call: int) -> None:
+def test_duplicate_takeover_of_the_sdk_stays_unsure(charge: Charge, status: str, call: int) -> None:
     charge.becomes(status)
     lease = charge.over(Wire(twice=call)).lease()
     assert (lease.attempt, lease.unsure) == (2, status == "UNKNOWN")
     lease.complete(CHARGED)
 
 
-def test_the_sdk_itself_tries_again_and_finds_its_own_lease(charge: Charge) -> None:
+def test_sdk_retry_finds_its_own_lease(charge: Charge) -> None:
     wire = Wire(lose=1)
     assert charge.over(wire, attempts=2).run(lambda _: CHARGED) == CHARGED
     assert wire.sent == 3
@@ -105,7 +105,7 @@ def test_the_sdk_itself_tries_again_and_finds_its_own_lease(charge: Charge) -> N
     ],
     ids=str,
 )
-def test_an_end_that_the_sdk_wrote_twice_is_one_end(
+def test_duplicate_end_of_the_sdk_is_one_end(
     charge: Charge, work: Any, end: Exception | None, status: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     doing = charge.over(Wire(twice=2)).under(work)
@@ -117,23 +117,23 @@ def test_an_end_that_the_sdk_wrote_twice_is_one_end(
     assert not caplog.records
 
 
-def test_a_lease_that_the_sdk_extended_twice_is_extended(charge: Charge) -> None:
+def test_duplicate_extension_of_the_sdk_is_one_extension(charge: Charge) -> None:
     lease = charge.over(Wire(twice=2)).lease()
     lease.extend()
     lease.complete(CHARGED)
 
 
-def test_what_the_sdk_said_twice_is_to_be_held_is_held(held: Charge) -> None:
+def test_duplicate_hold_of_the_sdk_is_one_hold(held: Charge) -> None:
     held.breaks_off()
     with pytest.raises(OutcomeHeld):
         held.over(Wire(twice=2)).lease()
     assert held.status == "HELD"
 
 
-# --- answers that are lost for good ---
+# --- answers that stay lost ---
 
 
-def test_a_lease_whose_answer_is_lost_runs_out_like_that_of_a_dead_owner(charge: Charge) -> None:
+def test_lease_with_a_lost_answer_expires_like_a_crashed_owners(charge: Charge) -> None:
     with pytest.raises(StoreUnavailable, match="ReadTimeoutError"):
         charge.over(Wire(lose=1)).lease()
     with pytest.raises(AlreadyInProgress):
@@ -142,14 +142,14 @@ def test_a_lease_whose_answer_is_lost_runs_out_like_that_of_a_dead_owner(charge:
     assert charge.lease().unsure
 
 
-def test_a_result_whose_answer_is_lost_is_stored_and_the_repetition_gets_it(charge: Charge) -> None:
+def test_result_with_a_lost_answer_is_stored_for_the_retry(charge: Charge) -> None:
     with pytest.raises(StoreUnavailable):
         charge.over(Wire(lose=2)).run(lambda _: CHARGED)
     assert charge.status == "COMPLETED"
     assert charge.run(must_not_run) == CHARGED
 
 
-def test_a_result_that_was_never_sent_leaves_the_outcome_unknown(charge: Charge) -> None:
+def test_unsent_result_leaves_the_outcome_unknown(charge: Charge) -> None:
     with pytest.raises(ProcessDied):
         charge.over(Wire(die=2)).run(lambda _: CHARGED)
     assert charge.status == "IN_PROGRESS"
@@ -157,7 +157,7 @@ def test_a_result_that_was_never_sent_leaves_the_outcome_unknown(charge: Charge)
     assert charge.lease().unsure
 
 
-def test_a_result_that_was_never_sent_holds_the_key_if_it_is_to_be(held: Charge) -> None:
+def test_unsent_result_holds_the_key_under_hold(held: Charge) -> None:
     with pytest.raises(ProcessDied):
         held.over(Wire(die=2)).run(lambda _: CHARGED)
     held.runs_out()
@@ -165,7 +165,7 @@ def test_a_result_that_was_never_sent_holds_the_key_if_it_is_to_be(held: Charge)
         held.run(must_not_run)
 
 
-# --- others come in between two calls ---
+# --- other callers between two calls ---
 
 
 def test_a_key_that_another_takes_over_first_is_in_progress(charge: Charge) -> None:
@@ -176,19 +176,19 @@ def test_a_key_that_another_takes_over_first_is_in_progress(charge: Charge) -> N
     assert (charge.row or {})["attempt"] == 2
 
 
-def test_a_record_that_is_deleted_while_it_is_taken_over_begins_again(charge: Charge) -> None:
+def test_record_deleted_during_a_takeover_starts_again(charge: Charge) -> None:
     charge.becomes("UNKNOWN")
     lease = charge.over(Wire(meanwhile={2: charge.delete})).lease()
     assert (lease.attempt, lease.unsure) == (1, False)
 
 
-def test_a_result_that_comes_while_it_is_being_held_is_what_the_caller_gets(held: Charge) -> None:
+def test_result_stored_during_a_hold_goes_to_the_caller(held: Charge) -> None:
     lease = held.breaks_off()
     wire = Wire(meanwhile={2: lambda: lease.complete(CHARGED)})
     assert held.over(wire).lease().result == CHARGED
 
 
-def test_an_owner_who_is_overtaken_while_his_result_is_under_way_is_told(charge: Charge) -> None:
+def test_owner_overtaken_while_completing_gets_lease_lost(charge: Charge) -> None:
     def overtake() -> None:
         charge.runs_out()
         charge.completes({"charge": "second"})
@@ -201,7 +201,7 @@ def test_an_owner_who_is_overtaken_while_his_result_is_under_way_is_told(charge:
 # --- waiting ---
 
 
-def test_who_waits_gets_the_result_as_soon_as_it_is_there(charge: Charge) -> None:
+def test_waiting_call_gets_the_result_at_once(charge: Charge) -> None:
     lease = charge.lease()
     wire = Wire(meanwhile={3: lambda: lease.complete(CHARGED)})
     waiting = charge.over(wire).lease(wait=timedelta(seconds=5))
@@ -209,7 +209,7 @@ def test_who_waits_gets_the_result_as_soon_as_it_is_there(charge: Charge) -> Non
     assert charge.clock.slept == [0.1, pytest.approx(0.15)]
 
 
-def test_who_waits_gets_the_final_error(charge: Charge) -> None:
+def test_waiting_call_gets_the_final_error(charge: Charge) -> None:
     lease = charge.lease()
 
     def declined() -> None:
@@ -220,7 +220,7 @@ def test_who_waits_gets_the_final_error(charge: Charge) -> None:
         charge.over(Wire(meanwhile={2: declined})).lease(wait=timedelta(seconds=5))
 
 
-def test_who_waits_takes_over_what_runs_out_meanwhile(charge: Charge) -> None:
+def test_waiting_call_takes_over_an_expired_lease(charge: Charge) -> None:
     charge.lease()
     charge.clock.go(INVOCATION - timedelta(seconds=1))
     waiting = charge.lease(wait=timedelta(seconds=5))
@@ -228,7 +228,7 @@ def test_who_waits_takes_over_what_runs_out_meanwhile(charge: Charge) -> None:
     assert timedelta(seconds=sum(charge.clock.slept)) >= timedelta(seconds=1) + MARGIN
 
 
-def test_who_waits_gives_up_in_time_and_never_pauses_for_more_than_a_second(charge: Charge) -> None:
+def test_waiting_call_gives_up_in_time_and_pauses_a_second_at_most(charge: Charge) -> None:
     charge.lease()
     with pytest.raises(AlreadyInProgress):
         charge.lease(wait=timedelta(seconds=10))
@@ -236,7 +236,7 @@ def test_who_waits_gives_up_in_time_and_never_pauses_for_more_than_a_second(char
     assert max(charge.clock.slept) == 1
 
 
-def test_nobody_waits_beyond_his_own_end(charge: Charge) -> None:
+def test_waiting_never_exceeds_the_invocation(charge: Charge) -> None:
     charge.lease()
     soon = charge.clock.now + timedelta(seconds=2)
     with pytest.raises(AlreadyInProgress):
@@ -244,10 +244,10 @@ def test_nobody_waits_beyond_his_own_end(charge: Charge) -> None:
     assert charge.clock.now <= soon
 
 
-# --- several at once ---
+# --- concurrent callers ---
 
 
-def test_of_eight_at_once_one_works_and_the_others_are_told(charge: Charge) -> None:
+def test_one_of_eight_concurrent_calls_works(charge: Charge) -> None:
     worked: list[str] = []
 
     def work(lease: Lease) -> Any:
@@ -271,7 +271,7 @@ def test_of_eight_at_once_one_works_and_the_others_are_told(charge: Charge) -> N
 
 
 @pytest.mark.parametrize("before", ["UNKNOWN", "RELEASED"])
-def test_of_eight_who_would_take_over_one_does(charge: Charge, before: str) -> None:
+def test_one_of_eight_concurrent_takeovers_succeeds(charge: Charge, before: str) -> None:
     charge.becomes(before)
 
     def invocation(_: int) -> Any:

@@ -1,4 +1,4 @@
-"""What operators find, and what they may decide."""
+"""What operators can find and decide."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -47,7 +47,7 @@ def test_a_record_is_found_by_its_business_id(charge: Charge) -> None:
     assert found.expires_at == (charge.row or {})["expires_at"]
 
 
-def test_what_was_never_begun_is_not_found(charge: Charge) -> None:
+def test_work_that_never_started_is_not_found(charge: Charge) -> None:
     assert charge.operators.find(charge.id, ["Charge"]) == []
 
 
@@ -66,7 +66,7 @@ def test_a_steps_record_is_not_taken_for_a_lease(charge: Charge) -> None:
     assert charge.operators.find(charge.id, ["Charge"]) == []
 
 
-def test_what_operators_may_want_to_see_is_listed_and_nothing_else(charge: Charge) -> None:
+def test_only_work_that_may_concern_operators_is_listed(charge: Charge) -> None:
     seen = {}
     for status in ("IN_PROGRESS", "COMPLETED", "FAILED", "RELEASED", "UNKNOWN", "HELD"):
         one = replace(charge, id=f"{charge.id}-{status}", work=HOLD if status == "HELD" else RUN_AGAIN)
@@ -77,7 +77,7 @@ def test_what_operators_may_want_to_see_is_listed_and_nothing_else(charge: Charg
     assert listed == {key: status for key, status in seen.items() if status in wanted}
 
 
-def test_what_is_decided_leaves_the_list(charge: Charge) -> None:
+def test_decided_work_leaves_the_list(charge: Charge) -> None:
     charge.becomes("UNKNOWN")
     assert charge.key in {record.key for record in charge.operators.listed()}
     _complete(charge)
@@ -125,7 +125,7 @@ def test_a_failed_key_may_answer_an_error_that_no_code_knows(held: Charge) -> No
 
 
 @decisions
-def test_a_decision_ends_a_lease_that_has_run_out(charge: Charge, decide: Decide) -> None:
+def test_decision_ends_an_expired_lease(charge: Charge, decide: Decide) -> None:
     charge.breaks_off()
     decide(charge)
     assert charge.record.status.decided
@@ -169,11 +169,11 @@ def test_a_barred_key_that_is_released_is_free(charge: Charge) -> None:
     assert charge.lease(work=HOLD).attempt == 2
 
 
-# --- what is refused ---
+# --- rejected decisions ---
 
 
 @decisions
-def test_nothing_is_decided_while_somebody_is_at_work(charge: Charge, decide: Decide) -> None:
+def test_running_work_cannot_be_decided(charge: Charge, decide: Decide) -> None:
     charge.lease()
     before = charge.row
     with pytest.raises(AlreadyInProgress, match=charge.key):
@@ -181,7 +181,7 @@ def test_nothing_is_decided_while_somebody_is_at_work(charge: Charge, decide: De
     assert charge.row == before
 
 
-# Who may come in between, and of which records: nobody gets a lease of what is decided.
+# Which calls may come in between, by status: decided work gives no lease.
 CHANGES = [
     *((status, change) for status in ("RELEASED", "UNKNOWN") for change in (Charge.lease, Charge.completes)),
     *((status, change) for status in FOUND for change in (_release, _complete, _fail, Charge.delete)),
@@ -190,7 +190,7 @@ CHANGES = [
 
 @decisions
 @pytest.mark.parametrize(("status", "change"), CHANGES)
-def test_nothing_is_decided_of_what_has_changed_since_it_was_read(
+def test_changed_record_cannot_be_decided(
     charge: Charge, status: str, change: Callable[[Charge], Any], decide: Decide
 ) -> None:
     charge.becomes(status)
@@ -204,7 +204,7 @@ def test_nothing_is_decided_of_what_has_changed_since_it_was_read(
     assert charge.row == before
 
 
-def test_a_record_that_looks_the_same_may_be_of_another_attempt(charge: Charge) -> None:
+def test_equal_record_of_another_attempt_is_told_apart(charge: Charge) -> None:
     charge.becomes("UNKNOWN")
     seen = charge.record
     charge.becomes("UNKNOWN")
@@ -225,13 +225,13 @@ def test_a_lease_that_was_extended_since_it_was_read_is_not_decided(charge: Char
 
 
 @decisions
-def test_a_decision_that_the_sdk_wrote_twice_is_one_decision(held: Charge, decide: Decide) -> None:
+def test_duplicate_decision_of_the_sdk_is_one_decision(held: Charge, decide: Decide) -> None:
     held.becomes("HELD")
     decide(_Seen.of(held.over(Wire(twice=1)), held.record))
     assert len(held.record.audit) == 1
 
 
-def test_who_is_refused_may_look_again_and_decide(held: Charge) -> None:
+def test_rejected_operator_may_look_again_and_decide(held: Charge) -> None:
     lease = held.breaks_off()
     with pytest.raises(OutcomeHeld):
         held.lease()
@@ -244,7 +244,7 @@ def test_who_is_refused_may_look_again_and_decide(held: Charge) -> None:
 
 
 class _Seen(Charge):
-    """Work of which an operator has read the record, some time ago."""
+    """Work whose record an operator read some time ago."""
 
     seen: Any
 

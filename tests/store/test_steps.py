@@ -1,4 +1,4 @@
-"""The step protocol: what each call answers, and what stands in the tables afterwards."""
+"""The step protocol: the result of each call, and the tables afterwards."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ def _epoch(moment: datetime) -> int:
 # --- T, no record ---
 
 
-def test_the_first_t_answers_its_result_and_books_once(saga: Saga) -> None:
+def test_first_step_returns_its_result_and_books_once(saga: Saga) -> None:
     assert saga.commit() == BOOKED
     assert saga.found()[1:] == booked(saga)
 
@@ -56,7 +56,7 @@ def test_failed_condition_names_the_row_and_writes_nothing(saga: Saga) -> None:
     assert saga.found() == before == (None, {"pk": saga.booking_key, "status": "Booked", "payload": "of another"}, None)
 
 
-def test_a_t_that_was_refused_may_land_once_the_row_is_gone(saga: Saga) -> None:
+def test_refused_step_may_land_once_the_row_is_gone(saga: Saga) -> None:
     saga.put_booking(status="Booked")
     with pytest.raises(StateConflict):
         saga.commit()
@@ -68,7 +68,7 @@ def test_a_t_that_was_refused_may_land_once_the_row_is_gone(saga: Saga) -> None:
 # --- T, COMMITTED ---
 
 
-def test_a_duplicate_t_is_answered_the_stored_result_and_writes_nothing(saga: Saga) -> None:
+def test_duplicate_step_returns_the_stored_result_and_writes_nothing(saga: Saga) -> None:
     first = saga.commit()
     before = saga.found()
     assert saga.commit(owner="t-2", at=LATER) == first
@@ -87,7 +87,7 @@ def test_a_duplicate_t_warns_exactly_once_and_names_the_first_owner(
     assert line.__dict__["first_owner"] == "t-1"
 
 
-def test_a_duplicate_after_another_deployment_is_answered_as_the_first_call_was(saga: Saga) -> None:
+def test_duplicate_after_a_deployment_returns_the_first_result(saga: Saga) -> None:
     saga.commit(A, BOOKED)
     before = saga.found()
     assert saga.commit(A, {"answer": "of the next version"}) == BOOKED
@@ -112,7 +112,7 @@ def test_t_with_another_payload_is_refused_and_writes_nothing(saga: Saga) -> Non
 
 @pytest.mark.parametrize("payload", [A, B], ids=["same payload", "other payload"])
 @pytest.mark.parametrize("happened", [True, False], ids=["undone", "barred"])
-def test_a_late_t_does_not_land_any_more(saga: Saga, happened: bool, payload: Document) -> None:
+def test_late_step_does_not_land(saga: Saga, happened: bool, payload: Document) -> None:
     if happened:
         saga.commit(A)
     saga.compensate(A)
@@ -125,7 +125,7 @@ def test_a_late_t_does_not_land_any_more(saga: Saga, happened: bool, payload: Do
 # --- C, COMMITTED ---
 
 
-def test_c_undoes_what_t_wrote_and_says_so(saga: Saga) -> None:
+def test_compensation_undoes_the_step_and_returns_undone(saga: Saga) -> None:
     saga.commit()
     assert saga.compensate() == {"undone": True}
     _, booking, tally = saga.found()
@@ -148,7 +148,7 @@ def test_record_of_an_undone_step_keeps_created_at_and_extends_expiry(saga: Saga
     }
 
 
-def test_c_with_another_payload_is_refused_and_undoes_nothing(saga: Saga) -> None:
+def test_compensation_with_another_payload_undoes_nothing(saga: Saga) -> None:
     saga.commit(A)
     before = saga.found()
     with pytest.raises(PayloadMismatch, match=saga.record_key):
@@ -156,7 +156,7 @@ def test_c_with_another_payload_is_refused_and_undoes_nothing(saga: Saga) -> Non
     assert saga.found() == before
 
 
-def test_c_does_not_pass_over_a_booking_that_is_gone(saga: Saga) -> None:
+def test_compensation_reports_a_missing_booking(saga: Saga) -> None:
     saga.commit()
     saga.delete_booking()
     before = saga.found()
@@ -166,7 +166,7 @@ def test_c_does_not_pass_over_a_booking_that_is_gone(saga: Saga) -> None:
     assert saga.found() == before
 
 
-def test_c_does_not_undo_a_booking_that_someone_else_has_released(saga: Saga) -> None:
+def test_compensation_does_not_undo_a_released_booking(saga: Saga) -> None:
     saga.commit()
     saga.put_booking(status="Released")
     before = saga.found()
@@ -180,7 +180,7 @@ def test_c_does_not_undo_a_booking_that_someone_else_has_released(saga: Saga) ->
 # --- C, no record ---
 
 
-def test_c_without_t_leaves_a_tombstone_and_says_that_nothing_was_undone(saga: Saga) -> None:
+def test_compensation_without_a_step_writes_a_tombstone(saga: Saga) -> None:
     assert saga.compensate(owner="c-1", at=LATER) == {"undone": False}
     tombstone = {
         "pk": saga.record_key,
@@ -194,7 +194,7 @@ def test_c_without_t_leaves_a_tombstone_and_says_that_nothing_was_undone(saga: S
     assert saga.found() == (tombstone, None, None)
 
 
-def test_a_lost_record_does_not_pass_for_nothing_to_undo(saga: Saga) -> None:
+def test_lost_record_is_not_mistaken_for_nothing_to_undo(saga: Saga) -> None:
     saga.commit()
     saga.delete_record()
     before = saga.found()
@@ -211,7 +211,9 @@ def test_a_lost_record_does_not_pass_for_nothing_to_undo(saga: Saga) -> None:
 
 @pytest.mark.parametrize("payload", [A, B], ids=["same payload", "other payload"])
 @pytest.mark.parametrize("happened", [True, False], ids=["undone", "barred"])
-def test_a_duplicate_c_is_answered_the_same_and_writes_nothing(saga: Saga, happened: bool, payload: Document) -> None:
+def test_duplicate_compensation_returns_the_same_and_writes_nothing(
+    saga: Saga, happened: bool, payload: Document
+) -> None:
     if happened:
         saga.commit(A)
     saga.compensate(A)
@@ -237,7 +239,7 @@ def test_a_duplicate_c_warns_exactly_once_and_names_the_first_owner(
 # --- sealed steps ---
 
 
-def test_a_sealed_step_is_not_undone_any_more(saga: Saga) -> None:
+def test_sealed_step_cannot_be_undone(saga: Saga) -> None:
     saga.commit()
     saga.seal()
     before = saga.found()
@@ -280,7 +282,7 @@ def test_the_status_of_a_step_is_that_of_its_record(saga: Saga) -> None:
 
 @pytest.fixture
 def expiring(database: Database) -> Saga:
-    """A saga whose records have expired when they are written."""
+    """A saga whose records expire at once."""
     saga = Saga(database, database.shared, lifetime=timedelta(days=-1))
     saga.commit()
     record = saga.found().record
@@ -295,12 +297,12 @@ def test_an_expired_record_still_answers_a_duplicate(expiring: Saga) -> None:
     assert expiring.found() == before
 
 
-def test_an_expired_record_still_tells_a_reused_id(expiring: Saga) -> None:
+def test_expired_record_still_detects_a_reused_id(expiring: Saga) -> None:
     with pytest.raises(PayloadMismatch):
         expiring.commit(B)
 
 
-def test_an_expired_record_still_tells_what_to_undo(expiring: Saga) -> None:
+def test_expired_record_still_allows_the_undo(expiring: Saga) -> None:
     assert expiring.compensate() == {"undone": True}
     assert (expiring.found().booking or {})["status"] == "Released"
 
@@ -311,7 +313,7 @@ def test_an_expired_tombstone_still_bars_a_late_t(expiring: Saga) -> None:
         expiring.commit()
 
 
-def test_a_step_that_has_not_happened_is_barred_for_ever(saga: Saga) -> None:
+def test_step_that_has_not_happened_is_barred_forever(saga: Saga) -> None:
     saga.bar()
     assert "expires_at" not in (saga.found().record or {})
     with pytest.raises(StepCompensated):

@@ -1,4 +1,4 @@
-"""Any calls of a step and its compensation, in any order, with any fault, against a model of the protocol."""
+"""Random calls of a step and its compensation, in any order and with any fault, against a model."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -12,14 +12,14 @@ from tests.store.booking import Document, Found, Saga
 from tests.store.database import Database
 from tests.store.wire import ProcessDied, Wire
 
-# The other engines take several times as long for a call.
+# Other engines take several times as long per call.
 _EXAMPLES = {"ministack": 30}
 _FEW_EXAMPLES = 10
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of T or C. fault: what befalls its n-th call to DynamoDB, if it comes to that one."""
+    """One call of T or C. fault: of its n-th call to DynamoDB, if there is one."""
 
     kind: Literal["T", "C"]
     payload: Literal["a", "b"]
@@ -29,7 +29,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Model:
-    """What the protocol remembers of a step."""
+    """The protocol's state of a step."""
 
     status: str | None = None
     payload: str = ""
@@ -37,7 +37,7 @@ class Model:
 
 
 class Expected(NamedTuple):
-    """What a call without a fault answers (or the class that it raises), what is then, and in how many calls."""
+    """For a call without a fault: its result (or error class), the state afterwards, and the number of calls."""
 
     answer: Any
     after: Model
@@ -71,7 +71,7 @@ def _expected(model: Model, call: Call, result: Document) -> Expected:
 
 
 def _befall(wire: Wire, call: Call) -> None:
-    """Restart the wire's count, with the fault of a call."""
+    """Restart the wire's count, with a call's fault."""
     wire.sent = 0
     wire.lose = call.nth if call.fault == "lose" else 0
     wire.twice = call.nth if call.fault == "twice" else 0

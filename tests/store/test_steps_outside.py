@@ -1,4 +1,4 @@
-"""Compensations of steps that have effects outside DynamoDB too: T is barred first, then what is outside is undone."""
+"""Compensations of steps with outside effects: T is barred first, then the outside effect is undone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from tests.store.wire import ProcessDied, Wire
 
 @dataclass
 class Gateway:
-    """What is outside. meanwhile: what others do while it is being undone; error: what keeps it from being undone."""
+    """The outside system. meanwhile: called during the undo. error: of the undo."""
 
     meanwhile: Callable[[], object] = lambda: None
     error: BaseException | None = None
@@ -35,7 +35,7 @@ def _saga(saga: Saga, happened: bool) -> Saga:
 
 
 @happened
-def test_what_is_outside_is_undone_once_and_the_answer_is_the_same(saga: Saga, happened: bool) -> None:
+def test_outside_effect_is_undone_once_with_the_same_result(saga: Saga, happened: bool) -> None:
     gateway = Gateway()
     assert _saga(saga, happened).compensate(outside=gateway.cancel) == {"undone": happened}
     assert gateway.cancelled == 1
@@ -59,7 +59,7 @@ def test_while_it_is_undone_t_is_barred_and_the_step_cannot_be_sealed(saga: Saga
 
 @happened
 @pytest.mark.parametrize("error", [ConnectionError("the gateway"), ProcessDied()], ids=repr)
-def test_what_could_not_be_undone_bars_t_and_is_tried_again(saga: Saga, happened: bool, error: BaseException) -> None:
+def test_failed_outside_undo_bars_t_and_is_retried(saga: Saga, happened: bool, error: BaseException) -> None:
     _saga(saga, happened)
     with pytest.raises(type(error)):
         saga.compensate(outside=Gateway(error=error).cancel)
@@ -81,7 +81,7 @@ def test_a_duplicate_undoes_nothing_outside(saga: Saga, happened: bool) -> None:
     assert saga.found() == before
 
 
-def test_nothing_outside_is_undone_of_a_sealed_step(saga: Saga) -> None:
+def test_sealed_step_keeps_its_outside_effect(saga: Saga) -> None:
     gateway = Gateway()
     saga.commit()
     saga.seal()
@@ -93,7 +93,7 @@ def test_nothing_outside_is_undone_of_a_sealed_step(saga: Saga) -> None:
 
 
 @pytest.mark.parametrize("begun", [True, False], ids=["COMPENSATING", "COMMITTED"])
-def test_nothing_outside_is_undone_for_another_request(saga: Saga, begun: bool) -> None:
+def test_another_payload_undoes_nothing_outside(saga: Saga, begun: bool) -> None:
     gateway = Gateway()
     saga.commit(A)
     if begun:
@@ -106,7 +106,7 @@ def test_nothing_outside_is_undone_for_another_request(saga: Saga, begun: bool) 
     assert saga.found() == before
 
 
-def test_a_lost_record_does_not_pass_for_nothing_to_undo_outside_either(saga: Saga) -> None:
+def test_lost_record_is_not_mistaken_for_nothing_outside(saga: Saga) -> None:
     gateway = Gateway()
     saga.commit()
     saga.delete_record()
@@ -125,7 +125,7 @@ def test_undone_row_with_a_standing_record_has_no_outside_effect(saga: Saga) -> 
     assert (saga.found(), gateway.cancelled) == (before, 0)
 
 
-def test_what_never_happened_may_be_barred_by_any_request(saga: Saga) -> None:
+def test_any_payload_may_bar_a_step_that_never_happened(saga: Saga) -> None:
     with pytest.raises(ConnectionError):
         saga.compensate(B, outside=Gateway(error=ConnectionError()).cancel)
     gateway = Gateway()
@@ -135,13 +135,13 @@ def test_what_never_happened_may_be_barred_by_any_request(saga: Saga) -> None:
 
 
 @happened
-def test_a_compensation_that_broke_off_never_expires(saga: Saga, happened: bool) -> None:
+def test_interrupted_compensation_never_expires(saga: Saga, happened: bool) -> None:
     with pytest.raises(ConnectionError):
         _saga(saga, happened).compensate(outside=Gateway(error=ConnectionError()).cancel)
     assert "expires_at" not in (saga.found().record or {})
 
 
-def test_before_t_goes_outside_it_is_told_what_it_would_answer(saga: Saga) -> None:
+def test_find_returns_the_result_before_outside_effects(saga: Saga) -> None:
     assert saga.find() is None
     saga.commit(A)
     before = saga.found()
@@ -154,7 +154,7 @@ def test_before_t_goes_outside_it_is_told_what_it_would_answer(saga: Saga) -> No
     assert saga.found() == before._replace(record=None)
 
 
-def test_t_that_is_barred_is_told_so_before_it_goes_outside(saga: Saga) -> None:
+def test_find_raises_for_a_barred_step_before_outside_effects(saga: Saga) -> None:
     saga.bar()
     with pytest.raises(StepCompensated):
         saga.find()
@@ -162,7 +162,7 @@ def test_t_that_is_barred_is_told_so_before_it_goes_outside(saga: Saga) -> None:
 
 @happened
 @pytest.mark.parametrize("lost", [1, 2, 3])
-def test_a_lost_answer_at_any_call_is_made_good_by_the_repetition(saga: Saga, happened: bool, lost: int) -> None:
+def test_retry_after_a_lost_answer_succeeds_at_any_call(saga: Saga, happened: bool, lost: int) -> None:
     wire, gateway = Wire(lose=lost), Gateway()
     _saga(saga, happened)
     if lost == 3 and happened:
@@ -176,7 +176,7 @@ def test_a_lost_answer_at_any_call_is_made_good_by_the_repetition(saga: Saga, ha
     assert (saga.found().tally or {}).get("undone", 0) == happened
 
 
-def test_a_bar_that_the_sdk_wrote_twice_is_one_bar(saga: Saga) -> None:
+def test_duplicate_bar_of_the_sdk_is_one_bar(saga: Saga) -> None:
     saga.commit()
     gateway = Gateway()
     assert saga.over(Wire(twice=1)).compensate(outside=gateway.cancel) == {"undone": True}

@@ -1,4 +1,4 @@
-"""Steps under faults: calls on the wire, answers that are lost, and several callers at once."""
+"""Steps under faults: calls on the wire, lost answers, and concurrent callers."""
 
 import json
 import threading
@@ -62,7 +62,7 @@ def test_a_duplicate_compensation_is_one_call(saga: Saga, happened: bool) -> Non
 # --- lost answers ---
 
 
-def test_a_t_whose_answer_is_lost_has_landed_and_its_repetition_says_so(saga: Saga) -> None:
+def test_step_with_a_lost_answer_has_landed(saga: Saga) -> None:
     with pytest.raises(StoreUnavailable, match="ReadTimeoutError"):
         saga.over(Wire(lose=1)).commit()
     assert saga.found()[1:] == booked(saga)
@@ -70,7 +70,7 @@ def test_a_t_whose_answer_is_lost_has_landed_and_its_repetition_says_so(saga: Sa
     assert saga.found()[1:] == booked(saga)
 
 
-def test_a_c_whose_answer_is_lost_has_undone_and_its_repetition_says_so(saga: Saga) -> None:
+def test_compensation_with_a_lost_answer_has_undone(saga: Saga) -> None:
     saga.commit()
     with pytest.raises(StoreUnavailable):
         saga.over(Wire(lose=1)).compensate()
@@ -86,7 +86,7 @@ def test_a_tombstone_whose_answer_is_lost_bars_all_the_same(saga: Saga) -> None:
     assert saga.compensate() == {"undone": False}
 
 
-def test_what_the_sdk_sends_again_by_itself_is_no_duplicate(saga: Saga, caplog: pytest.LogCaptureFixture) -> None:
+def test_sdk_retry_is_not_a_duplicate(saga: Saga, caplog: pytest.LogCaptureFixture) -> None:
     wire = Wire(lose=1)
     assert saga.over(wire, attempts=2).commit() == BOOKED
     assert wire.sent == 2
@@ -94,7 +94,7 @@ def test_what_the_sdk_sends_again_by_itself_is_no_duplicate(saga: Saga, caplog: 
     assert not [line for line in caplog.records if line.name.startswith("idempotency")]
 
 
-# --- several at once ---
+# --- concurrent callers ---
 
 
 def test_a_t_that_lands_between_the_two_calls_of_c_is_undone(saga: Saga) -> None:
@@ -111,7 +111,7 @@ def test_concurrent_compensations_return_the_same_result(saga: Saga) -> None:
     assert (saga.found().record or {})["owner"] == "c-1"
 
 
-def test_a_c_that_loses_every_round_to_others_asks_to_be_repeated(saga: Saga) -> None:
+def test_compensation_that_loses_every_round_raises_contention(saga: Saga) -> None:
     def come() -> None:
         saga.delete_booking()
         saga.commit()
@@ -125,7 +125,7 @@ def test_a_c_that_loses_every_round_to_others_asks_to_be_repeated(saga: Saga) ->
 
 
 def _until_decided(call: Callable[[], Any]) -> Any:
-    """Repeat what is transient, as a state machine does."""
+    """Retry transient errors, like a state machine."""
     for _ in range(20):
         try:
             return call()
@@ -135,7 +135,7 @@ def _until_decided(call: Callable[[], Any]) -> Any:
 
 
 def _at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """What each call answers, or the error that it raises, when all of them begin at the same moment."""
+    """The result or error of each call, when all start at the same moment."""
     start = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:
@@ -149,7 +149,7 @@ def _at_once(*calls: Callable[[], Any]) -> list[Any]:
         return list(threads.map(run, calls))
 
 
-def test_of_eight_ts_at_once_one_lands_and_all_are_answered_its_result(saga: Saga) -> None:
+def test_one_of_eight_concurrent_steps_lands_and_all_return_its_result(saga: Saga) -> None:
     calls = [lambda number=number: saga.commit(result={"booking": number}) for number in range(8)]
     answers = _at_once(*calls)
     record, *rest = saga.found()
@@ -157,13 +157,13 @@ def test_of_eight_ts_at_once_one_lands_and_all_are_answered_its_result(saga: Sag
     assert answers == [json.loads((record or {})["result"])] * 8
 
 
-def test_of_eight_cs_at_once_one_undoes_and_all_say_so(saga: Saga) -> None:
+def test_one_of_eight_concurrent_compensations_undoes(saga: Saga) -> None:
     saga.commit()
     assert _at_once(*[saga.compensate] * 8) == [{"undone": True}] * 8
     assert saga.found().tally == {"pk": saga.tally_key, "landed": 1, "undone": 1}
 
 
-def test_of_two_different_requests_at_once_one_lands_and_the_other_is_refused(saga: Saga) -> None:
+def test_one_of_two_concurrent_payloads_lands(saga: Saga) -> None:
     answers = _at_once(*[lambda: saga.commit(A), lambda: saga.commit(B)] * 4)
     landed = json.loads((saga.found().booking or {})["payload"])
     mine = answers[0 if landed == A else 1 :: 2]

@@ -1,4 +1,4 @@
-"""The kit as other projects install it: its wheel in an empty environment, where the documents' Python runs."""
+"""The kit as other projects install it: the wheel in an empty environment runs the documents' Python."""
 
 import json
 import os
@@ -30,7 +30,7 @@ PRINTED = re.compile(r"print\(.*\)  # (.*)")
 
 
 def run(*command: str | Path, **variables: str) -> str:
-    """What a program prints. It sees the sources nowhere."""
+    """The output of a program, without access to the sources."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(command, env=environment | variables, cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -52,7 +52,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with the wheel, and with the oldest botocore that it accepts."""
+    """The interpreter of an environment with the wheel and the oldest botocore that it accepts."""
     environment = tmp_path_factory.mktemp("environment") / "venv"
     run(UV, "venv", "--quiet", "--python", sys.executable, environment)
     found = environment / "bin" / "python"

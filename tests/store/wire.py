@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 
 class ProcessDied(BaseException):
-    """The process ends here: no `except Exception` sees it."""
+    """The process crashes here. A BaseException, so that no handler catches it."""
 
 
 def refuse_connections() -> None:
-    """What `meanwhile` may do: nobody is reached from here on."""
+    """For `meanwhile`: refuse the connection."""
     raise ConnectTimeoutError(endpoint_url="https://dynamodb")
 
 
 @dataclass
 class Wire:
-    """Sits where a client sends: counts what goes out, and brings a fault to one call, numbered from 1.
+    """Replaces a client's sending: counts calls, and injects a fault into one call, numbered from 1.
 
-    lose: the call that is carried out, and whose answer never arrives.
-    twice: the call that is carried out twice, as by an SDK that lost the first answer; the second one arrives.
-    delay: the call whose answer never arrives, and which is only put among the `delayed`.
-    die: the first call that the process does not live to send.
-    meanwhile: what others do just before a call goes out.
+    lose: the call that is executed without an answer.
+    twice: the call that is executed twice, as by an SDK that lost the first answer; the second answer arrives.
+    delay: the call that gets no answer and is only added to `delayed`.
+    die: the first call before which the process crashes.
+    meanwhile: called before each call.
     """
 
     lose: int = 0

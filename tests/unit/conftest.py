@@ -16,7 +16,7 @@ def gateway_server() -> Iterator[GatewayServer]:
 
 @pytest.fixture
 def gateway(gateway_server: GatewayServer) -> GatewayClient:
-    """A client of a simulator that knows nothing yet but the client's secret."""
+    """A client of a new simulator that accepts the client's secret."""
     gateway_server.simulator.reset()
     gateway_server.simulator.access.rotate(SECRET)
     return GatewayClient(gateway_server.address, secret=SECRET)

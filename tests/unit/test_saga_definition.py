@@ -1,4 +1,4 @@
-"""What follows from a saga's definition."""
+"""Consequences of a saga's definition."""
 
 from dataclasses import replace
 from functools import partial
@@ -37,11 +37,20 @@ def test_a_name_is_taken_once(other: tuple[str, str]) -> None:
         replace(TRIP, steps=(FLIGHT, HOTEL, step(*other)))
 
 
+def test_a_step_that_is_joining_can_be_called_and_decides_nothing() -> None:
+    joining = replace(TRIP, steps=TRIP.steps[:2], joining=(TICKET,))
+
+    assert joining.step("PrintTicket") is TICKET
+    assert TICKET not in joining.all_steps
+    with pytest.raises(ValueError, match="twice"):
+        replace(TRIP, joining=(TICKET,))
+
+
 def test_a_group_cannot_hold_the_row_of_the_saga() -> None:
     with pytest.raises(TypeError, match="first step"):
         replace(TRIP, steps=(Parallel(((HOTEL,), (CAR,))),))
 
 
 @pytest.mark.parametrize("document", [None, [], "t-1", {}, {"trip_id": ""}, {"trip_id": 1}])
-def test_an_input_without_an_id_has_none(document: object) -> None:
+def test_input_without_an_id_has_none(document: object) -> None:
     assert TRIP.id_of(document) is None

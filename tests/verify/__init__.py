@@ -1,1 +1,1 @@
-"""`make verify`: each sample event in the container that Lambda has, and the advisories of what is installed."""
+"""`make verify`: each sample event in Lambda's container image, linters, and advisories of the installed packages."""

@@ -1,4 +1,4 @@
-"""What is passed over where it cannot be done, unless `make verify REQUIRE='docker advisories node'` asks for it."""
+"""What is skipped where it cannot run, unless `make verify REQUIRE='docker advisories node'` asks for it."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ type PassOver = Callable[[str, str], None]
 
 @pytest.fixture(scope="session")
 def pass_over() -> PassOver:
-    """Skip the test, or fail it if what it needs is required. Gets the word for that, and why it is not there."""
+    """Skip the test, or fail it if the missing tool is required. Gets the tool's name, and why it is missing."""
 
     def decide(what: str, why: str) -> None:
         verdict = pytest.fail if what in REQUIRED else pytest.skip
@@ -49,7 +49,7 @@ def running(bridge: None) -> Iterator[emulator.Emulator]:
 
 @pytest.fixture(scope="session")
 def stack(running: emulator.Emulator) -> Stack:
-    """A stack on which one saga has succeeded, and where nothing starts by itself."""
+    """A stack with one successful saga, where nothing starts automatically."""
     stack = Stack.local(running.endpoint, services=running.simulators)
     for rule in stack.client("events").list_rules()["Rules"]:
         stack.client("events").disable_rule(Name=rule["Name"])

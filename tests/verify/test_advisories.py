@@ -1,4 +1,4 @@
-"""The pinned packages: none is known to be vulnerable, none has been withdrawn."""
+"""No pinned package has a known vulnerability or was yanked."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ def test_no_vulnerability_is_known(pins: Path, pass_over: Callable[[str, str], N
 
 @every_file
 def test_no_release_was_withdrawn(pins: Path) -> None:
-    """An index says so with its packages, and often does for a flaw in security."""
+    """An index marks yanked releases, often because of a security flaw."""
     resolved = run(uv(), "pip", "compile", "--no-deps", "--no-header", "--python-version", "3.13", pins)
 
     assert resolved.returncode == 0, resolved.stderr

@@ -1,4 +1,4 @@
-"""The state machines' definitions, as asl-validator judges them: a program for Node.js."""
+"""The state machines' definitions, checked by asl-validator, a Node.js program."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ HOME = ROOT / ".venv-verify" / "asl-validator"
 
 @pytest.fixture(scope="session")
 def validator(pass_over: Callable[[str, str], None]) -> Path:
-    """The program, with the packages that are pinned."""
+    """The program, with pinned packages."""
     if not shutil.which("npm"):
         pass_over("node", "no definition was validated by asl-validator: there is no npm on PATH")
     program, lock = HOME / "node_modules" / ".bin" / "asl-validator", "package-lock.json"

@@ -1,4 +1,4 @@
-"""Every role's policies, as parliament judges them."""
+"""Every role's policies, checked by parliament."""
 
 import json
 import subprocess
@@ -19,11 +19,11 @@ OPTIONS: dict[str, dict[str, str]] = {
     "off": {},
     "on": {"PaymentGatewayUrl": "https://gateway.example", "AlertEmail": "a@example.com"},
 }
-# What parliament finds and is none, each with the reason. One that it finds no longer fails the test as well.
+# False positives of parliament, each with its reason. The test also fails if one no longer occurs.
 FALSE_POSITIVES = {
-    # An action that knows several kinds of resource must have one of each; executions of express machines are another.
+    # It expects each resource type of an action; executions of express machines are another type.
     ("RESOURCE_MISMATCH", "states:DescribeExecution"),
-    # The label of a stream is a time, whose colons are taken for the ARN's.
+    # A stream's label is a time, whose colons it mistakes for the ARN's.
     ("RESOURCE_MISMATCH", "dynamodb:DescribeStream"),
     ("RESOURCE_MISMATCH", "dynamodb:GetRecords"),
     ("RESOURCE_MISMATCH", "dynamodb:GetShardIterator"),
@@ -33,7 +33,7 @@ type Issue = tuple[str, str]
 
 
 def issues(folder: Path) -> Iterator[Issue]:
-    """(issue, action), or (issue, text) where it is about no action."""
+    """(issue, action), or (issue, text) if it concerns no action."""
     command = [str(PARLIAMENT), "--directory", str(folder), "--json"]
     for line in subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines():
         found = json.loads(line)

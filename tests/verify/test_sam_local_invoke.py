@@ -1,4 +1,4 @@
-"""Every sample event, by the real `sam local invoke` in Docker: what it is answered, and what a second delivery is."""
+"""Every sample event with the real `sam local invoke` in Docker: its result, and that of a second delivery."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.kit.sample_events.expected import Expected
 
 @pytest.fixture(autouse=True)
 def clean(docker: Containers, stack: Stack) -> None:
-    """No row but the stock that every stack starts with."""
+    """No rows except the initial stock."""
     for table in (name for output, name in stack.outputs.items() if output.endswith("Table")):
         keys = [key["AttributeName"] for key in stack.dynamodb.describe_table(TableName=table)["Table"]["KeySchema"]]
         for page in stack.dynamodb.get_paginator("scan").paginate(TableName=table):
@@ -34,7 +34,7 @@ def expected_to_be_left(expected: Expected) -> dict[str, Any]:
 
 
 def seen(answer: Answer, fields: Any) -> tuple[str | None, Any]:
-    """The answer as far as something is said of it."""
+    """The expected fields of the result."""
     if fields is ... and answer.result is not None:
         return answer.error, ...
     if not isinstance(fields, dict) or not isinstance(answer.result, dict):

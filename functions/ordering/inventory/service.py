@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from idempotency import BusinessError, Refusal, StateConflict, StepStore
-from ordering.definition import PROCESS_ORDER, RESERVE_INVENTORY, RESERVED, not_confirmed, still_open
+from idempotency import BusinessError, Refusal, StateConflict
+from idempotency.saga import SagaSteps
+from ordering.definition import RESERVED
 from ordering.order import Order
 from ordering.task import Result, Task
 
@@ -16,20 +17,16 @@ class OutOfStock(BusinessError):
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """orders: the name of the Orders table, whose row says whether the order is decided."""
-
-    steps: StepStore
+    steps: SagaSteps
     table: InventoryTable
-    orders: str
 
     def reserve(self, task: Task) -> Result:
         """Take the stock of all lines, or of none. Raises OutOfStock, naming each short line."""
         order, step = task.request, task.step
         lines = [self.table.take(item) for item in order.items]
-        writes = [*lines, self.table.reserve(order, step.at), still_open(self.orders, order.order_id)]
         result = {"status": RESERVED, "lines": len(lines)}
         try:
-            return self.steps.commit(step, writes, result, after=[PROCESS_ORDER.name])
+            return self.steps.commit(step, [*lines, self.table.reserve(order, step.at)], result)
         except StateConflict as conflict:
             short = [refusal for refusal in conflict.refusals if refusal.index < len(lines)]
             if len(short) < len(conflict.refusals):
@@ -39,13 +36,8 @@ class Inventory:
     def release(self, task: Task) -> Result:
         """Give the stock of all lines back, or bar a reservation that was never made."""
         order, step = task.request, task.step
-        unconfirmed = not_confirmed(self.orders, order.order_id)
         lines = [self.table.give_back(item) for item in order.items]
-        return self.steps.compensate(
-            step,
-            undo=[self.table.release(order.order_id, step.at), *lines, unconfirmed],
-            absence=[RESERVE_INVENTORY.does_not_stand(self.table.name, order.order_id), unconfirmed],
-        )
+        return self.steps.compensate(step, undo=[self.table.release(order.order_id, step.at), *lines])
 
 
 def _shortage(order: Order, refusal: Refusal) -> str:

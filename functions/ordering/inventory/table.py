@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from idempotency import Action
-from ordering.definition import RELEASED, RESERVE_INVENTORY, RESERVED, reserved_lines
+from ordering.definition import RELEASED, RESERVE_INVENTORY, RESERVED
 from ordering.order import Item, Order
 from runtime.dynamodb import attributes
 
@@ -25,26 +25,14 @@ class InventoryTable:
 
     def reserve(self, order: Order, at: datetime) -> Action:
         """Insert the reservation, with its context for operators."""
-        return {
-            "Put": {
-                "TableName": self.name,
-                "Item": attributes(
-                    {
-                        "pk": reservation_key(order.order_id),
-                        "status": RESERVED,
-                        "items": reserved_lines(order),
-                        "context": {
-                            "order_id": order.order_id,
-                            "customer_id": order.customer_id,
-                            "currency": order.currency,
-                            "total": order.total,
-                            "reserved_at": at.isoformat(),
-                        },
-                    }
-                ),
-                "ConditionExpression": "attribute_not_exists(pk)",
-            }
+        context = {
+            "order_id": order.order_id,
+            "customer_id": order.customer_id,
+            "currency": order.currency,
+            "total": order.total,
+            "reserved_at": at.isoformat(),
         }
+        return RESERVE_INVENTORY.insert(self.name, order.order_id, order, context=context)
 
     def take(self, item: Item) -> Action:
         """Take an order line from the stock, if there is enough."""

@@ -1,1 +1,1 @@
-"""Orders: ProcessOrder saves an order, UpdateOrderStatus finalizes one that failed."""
+"""Orders: ProcessOrder saves an order, UpdateOrderStatus sets a failed one to Pending."""

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from functools import cache
 
-from ordering.definition import PROCESS_ORDER
+from ordering.definition import ORDER_SAGA, PROCESS_ORDER
 from ordering.task import Result, Task, saga_task
 from runtime.environment import read_environment
-from runtime.stores import StoreEnvironment, step_store
+from runtime.stores import StoreEnvironment, saga_steps
 
 from .service import Orders
 from .table import OrdersTable
@@ -20,7 +20,7 @@ class Environment(StoreEnvironment):
 @cache
 def orders() -> Orders:
     environment = read_environment(Environment)
-    return Orders(step_store(environment), OrdersTable(environment.orders_table))
+    return Orders(saga_steps(ORDER_SAGA, environment), OrdersTable(environment.orders_table))
 
 
 @saga_task(PROCESS_ORDER)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from idempotency import StepStore
-from ordering.definition import NEW, PROCESS_ORDER
+from idempotency.saga import SagaSteps
+from ordering.definition import NEW
 from ordering.task import Result, Task
 
 from .table import OrdersTable
@@ -11,11 +11,11 @@ from .table import OrdersTable
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    steps: StepStore
+    steps: SagaSteps
     table: OrdersTable
 
     def process(self, task: Task) -> Result:
-        """Save the order as New. Raises StateConflict if it stands already without a step record."""
+        """Save the order as New. Raises StateConflict if its row exists without a step record."""
         order, step = task.request, task.step
         return self.steps.commit(
             step,
@@ -25,9 +25,5 @@ class Orders:
 
     def update_status(self, task: Task) -> Result:
         """Set the order to Pending, or bar one that was never saved. Raises StateConflict if it is confirmed."""
-        order_id, step = task.request.order_id, task.step
-        return self.steps.compensate(
-            step,
-            undo=[self.table.fail(order_id, step.at)],
-            absence=[PROCESS_ORDER.does_not_stand(self.table.name, order_id)],
-        )
+        step = task.step
+        return self.steps.compensate(step, undo=[self.table.fail(step.saga_id, step.at)])

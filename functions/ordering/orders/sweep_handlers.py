@@ -1,12 +1,10 @@
 """Lambda handler of the sweep, which finalizes orders whose saga's last event was lost."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache
 
 from idempotency.saga.sweep import Sweep
-from idempotency.saga.table import UnsettledIndex
-from runtime.dynamodb import dynamodb
+from runtime import finalization as made
 from runtime.environment import read_environment
 from runtime.handler import Call, handler, unread
 
@@ -16,7 +14,7 @@ from .finalization_handlers import finalization
 
 @dataclass(frozen=True, slots=True)
 class Environment(finalization_handlers.Environment):
-    """finalize_after_seconds: the age at which an order's saga has ended, whatever came of it."""
+    """finalize_after_seconds: the age by which an order's saga must have ended."""
 
     finalize_after_seconds: int
 
@@ -24,11 +22,10 @@ class Environment(finalization_handlers.Environment):
 @cache
 def sweep() -> Sweep:
     environment = read_environment(Environment)
-    unsettled = UnsettledIndex(dynamodb(), environment.orders_table)
-    return Sweep(finalization(), unsettled, timedelta(seconds=environment.finalize_after_seconds))
+    return made.sweep(finalization(), environment.finalize_after_seconds)
 
 
 @handler(unread)
 def sweep_orders(_: None, call: Call) -> dict[str, int]:
-    """Finalize the orders whose event was lost, and count those of which something stands."""
+    """Finalize the orders whose event was lost, and count the orders with standing steps."""
     return sweep().run(call.at)

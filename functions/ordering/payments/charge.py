@@ -45,5 +45,5 @@ class PaymentGateway(Protocol):
         ...
 
     def cancel(self, order_id: str) -> None:
-        """Bar the order's charge forever, and refund what was charged. Safe to repeat."""
+        """Bar the order's charge forever, and refund any amount charged. Safe to repeat."""
         ...

@@ -101,7 +101,7 @@ class HttpGateway:
         )
 
     def cancel(self, order_id: str) -> None:
-        """Bar the order's charge forever, and refund what was charged. Raises GatewayRefused, GatewayUnavailable."""
+        """Bar the order's charge forever, and refund any amount charged. Raises GatewayRefused, GatewayUnavailable."""
         answer = self._call("POST", "/charges/KEY/cancel", order_id)
         said = (answer.body.get("key"), answer.body.get("status"))
         if answer.status != HTTPStatus.OK or said != (answer.key, "canceled"):
@@ -168,7 +168,7 @@ def _finalized(charge: Charge, answer: _Answer) -> str:
             if (amount, currency) != (charge.amount, charge.currency):
                 raise _refused("the gateway charged another amount")
             return charge_id
-    raise GatewayUnavailable("the gateway's answer does not say what became of the charge")
+    raise GatewayUnavailable("the gateway's answer does not say whether it charged")
 
 
 def _failure(answer: _Answer) -> Exception:

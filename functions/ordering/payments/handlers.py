@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from functools import cache
 
-from ordering.definition import PROCESS_PAYMENT
+from ordering.definition import ORDER_SAGA, PROCESS_PAYMENT
 from ordering.task import Result, Task, saga_task
 from runtime.environment import read_environment
-from runtime.stores import StoreEnvironment, lease_store, step_store
+from runtime.stores import StoreEnvironment, lease_store, saga_steps
 
 from .charge import PaymentGateway
 from .service import Payments
@@ -15,7 +15,7 @@ from .table import PaymentsTable
 
 @dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
-    """payment_gateway_url: empty if there is no outside gateway; then there are no ARNs of secrets either."""
+    """payment_gateway_url: empty without a gateway; then the ARNs of the secrets are empty, too."""
 
     payments_table: str
     orders_table: str
@@ -28,7 +28,7 @@ class Environment(StoreEnvironment):
 def payments() -> Payments:
     environment = read_environment(Environment)
     table = PaymentsTable(environment.payments_table)
-    return Payments(step_store(environment), table, environment.orders_table, _gateway(environment))
+    return Payments(saga_steps(ORDER_SAGA, environment), table, _gateway(environment))
 
 
 def _gateway(environment: Environment) -> PaymentGateway | None:
@@ -55,5 +55,5 @@ def process_payment(task: Task) -> Result:
 
 @saga_task(PROCESS_PAYMENT)
 def process_refund(task: Task) -> Result:
-    """Undo process_payment: refund what was captured."""
+    """Undo process_payment: refund the captured amount."""
     return payments().refund(task)

@@ -1,4 +1,4 @@
-"""How an invocation gets a lease, or finds what became of the work. The table in `leases` says what it may find."""
+"""How an invocation acquires a lease, or finds the result. The table in `leases` lists the cases."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from .lease_table import LeaseTable
 from .records import LeaseRecord, Status
 from .work import Unknown, Work
 
-# Clocks of two machines differ by less.
+# More than the clocks of two machines differ.
 _MARGIN = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Where lease records are kept, and what time it is."""
+    """The table of lease records, and the clock."""
 
     client: LeaseClient
     table: LeaseTable
@@ -26,8 +26,9 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A record that is this owner's, or COMPLETED by another. at: when. unsure: whether an earlier attempt may have
-    taken effect.
+    """A record that this owner holds, or that another has COMPLETED.
+
+    at: when it was acquired or found. unsure: whether an earlier attempt may have taken effect.
     """
 
     record: LeaseRecord
@@ -37,9 +38,9 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an invocation asks for. key: of the record. owner: a token that no other claim has. digest: of the payload.
+    """One invocation's request for a lease. key: of the record. owner: a unique token. digest: of the payload.
 
-    deadline: when the invocation ends at the latest.
+    deadline: when the invocation times out.
     """
 
     backend: Backend
@@ -50,14 +51,14 @@ class Claim:
     deadline: datetime
 
     def end(self, now: datetime) -> datetime:
-        """When a lease ends that begins now, or is extended now."""
+        """When a lease expires that is acquired or extended now."""
         duration = self.work.duration
         return (min(self.deadline, now + duration) if duration else self.deadline) + _MARGIN
 
     def acquire(self) -> Grant:
-        """Become the owner, or find the result. `LeaseStore.lease` says what is raised.
+        """Become the owner, or find the result. Raises as `LeaseStore.lease`.
 
-        One DynamoDB call, unless it takes over a record that is free: that is a second one.
+        One DynamoDB call; two if it takes over an existing record.
         """
         seen: LeaseRecord | None = None
         while True:
@@ -67,7 +68,7 @@ class Claim:
             if outcome.applied or (found and self._is_ours(found)):
                 return grant
             if found is None and seen is None:
-                raise RuntimeError(f"{self.key}: the lease was refused, though there is no record")
+                raise RuntimeError(f"{self.key}: DynamoDB refused the lease, but returned no record")
             if found and not self._is_free(found, grant.at):
                 return Grant(found, grant.at)
             seen = found
@@ -77,13 +78,13 @@ class Claim:
     ) -> LeaseRecord:
         """This owner's record in another status; `more` as for `LeaseTable.became`."""
         if status is Status.IN_PROGRESS:
-            # There is nothing to find out of work that takes effect only when it completes.
+            # Work that takes effect only when it completes leaves no unknown outcome.
             unlisted = self.work.unknown is Unknown.NEVER and not unsure
         hold = self.work.unknown is Unknown.HOLD
         return self.backend.table.became(record, status, now, hold=hold, unlisted=unlisted, **more)
 
     def _begun(self, seen: LeaseRecord | None, now: datetime) -> Grant:
-        """What this owner's attempt begins with, if `seen` is what stands there."""
+        """The record with which this owner's attempt begins, after `seen`."""
         until, at = self.end(now), now.isoformat()
         first = LeaseRecord(
             self.key,
@@ -100,14 +101,14 @@ class Claim:
         return Grant(self.became(first, Status.IN_PROGRESS, now, unsure=unsure, until=until), now, unsure)
 
     def _is_ours(self, found: LeaseRecord) -> bool:
-        """Whether the SDK tried twice, as the first answer was lost."""
+        """Whether this is our own write, retried by the SDK after a lost answer."""
         return found.owner == self.owner and found.status is Status.IN_PROGRESS
 
     def _is_free(self, found: LeaseRecord, now: datetime) -> bool:
-        """Whether the lease may be taken of this record. If not, it has the result, or what it says is raised."""
+        """Whether the lease may be acquired over this record; False if it has the result. Raises the stored error."""
         if found.expired(now):
             return True
-        # What was barred before it began belongs to no payload.
+        # Work that was barred before it began has no payload.
         if found.payload_hash and found.payload_hash != self.digest:
             raise PayloadMismatch(f"{self.key} is recorded with another payload; use a new key for another request")
         if found.in_progress(now):
@@ -115,11 +116,13 @@ class Claim:
         if found.error:
             raise self.work.error(*found.error) or StoredFailure(*found.error)
         if found.status is Status.HELD or self._mark_held(found, now):
-            raise OutcomeHeld(f"{self.key}: nobody knows whether it took effect; find out, then release or resolve it")
+            raise OutcomeHeld(
+                f"{self.key}: outcome unknown; find out whether it took effect, then release or resolve it"
+            )
         return found.status is not Status.COMPLETED
 
     def _mark_held(self, found: LeaseRecord, now: datetime) -> bool:
-        """Mark the record HELD, if it is to be. False if not, or if somebody has decided meanwhile."""
+        """Mark the record HELD if its work requires that. False if not, or if somebody has decided meanwhile."""
         if self.work.unknown is not Unknown.HOLD or not found.may_have_happened:
             return False
         table = self.backend.table

@@ -20,18 +20,18 @@ _logger = logging.getLogger(__name__)
 
 
 class LambdaContext(Protocol):
-    """The part of Lambda's context object that is used; the layer needs nothing but itself."""
+    """The part of Lambda's context object that the layer uses."""
 
     def get_remaining_time_in_millis(self) -> int: ...
 
 
 class InProgress(Enum):
-    """What a handler does that finds another invocation at work under its key."""
+    """What a handler does when another invocation holds the lease of its key."""
 
     RAISE = "raise"
-    """AlreadyInProgress, for callers who retry: a state machine, a queue."""
+    """Raise AlreadyInProgress, for callers that retry, such as a state machine or a queue."""
     END = "end"
-    """One WARNING line, and None: for asynchronous events, where the invocation that is at work has the same event."""
+    """Log one WARNING line and return None: for asynchronous events, where the lease's owner has the same event."""
 
 
 def idempotent_handler(
@@ -46,13 +46,13 @@ def idempotent_handler(
 ) -> Callable[[Callable[..., Any]], Callable[[Any, Any], Any]]:
     """Let a Lambda handler do its work once for each key.
 
-    Its lease lasts for `Work.duration`, or, without one, as long as the invocation can live.
+    Its lease lasts for `Work.duration`, or until the invocation times out.
 
     store: called at each invocation, never at import.
-    key, payload: a path in the event, or a function of it; the payload is the whole event unless given.
-    in_progress, wait: what to do, and how long to wait before it, when another invocation is at work.
+    key, payload: a path in the event, or a function of it. The default payload is the whole event.
+    in_progress, wait: what to do while another invocation holds the lease, and how long to wait for it first.
     resolve: see `LeaseStore.run`; called with event and context.
-    A handler with a parameter `lease` gets the `Lease` there, to extend or complete it.
+    A handler with a parameter `lease` gets the `Lease`, to extend or complete it.
 
     The handler raises what `LeaseStore.run` raises; InvalidKey names the path.
     """
@@ -77,8 +77,7 @@ def idempotent_handler(
             except AlreadyInProgress as error:
                 if in_progress is InProgress.RAISE or error.key != work.record_key(business_id):
                     raise
-                # "The Lambda was started more than once; this one ends." Tests and the queries of docs/operations.md
-                # look for these very words.
+                # "The Lambda was started more than once; this one ends." The queries of docs/operations.md match it.
                 _logger.warning("lambdaが多重起動したため処理を終了しました。", extra={"work": error.key})
                 return None
 
@@ -98,14 +97,14 @@ def idempotent_function[**P, R](
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function do its work once for each key.
 
-    The function has a parameter `deadline`: when the invocation that it runs in ends, aware UTC, and so does the lease.
+    The function has a parameter `deadline`: when its invocation times out, aware UTC. Its lease expires then, too.
     store: called at each call, never at import.
     key, payload: a path that starts with a parameter's name ("order.order_id"), or a function of the same arguments.
-        The payload is what tells two requests apart: anything that JSON can hold.
-    wait: how long to wait for another owner who is at work.
+        The payload tells two requests apart: anything that JSON can hold.
+    wait: how long to wait for another owner.
     resolve: see `LeaseStore.run`; called with the function's arguments.
 
-    Raises TypeError, at once, if the function has no `deadline`. The function raises what `LeaseStore.run` raises.
+    Raises TypeError when it decorates a function without `deadline`. The function raises what `LeaseStore.run` raises.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -133,22 +132,22 @@ def idempotent_function[**P, R](
 
 
 def _key(selector: Selector, root: Any, *args: Any, **kwargs: Any) -> str:
-    """Raises InvalidKey unless the selector finds a whole number, or a string that is not empty."""
+    """Raises InvalidKey unless the selector finds an integer or a non-empty string."""
     found = _selected(selector, root, *args, **kwargs)
     if isinstance(found, str) and found:
         return found
     if isinstance(found, int) and not isinstance(found, bool):
         return str(found)
     name = selector if isinstance(selector, str) else "the key"
-    raise InvalidKey(f"{name}: expected a whole number, or a string that is not empty")
+    raise InvalidKey(f"{name}: expected an integer or a non-empty string")
 
 
 def _selected(selector: Selector, root: Any, *args: Any, **kwargs: Any) -> Any:
-    """What stands at the path that starts at `root`, or what the function makes of the arguments."""
+    """The value at a path that starts at `root`, or the function's result for the arguments."""
     if not isinstance(selector, str):
         return selector(*args, **kwargs)
     for field in selector.split("."):
         root = root.get(field) if isinstance(root, Mapping) else getattr(root, field, None)
         if root is None:
-            raise InvalidKey(f"{selector}: there is no {field}")
+            raise InvalidKey(f"{selector}: no field {field}")
     return root

@@ -1,4 +1,4 @@
-"""One `TransactWriteItems`, `PutItem` or `UpdateItem`, and what became of it; and consistent reads."""
+"""One `TransactWriteItems`, `PutItem` or `UpdateItem`, and its outcome; and consistent reads."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ _UNAVAILABLE = frozenset(
         "ThrottlingException",
     }
 )
-# botocore is not imported, so that the layer ships and needs nothing: its transport errors are known by name.
+# Transport errors are matched by name, so that importing the layer does not import botocore.
 _TRANSPORT_ERRORS = frozenset({"ConnectionError", "HTTPClientError"})
 
 
@@ -55,14 +55,14 @@ class RowClient(LeaseClient, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cancellation:
-    """Why a transaction was cancelled: one refusal for each action whose condition failed, by its index."""
+    """Why a transaction was cancelled: one `Refusal` for each failed condition, with its action's index."""
 
     refusals: Mapping[int, Refusal]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a write. old: the item whose condition failed; None if there is none, or it was applied."""
+    """The outcome of a write. old: the item that failed the condition; None if there is none or it was applied."""
 
     applied: bool
     old: Mapping[str, Any] | None = None
@@ -71,11 +71,10 @@ class Outcome:
 def transact(client: TransactionClient, actions: Sequence[Action]) -> Cancellation | None:
     """Write all actions or none, in one call.
 
-    Returns None when everything was written, or the failed conditions when nothing was.
-    Raises Contention or StoreUnavailable when the outcome is not known or not decided; anything else (a missing
-    permission, a malformed action) is raised as it came.
+    Returns None if everything was written, or the failed conditions if nothing was. Raises Contention (nothing was
+    decided) or StoreUnavailable (the outcome is unknown). Other errors, such as a missing permission, pass unchanged.
 
-    The SDK gives each call a client token, so that its own retries after a lost answer do not write twice.
+    The SDK gives each call a client token, so that its retries after a lost answer do not write twice.
     """
     items = [_returning_old_item(action) for action in actions]
     try:
@@ -86,10 +85,10 @@ def transact(client: TransactionClient, actions: Sequence[Action]) -> Cancellati
 
 
 def put(client: LeaseClient, parameters: Mapping[str, Any]) -> Outcome:
-    """Put one item on its condition, in one call.
+    """Put one item under its condition, in one call.
 
-    Raises Contention (a transaction was writing the item), StoreUnavailable, or anything else as it came. A put
-    carries no client token: a retry of the SDK's own, after a lost answer, finds what the first try wrote.
+    Raises Contention (a transaction was writing the item) or StoreUnavailable. Other errors pass unchanged. A put has
+    no client token: after a lost answer, the SDK's retry finds what the first attempt wrote.
     """
     return _written(client.put_item, parameters)
 
@@ -112,9 +111,9 @@ def _written(write: Callable[..., Any], parameters: Mapping[str, Any]) -> Outcom
 
 
 def state_conflict(key: str, writes: Sequence[Action], cancelled: Cancellation) -> StateConflict:
-    """The error for failed conditions of business writes that stood behind one record in a transaction.
+    """The error for failed conditions of business writes, which follow one record in a transaction.
 
-    key: of that record. writes: those that the caller gave; the refusals count through them.
+    key: of that record. writes: the caller's; a refusal's index counts through them.
     """
     refusals = tuple(Refusal(index - 1, refusal.item) for index, refusal in sorted(cancelled.refusals.items()))
     rows = ", ".join(row(writes[refusal.index]) for refusal in refusals)
@@ -128,9 +127,9 @@ def row(action: Action) -> str:
 
 
 def read(client: LeaseClient, table: str, keys: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Read the records with these primary keys (up to 100), consistently, in one call; what is not there is left out.
+    """Read the records with these primary keys (up to 100), consistently, in one call. Missing ones are left out.
 
-    Raises StoreUnavailable, or anything else as it came.
+    Raises StoreUnavailable. Other errors pass unchanged.
     """
     return [item for item in read_rows(client, [(table, {"pk": key}) for key in keys]) if item is not None]
 
@@ -184,7 +183,7 @@ def _raise_if_transient(error: Exception) -> None:
 
 
 def _response(error: Exception) -> Mapping[str, Any]:
-    # A transport error has the attribute too, and None in it.
+    # A transport error has the attribute too, with None.
     return getattr(error, "response", None) or {}
 
 
@@ -194,8 +193,8 @@ def _decided(error: Exception, reasons: Sequence[Mapping[str, Any]]) -> Cancella
         for index, reason in enumerate(reasons)
         if reason.get("Code") == _CONDITION_FAILED
     }
-    # The step record (index 0) decides by itself. Without it, a refused business write next to a conflict proves
-    # nothing: the duplicate of this very call may be writing the row at this moment.
+    # A failed condition on the step record (index 0) is conclusive. On a business write, next to a conflict, it is
+    # not: a duplicate of this call may be writing the row.
     if 0 in refusals:
         return Cancellation(refusals)
     codes = {str(reason.get("Code")) for reason in reasons} - {"None", _CONDITION_FAILED}

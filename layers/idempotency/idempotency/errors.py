@@ -1,7 +1,7 @@
 """Every error of the layer, as a tree.
 
-Step Functions matches an error by its class name alone, never by its base class, so each leaf below is named where a
-state machine has to tell it apart (a contract test compares the two).
+Step Functions matches an error by its class name, never by its base class, so a state machine names the leaves that it
+handles. A contract test compares the two.
 
 Exception
 └── IdempotencyError
@@ -13,7 +13,7 @@ Exception
     │   ├── OutcomeHeld
     │   ├── ResultUnavailable
     │   └── StoredFailure
-    └── TransientError      nothing was decided: the same call is worth repeating
+    └── TransientError      nothing was decided: the same call may succeed later
         ├── AlreadyInProgress
         ├── Contention
         ├── LeaseLost
@@ -33,27 +33,27 @@ class IdempotencyError(Exception):
 
 
 class BusinessError(IdempotencyError):
-    """A final, expected outcome. Services derive their own refusals from it."""
+    """A final, expected outcome. Services derive their own errors from it."""
 
 
 class TransientError(IdempotencyError):
-    """The call may be repeated unchanged; whether it took effect will then be found out."""
+    """The call may be repeated unchanged; the repetition finds out whether it took effect."""
 
 
 class PayloadMismatch(BusinessError):
-    """The step or the work is recorded with another payload: the same id was used for two different requests."""
+    """The step or the work is recorded with another payload: two different requests used the same id."""
 
 
 class StepCompensated(BusinessError):
-    """The step was undone, or barred before it happened. A late call must not land any more."""
+    """The step was undone, or barred before it happened. A late call must not land."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A business write whose condition did not hold.
+    """A business write whose condition failed.
 
-    index: its place in the `writes` that the caller gave.
-    item: the row that stands there, in DynamoDB's own JSON, or None if there is none.
+    index: its position in the caller's `writes`.
+    item: the existing row, in DynamoDB JSON; None if there is none.
     """
 
     index: int
@@ -61,10 +61,9 @@ class Refusal:
 
 
 class StateConflict(BusinessError):
-    """A business row is not in the state that the step expects to find; nothing was written.
+    """A business row is not in the state that the step expects; nothing was written.
 
-    refusals: the writes that were refused, in the order of the caller's `writes`. A stored one that is raised again
-        has none.
+    refusals: the writes whose condition failed, in the order of the caller's `writes`. Empty for a stored error.
     """
 
     refusals: tuple[Refusal, ...] = ()
@@ -79,15 +78,15 @@ class InvalidKey(BusinessError):
 
 
 class OutcomeHeld(BusinessError):
-    """An earlier attempt may or may not have taken effect, and the work waits for a person to find out."""
+    """An earlier attempt may have taken effect, and the work waits until a person finds out."""
 
 
 class ResultUnavailable(BusinessError):
-    """The work is done and will not run again, but its result was too large, or not JSON, and could not be stored."""
+    """The work is done and will not run again, but its result could not be stored: it was too large, or not JSON."""
 
 
 class StoredFailure(BusinessError):
-    """The final error of an earlier call, of a class that this version of the code does not know.
+    """The final error of an earlier call, whose class this version of the code does not know.
 
     name: the class name of that error.
     """
@@ -98,9 +97,9 @@ class StoredFailure(BusinessError):
 
 
 class AlreadyInProgress(TransientError):
-    """Another invocation is at work.
+    """Another invocation holds the lease.
 
-    key: of its record. until: when its lease ends unless it is extended, aware UTC.
+    key: of its record. until: when the lease expires unless it is extended, aware UTC.
     """
 
     def __init__(self, key: str, until: datetime) -> None:
@@ -110,9 +109,9 @@ class AlreadyInProgress(TransientError):
 
 
 class LeaseLost(TransientError):
-    """The lease ran out and somebody else has the work now; nothing was recorded for the former owner.
+    """The lease expired and another invocation has the work; nothing was recorded for the former owner.
 
-    Whether the former owner's effect took place is for the present owner to find out (`Unknown`).
+    The present owner finds out whether the former owner's work took effect (`Unknown`).
     """
 
 

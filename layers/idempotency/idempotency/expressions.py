@@ -24,7 +24,7 @@ def conditional_update(
 
     assign: attribute to value. computed: attribute to expression. remove: attributes.
     add, delete: attribute, a set, to the name of the value of elements that it gains or loses.
-    condition, computed: in DynamoDB's language; `#name` is an attribute, `:name` a value of `assign` or `values`.
+    condition, computed: DynamoDB expressions; `#name` is an attribute, `:name` a value of `assign` or `values`.
     """
     sets = [
         *(f"#{name} = :{name}" for name in assign),
@@ -45,7 +45,7 @@ def condition_check(
 ) -> dict[str, Any]:
     """The parameters of a ConditionCheck on the record `key`.
 
-    values: may hold more than are used. also: another expression that uses the same names and values.
+    values: unused ones are allowed. also: another expression that uses the same names and values.
     """
     text = f"{also} {condition}"
     names = sorted(set(re.findall(r"#(\w+)", text)))
@@ -67,7 +67,7 @@ def conditional_put(table: str, item: Mapping[str, Any], condition: str, values:
 
 
 def attribute_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping of strings, booleans, integers, lists and mappings of these, in DynamoDB's own JSON.
+    """A mapping of strings, booleans, integers, lists and mappings of these, in DynamoDB JSON.
 
     A frozenset of strings or integers is a set; it must not be empty.
     """
@@ -90,4 +90,4 @@ def _value(value: Any) -> dict[str, Any]:
             elements = [_value(element) for element in sorted(value)]
             ((kind, _),) = elements[0].items()
             return {f"{kind}S": [element[kind] for element in elements]}
-    raise TypeError(f"not the type of an attribute: {type(value).__name__}")
+    raise TypeError(f"not a type of DynamoDB attributes: {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""One owner's hold on one piece of work. docs/leases.md and `leases` say what may be found, and what it means."""
+"""One owner's lease of one piece of work. The table in `leases` and docs/leases.md explain the cases."""
 
 import json
 import logging
@@ -16,26 +16,26 @@ from .records import LeaseRecord, Status
 from .work import Unknown, Work
 
 RESULT_LIMIT = 256 * 1024
-"""Bytes of a result's JSON that are stored: what Step Functions can carry, well below DynamoDB's 400 KB."""
+"""Maximum bytes of a stored result's JSON: the limit of Step Functions, well below DynamoDB's 400 KB."""
 
 _MESSAGE_LIMIT = 2000
-# A transaction takes 100 actions; one is the lease's own.
+# A transaction takes 100 actions, and one is the lease's.
 _MAX_WRITES = 99
 
 _logger = logging.getLogger(__name__)
 
 
 class Lease:
-    """One owner's hold on one piece of work: what `with store.lease(...) as lease` gives.
+    """One owner's lease of one piece of work: `with store.lease(...) as lease`.
 
-    key: of the record. owner: a token that no other acquisition has. attempt: counts owners, from 1.
-    completed: whether `result` is there; then the work must not be done (again).
-    unsure: whether an earlier attempt may have taken effect; then ask outside before doing the work again.
+    key: of the record. owner: a unique token. attempt: counts owners, from 1.
+    completed: whether there is a `result`; if so, do not do the work again.
+    unsure: whether an earlier attempt may have taken effect; if so, ask the outside system before doing the work.
     """
 
     def __init__(self, backend: Backend, work: Work, key: str, payload: Any, deadline: datetime) -> None:
         self.key = work.record_key(key)
-        # A request id would not do: Lambda's retries and double deliveries share it.
+        # Not the request id, because Lambda's retries and duplicate deliveries share it.
         self.owner = str(uuid.uuid4())
         self.attempt = 0
         self.completed = False
@@ -56,33 +56,33 @@ class Lease:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Record what the exception means for the work, unless it is completed; the exception goes on."""
+        """Unless the work is completed, record what the exception means for it. The exception propagates."""
         if self.completed or self._lost:
             return
         try:
             self._write(**self._meaning(error))
         except Exception as second:
-            # The first error matters more, and when the lease runs out the outcome is unknown by itself.
-            _logger.error("a failure could not be recorded", extra=self._log(error=type(second).__name__))
+            # The first error matters more. When the lease expires, the outcome becomes unknown anyway.
+            _logger.error("could not record a failure", extra=self._log(error=type(second).__name__))
         if error is None:
             raise RuntimeError(f"{self.key}: the block ended without lease.complete(result)")
 
     def complete(self, result: Any, writes: Sequence[Action] = ()) -> None:
-        """Store the result (anything that JSON can hold) for all duplicates, together with all `writes` or none.
+        """Store the result (anything that JSON can hold) for duplicates, atomically with `writes`.
 
-        writes: up to 99 actions of `TransactWriteItems`, none on the same item. With them it is one transaction, which
-            is cancelled if the lease was lost. Repeat a call only with the same result and writes.
+        writes: up to 99 actions of `TransactWriteItems` on different items, in one transaction, which fails if the
+            lease was lost. Repeat a call only with the same result and writes.
 
-        Raises StateConflict (the condition of a write failed: nothing was written, the lease goes on, and `complete`
-        may be called with other writes), ValueError (too many writes, or others than before: nothing was sent).
-        Further LeaseLost (nothing was written), Contention, StoreUnavailable: whether it is complete is unknown.
-        A result that is not JSON, or longer than RESULT_LIMIT, is logged as an error: the work counts as done, the
-        caller has its result, and duplicates get ResultUnavailable.
+        Raises StateConflict (a write's condition failed: nothing was written; you still have the lease and may call
+        `complete` with other writes), ValueError (too many writes, or others than before: nothing was sent), LeaseLost
+        (nothing was written), Contention or StoreUnavailable (the outcome is unknown).
+        A result that is not JSON, or longer than RESULT_LIMIT, is logged as an error. The work then counts as done, and
+        duplicates get ResultUnavailable.
         """
         if len(writes) > _MAX_WRITES:
             raise ValueError(f"writes: {len(writes)} do not fit one transaction; give up to {_MAX_WRITES}")
         if self._completing not in (None, writes):
-            raise ValueError("writes: this lease may be complete with others; repeat the call with the same writes")
+            raise ValueError("writes: an earlier call may have completed with others; repeat it with the same")
         self._completing = writes
         text = _storable(result)
         if text is None:
@@ -95,7 +95,7 @@ class Lease:
         self.completed, self.result = True, result
 
     def extend(self) -> None:
-        """Let the lease end by its duration from now, and never later than the invocation can live.
+        """Extend the lease by its duration from now, but not beyond the invocation's timeout.
 
         Raises LeaseLost, Contention, StoreUnavailable.
         """
@@ -104,13 +104,13 @@ class Lease:
         self._extended_at = now
 
     def heartbeat(self) -> None:
-        """Extend the lease if a third of its duration has gone by; made to be called in a loop. Raises as `extend`."""
+        """Extend the lease if a third of its duration has passed; cheap to call in a loop. Raises as `extend`."""
         duration, since = self._work.duration, self._extended_at
         if duration and since and self._backend.clock() - since >= duration / 3:
             self.extend()
 
     def acquire(self) -> None:
-        """Become the owner, or find the result. `LeaseStore.lease` calls it, and says what is raised."""
+        """Become the owner, or find the result. Raises as `LeaseStore.lease`, which calls it."""
         grant = self._claim.acquire()
         if grant.record.status is Status.COMPLETED:
             self._replay(grant.record)
@@ -125,16 +125,16 @@ class Lease:
         self.completed, self.result = True, json.loads(record.result)
 
     def _meaning(self, error: BaseException | None) -> dict[str, Any]:
-        """What the end of a block says of the work: arguments of `_write`."""
+        """The status after the block raised this error: arguments of `_write`."""
         never = self._work.unknown is Unknown.NEVER
-        # What the layer itself raises after the work is done, and what inner work has held, decides nothing here.
+        # These are errors of the layer after the work is done, or of nested work: they decide nothing here.
         decides = error is not None and self._completing is None and not isinstance(error, OutcomeHeld)
         if error is self._refused and not never:
             decides = False
         if decides and isinstance(error, self._work.final):
             stored = (type(error).__name__, str(error)[:_MESSAGE_LIMIT])
             return {"status": Status.FAILED, "error": stored, "unlisted": isinstance(error, self._work.routine)}
-        # That this attempt did nothing says nothing of the one before.
+        # This attempt did nothing, but the one before may have.
         if (never or (decides and isinstance(error, self._work.harmless))) and not self.unsure:
             return {"status": Status.RELEASED}
         return {"status": Status.HELD if self._work.unknown is Unknown.HOLD else Status.UNKNOWN}
@@ -145,10 +145,10 @@ class Lease:
         record = self._claim.became(self._record, status, self._backend.clock(), unsure=self.unsure, **more)
         outcome = self._sent(record, writes)
         old = LeaseRecord.from_item(outcome.old) if outcome.old else None
-        # Our own write, if the SDK retried after a lost answer.
+        # Our own write, retried by the SDK after a lost answer.
         if not outcome.applied and not (old and old.says(record)):
             self._lost = True
-            raise LeaseLost(f"{self.key}: the lease ran out, and somebody else has decided since")
+            raise LeaseLost(f"{self.key}: the lease expired, and another invocation or a person has decided since")
         self._record = record
 
     def _sent(self, record: LeaseRecord, writes: Sequence[Action]) -> Outcome:

@@ -1,4 +1,4 @@
-"""Leases: the right of one invocation to do a piece of work, with effects outside DynamoDB or in one transaction.
+"""Leases: one invocation's right to do a piece of work, with effects outside DynamoDB or in one transaction.
 
 | record found                           | what a call gets                                                      |
 | -------------------------------------- | --------------------------------------------------------------------- |
@@ -6,13 +6,13 @@
 | COMPLETED                              | the stored result; one WARNING line                                   |
 | FAILED                                 | the stored error                                                      |
 | IN_PROGRESS, lease running             | AlreadyInProgress, at once or after waiting for the result            |
-| IN_PROGRESS, lease run out; or UNKNOWN | the lease, told that it is `unsure`; or OutcomeHeld, if it is to hold |
-| the same, if it had no effect (NEVER)  | the lease                                                             |
-| HELD                                   | OutcomeHeld, until a person has released or resolved it               |
+| IN_PROGRESS, lease expired; or UNKNOWN | the lease, with `unsure` set; or OutcomeHeld, with `Unknown.HOLD`     |
+| the same, with `Unknown.NEVER`         | the lease                                                             |
+| HELD                                   | OutcomeHeld, until a person releases or resolves it                   |
 | any of these, with another payload     | PayloadMismatch                                                       |
 
-Every write after the first names owner and attempt in its condition, so that an owner who comes late can neither
-overwrite nor delete what a newer one wrote: Kleppmann's fencing token ("How to do distributed locking").
+Every write after the first has owner and attempt in its condition, so that a late owner can neither overwrite nor
+delete what a newer one wrote: Kleppmann's fencing token ("How to do distributed locking").
 """
 
 import time
@@ -33,12 +33,12 @@ _FIRST_PAUSE, _MAX_PAUSE = timedelta(milliseconds=100), timedelta(seconds=1)
 
 
 class LeaseStore:
-    """Leases in one DynamoDB table. It keeps no state: one may serve any threads, nested calls and kinds of work.
+    """Leases in one DynamoDB table. Stateless: one store may serve many threads, nested calls and kinds of work.
 
     client: a `boto3.client("dynamodb")`.
     table: name of the table (string key `pk`, TTL on `expires_at`, sparse index `listed`); step records may share it.
-    lifetime: how long a record outlives its last write. One that has expired is ignored, deleted yet or not.
-    clock, sleep: the present, aware UTC; and how to wait, in seconds.
+    lifetime: how long a record outlives its last write. An expired one is ignored, even before DynamoDB deletes it.
+    clock, sleep: return the current time, aware UTC; wait for seconds.
     """
 
     def __init__(
@@ -55,17 +55,16 @@ class LeaseStore:
         self._sleep = sleep
 
     def lease(self, work: Work, key: str, payload: Any, *, deadline: datetime, wait: timedelta = timedelta(0)) -> Lease:
-        """Acquire the lease of `work` for `key`, or find its result. One DynamoDB call, if there is no need to wait.
+        """Acquire the lease of `work` for `key`, or find its result. One DynamoDB call unless it waits or takes over.
 
         key: the business id, up to 1,024 bytes.
-        payload: the request, anything that JSON can hold. The same key with another one is an error.
-        deadline: when the invocation ends at the latest, aware UTC. The lease ends a second after it, or earlier.
-        wait: how long to wait, at most, for an owner who is at work to end it.
+        payload: the request, anything that JSON can hold. The same key with another payload is an error.
+        deadline: when the invocation times out, aware UTC. The lease expires at most a second later.
+        wait: how long to wait for another owner to finish.
 
-        Raises, and nobody has the lease by it: InvalidKey, PayloadMismatch, TypeError or ValueError (the
-        payload is not JSON), AlreadyInProgress, OutcomeHeld, ResultUnavailable, and the stored error of an earlier
-        call. Further Contention and StoreUnavailable: then the lease may have been taken, and its outcome is unknown
-        after `deadline`.
+        Raises InvalidKey, PayloadMismatch, TypeError or ValueError (the payload is not JSON), AlreadyInProgress,
+        OutcomeHeld, ResultUnavailable, or the stored error of an earlier call: the lease was not acquired. After
+        Contention or StoreUnavailable it may have been acquired; its outcome is then unknown after `deadline`.
         """
         if not key or len(key.encode()) > _KEY_LIMIT:
             raise InvalidKey(f"{work.name} needs a key of 1 to {_KEY_LIMIT} bytes")
@@ -84,14 +83,14 @@ class LeaseStore:
         wait: timedelta = timedelta(0),
         resolve: Callable[[], Resolution[R]] | None = None,
     ) -> R:
-        """Call `function` under the lease and store what it returns; or return the stored result.
+        """Call `function` under the lease and store its result, or return the stored result.
 
-        function: gets the lease. It may complete it by itself, together with its writes; then that result counts.
-        resolve: for `Unknown.RESOLVE`: asks the outside system what became of the attempt before. It returns
-            `Happened(result)`, or `NEVER_HAPPENED`; it raises the final error that the attempt ended in, or what keeps
-            it from finding out.
-        Raises as `lease` and `Lease.complete`, and what `function` and `resolve` raise. TypeError if `resolve` returns
-        anything else: then the outcome stays unknown, and `function` is not called.
+        function: gets the lease. If it completes the lease itself, with its writes, that result counts.
+        resolve: for `Unknown.RESOLVE`: asks the outside system for the outcome of the attempt before. It returns
+            `Happened(result)` or `NEVER_HAPPENED`. It raises the final error in which the attempt ended, or the error
+            that keeps it from finding out.
+        Raises as `lease` and `Lease.complete`, and what `function` and `resolve` raise; TypeError if `resolve` returns
+        anything else, in which case the outcome stays unknown and `function` is not called.
         """
         if (work.unknown is Unknown.RESOLVE) != (resolve is not None):
             raise TypeError(f"{work.name}: Unknown.RESOLVE and a resolver belong together")
@@ -102,9 +101,9 @@ class LeaseStore:
         return result
 
     def bar(self, name: str, key: str, error: BusinessError) -> Action:
-        """An action of a transaction: nobody begins the work of this name any more; who tries gets a business error.
+        """A transaction action after which this work can no longer begin: an attempt gets a business error.
 
-        Its condition is that no attempt has begun that may have had an effect.
+        Its condition: no attempt has begun that may have taken effect.
         """
         return self._backend.table.bar(f"{key}#{name}", error, self.clock())
 
@@ -133,7 +132,7 @@ def _do[R](
 
 
 def _resolved[R](work: Work, resolution: Resolution[R]) -> Resolution[R]:
-    """None must not pass: it could mean either."""
+    """Reject None, which could mean either."""
     if not isinstance(resolution, Happened) and resolution is not NEVER_HAPPENED:
         raise TypeError(f"{work.name}: a resolver returns Happened(result) or NEVER_HAPPENED")
     return resolution

@@ -1,4 +1,4 @@
-"""What operators do with leases: look them up, and decide what nobody else can. Each decision is kept on the record."""
+"""For operators: look leases up, and decide unknown outcomes. Each decision is kept on the record."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,18 +13,18 @@ from .records import LeaseRecord, Status, is_lease
 
 # BatchGetItem takes 100 keys.
 _PAGE = 100
-# Of a result or error that a decision replaces, so that many decisions fit on one record.
+# Limit for a replaced result or error in the audit trail, so that many decisions fit on one record.
 _WAS_LIMIT = 1000
 
 
 class OperatorClient(LeaseClient, Protocol):
-    """The part of `boto3.client("dynamodb")` that operators need."""
+    """The part of `boto3.client("dynamodb")` that operators use."""
 
     def get_paginator(self, operation_name: Any, /) -> Any: ...
 
 
 class LeaseOperations:
-    """Looks up and decides leases of one table.
+    """Looks leases of one table up, and decides them.
 
     client, table, lifetime, clock: as for `LeaseStore`.
     """
@@ -55,20 +55,20 @@ class LeaseOperations:
                 yield from self._records([item["pk"]["S"] for item in page["Items"]])
 
     def release(self, record: LeaseRecord, *, by: str, reason: str) -> None:
-        """Free the key: the next call does the work, whatever came before.
+        """Free the key: the next call does the work, regardless of earlier attempts.
 
         by: who decides. reason: why; both are kept on the record.
-        Raises AlreadyInProgress (its owner may still be at work), StateConflict (it has changed since it was read),
+        Raises AlreadyInProgress (its owner may still be at work), StateConflict (the record changed since it was read),
         Contention, StoreUnavailable.
         """
         self._decide(record, Status.RELEASED, by, reason)
 
     def complete(self, record: LeaseRecord, result: Any, *, by: str, reason: str) -> None:
-        """Say that the work is done; duplicates get this result (anything that JSON can hold). Raises as `release`."""
+        """Record that the work is done; duplicates get this result, any JSON value. Raises as `release`."""
         self._decide(record, Status.COMPLETED, by, reason, result=canonical_json(result))
 
     def fail(self, record: LeaseRecord, name: str, message: str, *, by: str, reason: str) -> None:
-        """Say that the work has ended in the final error of this class name; duplicates get it. Raises as `release`."""
+        """Record that the work ended in the final error of this class name; duplicates get it. Raises as `release`."""
         self._decide(record, Status.FAILED, by, reason, error=(name, message))
 
     def _records(self, keys: Sequence[str]) -> list[LeaseRecord]:
@@ -95,5 +95,5 @@ class LeaseOperations:
 
 
 def _is_last(entry: Mapping[str, str], item: Mapping[str, Any] | None) -> bool:
-    """Whether the SDK tried twice, as the first answer was lost."""
+    """Whether this is our own write, retried by the SDK after a lost answer."""
     return item is not None and LeaseRecord.from_item(item).audit[-1:] == (entry,)

@@ -1,4 +1,4 @@
-"""The record of a lease: what DynamoDB keeps of one piece of work."""
+"""The record of a lease, as DynamoDB stores it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ from typing import Any
 
 
 class Status(StrEnum):
-    """What is known of a piece of work."""
+    """What is known about a piece of work."""
 
     IN_PROGRESS = "IN_PROGRESS"
-    """Somebody has the lease; once it has run out, the outcome is unknown."""
+    """An invocation has the lease; once it expires, the outcome is unknown."""
     COMPLETED = "COMPLETED"
     FAILED = "FAILED"
-    """It ended in a final error, which duplicates get too."""
+    """It ended in a final error, which duplicates get."""
     RELEASED = "RELEASED"
     """Nothing has happened; the key is free."""
     UNKNOWN = "UNKNOWN"
-    """An attempt broke off, and may have taken effect; the next one finds out, or runs again."""
+    """An attempt was interrupted and may have taken effect; the next one finds out, or runs again."""
     HELD = "HELD"
-    """As UNKNOWN, but a person has to find out."""
+    """Like UNKNOWN, but a person must find out."""
 
     @property
     def decided(self) -> bool:
-        """Whether it is certain what has happened."""
+        """Whether the outcome is certain."""
         return self in (Status.COMPLETED, Status.FAILED, Status.RELEASED)
 
 
@@ -33,11 +33,11 @@ class LeaseRecord:
     """One lease record.
 
     key: `<key>#<work>`. attempt: counts owners, from 1. lease_until: aware UTC. Other times: ISO 8601.
-    result: as JSON text; None if there is none, or if it could not be stored.
-    error: class name and message of the final error. audit: what operators did, oldest first.
-    listed: whether operators find it in the index. expires_at: epoch seconds; None while the record must not go.
-    A record that is taken over after it has expired, and before DynamoDB has deleted it, keeps created_at and audit,
-    and goes on counting attempts.
+    result: as JSON text; None if there is none or it could not be stored.
+    error: class name and message of the final error. audit: decisions of operators, oldest first.
+    listed: whether it is in the operators' index. expires_at: epoch seconds; None while the record must not expire.
+    An expired record that is taken over before DynamoDB deletes it keeps created_at and audit, and its attempts count
+    on.
     """
 
     key: str
@@ -56,7 +56,7 @@ class LeaseRecord:
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> "LeaseRecord":
-        """Read a record from DynamoDB's own JSON."""
+        """Read a record from DynamoDB JSON."""
         return cls(
             key=item["pk"]["S"],
             status=Status(item["status"]["S"]),
@@ -74,7 +74,7 @@ class LeaseRecord:
         )
 
     def values(self) -> dict[str, Any]:
-        """What DynamoDB keeps of it: attribute to value."""
+        """The item in DynamoDB: attribute to value."""
         optional = {
             "result": self.result,
             "error": dict(zip(("name", "message"), self.error, strict=True)) if self.error else None,
@@ -96,7 +96,7 @@ class LeaseRecord:
 
     @property
     def may_have_happened(self) -> bool:
-        """Whether the attempt may have taken effect. Work that can do so before it is completed is listed."""
+        """Whether the attempt may have taken effect. Only listed work can take effect before it is completed."""
         return not self.status.decided and (self.status is not Status.IN_PROGRESS or self.listed)
 
     def in_progress(self, now: datetime) -> bool:
@@ -104,15 +104,15 @@ class LeaseRecord:
         return self.status is Status.IN_PROGRESS and now < self.lease_until
 
     def says(self, other: "LeaseRecord") -> bool:
-        """Whether it says what another one does: not only that the same owner has ended, but how.
+        """Whether both records have the same owner, attempt and outcome.
 
-        A person's decision keeps owner and attempt, and may come to the same result; its audit tells it apart.
+        A person's decision keeps owner and attempt, and may have the same result; its audit tells it apart.
         """
         names = ("owner", "attempt", "status", "result", "error", "audit")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def expired(self, now: datetime) -> bool:
-        """Whether the record is to be ignored, although DynamoDB has not deleted it yet."""
+        """Whether the record has expired, although DynamoDB may not have deleted it yet."""
         return self.expires_at is not None and self.expires_at <= int(now.timestamp())
 
 
@@ -122,7 +122,7 @@ def is_lease(item: Mapping[str, Any]) -> bool:
 
 
 def epoch_milliseconds(at: datetime) -> int:
-    """A time as it stands in `lease_until`."""
+    """A time in the format of `lease_until`."""
     return round(at.timestamp() * 1000)
 
 

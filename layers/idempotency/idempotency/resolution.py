@@ -1,4 +1,4 @@
-"""What a resolver finds out about an attempt whose outcome is unknown."""
+"""What a resolver returns for an attempt whose outcome is unknown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from .dynamodb import Action
 class Happened[R]:
     """The attempt took effect.
 
-    result: what the work returns; None is a result like any other.
-    writes: what the attempt would have written with `Lease.complete(result, writes=...)`.
+    result: what the work returns; None is a valid result.
+    writes: the writes that the attempt would have made with `Lease.complete(result, writes=...)`.
     """
 
     result: R
@@ -25,6 +25,6 @@ class _Never(Enum):
 
 
 NEVER_HAPPENED: Final = _Never.NEVER_HAPPENED
-"""The attempt had no effect and can have none later, or the outside system refuses to repeat it: do the work."""
+"""The attempt had no effect and can have none later, or the outside system rejects duplicates: do the work."""
 
 type Resolution[R] = Happened[R] | Literal[_Never.NEVER_HAPPENED]

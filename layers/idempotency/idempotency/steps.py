@@ -7,23 +7,22 @@
 | T    | COMMITTED, other payload | PayloadMismatch                                                               |
 | T    | COMPENSATED or -ING      | StepCompensated                                                               |
 | T    | none, a row stands       | StateConflict                                                                 |
-| C    | COMMITTED                | record COMPENSATED and undo writes, atomically; answers that it undid T       |
-| C    | none                     | tombstone COMPENSATED, which bars a late T; answers that nothing was undone   |
+| C    | COMMITTED                | record COMPENSATED and undo writes, atomically; returns that it undid T       |
+| C    | none                     | tombstone COMPENSATED, which bars a late T; returns that nothing was undone   |
 | C    | COMPENSATED              | nothing is written; the stored result is returned                             |
 | C    | COMMITTED, other payload | PayloadMismatch                                                               |
 | C    | COMMITTED and sealed     | StateConflict: the saga has succeeded, its steps can no longer be undone      |
 | C    | none, a row stands       | StateConflict                                                                 |
 
-If T has effects outside DynamoDB too, it asks `find` before it causes them. C first makes the record COMPENSATING,
-which bars T, and checks the rows in the same transaction; then it undoes what is outside, then goes on as above. A C
-that finds COMPENSATING does the same again: the one before it broke off.
+If T also has effects outside DynamoDB, it calls `find` before it causes them. C first sets the record to COMPENSATING,
+which bars T, and checks the rows in the same transaction. It then undoes the outside effects and continues as above. A
+C that finds COMPENSATING repeats this, because the one before it was interrupted.
 
-Records expire, business rows do not, so the rows have the last word: a call whose record is gone decides by the rows,
-before it touches anything outside. A tombstone and a COMPENSATING record never expire.
+Records expire and business rows do not, so the rows have the last word: a call whose record is gone decides by the
+rows before it touches anything outside. A tombstone and a COMPENSATING record never expire.
 
-Idempotence, empty rollback and anti-suspension are the three names that Seata's TCC fence gives to these guarantees;
-that the record commits with the business write, in one `TransactWriteItems`, is what leaves nothing in between to
-crash in.
+Seata's TCC fence calls these guarantees idempotence, empty rollback and anti-suspension. Because the record and the
+business writes commit in one `TransactWriteItems`, no crash can come between them.
 """
 
 import json
@@ -42,13 +41,13 @@ COMMITTED = "COMMITTED"
 COMPENSATING = "COMPENSATING"
 COMPENSATED = "COMPENSATED"
 
-# A compensation that finds no record writes a tombstone; in each lost round a duplicate wrote the record just then.
+# A compensation that finds no record writes a tombstone. A round is lost if a duplicate writes the record meanwhile.
 _COMPENSATION_ROUNDS = 3
 
 _UNDONE, _BARRED = {"undone": True}, {"undone": False}
 
-# Conditions of a compensation on the record: of a T that happened, with the same payload, in a saga that has not
-# succeeded; and of one that never did. What never happened belongs to no payload, so any C may finish barring it.
+# Conditions of a compensation on the record. First: T happened, with the same payload, and the saga has not succeeded.
+# Second: T never happened, so there is no payload to compare, and any C may finish barring it.
 _HAPPENED = (
     "(#status = :committed OR (#status = :compensating AND attribute_exists(#result)))"
     " AND #payload_hash = :payload_hash AND attribute_not_exists(#sealed_at)"
@@ -62,10 +61,10 @@ _logger = logging.getLogger(__name__)
 class Step:
     """One call of a step or of its compensation.
 
-    saga_id: the saga's execution name, here the order_id. Neither it nor the name contains `#`.
-    name: the step's name; a compensation carries the name of the step that it undoes.
-    payload: the request as it came in (anything that JSON can hold). Its hash tells a duplicate from a reused id.
-    owner: who is calling, for the record: the invocation's request id.
+    saga_id: the saga's execution name, such as the order_id. Neither it nor `name` contains `#`.
+    name: the step's name; for a compensation, the name of the step that it undoes.
+    payload: the request as received (anything that JSON can hold). Its hash tells a duplicate from a reused id.
+    owner: the invocation's request id, for the record.
     at: the time of the call, aware UTC.
     """
 
@@ -82,12 +81,12 @@ class Step:
 
 
 class StepStore:
-    """Step records in one DynamoDB table, committed together with the business writes of the caller.
+    """Step records in one DynamoDB table, committed together with the caller's business writes.
 
     client: a `boto3.client("dynamodb")`.
     table: name of the table of step records (string key `pk`, TTL on `expires_at`).
-    lifetime: how long a record of a step that happened outlives its last write. It must be longer than the longest
-        life of a saga; a record that has expired but is not deleted yet still counts.
+    lifetime: how long the record of a step that happened outlives its last write. It must exceed the longest life of a
+        saga. An expired record counts until DynamoDB deletes it.
     """
 
     def __init__(self, client: StepClient, table: str, *, lifetime: timedelta = timedelta(days=90)) -> None:
@@ -96,9 +95,9 @@ class StepStore:
         self._lifetime = lifetime
 
     def find(self, step: Step, *, absence: Sequence[Action], after: Sequence[str] = ()) -> Mapping[str, Any] | None:
-        """Ask what T would answer, before T causes effects outside DynamoDB. Writes nothing. One DynamoDB call.
+        """Find what T would return, before T causes effects outside DynamoDB. Writes nothing. One DynamoDB call.
 
-        absence: condition checks of the business rows that T needs: that its own row does not stand, and the like.
+        absence: condition checks of the business rows that T needs, such as that its own row does not exist.
         after: as for `commit`.
 
         Returns the stored result of an earlier call, or None if T may go ahead. Raises as `commit`.
@@ -109,11 +108,11 @@ class StepStore:
     def commit(
         self, step: Step, writes: Sequence[Action], result: Mapping[str, Any], *, after: Sequence[str] = ()
     ) -> Mapping[str, Any]:
-        """Run T: write the record and the business writes, or replay what an earlier call wrote. One DynamoDB call.
+        """Run T: write the record and the business writes, or return the stored result. One DynamoDB call.
 
-        writes: actions of `TransactWriteItems`, each with its own condition, none on the same item; up to 99 together
-            with `after`.
-        result: what T answers, and what every duplicate is answered later (a JSON object).
+        writes: actions of `TransactWriteItems` on different items, each with its condition; up to 99, including
+            `after`.
+        result: a JSON object, returned to this call and to every duplicate.
         after: names of earlier steps of the same saga. T does not run once one of them is compensated.
 
         Raises PayloadMismatch, StepCompensated, StateConflict (the condition of a write failed, and there is no
@@ -124,7 +123,7 @@ class StepStore:
         return result if cancelled is None else self._answer(step, writes, cancelled)
 
     def bar(self, steps: Sequence[Step], writes: Sequence[Action]) -> None:
-        """Write a tombstone for each of these steps, none of which has happened, and write all. One DynamoDB call.
+        """Write a tombstone for each of these steps, none of which happened, and all `writes`. One DynamoDB call.
 
         Raises StateConflict (its refusals count through the steps, then the writes), Contention, StoreUnavailable.
         After a StateConflict nothing was written.
@@ -140,17 +139,17 @@ class StepStore:
         outside: Callable[[], None] | None = None,
         stands: Sequence[Action] = (),
     ) -> Mapping[str, Any]:
-        """Run C: undo what T wrote, or see to it that T can never land. One DynamoDB call if T had happened, else two.
+        """Run C: undo what T wrote, or bar T forever. One DynamoDB call if T happened, else two.
 
         undo: up to 99 actions that undo T's writes, each on the condition that T's write stands.
-        absence: condition checks that T's writes do not stand, so that a lost record never passes for "nothing to
-            undo". They are evaluated only when no record is found.
-        outside: undoes what T does outside DynamoDB, and keeps a T in flight from doing it. It runs when T is barred
-            already and can no longer be sealed, and again until its success is recorded. It costs one call more if
-            T had happened, else two.
-        stands: condition checks that T's writes stand, for `outside`: they are evaluated before it runs.
+        absence: condition checks that T's writes do not stand, so that a lost record is not mistaken for "nothing to
+            undo". They are evaluated only if there is no record.
+        outside: undoes what T did outside DynamoDB, and keeps a T in flight from doing it. It runs after T is barred
+            and can no longer be sealed, and runs again until its success is recorded. It costs one more call if T
+            happened, else two.
+        stands: condition checks that T's writes stand; evaluated before `outside` runs.
 
-        Returns {"undone": whether there was something to undo}; every duplicate of C is answered the same.
+        Returns {"undone": whether there was something to undo}, the same for every duplicate of C.
         Raises PayloadMismatch (T was called with another payload), StateConflict (the rows are not as T left them, or
         the step is sealed), Contention, StoreUnavailable, and what `outside` raises. After a BusinessError of the layer
         nothing was undone, and nothing outside was touched by this call.
@@ -163,7 +162,7 @@ class StepStore:
         return self._compensate(step, undo, absence)
 
     def _bar(self, step: Step, stands: Sequence[Action], absence: Sequence[Action]) -> bool | Mapping[str, Any]:
-        """Keep T from happening while C works outside. Returns as `_write_by_record`."""
+        """Bar T while C works outside. Returns as `_write_by_record`."""
         return self._write_by_record(
             step, [self._barred(step, _HAPPENED), *stands], [self._barred(step, _NEVER_HAPPENED), *absence]
         )
@@ -179,9 +178,9 @@ class StepStore:
     def _write_by_record(
         self, step: Step, if_happened: Sequence[Action], if_never: Sequence[Action]
     ) -> bool | Mapping[str, Any]:
-        """Write what fits the step's record, the first action of each; its condition tells which one does.
+        """Write the actions that fit the step's record: the condition of the first action of each decides.
 
-        Returns whether T had happened; or the record, if it allows neither.
+        Returns whether T happened; or the record, if it fits neither.
         """
         for _ in range(_COMPENSATION_ROUNDS):
             cancelled = transact(self._client, if_happened)
@@ -202,11 +201,10 @@ class StepStore:
     def seal(
         self, saga_id: str, names: Sequence[str], writes: Sequence[Action], at: datetime, *, lost: Sequence[str] = ()
     ) -> None:
-        """Bar the undoing of these steps and write all, on the condition that every one of the steps stands.
+        """Seal these steps, so that they cannot be compensated, and write all `writes`, if every step stands.
 
-        A compensation of a sealed step is refused: a stray call must not undo a saga that has succeeded. Sealing twice
-        is sealing once. One DynamoDB call.
-        lost: those of the steps whose record has expired: there must still be none, and `writes` check their rows.
+        A stray compensation must not undo a saga that has succeeded. Sealing is idempotent. One DynamoDB call.
+        lost: steps whose record has expired: there must still be none, and `writes` check their rows.
 
         Raises StateConflict (its refusals count through the steps, then the writes), Contention, StoreUnavailable.
         After a StateConflict nothing was written.
@@ -222,7 +220,7 @@ class StepStore:
             raise StateConflict(f"not in the expected state: {rows}", refusals)
 
     def _answer(self, step: Step, writes: Sequence[Action], cancelled: Cancellation) -> Mapping[str, Any]:
-        """What T answers when its transaction was cancelled: the stored result, or an error."""
+        """The result of a T whose transaction was cancelled: the stored result, or an error."""
         record = _old_record(cancelled)
         if record is None:
             if max(cancelled.refusals) > len(writes):
@@ -251,7 +249,7 @@ class StepStore:
         return {"ConditionCheck": condition_check(self._table, key, condition, values)}
 
     def _barred(self, step: Step, condition: str) -> Action:
-        """Make the record COMPENSATING, which has no expiry: it must outlive whatever keeps C from its end."""
+        """Set the record to COMPENSATING, without an expiry: it must last until C succeeds."""
         return {
             "Update": conditional_update(
                 self._table,
@@ -296,7 +294,7 @@ class StepStore:
         return {"Put": {**record, "ConditionExpression": "attribute_not_exists(pk)"}}
 
     def _tombstone(self, step: Step, result: Mapping[str, Any]) -> Action:
-        """Without an expiry: no row bars a T that never happened, so the record alone must."""
+        """No expiry, because no row bars a T that never happened: only the tombstone does."""
         return {
             "Put": {
                 **self._new_record(step, COMPENSATED, result),
@@ -342,14 +340,14 @@ class StepStore:
 
 
 def _key(saga_id: str, name: str) -> str:
-    """Raises InvalidKey for a # in either: two different steps must never have one key."""
+    """Raises InvalidKey for a # in either, because two different steps could then share a key."""
     if "#" in saga_id or "#" in name:
         raise InvalidKey(f"{'saga_id' if '#' in saga_id else 'name'}: must not contain '#', which separates the two")
     return f"{saga_id}#{name}"
 
 
 def _known(step: Step) -> dict[str, str]:
-    """The values that the conditions on a record compare with."""
+    """The values in the conditions on a record."""
     return {"committed": COMMITTED, "compensating": COMPENSATING, "payload_hash": payload_hash(step.payload)}
 
 

@@ -1,4 +1,4 @@
-"""What a kind of work is called, and what is to happen when it does not go well."""
+"""A kind of work: its name, and what to do when it fails or its outcome is unknown."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,29 +8,29 @@ from .errors import BusinessError, InvalidKey
 
 
 class Unknown(Enum):
-    """What the next owner does when nobody knows whether the attempt before took effect."""
+    """What the next owner does when it is unknown whether the attempt before took effect."""
 
     RUN_AGAIN = "run again"
     """The work is safe to repeat under the same key."""
     RESOLVE = "resolve"
     """Ask the outside system first."""
     HOLD = "hold"
-    """Stop, until a person has found out: `OutcomeHeld`."""
+    """Stop with `OutcomeHeld` until a person finds out."""
     NEVER = "never"
-    """It is always known: all effects are the `writes` of `Lease.complete`, so an attempt that broke off had none."""
+    """Cannot occur: all effects are the `writes` of `Lease.complete`, so an interrupted attempt had none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
     """A kind of work with effects outside DynamoDB.
 
-    name: its records are called `<key>#<name>`. No step may have the same name, and it contains no `#`.
-    unknown: what to do after an attempt that broke off: its process died, its lease ran out, its result could not be
-        saved, or it raised something that is neither `final` nor `harmless`.
-    final: errors that are stored, and that duplicates get too.
-    routine: those of them that happen every day and need nobody: operators find them by key, and not in the list.
+    name: the key of its records is `<key>#<name>`. No step may have the same name; it must not contain `#`.
+    unknown: what to do after an interrupted attempt: its process crashed, its lease expired, its result could not be
+        saved, or it raised an error that is neither `final` nor `harmless`.
+    final: errors that are stored and returned to duplicates.
+    routine: final errors that need no operator: `work list` leaves them out; look them up by key.
     harmless: errors after which nothing can have happened outside; the key is free at once.
-    duration: of a lease that is extended while the work goes on; None: as long as the invocation can live.
+    duration: of a lease that is extended while the work runs; None: until the invocation times out.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Work:
     duration: timedelta | None = None
 
     def __post_init__(self) -> None:
-        """Raises InvalidKey: with a # in the name, two kinds of work could share a record."""
+        """Raises InvalidKey if the name contains a #, because two kinds of work could then share a record."""
         if "#" in self.name:
             raise InvalidKey("Work.name: must not contain '#', which separates it from the key")
 
@@ -50,7 +50,7 @@ class Work:
         return f"{key}#{self.name}"
 
     def error(self, name: str, message: str) -> Exception | None:
-        """A stored error as it was raised, but for attributes of its own; None if no final class has this name."""
+        """A stored error as it was raised, without its own attributes; None if no final class has this name."""
         for known in _families(self.final):
             if known.__name__ == name:
                 return known.__new__(known, message)

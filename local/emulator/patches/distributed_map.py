@@ -18,7 +18,7 @@ from typing import Any
 from . import executions, item_reader, map_runs
 from .child_executions import Child
 from .executions import Frame
-from .groups import item_input, items_of, number, state_output
+from .groups import item_context, item_input, items_of, number, state_output
 from .map_runs import MapRun
 from .result_writer import Export
 from .scopes import ScopeEnded, current
@@ -111,7 +111,7 @@ def _new_run(state: State, given: Any, data: Any, processor: Any, execution: Exe
 
 def _selected(items: list[Any], state: State, given: Any, data: Any, context: Any) -> Iterator[Any]:
     for index, item in enumerate(items):
-        own = {**context, "Map": {"Item": {"Index": index, "Value": item}}}
+        own = {**context, "Map": item_context(index, item)}
         yield item_input(state, given, data, item, own)
 
 

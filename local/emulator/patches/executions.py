@@ -3,7 +3,7 @@
 1. The states inside a Map or a Parallel state are in the history, and the iterations of a Map.
 2. `TimeoutSeconds` of a machine ends the execution as TIMED_OUT, with its event.
 3. A stopped or timed-out execution enters no further state; running functions continue.
-4. `RedriveExecution` continues the execution with the states that it has not left.
+4. `RedriveExecution` continues the execution with the states that it has not left, by the definition it started with.
 5. A failed intrinsic function is `States.IntrinsicFailure`.
 
 MiniStack ignores the timeout, continues a stopped execution to the end of a Map, and has no redrive.
@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from . import limits
 from .scopes import Scope, ScopeEnded, TimedOut, current, inside
 
 type Execution = dict[str, Any]
@@ -81,7 +82,8 @@ def _run_execution(arn: str) -> None:
     if not machine:
         _failed(execution, "StateMachineDeleted", "State machine no longer exists")
         return
-    walk(execution, machine["name"], json.loads(machine["definition"]))
+    # A redrive runs the definition that the execution started with.
+    walk(execution, machine["name"], json.loads(execution.setdefault("definition", machine["definition"])))
 
 
 def walk(execution: Execution, machine: str, definition: Any) -> None:
@@ -301,6 +303,10 @@ def _restart(execution: Execution) -> str:
 def _not_redrivable(execution: Execution) -> str:
     if execution["status"] not in _REDRIVABLE:
         return f"Execution is {execution['status']} and cannot be redriven"
+    if not (execution.get("mapRunArn") or limits.is_standard(execution)):
+        return "Execution is of type EXPRESS and cannot be redriven"
+    if limits.enabled() and len(execution["events"]) >= limits.chosen().history_events - 1:
+        return "Execution has exceeded the event limit"
     ended = datetime.fromisoformat(execution["stopDate"].replace("Z", "+00:00"))
     if ended < datetime.now(UTC) - _REDRIVABLE_FOR:
         return "Execution has exceeded the redrivable period of 14 days"

@@ -4,8 +4,9 @@
    running functions continue.
 2. `MaxConcurrencyPath` works. Each branch has its own context object.
 3. The history has events for the start and the end of the state and of its iterations.
+4. A Map iterates over an object's keys with their values.
 
-MiniStack waits for all branches and reports the first error by index.
+MiniStack waits for all branches, reports the first error by index, and takes an object for a single item.
 """
 
 import copy
@@ -105,7 +106,7 @@ def _run_map_items(state: State, given: Any, execution: Execution, context: Any)
 
     def run(index: int) -> Any:
         own = copy.deepcopy(context)
-        own["Map"] = {"Item": {"Index": index, "Value": items[index]}}
+        own["Map"] = item_context(index, items[index])
         entered = item_input(state, given, data, items[index], own)
         return executions.run_inside(processor["States"], processor["StartAt"], entered, execution, own)
 
@@ -120,11 +121,33 @@ def items_of(state: State, given: Any, data: Any, context: Any) -> Sequence[Any]
     """What a Map iterates over, if no ItemReader reads it."""
     from ministack.services import stepfunctions as sf
 
+    error = "States.Runtime"
     if "Items" in state and sf._state_query_language(state, context) == "JSONata":
-        items: Any = sf._jsonata_state_field(state, "Items", "array", given, context)
+        found, error = sf._apply_jsonata_template(state["Items"], given, context), "States.QueryEvaluationError"
     else:
-        items = sf._resolve_path_or_ctx(state.get("ItemsPath", "$"), data, context)
-    return items if isinstance(items, list) else [items]
+        found = sf._resolve_path_or_ctx(state.get("ItemsPath", "$"), data, context)
+    try:
+        return iterated(found)
+    except ValueError as wrong:
+        raise sf._ExecutionError(error, str(wrong)) from None
+
+
+class Pair(dict[str, Any]):
+    """An item of an object: a key with its value."""
+
+
+def iterated(found: Any) -> list[Any]:
+    """The items of an array or an object. Raises ValueError."""
+    if isinstance(found, dict):
+        return [Pair(Key=key, Value=value) for key, value in found.items()]
+    if not isinstance(found, list):
+        raise ValueError("The items of a Map state must be an array or an object")
+    return found
+
+
+def item_context(index: int, item: Any) -> dict[str, Any]:
+    """What the context object has of an iteration."""
+    return {"Item": {"Index": index, **(item if isinstance(item, Pair) else {"Value": item})}}
 
 
 def item_input(state: State, given: Any, data: Any, item: Any, context: Any) -> Any:

@@ -8,13 +8,18 @@ import csv
 import gzip
 import io
 import json
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from .groups import number
+from .groups import iterated, number
 
 type Item = Any
 
+# A child may get more than Python's default limit of a field, which holds for the whole process.
+_MAX_FIELD_CHARACTERS = 256 * 1024
+_reading = threading.Lock()
 _DELIMITERS = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
 
 
@@ -25,13 +30,24 @@ def read(reader: dict[str, Any], given: Any, data: Any, context: Any) -> list[It
         if reader["Resource"].endswith(":s3:listObjectsV2"):
             found = list(_listed(parameters, config, context))
         else:
-            found = list(_dataset(parameters, config))
+            with _long_fields():
+                found = list(_dataset(parameters, config))
     except (ValueError, LookupError, TypeError, OSError, csv.Error) as error:
         raise _failed(f"The dataset could not be read: {error}") from error
     limit = number(config, "MaxItems", given, data, context)
     if not found:
         raise _failed("The dataset has no items")
     return found[: int(limit)] if limit else found
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    with _reading:
+        limit = csv.field_size_limit(_MAX_FIELD_CHARACTERS)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
 
 
 def arguments(fields: dict[str, Any], given: Any, data: Any, context: Any) -> dict[str, Any]:
@@ -120,6 +136,4 @@ def _array(found: Any, pointer: str) -> list[Item]:
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         found = found[int(name)] if isinstance(found, list) else found[name]
-    if not isinstance(found, list):
-        raise ValueError("A JSON dataset must be an array")
-    return found
+    return iterated(found)

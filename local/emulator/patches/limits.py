@@ -1,7 +1,7 @@
 """Step Functions' limits on an execution, which MiniStack 1.5.33 does not enforce. Off unless `STEPWISE_LIMITS` is 1.
 
 1. 40 concurrent iterations of an inline Map, as `groups` asks here.
-2. 256 KiB of input or output of a state or task: `States.DataLimitExceeded`, which `States.ALL` does not catch.
+2. 256 KiB of input or output of a state or task: `States.DataLimitExceeded`.
 3. 25,000 events of a history: the execution fails.
 4. State transitions come from a token bucket. Without a token an execution waits, and `ExecutionThrottled` counts it.
 
@@ -22,8 +22,6 @@ type Execution = dict[str, Any]
 type Event = dict[str, Any]
 
 DATA_LIMIT = "States.DataLimitExceeded"
-# These are caught by their own names alone.
-_TERMINAL = {DATA_LIMIT, "States.Runtime"}
 # The events that carry what a state or a task takes or gives, and the member that has it.
 _PAYLOADS = {"StateEntered": "input", "StateExited": "output", "TaskScheduled": "parameters", "TaskSucceeded": "output"}
 
@@ -70,7 +68,6 @@ def apply() -> None:
 
     limits = chosen()
     stepfunctions._add_event = _limited(stepfunctions._add_event, limits)
-    stepfunctions._error_matches = _not_catching_all(stepfunctions._error_matches)
 
 
 def inline_concurrency(requested: int) -> int:
@@ -86,7 +83,7 @@ def _limited(add: Callable[..., Event], limits: Limits) -> Callable[..., Event]:
     def add_event(execution: Execution, kind: str, details: Event | None = None) -> Event:
         from ministack.services import stepfunctions
 
-        if _is_standard(execution) and not kind.startswith("Execution"):
+        if is_standard(execution) and not kind.startswith("Execution"):
             if len(execution["events"]) >= limits.history_events - 1:
                 raise stepfunctions._ExecutionError("States.Runtime", _FULL.format(limits.history_events))
             if kind.endswith("StateEntered"):
@@ -112,7 +109,7 @@ def _payload(kind: str, details: Event | None) -> tuple[str, str | None, Event]:
     return suffix, members.get(_PAYLOADS[suffix]), members
 
 
-def _is_standard(execution: Execution) -> bool:
+def is_standard(execution: Execution) -> bool:
     from ministack.services import stepfunctions
 
     machine = stepfunctions._state_machines.get(execution.get("stateMachineArn", "")) or {}
@@ -127,10 +124,6 @@ def _wait(seconds: float, execution: Execution) -> None:
     dimensions = {"StateMachineArn": execution.get("stateMachineArn", "")}
     cloudwatch.record_metric("AWS/States", "ExecutionThrottled", 1, unit="Count", dimensions=dimensions)
     time.sleep(seconds)
-
-
-def _not_catching_all(matches: Callable[[list[str], str], bool]) -> Callable[[list[str], str], bool]:
-    return lambda names, error: error in names if error in _TERMINAL else matches(names, error)
 
 
 def _too_large(text: str, limit: int) -> bool:

@@ -4,10 +4,11 @@
 2. A function that raises in a `waitForTaskToken` state fails the task at once. `HeartbeatSeconds` ends a silent one.
    Each attempt has its own token. The token of a closed task returns `TaskTimedOut`.
 3. A timeout is a `TaskTimedOut` event, and the `...Path` forms of both timeouts work.
-4. A test case of `SFN_MOCK_CONFIG` gives each attempt its own response, as Step Functions Local does.
+4. `States.ALL` and `States.TaskFailed` do not match `States.DataLimitExceeded`; nothing matches `States.Runtime`.
+5. A test case of `SFN_MOCK_CONFIG` gives each attempt its own response, as Step Functions Local does.
 
-MiniStack swallows the error and waits for the timeout, ignores the heartbeat, reuses a token, forgets closed ones, and
-throws a mocked error again at every retry.
+MiniStack swallows the error and waits for the timeout, ignores the heartbeat, reuses a token, forgets closed ones, lets
+`States.ALL` match every error, and throws a mocked error again at every retry.
 """
 
 import json
@@ -16,8 +17,11 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from .groups import number
+from .limits import DATA_LIMIT
 from .scopes import Scope, current
 
 type Execution = dict[str, Any]
@@ -51,10 +55,16 @@ def apply() -> None:
     stepfunctions._send_task_success = _answered(stepfunctions._send_task_success, _succeed)
     stepfunctions._send_task_failure = _answered(stepfunctions._send_task_failure, _fail)
     stepfunctions._send_task_heartbeat = _answered(stepfunctions._send_task_heartbeat, _beat)
-    matches = stepfunctions._error_matches
-    stepfunctions._error_matches = lambda names, error: (
-        matches(names, error) or (error == _HEARTBEAT and "States.Timeout" in names)
-    )
+    stepfunctions._error_matches = _matching(stepfunctions._error_matches)
+
+
+def _matching(matches: Callable[[list[str], str], bool]) -> Callable[[list[str], str], bool]:
+    def error_matches(names: list[str], error: str) -> bool:
+        if error in {DATA_LIMIT, "States.Runtime"}:
+            return error == DATA_LIMIT and error in names
+        return matches(names, error) or (error == _HEARTBEAT and "States.Timeout" in names)
+
+    return error_matches
 
 
 def _execute_task(state: State, given: Any, execution: Execution, context: Any) -> tuple[Any, str | None]:
@@ -126,24 +136,28 @@ def _result(state: State, parameters: Any, given: Any, execution: Execution, con
             raise stepfunctions._ExecutionError(mock["Throw"]["Error"], mock["Throw"].get("Cause", ""))
         return mock["Return"]
     resource = state["Resource"]
-    seconds = _seconds(state, "TimeoutSeconds", given, context)
+    if ":activity:" in resource:
+        # Its timeouts, which begin when a worker takes it, are not emulated.
+        token = str(uuid.uuid4())
+        return _called_back(lambda: _offer(resource, parameters, token), token, None, None)
+    seconds = number(state, "TimeoutSeconds", given, given, context)
     if ".waitForTaskToken" in resource:
-        heartbeat = _seconds(state, "HeartbeatSeconds", given, context)
-        return _called_back(resource, parameters, context["Task"]["Token"], seconds, heartbeat)
-    # An activity's time begins when a worker takes it.
-    timeout = None if ":activity:" in resource else seconds
+        heartbeat = number(state, "HeartbeatSeconds", given, given, context)
+        service = resource.replace(".waitForTaskToken", "")
+        send = partial(stepfunctions._invoke_resource, service, parameters)
+        return _called_back(send, context["Task"]["Token"], seconds, heartbeat)
     try:
-        return current().result(stepfunctions._invoke_resource, resource, parameters, seconds=timeout)
+        return current().result(stepfunctions._invoke_resource, resource, parameters, seconds=seconds)
     except TimeoutError:
-        raise stepfunctions._ExecutionError("States.Timeout", f"Task timed out after {timeout} seconds") from None
+        raise stepfunctions._ExecutionError("States.Timeout", f"Task timed out after {seconds} seconds") from None
 
 
-def _seconds(state: State, name: str, given: Any, context: Any) -> float | None:
+def _offer(activity: str, parameters: Any, token: str) -> None:
     from ministack.services import stepfunctions
 
-    if path := state.get(f"{name}Path"):
-        return float(stepfunctions._resolve_path_or_ctx(path, given, context))
-    return state.get(name)
+    if activity not in stepfunctions._activities:
+        raise stepfunctions._ExecutionError("ActivityDoesNotExist", f"Activity {activity} not found")
+    stepfunctions._activity_tasks[activity].append({"taskToken": token, "input": json.dumps(parameters)})
 
 
 def _mocked(execution: Execution, context: Any) -> dict[str, Any] | None:
@@ -163,12 +177,12 @@ def _mocked(execution: Execution, context: Any) -> dict[str, Any] | None:
     return response
 
 
-def _called_back(resource: str, parameters: Any, token: str, seconds: float | None, heartbeat: float | None) -> Any:
+def _called_back(send: Callable[[], Any], token: str, seconds: float | None, heartbeat: float | None) -> Any:
     from ministack.services import stepfunctions
 
     began, scope = time.monotonic(), current()
     waiting = _waiting[token] = _Waiting(scope, began)
-    call = scope.started(stepfunctions._invoke_resource, resource.replace(".waitForTaskToken", ""), parameters)
+    call = scope.started(send)
 
     def silent() -> float | None:
         return None if heartbeat is None else waiting.heard + heartbeat - time.monotonic()
@@ -198,7 +212,7 @@ def _called_back(resource: str, parameters: Any, token: str, seconds: float | No
 
 
 def _answered(upstream: Callable[[Any], Any], take: Callable[[_Waiting, Any], str]) -> Callable[[Any], Any]:
-    """An answer to a callback token; `upstream` takes those of activities."""
+    """An answer to a token; `upstream` takes those that no task has."""
 
     def send(data: Any) -> Any:
         from ministack.services import stepfunctions

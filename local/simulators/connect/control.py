@@ -26,7 +26,7 @@ def reply(simulator: Simulator, method: str, target: str, body: bytes) -> Reply:
     url = urlsplit(target)
     operation = _ROUTES.get((method, url.path.removeprefix(PATH)))
     if operation is None:
-        return _answer(404, {"error": "there is nothing here"})
+        return _answer(404, {"error": "no such path"})
     query = {name: values[-1] for name, values in parse_qs(url.query).items()}
     try:
         return _answer(200, operation(simulator, query, _json_object(body)))

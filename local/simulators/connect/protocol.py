@@ -45,7 +45,7 @@ class Protocol:
             self._routes[operation["http"]["method"], len(template)].append((template, name))
 
     def read(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Request:
-        """Parse an HTTP request. Raises ConnectError if it matches no operation, or is no JSON object.
+        """Parse an HTTP request. Raises ConnectError if it matches no operation or is not a JSON object.
 
         headers: by their names in lower case.
         """

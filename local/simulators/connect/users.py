@@ -78,7 +78,7 @@ def _described(user: Resource) -> Document:
 
 
 def _searched(user: Resource) -> Document:
-    """SearchUsers counts after-contact work in milliseconds, where all else has seconds."""
+    """SearchUsers returns after-contact work in milliseconds; other operations use seconds."""
     described = _described(user)
     phone = described.get("PhoneConfig", {})
     if "AfterContactWorkTimeLimit" in phone:

@@ -1,4 +1,4 @@
 """A simulator for a card processor: charge, look up and cancel by idempotency key, with faults on request.
 
-`docs/gateway.md` is its protocol. `ledger` is what it remembers, with no HTTP in it; `faults` wrap it.
+`docs/gateway.md` is its protocol. `ledger` is its memory, without HTTP; `faults` wrap it.
 """

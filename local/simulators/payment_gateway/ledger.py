@@ -3,8 +3,8 @@
 Guaranteed for concurrent calls in any order: at most one charge stands for a key, and once a key is
 canceled nothing stands for it, whatever was in flight.
 
-With a `retention`, a key is remembered for that long only, as processors have it. Then a charge with the same key is a
-new one, and an earlier cancel no longer bars it. Charges that stand are found and given back by their key all the same.
+With a `retention`, a key is remembered only for that long, as by real processors. After that, a charge with the same
+key is a new one, and an earlier cancel does not bar it. A charge that stands can still be found and refunded by key.
 """
 
 import threading
@@ -28,7 +28,7 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/gateway")
 
 
 class Refusal(Exception):
-    """The ledger rejects the call and has changed nothing."""
+    """The ledger rejected the call and changed nothing."""
 
     code: ClassVar[str]
 
@@ -158,7 +158,7 @@ class Ledger:
             return self._charges[key]
 
     def cancel(self, key: str) -> Charge:
-        """Bar the key forever, and refund what was charged with it. The key need not be known."""
+        """Bar the key forever, and refund any amount charged with it. The key need not be known."""
         with self._lock:
             known = self._known(key) or Charge(key, CANCELED)
             forgotten = self._forgotten.get(key, [])

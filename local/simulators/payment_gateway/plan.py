@@ -13,8 +13,8 @@ from .messages import Kind
 class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A fault, and the requests that get it: those of a kind, and of one key or order, if given.
 
-    times: the next so many. probability: each with this probability, drawn from `seed`. With both: so many at most.
-    With neither: the next one.
+    times: the next requests, this many. probability: each with this probability, drawn from `seed`. With both: at most
+    `times`. With neither: the next one.
     """
 
     fault: AnyFault

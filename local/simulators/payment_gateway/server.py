@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         body = self._body()
         if body is None:
-            return problem(400, "invalid_request", "body: 64 KiB with a Content-Length are what is read", field="body")
+            return problem(400, "invalid_request", "body: at most 64 KiB, with a Content-Length", field="body")
         if path.startswith(PREFIX):
             return control(self.server.simulator, self.command, path, body)
         authorization = self.headers.get("Authorization", "")

@@ -1,6 +1,6 @@
 """The sagas that the explorer can explore, one module for each.
 
-Each has a `SUBJECT`: a saga's definition, the inputs that it is tried with, and the functions around its machines.
+Each has a `SUBJECT`: a saga's definition, its inputs, and the functions around its machines.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,14 +11,14 @@ from idempotency.saga import Saga
 
 type Document = dict[str, Any]
 
-# How the branches of a parallel group run: each to its end, in this order or the other; or those after one that failed
-# are never started.
+# How the branches of a parallel group run: each to its end, in this order or reversed; or without those after a failed
+# one.
 IN_ORDER, REVERSED, STOPPED = "in order", "reversed", "stopped"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of input. gateway: whether the stack has a payment gateway. branches: how those of a group run."""
+    """A kind of input. gateway: whether the stack has a payment gateway. branches: how a group's branches run."""
 
     gateway: bool = False
     branches: str = IN_ORDER
@@ -37,7 +37,7 @@ class Kind:
         return self.document(neighbor_id)
 
     def stock(self, saga_id: str) -> dict[str, int]:
-        """Pieces by SKU that are on hand before the saga starts."""
+        """Pieces on hand by SKU before the saga starts."""
         del saga_id
         return {}
 
@@ -46,9 +46,9 @@ class Kind:
 class Subject:
     """finalizer, sweeper: the logical ids of the two functions that finalize.
 
-    accepts: whether the functions accept an input. notice, topic: the state that publishes a success, and where to.
-    caches: to be cleared when the functions are deployed with other parameters. invariants: the module of the saga's
-    own ones, beside those of every saga. gateway: makes what charges the cards, if anything does.
+    accepts: whether the functions accept an input. notice, topic: the state that publishes a success, and its topic.
+    caches: to clear when the functions are deployed with other parameters. invariants: the module of the saga's own
+    invariants. gateway: creates the gateway that charges the cards, if there is one.
     """
 
     saga: Saga

@@ -14,7 +14,7 @@ from tests.kit.orders import GOOD_PAYMENT, good_order
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderKind(Kind):
-    """lines: quantity and stock of each line. token: how it is paid."""
+    """lines: quantity and stock of each line. token: of the payment."""
 
     lines: tuple[tuple[int, int], ...]
     token: str = "tok_visa"
@@ -29,12 +29,12 @@ class OrderKind(Kind):
         return _order(saga_id, self.skus(saga_id), quantities, 1700, "tok_mastercard")
 
     def neighbor(self, neighbor_id: str, saga_id: str) -> Document:
-        """Another order of the same SKUs. It takes all but one piece, or the only one."""
+        """Another order of the same SKUs. It takes all pieces but one, or the only one."""
         quantities = [max(1, stocked - 1) for _, stocked in self.lines]
         return _order(neighbor_id, self.skus(saga_id), quantities, 1900, "tok_jcb")
 
     def stock(self, saga_id: str) -> dict[str, int]:
-        """What is on hand of each SKU of the order, which no other order has."""
+        """The stock of each SKU; no other order uses these SKUs."""
         return {sku: stocked for sku, (_, stocked) in zip(self.skus(saga_id), self.lines, strict=True)}
 
     def skus(self, saga_id: str) -> list[str]:
@@ -64,7 +64,7 @@ ORDERS: Mapping[str, OrderKind] = {
     "ok by gateway": OrderKind(lines=((2, 10),), gateway=True),
     "declined by gateway": OrderKind(lines=((2, 10),), token="tok_declined", gateway=True),
     "out of stock by gateway": OrderKind(lines=((2, 1),), gateway=True),
-    # Refused by every function: the input is no order (a quantity of 0).
+    # Rejected by every function: the input is not an order (a quantity of 0).
     "not an order": OrderKind(lines=((0, 10),)),
 }
 

@@ -1,1 +1,1 @@
-"""The DynamoDBs that tests run on: AWS's own, and MiniStack's in the test's process. moto's runs state machines."""
+"""The DynamoDB engines of the tests: DynamoDB Local, and MiniStack in process. moto runs state machines."""

@@ -1,6 +1,6 @@
-"""DynamoDB Local, AWS's own engine, fetched through Maven and run for as long as it is needed.
+"""DynamoDB Local, AWS's own engine, fetched with Maven and run while needed.
 
-The address of one that runs already may be given in STEPWISE_DYNAMODB_LOCAL: then nothing is fetched or started.
+Set STEPWISE_DYNAMODB_LOCAL to the address of a running one to fetch and start nothing.
 """
 
 import os
@@ -39,7 +39,7 @@ _SECONDS_TO_START = 60
 
 
 class Unavailable(Exception):
-    """It cannot be had here; the message says what is missing."""
+    """It is not available here; the message says what is missing."""
 
 
 class ProgramMissing(Unavailable):
@@ -48,7 +48,7 @@ class ProgramMissing(Unavailable):
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """Run it in memory on a free port, unless one runs already; yields its address. Raises Unavailable."""
+    """Run it in memory on a free port, unless one is running; yields its address. Raises Unavailable."""
     if address := os.environ.get(ADDRESS):
         yield address
         return

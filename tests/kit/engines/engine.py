@@ -1,4 +1,4 @@
-"""One implementation of DynamoDB, as tests reach it: real botocore clients, and the wire between."""
+"""One implementation of DynamoDB, reached through real botocore clients."""
 
 import types
 from collections.abc import Callable
@@ -20,14 +20,14 @@ _SESSION = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test",
 
 @dataclass(frozen=True)
 class Engine:
-    """name: as tests say it. endpoint: where it answers. answer: set if it does so in this process."""
+    """name: for tests. endpoint: its address. answer: set if it runs in this process."""
 
     name: str
     endpoint: str
     answer: Send | None = None
 
     def client(self, *, attempts: int = 1) -> "DynamoDBClient":
-        """attempts: how often the SDK itself sends a call whose answer does not come."""
+        """attempts: of the SDK, for a call without an answer."""
         config = Config(retries={"total_max_attempts": attempts}, max_pool_connections=16)
         client = _SESSION.client("dynamodb", endpoint_url=self.endpoint, config=config)
         if answer := self.answer:
@@ -35,12 +35,12 @@ class Engine:
         return client
 
     def send(self, request: AWSPreparedRequest) -> AWSResponse:
-        """Carry out a request that a client has signed."""
+        """Execute a client's signed request."""
         return self.answer(request) if self.answer else URLLib3Session().send(request)
 
 
 def response(status: int, headers: dict[str, Any], body: str | bytes) -> AWSResponse:
-    """An answer as botocore gets it from the wire."""
+    """A response as botocore reads it from the wire."""
     data = body.encode() if isinstance(body, str) else body
     raw: Any = types.SimpleNamespace(stream=lambda *_, **__: iter([data]), read=lambda *_: data)
     return AWSResponse("http://in-process", status, {"Content-Type": "application/x-amz-json-1.0", **headers}, raw)  # type: ignore[arg-type]

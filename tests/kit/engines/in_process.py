@@ -1,4 +1,4 @@
-"""Engines that answer in the test's own process: the local stack's DynamoDB, and moto's."""
+"""Engines in the test's process: the local stack's DynamoDB, and moto's."""
 
 import threading
 from collections.abc import Callable, Coroutine
@@ -17,7 +17,7 @@ _one_at_a_time = threading.Lock()
 
 @cache
 def ministack() -> Engine:
-    """The local stack's DynamoDB without its server. As there, requests are carried out one after the other."""
+    """The local stack's DynamoDB without its server. It executes requests one after the other, as there."""
     from ministack.services import dynamodb
 
     def answer(request: AWSPreparedRequest) -> AWSResponse:
@@ -28,18 +28,18 @@ def ministack() -> Engine:
 
 
 def answered(handler: Handler, request: AWSPreparedRequest) -> AWSResponse:
-    """What a service of MiniStack answers to a request of a client, without a server."""
+    """The response of a MiniStack service to a client's request, without a server."""
     target: Any = request.headers["X-Amz-Target"]
     return response(*at_once(handler, target.decode() if isinstance(target, bytes) else target, request.body))
 
 
 def at_once(handler: Handler, target: str, body: Any) -> Answer:
-    """What a service of MiniStack answers, which never waits for anything."""
+    """The response of a MiniStack service that never waits."""
     return finished(handler("POST", "/", {"x-amz-target": target}, body, {}), target)
 
 
 def finished(handling: Coroutine[Any, Any, Answer], what: str) -> Answer:
-    """The answer of a service that never waits."""
+    """The response of a coroutine that never waits."""
     try:
         handling.send(None)
     except StopIteration as end:
@@ -50,7 +50,7 @@ def finished(handling: Coroutine[Any, Any, Answer], what: str) -> Answer:
 
 @cache
 def moto() -> Engine:
-    """moto's DynamoDB. It is asked directly, so that nothing of botocore is patched for others."""
+    """moto's DynamoDB, called directly, so that botocore is not patched for other tests."""
     from moto.core.models import botocore_stubber
 
     def answer(request: AWSPreparedRequest) -> AWSResponse:

@@ -1,4 +1,4 @@
-"""What the marks of a test say of an engine: `untrue` fails until the engine does as AWS does, `unfit` is left out."""
+"""Marks of a test for an engine: `untrue` fails until the engine behaves like AWS, `unfit` is deselected."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def engine_of(item: pytest.Item) -> object:
-    """The name of the engine that a test runs on, if it is one of several."""
+    """The name of a test's engine, if there are several."""
     callspec = getattr(item, "callspec", None)
     return callspec and next(
         (callspec.params[name] for name in ("database", "engine") if name in callspec.params), None
@@ -14,7 +14,7 @@ def engine_of(item: pytest.Item) -> object:
 
 
 def heed(items: Iterable[pytest.Item]) -> None:
-    """Expect of each engine what the marks say."""
+    """Apply the marks to each engine."""
     for item in items:
         for mark in item.iter_markers("untrue"):
             if mark.args == (engine_of(item),):

@@ -1,1 +1,1 @@
-"""What each sample event is answered, and the state that it is about."""
+"""The expected result of each sample event, and the state that it needs."""

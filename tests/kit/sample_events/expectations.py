@@ -1,24 +1,28 @@
-"""What each sample event is answered by the real function, the first time and again."""
+"""The expected results of each sample event, the first time and repeated."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from idempotency.saga import Saga, SagaStep
 from operations import orders, report, stock
 from operations.stack import Row, Stack
-from ordering.definition import STEP_NAMES
+from ordering.definition import ORDER_SAGA, STEP_NAMES
 from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events import commands, imports
 from tests.kit.sample_events.expected import Expected, Given, invoked
+from tests.kit.template import snake_case
 
 ORDER_ID = "o-1001"
+# As the sample events have it.
+_EXECUTION = f"arn:aws:states:us-east-1:000000000000:execution:OrderSaga:{ORDER_ID}"
 _LONG_AGO = "2026-01-01T00:00:00+00:00"
 _CONTENT = b"hello"
 _VERSION = "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e"
 
 
 def done(*functions: str) -> Given:
-    """The order of the event has been through these functions."""
+    """These functions have handled the event's order."""
 
     def given(stack: Stack, event: Any) -> Mapping[str, str]:
         for function in functions:
@@ -29,8 +33,9 @@ def done(*functions: str) -> Given:
 
 
 def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The order has been through its saga, long ago, and nobody has heard of its end."""
-    placed = stack.stepfunctions.describe_execution(executionArn=orders.execution_arn(stack, ORDER_ID))
+    """The order's saga ended long ago, and its event was lost."""
+    execution = orders.execution_arn(stack, ORDER_ID)
+    placed = stack.stepfunctions.describe_execution(executionArn=execution)
     done(*STEP_NAMES)(stack, json.loads(placed["input"]))
     stack.dynamodb.update_item(
         TableName=stack.outputs["OrdersTable"],
@@ -38,17 +43,17 @@ def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
         UpdateExpression="SET created_at = :long_ago",
         ExpressionAttributeValues={":long_ago": {"S": _LONG_AGO}},
     )
-    return {}
+    return {_EXECUTION: execution}
 
 
 def counted(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The order is in the reports."""
+    """The reports count the order."""
     invoked(stack, "ReportOrders", read_json(ROOT / "events/reporting" / "report_orders.json"))
     return {}
 
 
 def uploaded(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The bucket that the event names is there, with versions, and the object in it."""
+    """The event's bucket exists, with versions, and has the object."""
     s3 = stack.client("s3")
     s3.create_bucket(Bucket="bucket")
     s3.put_bucket_versioning(Bucket="bucket", VersioningConfiguration={"Status": "Enabled"})
@@ -72,7 +77,7 @@ def tea(stack: Stack) -> int:
 
 
 def records(stack: Stack) -> int:
-    """How many steps and leases are recorded; not what the reports count, as every order is streamed to them too."""
+    """The number of recorded steps and leases, without the reports' records."""
     return sum("status" in row for row in stack.rows("IdempotencyTable"))
 
 
@@ -82,8 +87,24 @@ def reports(stack: Stack) -> Any:
 
 
 def recovery(stack: Stack) -> str:
-    """How the order's recovery has ended."""
+    """The status of the order's recovery."""
     return orders.ended(stack, ORDER_ID, seconds=60, output="OrderRecoveryArn").status
+
+
+def of_steps(saga: Saga) -> Iterator[tuple[str, Expected]]:
+    """What the event of a step and that of its compensation are answered, unless EXPECTED says more."""
+    for step in saga.deployed:
+        yield snake_case(step.name), Expected(..., leaves={_standing(step): True})
+        yield snake_case(step.compensation), Expected(UNDONE, given=done(step.name), leaves={_standing(step): False})
+
+
+def _standing(step: SagaStep) -> Callable[[Stack], bool]:
+    def standing(stack: Stack) -> bool:
+        key = {name: {"S": value} for name, value in step.row_key(ORDER_ID).items()}
+        table = json.loads(stack.outputs["StepTables"])[step.table]
+        return step.is_standing(stack.dynamodb.get_item(TableName=table, Key=key, ConsistentRead=True).get("Item"))
+
+    return standing
 
 
 def _status(row: Row | None) -> Any:
@@ -101,6 +122,7 @@ NO_FAILURES: Mapping[str, Any] = {"batchItemFailures": []}
 ONE_ORDER = ("Confirmed", "JPY", 1, 3000)
 
 EXPECTED: dict[str, Expected] = {
+    **dict(of_steps(ORDER_SAGA)),
     "process_order": Expected({"order_id": ORDER_ID, "status": "New", "total": 3000}, leaves={order: "New"}),
     "process_order_invalid": Expected(error="InvalidOrder", leaves={records: 0}),
     "update_order_status": Expected(UNDONE, given=done("ProcessOrder"), leaves={order: "Pending"}),

@@ -1,4 +1,4 @@
-"""The shape of an expectation, and how the stack is brought into the state that an event is about."""
+"""The shape of an expectation, and the setup that an event needs."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from operations.stack import Stack
 from tests.kit.injection import Resources
 
 type Given = Callable[[Stack, Any], Mapping[str, str]]
-"""Brings the stack into the state that the event is about: gets the event, gives texts of it to replace."""
+"""Brings the stack into the state that the event needs. Returns replacements for parts of the event."""
 
 
 def as_it_is(_: Stack, __: Any) -> Mapping[str, str]:
@@ -20,9 +20,9 @@ def as_it_is(_: Stack, __: Any) -> Mapping[str, str]:
 class Expected:
     """fields: that the result has, `...` for any value; `...` for any result, None for none.
 
-    error: class name of what is raised instead. again: fields of the second result, if it is not the first's very same.
-    again_error: class name of what the second call raises, if the first returns.
-    leaves: what must be found after each. The stack has stock, one saga that has succeeded, and no row of either.
+            error: class name of the expected error. again: fields of the second result, if it differs from the first.
+        again_error: class name of the second call's error, if the first returns.
+    leaves: what must exist after each. The stack has stock, one successful saga, and no row of either.
     """
 
     fields: Any = None
@@ -34,7 +34,7 @@ class Expected:
 
 
 def invoked(stack: Stack, function: str, event: Any) -> Any:
-    """What a function of the stack answers, without a container. Raises RuntimeError if it fails."""
+    """The result of a function of the stack, without a container. Raises RuntimeError if it fails."""
     name = Resources(stack)[f"{function}Function"]
     answer = stack.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event))
     body = answer["Payload"].read().decode()

@@ -1,4 +1,4 @@
-"""What an import's events are about: a file of users, an instance of Amazon Connect, an earlier result."""
+"""The setup of an import's events: a user file, an Amazon Connect instance, an earlier result."""
 
 import time
 import uuid
@@ -11,7 +11,7 @@ from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events.expected import Expected, invoked
 from user_import.csv_file import REQUIRED_COLUMNS
 
-# As the sample events have them.
+# From the sample events.
 KEY, RESULT_KEY = "TestFile_20261121.csv", "UserCreateResult_20261121.csv"
 _VERSION, _RESULT_VERSION = "3HL4kqtJlcpXroDTDmJ", "Yd7bGkz8WqW3QvhoXmZp"
 _INSTANCE = "12345678-1234-1234-1234-123456789012"
@@ -25,21 +25,21 @@ _CHECKS = 100
 
 
 def file_of_users() -> bytes:
-    """Two rows, of the lengths that ROWS tells."""
+    """Two rows, with the lengths in ROWS."""
     rows = [f"{number},{uuid.uuid4().hex[:12]},Passw0rd,Taro," for number in (1, 2)]
     padded = [row.ljust(int(pointer.split(":")[2]), "y") for row, pointer in zip(rows, ROWS, strict=True)]
     return "\r\n".join([",".join(REQUIRED_COLUMNS), *padded, ""]).encode()
 
 
 def uploaded(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The file is in the bucket, and has started nothing."""
+    """The file is in the bucket, without starting an import."""
     bucket = stack.outputs["UsersBucket"]
     put = stack.client("s3").put_object(Bucket=bucket, Key=KEY, Body=file_of_users())
     return {_VERSION: put["VersionId"], _BUCKET: bucket}
 
 
 def with_instance(stack: Stack, event: Any) -> Mapping[str, str]:
-    """The stack's instance is there as well, and ready."""
+    """The stack's instance exists, too, and is ready."""
     replaced = uploaded(stack, event)
     plan = {"source": {"key": KEY, "version_id": replaced[_VERSION]}}
     call = {"import_id": str(uuid.uuid4()), "plan": plan}
@@ -53,7 +53,7 @@ def with_instance(stack: Stack, event: Any) -> Mapping[str, str]:
 
 
 def with_profiles(stack: Stack, event: Any) -> Mapping[str, str]:
-    """The ids of the instance's profiles are known as well."""
+    """The ids of the instance's profiles are known, too."""
     replaced = with_instance(stack, event)
     plan = {"source": {"key": KEY, "version_id": replaced[_VERSION]}}
     counted = invoked(stack, "CountCsvFiles", {"plan": plan, "instance_id": replaced[_INSTANCE]})
@@ -62,7 +62,7 @@ def with_profiles(stack: Stack, event: Any) -> Mapping[str, str]:
 
 
 def with_result(stack: Stack, event: Any) -> Mapping[str, str]:
-    """An earlier import of the file has ended with no row's outcome known."""
+    """An earlier import of the file ended without a known outcome of any row."""
     replaced = uploaded(stack, event)
     written = invoked(
         stack, "ResultCsvFileCreate", read_json(ROOT / "events/user_import" / "result_csv_file_create.json")
@@ -71,7 +71,7 @@ def with_result(stack: Stack, event: Any) -> Mapping[str, str]:
 
 
 def imports(stack: Stack) -> set[str]:
-    """How the imports that were started have ended."""
+    """The statuses of the started imports."""
     machine = stack.outputs["UserImportArn"]
     started = stack.stepfunctions.list_executions(stateMachineArn=machine)["executions"]
     return {orders.ended(stack, one["name"], seconds=60, output="UserImportArn").status for one in started}

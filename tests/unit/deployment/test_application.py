@@ -1,4 +1,4 @@
-"""The root and its stacks as one template, and what must hold of the files."""
+"""The root and its stacks as one template, and the rules for their files."""
 
 import shutil
 from pathlib import Path
@@ -77,7 +77,7 @@ def application(folder: Path, others: str = OTHERS) -> dict[str, Any]:
     return flat(folder / "template.yaml")
 
 
-def test_what_stacks_pass_to_each_other_is_led_back_to_where_it_comes_from(tmp_path: Path) -> None:
+def test_parameters_of_nested_stacks_resolve_to_their_sources(tmp_path: Path) -> None:
     template = application(tmp_path)
 
     assert template["Resources"]["Table"]["Properties"]["TableName"] == {"Fn::Sub": "${AWS::StackName}-orders"}
@@ -104,7 +104,7 @@ def test_variables_of_one_stack_are_those_of_its_functions(tmp_path: Path) -> No
     [
         ("../functions/", "../other/", "Function: two stacks declare it in different ways"),
         ("  Other:", "  Table:", "Table: two stacks declare it in different ways"),
-        ("  Days: {Type", "  Weeks: {Type", r"others\.yaml: it has other parameters than the root gives it"),
+        ("  Days: {Type", "  Weeks: {Type", r"others\.yaml: its parameters are not those that the root passes"),
     ],
 )
 def test_stacks_that_differ_in_what_they_share_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -114,7 +114,7 @@ def test_stacks_that_differ_in_what_they_share_are_refused(tmp_path: Path, old: 
 
 @pytest.mark.parametrize("leave", [False, True])
 def test_aliases_file_by_file_are_those_of_the_whole(tmp_path: Path, leave: bool) -> None:
-    """So no role calls a function of another stack: it would have the alias alone, not what running executions call."""
+    """No role calls a function of another stack: it would have only the alias, not what running executions call."""
     shutil.copy(ROOT / "template.yaml", tmp_path)
     shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
 
@@ -128,20 +128,20 @@ def test_every_stack_belongs_to_the_root() -> None:
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
-def test_a_template_can_be_read_at_one_sitting(path: Path) -> None:
+def test_template_is_short_enough_to_read(path: Path) -> None:
     lines = len(path.read_text().splitlines())
 
     assert lines <= (LARGEST_STACK if path in BELOW else LARGEST_ROOT)
 
 
 @pytest.mark.parametrize("path", BELOW, ids=lambda path: path.name)
-def test_a_stack_below_never_takes_its_own_name_for_the_roots(path: Path) -> None:
+def test_nested_stack_never_uses_its_own_name(path: Path) -> None:
     assert "AWS::StackName" not in path.read_text()
     assert "AWS::StackId" not in path.read_text()
 
 
 @pytest.mark.parametrize("path", BELOW, ids=lambda path: path.name)
-def test_a_stack_is_given_what_it_uses_and_gives_what_is_used(path: Path) -> None:
+def test_stack_uses_all_its_parameters_and_all_its_outputs_are_used(path: Path) -> None:
     text, template = path.read_text(), load(path)
     (name,) = (name for name, place in nested(load(ROOT / "template.yaml")).items() if path.name == Path(place).name)
     root = (ROOT / "template.yaml").read_text()

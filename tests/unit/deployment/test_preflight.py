@@ -1,4 +1,4 @@
-"""The preflight: what each part makes of the answers that AWS may give, whose shape botocore checks."""
+"""The preflight: the findings of each part for AWS's answers, whose shape botocore checks."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def translation(region: str) -> Template:
 
 
 class Account(Target):
-    """A target whose services answer what a test says, in that order."""
+    """A target whose services return a test's answers, in order."""
 
     def says(self, service: str, operation: str, answer: Any, **sent: Any) -> None:
         self._stubs(service).add_response(operation, answer, sent or None)
@@ -59,7 +59,7 @@ class Account(Target):
         return stubs[service]
 
     def done(self) -> bool:
-        """Whether everything was asked that a test has an answer for."""
+        """Whether all of a test's answers were used."""
         for service in set(self.__dict__["stubs"]) - {"sts"}:
             self._stubs(service).assert_no_pending_responses()
         return True
@@ -87,7 +87,7 @@ def verdicts(part: Part) -> dict[str, Verdict]:
         NotReached("no bucket"),
     ],
 )
-def test_what_cannot_be_reached_says_so_and_fails_nothing(reason: Exception) -> None:
+def test_unreachable_service_is_reported_without_failing(reason: Exception) -> None:
     def examine() -> Iterator[Finding]:
         yield Finding("a", Verdict.OK)
         raise reason
@@ -169,7 +169,7 @@ def test_findings_of_access_analyzer_fail_unless_they_are_advice() -> None:
     assert part.findings[4] == Finding(f"{count - 4} policies", Verdict.OK, "no finding")
 
 
-def test_a_value_that_cannot_be_resolved_is_named() -> None:
+def test_unresolvable_value_is_named() -> None:
     with pytest.raises(Unresolved, match="Fn::Cidr"):
         account().resolver.resolve({"Fn::Cidr": ["10.0.0.0/16", 1, 8]})
 
@@ -208,7 +208,7 @@ def test_a_quota_is_beside_what_is_needed(concurrency: float, verdict: Verdict) 
     assert target.done()
     assert part.not_reached is None
     assert verdicts(part) == {
-        "functions at once": verdict,
+        "concurrent executions": verdict,
         "executions started per second": Verdict.OK,
         "state transitions per second": Verdict.LOOK,
         "tables": Verdict.OK,
@@ -234,7 +234,7 @@ def test_an_order_needs_what_was_counted() -> None:
 
 
 def begun(target: Account, status: str, **described: Any) -> None:
-    """CloudFormation has made a change set, and says what has become of it."""
+    """CloudFormation created a change set and returns its status."""
     for _ in TEMPLATES:
         target.says("s3", "put_object", {"VersionId": "v1"})
     target.says("cloudformation", "create_change_set", {"Id": CHANGE_SET, "StackId": STACK_ARN})
@@ -243,7 +243,7 @@ def begun(target: Account, status: str, **described: Any) -> None:
 
 
 def ended(target: Account, events: list[Any], stack: str | None = None) -> None:
-    """What must be asked after that: what early validation found, and that nothing stays."""
+    """The calls that must follow: the findings of early validation, and the cleanup."""
     target.says("cloudformation", "describe_events", {"OperationEvents": events})
     target.says("cloudformation", "delete_change_set", {}, ChangeSetName=CHANGE_SET)
     if stack:
@@ -287,7 +287,7 @@ def test_a_change_set_that_would_empty_a_table_fails_and_leaves_nothing() -> Non
     }
 
 
-def test_the_change_set_of_a_stack_below_is_read_too() -> None:
+def test_change_set_of_a_nested_stack_is_read() -> None:
     target = account(STANDING)
     below = change("Ordering", "AWS::CloudFormation::Stack", "Modify", "False", ChangeSetId=CHANGE_SET)
     begun(target, "CREATE_COMPLETE", Changes=[below])
@@ -302,7 +302,7 @@ def test_the_change_set_of_a_stack_below_is_read_too() -> None:
 
 
 @pytest.mark.parametrize("status", ["REVIEW_IN_PROGRESS", "CREATE_COMPLETE"])
-def test_the_stack_that_a_change_set_makes_is_deleted_unless_somebody_fills_it(status: str) -> None:
+def test_stack_created_by_a_change_set_is_deleted_unless_used(status: str) -> None:
     target = account()
     begun(target, "FAILED", StatusReason="early validation")
     found = {"EventId": "1", "ValidationStatus": "FAILED", "ValidationStatusReason": "exists", "LogicalResourceId": "T"}
@@ -314,7 +314,7 @@ def test_the_stack_that_a_change_set_makes_is_deleted_unless_somebody_fills_it(s
     assert verdicts(part) == {"change set": Verdict.FAILED, "T": Verdict.FAILED, "U": Verdict.LOOK}
 
 
-def test_a_change_set_without_a_change_is_no_failure() -> None:
+def test_change_set_without_a_change_succeeds() -> None:
     target = account(STANDING)
     begun(target, "FAILED", StatusReason="The submitted information didn't contain changes.")
     ended(target, [])
@@ -323,7 +323,7 @@ def test_a_change_set_without_a_change_is_no_failure() -> None:
     assert target.done()
 
 
-def test_parameters_are_said_or_kept() -> None:
+def test_parameters_are_passed_or_kept() -> None:
     said = change_set._parameters(account(STANDING, AlertEmail="a@example.com"))
 
     assert said == [

@@ -1,4 +1,4 @@
-"""What a job is, and what it finds in an object."""
+"""The request of a job, and its result for an object."""
 
 import hashlib
 import itertools
@@ -135,7 +135,7 @@ def test_without_versions_each_write_is_a_job() -> None:
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=5))
-def test_an_object_is_summed_up_however_it_comes_in_parts(content: bytes, cuts: list[int]) -> None:
+def test_summary_does_not_depend_on_the_parts(content: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(content)) for cut in cuts), len(content)]
     parts = [content[a:b] for a, b in itertools.pairwise(edges) if content[a:b]]
     found = run(Bucket(Body(parts)))
@@ -153,18 +153,18 @@ def test_the_version_is_what_is_read() -> None:
 
 
 @pytest.mark.parametrize("code", ["NoSuchKey", "NoSuchBucket", "NoSuchVersion", "AccessDenied"])
-def test_what_cannot_be_read_ever_is_final(code: str) -> None:
+def test_permanently_unreadable_object_is_final(code: str) -> None:
     with pytest.raises(ObjectNotReadable, match=f"bucket/smallfile: {code}"):
         run(Bucket(refused(code)))
 
 
 @pytest.mark.parametrize("code", ["SlowDown", "InternalError", "RequestTimeout"])
-def test_what_s3_gets_wrong_may_be_tried_again(code: str) -> None:
+def test_s3_failures_are_transient(code: str) -> None:
     with pytest.raises(ReadBrokenOff, match=code):
         run(Bucket(refused(code)))
 
 
-def test_a_stream_that_breaks_off_may_be_read_again() -> None:
+def test_interrupted_stream_may_be_read_again() -> None:
     broken = Body([b"half"], ReadTimeoutError(endpoint_url="s3"))
     with pytest.raises(ReadBrokenOff):
         run(Bucket(broken))
@@ -177,6 +177,6 @@ def test_the_lease_is_kept_alive_while_the_object_is_read() -> None:
     assert len(beats) == 3
 
 
-def test_a_dead_workers_lease_is_over_when_lambda_delivers_its_event_again() -> None:
+def test_crashed_workers_lease_expires_before_lambdas_retry() -> None:
     assert RUN_JOB.duration is not None
     assert RUN_JOB.duration + timedelta(seconds=1) < FIRST_RETRY

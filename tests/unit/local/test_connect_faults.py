@@ -1,4 +1,4 @@
-"""Amazon Connect's simulator: its control path, and the faults that it makes on request."""
+"""The Amazon Connect simulator: its control paths, and injected faults."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ def user(connect: Connect) -> Document:
 
 
 def outcomes(connect: Connect, calls: int) -> list[str]:
-    """What becomes of some calls of ListInstances: an error's code, or nothing."""
+    """The error codes of some calls of ListInstances; empty for a success."""
     found = []
     for _ in range(calls):
         try:
@@ -49,7 +49,7 @@ def test_a_call_that_fails_on_request_does_nothing(connect: Connect, user: Docum
     assert connect.control.instances()[0]["users"] == []
 
 
-def test_some_calls_are_spared_first_and_faults_queue_up(connect: Connect) -> None:
+def test_faults_can_skip_calls_and_queue_up(connect: Connect) -> None:
     connect.control.fail("ListInstances", "InternalServiceException", skip=1)
     connect.control.fail("*", "AccessDeniedException", message="no")
     assert outcomes(connect, 4) == ["AccessDeniedException", "InternalServiceException", "", ""]
@@ -74,7 +74,7 @@ def test_a_fault_of_a_search_can_be_for_the_name_that_is_searched(connect: Conne
         search("b")
 
 
-def test_a_code_that_the_service_has_not_needs_a_status(connect: Connect) -> None:
+def test_unknown_error_code_needs_a_status(connect: Connect) -> None:
     with pytest.raises(ValueError, match="give its status"):
         connect.control.fail("ListInstances", "ServiceUnavailable")
     connect.control.fail("ListInstances", "ServiceUnavailable", status=503)
@@ -148,12 +148,12 @@ def test_faults_can_be_taken_back(connect: Connect) -> None:
     [{"operation": "CreateUsers"}, {"operation": "CreateUser", "times": 0}, {"operation": "CreateUser", "tims": 2}],
     ids=repr,
 )
-def test_a_fault_that_makes_no_sense_is_refused(connect: Connect, fault: Document) -> None:
+def test_invalid_fault_is_rejected(connect: Connect, fault: Document) -> None:
     with pytest.raises(ValueError, match=r"CreateUsers|times|tims"):
         connect.control.inject(**fault)
 
 
-# --- what was received ---
+# --- received requests ---
 
 
 def test_every_request_is_on_record(connect: Connect, user: Document) -> None:
@@ -212,13 +212,13 @@ def test_settings_come_from_the_environment() -> None:
 
 
 @pytest.mark.parametrize("name", ["CONNECT_SIMULATOR_BURST", "CONNECT_SIMULATOR_BRUST"])
-def test_settings_that_make_no_sense_are_refused(name: str) -> None:
+def test_invalid_settings_are_rejected(name: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         from_environment({name: "zero"})
 
 
 @pytest.mark.parametrize("change", [{"burst": 0}, {"activation_seconds": -1}, {"brust": 5}], ids=repr)
-def test_changes_that_make_no_sense_are_refused(connect: Connect, change: dict[str, float]) -> None:
+def test_invalid_changes_are_rejected(connect: Connect, change: dict[str, float]) -> None:
     before = connect.control.settings()
     with pytest.raises(ValueError, match=next(iter(change))):
         connect.control.change(**change)

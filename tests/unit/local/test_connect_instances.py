@@ -58,7 +58,7 @@ def test_an_instance_that_is_being_created_cannot_be_deleted(connect: Connect) -
         connect.client.delete_instance(InstanceId=instance_id)
 
 
-# --- the same again ---
+# --- repetitions ---
 
 
 def test_a_client_token_is_not_for_other_parameters(connect: Connect) -> None:
@@ -84,7 +84,7 @@ def test_a_creation_that_was_refused_leaves_its_token_unused(connect: Connect) -
     ],
     ids=["alias", "directory", "type"],
 )
-def test_an_instance_that_is_not_as_it_must_be_is_refused(connect: Connect, wrong: dict[str, str]) -> None:
+def test_invalid_instance_is_rejected(connect: Connect, wrong: dict[str, str]) -> None:
     with pytest.raises(connect.client.exceptions.InvalidRequestException):
         connect.create_instance(**wrong)
 
@@ -127,7 +127,7 @@ def test_a_list_that_changes_between_pages_is_neither_cut_nor_doubled(connect: C
 
 
 @pytest.mark.parametrize("wrong", [{"MaxResults": 11}, {"NextToken": "a token of somebody else"}])
-def test_pages_that_cannot_be_are_refused(connect: Connect, wrong: dict[str, object]) -> None:
+def test_invalid_pages_are_rejected(connect: Connect, wrong: dict[str, object]) -> None:
     with pytest.raises(connect.client.exceptions.InvalidRequestException):
         connect.client.list_instances(**wrong)
 
@@ -145,7 +145,7 @@ def test_tags_of_an_instance_are_described_changed_and_listed(connect: Connect) 
 
 
 @pytest.mark.parametrize("tags", [{"aws:mine": "1"}, {"a#b": "1"}, {f"key-{number}": "1" for number in range(51)}])
-def test_tags_that_cannot_be_are_refused(connect: Connect, tags: dict[str, str]) -> None:
+def test_invalid_tags_are_rejected(connect: Connect, tags: dict[str, str]) -> None:
     instance_id = connect.create_instance()
     arn = connect.client.describe_instance(InstanceId=instance_id)["Instance"]["Arn"]
     with pytest.raises(connect.client.exceptions.InvalidParameterException):
@@ -159,6 +159,6 @@ def test_a_resource_has_fifty_tags_and_no_more(connect: Connect) -> None:
     assert len(connect.client.list_tags_for_resource(resourceArn=arn)["tags"]) == 30
 
 
-def test_an_operation_that_the_simulator_has_not_says_so(connect: Connect) -> None:
+def test_unsupported_operation_is_named(connect: Connect) -> None:
     with pytest.raises(ClientError, match="does not support ListQueues"):
         connect.client.list_queues(InstanceId="i-1")

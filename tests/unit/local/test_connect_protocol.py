@@ -31,7 +31,7 @@ def test_request_error_lists_every_missing_parameter(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"null", b"\xff"])
-def test_a_body_that_is_no_json_object_is_refused(connect: Connect, body: bytes) -> None:
+def test_body_that_is_not_a_json_object_is_rejected(connect: Connect, body: bytes) -> None:
     assert send(connect, "PUT", "/instance", body)[:2] == (400, "InvalidRequestException")
 
 
@@ -53,7 +53,7 @@ def test_a_query_is_checked_like_a_body(connect: Connect, query: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/instance"), ("GET", "/no/such/path")])
-def test_what_is_no_operation_is_not_found(connect: Connect, method: str, path: str) -> None:
+def test_unknown_operation_is_not_found(connect: Connect, method: str, path: str) -> None:
     assert send(connect, method, path)[:2] == (404, "UnknownOperationException")
 
 

@@ -19,7 +19,7 @@ def throttled(connect: Connect) -> None:
 
 
 def admitted(connect: Connect, calls: int) -> int:
-    """How many of some calls of ListInstances are not throttled."""
+    """The number of calls of ListInstances that are not throttled."""
     outcomes = []
     for _ in range(calls):
         try:
@@ -48,7 +48,7 @@ def test_a_throttled_request_takes_no_token(connect: Connect) -> None:
     assert [entry["throttled"] for entry in connect.control.requests()] == [False] * 5 + [True] * 3 + [False]
 
 
-def test_each_operation_has_a_bucket_of_its_own(connect: Connect) -> None:
+def test_each_operation_has_its_own_token_bucket(connect: Connect) -> None:
     admitted(connect, 6)
     with pytest.raises(connect.client.exceptions.ResourceNotFoundException):
         connect.client.list_users(InstanceId="no-instance")

@@ -1,4 +1,4 @@
-"""Amazon Connect's simulator: users, the rules that they meet, and how they are found."""
+"""The Amazon Connect simulator: users, their rules, and searches."""
 
 import time
 import unicodedata
@@ -30,7 +30,7 @@ def named(**names: str) -> Document:
 
 
 def code(connect: Connect, user: Document) -> str:
-    """The code of the error that CreateUser answers."""
+    """The code of CreateUser's error."""
     with pytest.raises(ClientError) as caught:
         connect.client.create_user(**user)
     return str(caught.value.response["Error"]["Code"])
@@ -63,7 +63,7 @@ def search(connect: Connect, instance_id: str, value: str, comparison: str = "EX
     ],
     ids=repr,
 )
-def test_a_user_who_meets_the_rules_is_created(connect: Connect, user: Document, right: Document) -> None:
+def test_user_that_meets_the_rules_is_created(connect: Connect, user: Document, right: Document) -> None:
     created = connect.client.create_user(**user | right)
     assert created["UserArn"].endswith(f"/agent/{created['UserId']}")
 
@@ -107,7 +107,7 @@ def test_a_user_who_meets_the_rules_is_created(connect: Connect, user: Document,
     ],
     ids=repr,
 )
-def test_a_user_who_breaks_a_rule_is_refused(connect: Connect, user: Document, wrong: Document, error: str) -> None:
+def test_user_that_breaks_a_rule_is_rejected(connect: Connect, user: Document, wrong: Document, error: str) -> None:
     assert code(connect, user | wrong) == error
     assert connect.client.list_users(InstanceId=user["InstanceId"])["UserSummaryList"] == []
 
@@ -142,7 +142,7 @@ def test_the_same_user_at_once_is_created_once(
     connect: Connect, user: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow_clock() -> float:
-        """Gives other threads a chance between any two steps."""
+        """Lets other threads run between any two steps."""
         time.sleep(0.005)
         return connect.clock()
 
@@ -169,7 +169,7 @@ def test_an_instance_has_so_many_users_and_no_more(connect: Connect, user: Docum
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
 
 
-# --- what is known of a user ---
+# --- lookups of a user ---
 
 
 def test_a_search_by_username_finds_the_user_with_tags(connect: Connect, user: Document) -> None:
@@ -189,7 +189,7 @@ def test_a_search_counts_after_contact_work_in_milliseconds(connect: Connect, us
     assert found["PhoneConfig"] == {"PhoneType": "SOFT_PHONE", "AfterContactWorkTimeLimit": 60_000}
 
 
-def test_a_search_that_is_not_understood_is_refused(connect: Connect, instance_id: str) -> None:
+def test_unsupported_search_is_rejected(connect: Connect, instance_id: str) -> None:
     with pytest.raises(ClientError, match="does not support SearchUsers with a SearchFilter"):
         connect.client.search_users(InstanceId=instance_id, SearchFilter={"TagFilter": {}})
     criteria = {"StringCondition": {"FieldName": "Shoe", "Value": "9"}}

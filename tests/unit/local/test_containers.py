@@ -1,4 +1,4 @@
-"""What surrounds a function in a container; that it runs there is shown by `make verify`."""
+"""The environment of a function in a container; `make verify` runs it there."""
 
 import subprocess
 from pathlib import Path
@@ -44,11 +44,11 @@ def ended(output: str) -> subprocess.CompletedProcess[str]:
         ("process_order_again_x", "B"),
     ],
 )
-def test_an_event_belongs_to_the_longest_handler_that_it_is_named_after(event: str, function: str) -> None:
+def test_event_belongs_to_the_longest_matching_handler(event: str, function: str) -> None:
     assert RUNNING.function(Path("events") / f"{event}.json") == function
 
 
-def test_an_event_of_nobody_is_refused() -> None:
+def test_unknown_event_is_rejected() -> None:
     with pytest.raises(
         LocalStackError, match=r"does not start with the name of a handler \(process_order, process_order_again\)"
     ):

@@ -1,4 +1,4 @@
-"""docs/gateway.md tells an adapter all that the payments service asks of its answers: these have nothing else."""
+"""docs/gateway.md documents everything that the payments service needs of a gateway's answers."""
 
 import json
 import re
@@ -25,7 +25,7 @@ TEXT = (ROOT / "docs" / "gateway.md").read_text()
 KEY = charge_key("key-of-the-stack", "o-1")
 CHARGE = Charge("o-1", 3000, "JPY", "tok_visa")
 VALUES = {"key": KEY, "id": "ch_1", "amount": 3000, "currency": "JPY", "refunded": 0, "error": {"code": "expired_card"}}
-# What a look-up of a status comes to; None: the charge stands.
+# The error for a looked-up status; None: the charge stands.
 OUTCOMES = {
     "succeeded": None,
     "declined": PaymentDeclined,
@@ -48,7 +48,7 @@ def answered(request: str) -> Any:
 
 
 def looked_up(status: str) -> dict[str, Any]:
-    """A look-up's body: the status, and what its row in the table names."""
+    """A lookup's body: the status, and the fields in its row of the table."""
     section = TEXT.partition("### GET /charges/KEY")[2].partition("\n#")[0]
     row = re.search(rf"^\| `{status}` \| (.+) \|$", section, re.MULTILINE)
     assert row, f"docs/gateway.md does not say what a look-up answers of a charge that is {status}"
@@ -57,7 +57,7 @@ def looked_up(status: str) -> dict[str, Any]:
 
 @contextmanager
 def speaking(status: int, body: Any) -> Iterator[HttpGateway]:
-    """A client of a gateway that answers everything alike."""
+    """A client of a gateway that always returns the same answer."""
     client, clock = dynamodb.client(), dynamodb.Clock()
     leases = LeaseStore(client, dynamodb.new_table(client), clock=clock, sleep=clock.sleep)
     with answering(Fixed(status, json.dumps(body).encode())) as url:
@@ -65,18 +65,18 @@ def speaking(status: int, body: Any) -> Iterator[HttpGateway]:
         yield HttpGateway(url, leases, BearerSession(secret), stack_key)
 
 
-def test_a_charge_is_made_by_the_documents_answer() -> None:
+def test_documented_answer_makes_a_charge() -> None:
     with speaking(201, answered("POST /charges")) as gateway:
         assert gateway.charge(CHARGE, deadline=gateway.leases.clock() + timedelta(seconds=15)) == "ch_1"
 
 
-def test_a_key_is_cancelled_by_the_documents_answer() -> None:
+def test_documented_answer_cancels_a_key() -> None:
     with speaking(200, answered("POST /charges/KEY/cancel")) as gateway:
         gateway.cancel("o-1")
 
 
 @pytest.mark.parametrize("status", OUTCOMES)
-def test_a_look_up_is_understood_by_the_documents_answer(status: str) -> None:
+def test_documented_answer_is_understood_by_a_lookup(status: str) -> None:
     expected = OUTCOMES[status]
     with speaking(200, looked_up(status)) as gateway:
         if expected is None:

@@ -1,4 +1,4 @@
-"""Every fault of the gateway's simulator, seen from a client that reads the ledger afterwards."""
+"""Every fault of the gateway simulator, from the view of a client that reads the ledger afterwards."""
 
 import http.client
 import json
@@ -32,7 +32,7 @@ from tests.unit.ordering.gateway import counts
 # A timeout is none of these: the connection has to end.
 NO_ANSWER = (ConnectionError, http.client.IncompleteRead)
 MS = 300
-# Longer than any machine takes for a question.
+# Longer than any machine takes for a request.
 LONG = 2000
 
 
@@ -46,7 +46,7 @@ def gives_up(gateway: GatewayClient, key: str) -> None:
     ("fault", "seen"),
     [(SlowBefore(ms=LONG), None), (SlowWorking(ms=LONG), "processing"), (SlowAfter(ms=LONG), "succeeded")],
 )
-def test_what_a_client_that_gave_up_finds(gateway: GatewayClient, fault: AnyFault, seen: str | None) -> None:
+def test_client_that_gave_up_finds_the_outcome(gateway: GatewayClient, fault: AnyFault, seen: str | None) -> None:
     gateway.inject(Injection(fault))
     gives_up(gateway, "o-1")
 
@@ -55,7 +55,7 @@ def test_what_a_client_that_gave_up_finds(gateway: GatewayClient, fault: AnyFaul
 
 
 @pytest.mark.parametrize("fault", [SlowBefore(ms=MS), SlowWorking(ms=MS), SlowAfter(ms=MS)])
-def test_a_cancel_bars_what_lands_late(gateway: GatewayClient, fault: AnyFault) -> None:
+def test_cancel_bars_a_late_charge(gateway: GatewayClient, fault: AnyFault) -> None:
     gateway.inject(Injection(fault))
     gives_up(gateway, "o-1")
     gateway.cancel("o-1")
@@ -78,7 +78,7 @@ def test_a_request_that_is_delivered_again_is_answered_once(gateway: GatewayClie
 
 
 @pytest.mark.parametrize("fault", [FailsBefore(), RequestLost()])
-def test_a_request_that_did_not_arrive_is_counted_apart(gateway: GatewayClient, fault: AnyFault) -> None:
+def test_lost_request_is_counted_separately(gateway: GatewayClient, fault: AnyFault) -> None:
     gateway.inject(Injection(fault))
     with suppress(*NO_ANSWER):
         gateway.charge("o-1", 3000)
@@ -87,7 +87,7 @@ def test_a_request_that_did_not_arrive_is_counted_apart(gateway: GatewayClient, 
     assert (ledger["requests"], ledger["deliveries"]) == ({"o-1": {"charge": 1}}, {})
 
 
-def test_a_late_delivery_lands_after_the_key_was_canceled(gateway: GatewayClient) -> None:
+def test_late_delivery_after_a_cancel_charges_nothing(gateway: GatewayClient) -> None:
     gateway.inject(Injection(DeliveredAgain((MS,)), on="charge"))
     gateway.charge("o-1", 3000)
     gateway.cancel("o-1")
@@ -140,7 +140,7 @@ def test_a_fault_for_a_key_counts_its_requests(gateway: GatewayClient) -> None:
 def test_a_fault_for_an_order_counts_its_requests(gateway: GatewayClient) -> None:
     gateway.inject(Injection(FailsBefore(), order_id="o-1", times=4))
     first = [gateway.charge("key-1", 1, order_id="o-1").status, gateway.charge("key-2", 1, order_id="o-2").status]
-    # A key belongs to no order before its charge has come.
+    # A key belongs to no order before its charge arrives.
     second = [gateway.lookup("key-1").status, gateway.charge("key-1", 1, order_id="o-1").status]
     gateway.send("DELETE", "/_simulator/faults")
     gateway.charge("key-1", 1, order_id="o-1")
@@ -172,7 +172,7 @@ def test_a_probability_may_have_a_limit() -> None:
     assert sum(drawn(Injection(FailsBefore(), probability=0.5, times=3), 1000)) == 3
 
 
-def test_what_does_not_match_uses_nothing_up() -> None:
+def test_nonmatching_call_uses_no_fault() -> None:
     plan = FaultPlan()
     plan.add(Injection(FailsBefore(), on="cancel", probability=0.5, seed=3))
     for _ in range(10):
@@ -199,7 +199,7 @@ def test_what_does_not_match_uses_nothing_up() -> None:
     ],
     ids=str,
 )
-def test_an_order_that_says_no_fault_is_refused(gateway: GatewayClient, order: dict[str, Any]) -> None:
+def test_scenario_without_a_fault_is_rejected(gateway: GatewayClient, order: dict[str, Any]) -> None:
     response = gateway.send("POST", "/_simulator/faults", json.dumps(order).encode())
 
     assert (response.status, response.code) == (400, "invalid_request")

@@ -1,4 +1,4 @@
-"""The ledger of the gateway's simulator: one charge a key, and none once the key is canceled."""
+"""The ledger of the gateway simulator: one charge per key, and none once the key is canceled."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -60,7 +60,7 @@ def test_a_charge_lands_once(ledger: Ledger) -> None:
     assert moved(ledger) == [("capture", "o-1", 3000)]
 
 
-def test_two_captures_of_one_key_would_both_be_seen_to_stand() -> None:
+def test_two_captures_of_one_key_are_both_visible() -> None:
     capture, refund = Movement("capture", "o-1", "JPY", 5), Movement("refund", "o-1", "JPY", -5)
 
     assert standing([capture, capture]) == {"o-1": [5, 5]}
@@ -77,7 +77,7 @@ def test_the_token_is_in_no_text(ledger: Ledger) -> None:
 
 
 def all_at_once(calls: list[Callable[[], Any]]) -> list[Any]:
-    """Run every call in a thread of its own, from one moment on; the refusals are results too."""
+    """Run every call in its own thread, starting together; errors are results, too."""
     go = Event()
 
     def waiting(call: Callable[[], Any]) -> Any:
@@ -142,7 +142,7 @@ def test_a_forgotten_key_is_charged_again(forgetful: Ledger, clock: list[float])
     assert stands(forgetful) == {"o-1": [3000, 3000]}
 
 
-def test_a_forgotten_charge_is_found_and_given_back_by_its_key(forgetful: Ledger, clock: list[float]) -> None:
+def test_forgotten_charge_is_found_and_refunded_by_key(forgetful: Ledger, clock: list[float]) -> None:
     first, _ = forgetful.charge("o-1", TEA)
     clock[0] = DAY + 1
 
@@ -151,7 +151,7 @@ def test_a_forgotten_charge_is_found_and_given_back_by_its_key(forgetful: Ledger
     assert stands(forgetful) == {}
 
 
-def test_a_cancel_gives_back_every_charge_under_the_key(forgetful: Ledger, clock: list[float]) -> None:
+def test_cancel_refunds_every_charge_under_the_key(forgetful: Ledger, clock: list[float]) -> None:
     forgetful.charge("o-1", TEA)
     clock[0] = DAY + 1
     forgetful.charge("o-1", TEA)
@@ -177,7 +177,7 @@ def test_a_forgotten_cancel_bars_nothing(forgetful: Ledger, clock: list[float]) 
     assert forgetful.charge("o-1", TEA)[0].status == "succeeded"
 
 
-def test_a_charge_that_is_being_worked_on_is_not_forgotten(forgetful: Ledger, clock: list[float]) -> None:
+def test_charge_in_progress_is_not_forgotten(forgetful: Ledger, clock: list[float]) -> None:
     forgetful.accept("o-1", TEA)
     clock[0] = DAY + 1
 

@@ -1,4 +1,4 @@
-"""The ledger of the gateway's simulator against a model of it: any calls, in any order, any number of times."""
+"""The ledger of the gateway simulator against a model: random calls, in any order and number."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ REQUESTS = st.builds(
 
 
 def said(call: Callable[[], Any]) -> Any:
-    """What a call returns, or the code of its refusal."""
+    """The result of a call, or its error code."""
     try:
         return call()
     except Refusal as refusal:
@@ -27,7 +27,7 @@ def said(call: Callable[[], Any]) -> Any:
 
 
 class LedgerModel(RuleBasedStateMachine):
-    """The model: who came first with a key, what is in flight, what is finalized, what is canceled."""
+    """The model: the first request of each key, and the keys in flight, finalized and canceled."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class LedgerModel(RuleBasedStateMachine):
 
     @rule(key=KEYS, request=REQUESTS)
     def charge(self, key: str, request: ChargeRequest) -> None:
-        """A charge that nothing comes in between."""
+        """A charge without interruption."""
         expected = self._expected(key, request)
         outcome = said(lambda: self.ledger.charge(key, request))
         if isinstance(outcome, str):
@@ -66,7 +66,7 @@ class LedgerModel(RuleBasedStateMachine):
     @precondition(lambda self: self.in_flight)
     @rule(data=st.data())
     def land(self, data: st.DataObject) -> None:
-        """The second half of a charge that was accepted."""
+        """The second half of an accepted charge."""
         key = data.draw(st.sampled_from(sorted(self.in_flight)))
         self.in_flight.discard(key)
         outcome = said(lambda: self.ledger.land(key))
@@ -101,7 +101,7 @@ class LedgerModel(RuleBasedStateMachine):
         assert len(movements) == len(set(movements))
 
     def _expected(self, key: str, request: ChargeRequest) -> str:
-        """first, replay, or the code of the refusal."""
+        """first, replay, or the error code."""
         if key in self.canceled:
             return "key_canceled"
         if key not in self.first:

@@ -1,4 +1,4 @@
-"""Every status of the gateway's protocol, over HTTP, as docs/gateway.md has them."""
+"""Every status of the protocol in docs/gateway.md, over HTTP."""
 
 import http.client
 import json
@@ -66,7 +66,7 @@ def test_a_declined_charge_is_replayed_too(gateway: GatewayClient, token: str, c
     assert counts(gateway, "o-1") == (0, 0)
 
 
-def test_a_key_is_in_use_while_its_charge_is_worked_on(gateway: GatewayClient) -> None:
+def test_key_is_in_use_while_its_charge_is_in_progress(gateway: GatewayClient) -> None:
     gateway.inject(Injection(SlowWorking(ms=1500), on="charge"))
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(gateway.charge, "o-1", 3000)
@@ -77,7 +77,7 @@ def test_a_key_is_in_use_while_its_charge_is_worked_on(gateway: GatewayClient) -
         assert first.result().status == 201
 
 
-def test_a_cancel_bars_a_charge_that_is_worked_on(gateway: GatewayClient) -> None:
+def test_cancel_bars_a_charge_in_progress(gateway: GatewayClient) -> None:
     gateway.inject(Injection(SlowWorking(ms=1500), on="charge"))
     with ThreadPoolExecutor(1) as pool:
         charge = pool.submit(gateway.charge, "o-1", 3000)
@@ -143,7 +143,7 @@ def test_a_lookup_of_an_unknown_key(gateway: GatewayClient) -> None:
     ],
     ids=str,
 )
-def test_a_field_that_does_not_fit_is_named(gateway: GatewayClient, change: dict[str, Any], field: str) -> None:
+def test_invalid_field_is_named(gateway: GatewayClient, change: dict[str, Any], field: str) -> None:
     response = post(gateway, json.dumps(GOOD | change).encode(), Idempotency_Key="o-1")
 
     assert (response.status, response.code, response.document["error"]["field"]) == (400, "invalid_request", field)
@@ -159,7 +159,7 @@ def test_a_missing_field_is_named(gateway: GatewayClient, missing: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"3", b"null", b"\xff", b'"\\ud800"'])
-def test_a_body_that_is_no_json_object_is_refused(gateway: GatewayClient, body: bytes) -> None:
+def test_body_that_is_not_a_json_object_is_rejected(gateway: GatewayClient, body: bytes) -> None:
     response = post(gateway, body, Idempotency_Key="o-1")
 
     assert (response.status, response.document["error"]["field"]) == (400, "body")
@@ -196,7 +196,7 @@ def test_another_path_or_method(gateway: GatewayClient, method: str, path: str, 
     assert gateway.send(method, path).status == status
 
 
-def test_a_body_that_is_too_large_is_not_read(gateway: GatewayClient) -> None:
+def test_oversized_body_is_not_read(gateway: GatewayClient) -> None:
     response = post(gateway, b"", Idempotency_Key="o-1", Content_Length=str(10**6))
 
     assert (response.status, response.document["error"]["field"]) == (400, "body")
@@ -267,7 +267,7 @@ def test_a_local_stack_keeps_its_secret_when_it_is_started_again(
     assert replace(gateway, secret=kept).lookup("o-1").status == 404
 
 
-def test_a_simulator_that_was_told_no_secret_accepts_nobody() -> None:
+def test_simulator_without_a_secret_accepts_nobody() -> None:
     with serving() as server:
         assert GatewayClient(server.address, secret=SECRET).charge("o-1", 3000).status == 401
 

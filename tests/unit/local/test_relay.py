@@ -1,4 +1,4 @@
-"""What a relay lets through, and for how long."""
+"""What a relay forwards, and for how long."""
 
 import socket
 import threading
@@ -13,7 +13,7 @@ PAYLOAD = bytes(range(256)) * 4096
 
 @pytest.fixture
 def upstream() -> Iterator[int]:
-    """The port of a server that reads all that it is sent, then sends it back."""
+    """The port of a server that echoes what it receives."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_echo, args=(server,), daemon=True).start()
         yield server.getsockname()[1]
@@ -42,7 +42,7 @@ def sent_through(port: int) -> bytes:
         return answer
 
 
-def test_what_goes_in_comes_out_and_so_does_the_answer(upstream: int) -> None:
+def test_relay_forwards_both_directions(upstream: int) -> None:
     with relay("127.0.0.1", upstream) as port:
         assert sent_through(port) == PAYLOAD
         assert sent_through(port) == PAYLOAD
@@ -56,7 +56,7 @@ def test_afterwards_nothing_listens(upstream: int) -> None:
         sent_through(port)
 
 
-def test_nobody_at_home_ends_the_connection() -> None:
+def test_connection_closes_if_nothing_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
     with relay("127.0.0.1", port) as open_port, socket.create_connection(("127.0.0.1", open_port), timeout=10) as one:

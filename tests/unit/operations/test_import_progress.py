@@ -1,4 +1,4 @@
-"""What a person sees of an import while it runs."""
+"""The progress of a running import."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which document a recovery by command accepts, and the name that it gets."""
+"""The documents that a recovery by command accepts, and its name."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ OTHER_CARD = good_order(payment={**GOOD_PAYMENT, "token": "tok_mastercard"})
 
 @dataclass
 class Recoveries:
-    """A client of Step Functions that knows recoveries by name. sagas: the status of each that it knows, too."""
+    """A Step Functions client with recoveries by name. sagas: the status of each saga."""
 
     by_name: dict[str, dict[str, str]] = field(default_factory=dict)
     sagas: dict[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Recoveries:
 
 
 class Desk:
-    """A stack in this process, and what stands in it."""
+    """A stack in this process, and an order's rows in it."""
 
     def __init__(self) -> None:
         self.client: Any = dynamodb.client()
@@ -63,7 +63,9 @@ class Desk:
         records = dynamodb.new_table(self.client)
         arns = {"OrderSagaArn": "saga", "OrderRecoveryArn": "recovery"}
         any_session: Any = None
-        self.stack = Stack(any_session, None, {**tables, **arns, "IdempotencyTable": records})
+        self.stack = Stack(
+            any_session, None, {**tables, **arns, "StepTables": json.dumps(tables), "IdempotencyTable": records}
+        )
         self.stack._clients.update(dynamodb=self.client, stepfunctions=self.recoveries)
         self.steps = StepStore(self.client, records)
         self.orders = OrdersTable(tables["OrdersTable"])
@@ -104,12 +106,12 @@ def desk() -> Desk:
     return Desk()
 
 
-def test_a_record_that_stands_decides_by_its_hash(desk: Desk) -> None:
+def test_record_of_a_standing_step_decides_by_its_hash(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     assert [desk.accepts(one) for one in (OTHER, OTHER_CARD, ORDER)] == [False, False, True]
 
 
-def test_where_the_record_is_lost_the_row_decides(desk: Desk) -> None:
+def test_row_decides_if_the_record_is_lost(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.lose("ProcessOrder")
     assert not desk.accepts(OTHER)
@@ -124,26 +126,26 @@ def test_the_tombstone_of_another_document_does_not_decide(desk: Desk) -> None:
     assert [desk.accepts(one) for one in (OTHER, ORDER)] == [False, True]
 
 
-def test_each_document_of_which_a_step_stands_is_accepted(desk: Desk) -> None:
+def test_every_document_with_a_standing_step_is_accepted(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.commit(OTHER, "ProcessPayment")
     desk.undo_order(ORDER)
     assert [desk.accepts(one) for one in (ORDER, OTHER)] == [False, True]
 
 
-def test_where_no_step_tells_the_order_on_its_row_decides(desk: Desk) -> None:
+def test_orders_row_decides_if_no_step_does(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.undo_order(ORDER)
     assert [desk.accepts(one) for one in (OTHER, ORDER)] == [False, True]
 
 
-def test_a_row_that_nobody_knows_the_order_of_decides_nothing(desk: Desk) -> None:
+def test_row_of_an_unknown_order_decides_nothing(desk: Desk) -> None:
     action = desk.orders.save_unknown(ORDER_ID, NOW, ["ProcessPayment"])
     desk.client.transact_write_items(TransactItems=[action])
     assert desk.accepts(ORDER)
 
 
-def test_a_recovery_that_runs_with_another_document_is_not_taken_for_this_one(desk: Desk) -> None:
+def test_running_recovery_with_another_document_does_not_count(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.recoveries.by_name[ORDER_ID] = {"status": "RUNNING", "input": json.dumps(OTHER)}
     name = recover(desk.stack, ORDER_ID, ORDER)
@@ -162,19 +164,19 @@ HELD = replace(ORDER_SAGA, on_interruption="hold")
 
 
 @pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "RUNNING"])
-def test_only_what_was_interrupted_goes_on(desk: Desk, status: str) -> None:
+def test_only_an_interrupted_saga_continues(desk: Desk, status: str) -> None:
     desk.recoveries.sagas[ORDER_ID] = status
     with pytest.raises(NothingToRecover, match=status):
         redrive(desk.stack, ORDER_ID, saga=HELD)
 
 
-def test_a_saga_that_is_undone_when_it_is_interrupted_never_goes_on(desk: Desk) -> None:
+def test_backward_saga_is_never_continued(desk: Desk) -> None:
     desk.recoveries.sagas[ORDER_ID] = "ABORTED"
     with pytest.raises(NothingToRecover, match="not held"):
         redrive(desk.stack, ORDER_ID)
 
 
-def test_what_is_barred_or_undone_does_not_go_on(desk: Desk) -> None:
+def test_saga_with_a_barred_step_does_not_continue(desk: Desk) -> None:
     desk.recoveries.sagas[ORDER_ID] = "TIMED_OUT"
     desk.commit(ORDER, "ProcessOrder")
     desk.bar(ORDER, "ReserveInventory")
@@ -183,7 +185,7 @@ def test_what_is_barred_or_undone_does_not_go_on(desk: Desk) -> None:
     assert desk.recoveries.redriven == []
 
 
-def test_what_has_lost_its_record_does_not_go_on(desk: Desk) -> None:
+def test_saga_with_a_lost_record_does_not_continue(desk: Desk) -> None:
     desk.recoveries.sagas[ORDER_ID] = "ABORTED"
     desk.commit(ORDER, "ProcessOrder")
     desk.lose("ProcessOrder")
@@ -192,7 +194,7 @@ def test_what_has_lost_its_record_does_not_go_on(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("names", [[], ["ProcessOrder"], ["ProcessOrder", "ProcessPayment"]], ids=str)
-def test_what_stands_in_part_goes_on(desk: Desk, names: list[str]) -> None:
+def test_partly_standing_saga_continues(desk: Desk, names: list[str]) -> None:
     desk.recoveries.sagas[ORDER_ID] = "ABORTED"
     desk.commit(ORDER, *names)
     redrive(desk.stack, ORDER_ID, saga=HELD)

@@ -1,4 +1,4 @@
-"""The pace of a replay, its checkpoint file, and what writers of Orders do with a revision."""
+"""The rate of a replay, its checkpoint file, and how writers of Orders raise the revision."""
 
 import json
 import threading
@@ -21,7 +21,7 @@ STATE = State([Seen("o-1", 3), Seen("o-2", None)], {"order_id": {"S": "o-2"}}, F
 
 @dataclass
 class Time:
-    """A clock that goes on only while somebody sleeps."""
+    """A clock that moves only during sleeps."""
 
     now: float = 0.0
     slept: list[float] = field(default_factory=list)
@@ -44,7 +44,7 @@ def test_a_budget_is_kept_over_time(rate: float, units: float) -> None:
     budget = Budget(rate, clock=lambda: time.now, sleep=time.sleep)
     spend(budget, *[units] * 4000)
 
-    # One second's worth may be spent at once, and one call may overdraw.
+    # One second's budget may be spent at once, and one call may overdraw it.
     assert 4000 * units <= rate * (time.now + 1) + units
     assert 4000 * units >= rate * time.now * 0.9 - rate
     assert budget.consumed == 4000 * units
@@ -99,7 +99,7 @@ def test_a_checkpoint_of_another_replay_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"replay": {}, "page": [{"x": 1}], "counts": {}}'], ids=repr)
-def test_a_file_that_is_no_checkpoint_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+def test_invalid_checkpoint_is_rejected_unchanged(tmp_path: Path, text: str) -> None:
     file = tmp_path / "checkpoint"
     file.write_text(text)
 
@@ -118,7 +118,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
 
 
-def test_no_writer_of_orders_stumbles_over_a_revision_that_a_replay_has_raised() -> None:
+def test_replayed_revision_disturbs_no_writer() -> None:
     orders, at = OrdersTable("Orders"), datetime(2026, 11, 21, tzinfo=UTC)
 
     writes = (orders.confirm("o-1", at), orders.fail("o-1", at), orders.list_standing("o-1", "Pending", at, []))

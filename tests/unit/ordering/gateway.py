@@ -1,4 +1,4 @@
-"""A simulator gateway in a thread, and what tests ask of it."""
+"""The gateway simulator in a thread, and queries for tests."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ def counts(gateway: GatewayClient, key: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """What a server answers to every request."""
+    """The answer of a server to every request."""
 
     status: int
     body: bytes = b"{}"
@@ -39,7 +39,7 @@ class Fixed:
 
 @contextmanager
 def answering(fixed: Fixed) -> Iterator[str]:
-    """The address of a server that answers everything alike."""
+    """The address of a server that always returns the same answer."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -53,7 +53,7 @@ def answering(fixed: Fixed) -> Iterator[str]:
         do_GET = do_POST
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

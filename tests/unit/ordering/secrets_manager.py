@@ -30,7 +30,7 @@ def new_secret(value: str) -> str:
 
 
 def use(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Let deployed code read secrets from here. Returns the ARNs that it has read so far, live."""
+    """Let deployed code read secrets from here. Returns a live list of the ARNs that it reads."""
     read: list[str] = []
 
     class Noting:

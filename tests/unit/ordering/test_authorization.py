@@ -1,4 +1,4 @@
-"""Which tokens may be charged."""
+"""Accepted and declined tokens."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Finalization of an order by its saga's execution, and what the sweep makes of it."""
+"""Finalization of an order by its saga's execution, and the sweep."""
 
 import json
 import logging
@@ -36,9 +36,9 @@ NAMES = list(STEP_NAMES)
 
 @dataclass
 class Executions:
-    """A client of Step Functions that knows the saga's execution, and notes which recoveries are started.
+    """A Step Functions client that has the saga's execution and records started recoveries.
 
-    recovery: the status of a recovery that has been started before, or empty.
+    recovery: the status of an earlier recovery, or empty.
     """
 
     status: str
@@ -59,7 +59,7 @@ class Executions:
 
 @dataclass
 class Unsettled:
-    """The index of the orders that are not decided."""
+    """The index of undecided orders."""
 
     order_ids: list[str]
 
@@ -69,7 +69,7 @@ class Unsettled:
 
 @dataclass
 class Desk:
-    """An order, whatever of it stands, and its finalization."""
+    """An order with its steps, and its finalization."""
 
     executions: Executions
     gateway: bool = False
@@ -142,7 +142,7 @@ def after() -> Callable[[str], Desk]:
 
 @pytest.fixture
 def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let the function finalize by an event as the rule hands it over: without the input."""
+    """Finalize by an event in the rule's format, without the input."""
 
     def deliver(desk: Desk, status: str, name: str = ORDER_ID) -> None:
         monkeypatch.setattr(finalization_handlers, "finalization", lambda: desk.finalization)
@@ -155,12 +155,12 @@ def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def confirmed(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The orders that the log says are confirmed."""
+    """The orders that are confirmed in the log."""
     caplog.set_level(logging.INFO, "idempotency")
     return lambda: [vars(record)["order_id"] for record in caplog.records if record.message == "confirmed"]
 
 
-def test_a_confirmed_order_has_a_line_at_every_event(after: Callable[[str], Desk], confirmed: Any) -> None:
+def test_every_event_logs_a_confirmed_order(after: Callable[[str], Desk], confirmed: Any) -> None:
     desk = after("SUCCEEDED")
 
     assert [desk.finalize(), desk.finalize()] == [Finalized.YES] * 2
@@ -178,7 +178,7 @@ def test_a_success_confirms_the_order_without_a_look_at_the_execution(
 
 
 @pytest.mark.parametrize("name", ["another", ORDER_ID], ids=["another name", "delivered again"])
-def test_a_success_whose_name_confirms_nothing_goes_by_the_input(
+def test_success_under_another_name_uses_the_input(
     after: Callable[[str], Desk], by_event: Callable[..., None], confirmed: Any, name: str
 ) -> None:
     desk = after("SUCCEEDED")
@@ -208,7 +208,7 @@ def test_an_order_that_failed_is_recovered_and_has_no_line(after: Callable[[str]
     assert desk.listed == tuple(sorted(NAMES))
 
 
-def test_an_execution_of_another_name_that_failed_finalizes_nothing(after: Callable[[str], Desk]) -> None:
+def test_failed_execution_under_another_name_finalizes_nothing(after: Callable[[str], Desk]) -> None:
     desk = after("FAILED")
 
     assert desk.finalize(name="another") is Finalized.NO
@@ -224,7 +224,7 @@ def test_event_after_expiry_confirms_by_the_rows(after: Callable[[str], Desk], l
 
 
 @pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "ABORTED"])
-def test_nothing_is_undone_of_a_confirmed_order_without_records(after: Callable[[str], Desk], status: str) -> None:
+def test_confirmed_order_without_records_is_not_undone(after: Callable[[str], Desk], status: str) -> None:
     desk = after("SUCCEEDED")
     desk.finalize()
     desk.lose(*NAMES)
@@ -295,7 +295,7 @@ def test_a_step_whose_record_is_lost_can_be_undone_again(after: Callable[[str], 
     assert desk.executions.started == [ORDER_ID]
 
 
-def test_a_row_of_another_order_under_the_same_id_is_not_taken_for_this_one(after: Callable[[str], Desk]) -> None:
+def test_another_orders_row_under_the_same_id_is_not_adopted(after: Callable[[str], Desk]) -> None:
     desk = after("FAILED").lose("ProcessPayment")
     other = {**DOCUMENT, "items": [{**DOCUMENT["items"][0], "unit_price": 1}]}
 
@@ -304,7 +304,7 @@ def test_a_row_of_another_order_under_the_same_id_is_not_taken_for_this_one(afte
     assert desk.listed == tuple(sorted(NAMES))
 
 
-def test_what_stands_of_an_order_that_was_never_saved_is_listed() -> None:
+def test_standing_steps_of_an_unsaved_order_are_listed() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessPayment")
 
     assert desk.finalize() is Finalized.YES
@@ -312,7 +312,7 @@ def test_what_stands_of_an_order_that_was_never_saved_is_listed() -> None:
     assert desk.statuses() == ["COMPENSATED", "COMMITTED", "COMPENSATED"]
 
 
-def test_what_stands_under_an_input_that_is_no_order_is_listed() -> None:
+def test_standing_steps_of_an_invalid_order_are_listed() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessPayment")
 
     desk.finalization.finalize(SagaExecution(ORDER_ID, "FAILED", {"order_id": ORDER_ID}), NOW)
@@ -331,7 +331,7 @@ def test_refunded_row_overrides_the_payment_records() -> None:
 
 
 @pytest.mark.parametrize("recovery", ["FAILED", "TIMED_OUT", "ABORTED", "SUCCEEDED"])
-def test_what_stands_after_its_recovery_has_ended_stays_listed(after: Callable[[str], Desk], recovery: str) -> None:
+def test_standing_steps_stay_listed_after_the_recovery(after: Callable[[str], Desk], recovery: str) -> None:
     desk = after("FAILED").compensate_order()
     desk.executions.recovery = recovery
 
@@ -340,7 +340,7 @@ def test_what_stands_after_its_recovery_has_ended_stays_listed(after: Callable[[
     assert desk.sweep() == {"finalized": 0, "standing": 1}
 
 
-def test_an_order_whose_saga_is_forgotten_stays_listed_while_something_stands(after: Callable[[str], Desk]) -> None:
+def test_order_with_a_forgotten_saga_stays_listed_while_steps_stand(after: Callable[[str], Desk]) -> None:
     desk = after("FAILED").compensate_order()
     desk.executions.status = ""
 
@@ -358,7 +358,7 @@ def test_the_end_of_a_recovery_takes_the_order_out_of_the_index() -> None:
     assert desk.listed is None
 
 
-def test_a_recovery_of_what_is_no_order_finalizes_nothing() -> None:
+def test_recovery_of_an_invalid_order_finalizes_nothing() -> None:
     assert Desk(Executions("FAILED")).finalization.finalize_recovered([], NOW) is Finalized.NO
 
 
@@ -386,7 +386,7 @@ def test_the_sweep_names_an_order_that_is_new_and_whose_saga_is_forgotten(after:
 
 @pytest.fixture
 def held() -> Callable[[str], Desk]:
-    """An order with its first step, in a saga that holds what was interrupted; its execution is in this status."""
+    """An order with its first step, in a saga that holds interrupted executions; its execution has this status."""
 
     def desk(status: str) -> Desk:
         made = Desk(Executions(status)).commit("ProcessOrder")
@@ -414,7 +414,7 @@ def test_a_saga_that_failed_by_itself_is_not_held(held: Callable[[str], Desk]) -
     assert desk.executions.started == [ORDER_ID]
 
 
-def test_a_held_saga_that_an_operator_undoes_is_barred_in_the_end(held: Callable[[str], Desk]) -> None:
+def test_held_saga_is_barred_after_an_operator_undoes_it(held: Callable[[str], Desk]) -> None:
     desk = held("ABORTED")
     desk.finalize()
     desk.compensate_order()
@@ -423,7 +423,7 @@ def test_a_held_saga_that_an_operator_undoes_is_barred_in_the_end(held: Callable
     assert (desk.statuses(), desk.listed) == (["COMPENSATED"] * 3, None)
 
 
-def test_a_held_saga_that_went_on_is_confirmed(held: Callable[[str], Desk]) -> None:
+def test_continued_saga_is_confirmed(held: Callable[[str], Desk]) -> None:
     desk = held("ABORTED")
     desk.finalize()
     desk.commit("ProcessPayment", "ReserveInventory")

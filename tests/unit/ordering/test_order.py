@@ -1,4 +1,4 @@
-"""Which orders are accepted, and what is said of the others."""
+"""Valid orders, and the errors of invalid ones."""
 
 import traceback
 from contextlib import suppress
@@ -28,7 +28,7 @@ GOOD_ORDERS = {
     "two SKUs that differ in case": good_order(items=[GOOD_ITEM, {**GOOD_ITEM, "sku": "TEA-01"}]),
 }
 
-# Half a surrogate pair is no character, but json.loads lets it through.
+# Half a surrogate pair is not a character, but json.loads accepts it.
 any_text = st.text(st.characters(exclude_categories=()))
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | any_text,
@@ -38,7 +38,7 @@ json_values = st.recursive(
 
 
 def order_like(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Orders in which any field, at any level, may be anything or be missing."""
+    """Orders in which any field, at any level, may have any value or be missing."""
     items = st.lists(_near(GOOD_ITEM, values) | values, max_size=3)
     payment = _near({"method": "card", "token": "tok_visa"}, values)
     top = {"order_id": "o-1", "customer_id": "c-7", "currency": "JPY"}
@@ -130,7 +130,7 @@ def test_every_unknown_payment_method_gets_the_same_message(method: str) -> None
 
 @given(document=json_values | order_like(json_values))
 def test_any_json_is_an_order_or_is_refused(document: Any) -> None:
-    """Anything but InvalidOrder that is raised here fails the test."""
+    """Any error other than InvalidOrder fails the test."""
     with suppress(InvalidOrder):
         assert parse_order(document).total >= 0
 

@@ -1,4 +1,4 @@
-"""Which refusals of a reservation mean that stock is short."""
+"""The failed conditions of a reservation that mean a lack of stock."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,6 +7,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from idempotency import Contention, StateConflict, Step, StepStore
+from idempotency.saga import SagaSteps
+from ordering.definition import ORDER_SAGA
 from ordering.inventory.service import Inventory, OutOfStock
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
@@ -43,11 +45,12 @@ def short(on_hand: int) -> dict[str, Any]:
 
 
 def reserve(*, tea: dict[str, Any], cup: dict[str, Any], reservation: dict[str, Any] = FINE) -> None:
-    """Reserve two lines, which DynamoDB answers like this; records and the order are fine."""
+    """Reserve two lines with this answer of DynamoDB for them; records and order are fine."""
     event = good_order(items=ITEMS)
-    steps = StepStore(Cancelling(FINE, tea, cup, reservation, FINE, FINE), "Idempotency")
+    store = StepStore(Cancelling(FINE, tea, cup, reservation, FINE, FINE), "Idempotency")
+    steps = SagaSteps(ORDER_SAGA, store, {"OrdersTable": "Orders", "InventoryTable": "Inventory"})
     step = Step("o-1001", "ReserveInventory", event, "request-1", AT)
-    Inventory(steps, InventoryTable("Inventory"), "Orders").reserve(Task(parse_order(event), step, AT))
+    Inventory(steps, InventoryTable("Inventory")).reserve(Task(parse_order(event), step, AT))
 
 
 def test_a_short_line_is_named_with_what_is_there_and_what_was_ordered() -> None:
@@ -71,16 +74,16 @@ def test_a_sku_without_a_row_is_out_of_stock() -> None:
     assert str(caught.value) == "items[0]: tea-01 is not stocked"
 
 
-def test_a_reservation_that_stands_already_is_no_shortage() -> None:
+def test_existing_reservation_is_not_a_shortage() -> None:
     with pytest.raises(StateConflict, match="Inventory"):
         reserve(tea=FINE, cup=FINE, reservation=RESERVATION_STANDS)
 
 
-def test_a_reservation_that_stands_already_counts_more_than_a_short_line() -> None:
+def test_existing_reservation_precedes_a_short_line() -> None:
     with pytest.raises(StateConflict):
         reserve(tea=short(0), cup=FINE, reservation=RESERVATION_STANDS)
 
 
-def test_a_short_line_beside_a_contended_one_is_not_decided_yet() -> None:
+def test_short_line_beside_a_conflict_decides_nothing() -> None:
     with pytest.raises(Contention):
         reserve(tea=short(0), cup=CONFLICT)

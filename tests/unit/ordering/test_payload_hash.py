@@ -43,17 +43,17 @@ def test_the_order_of_lines_counts() -> None:
     assert payload_hash([1, 2]) != payload_hash([2, 1])
 
 
-def test_values_do_not_run_into_each_other() -> None:
+def test_payload_hash_separates_its_values() -> None:
     assert payload_hash({"a": "1", "b": "2"}) != payload_hash({"a": '1","b":"2'})
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-def test_what_json_has_no_number_for_is_refused(number: float) -> None:
+def test_nan_is_rejected(number: float) -> None:
     with pytest.raises(ValueError, match="not JSON"):
         payload_hash({"a": [number]})
 
 
-def test_a_payload_keeps_its_hash_for_ever() -> None:
+def test_payload_hash_never_changes() -> None:
     canonical = '{"a":[1,null,"\\u8336"],"b":{"c":true}}'
 
     assert payload_hash(json.loads(canonical)) == "5e6157374ca557899f8192e8c0877f6504f3ee2a88b92b19647dcea13334fa82"

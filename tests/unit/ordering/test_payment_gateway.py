@@ -1,4 +1,4 @@
-"""Payments through a gateway, against the simulator: what each answer and each fault means for a charge."""
+"""Payments through a gateway, against the simulator: the effect of each answer and each fault on a charge."""
 
 import json
 import logging
@@ -56,7 +56,7 @@ ALL_DONE = [
     Garbage("wrong_shape"),
     Garbage("another_charge"),
 ]
-# Statuses that the simulator never gives, and what they are to a charge.
+# Statuses that the simulator never returns, and their meaning for a charge.
 REFUSALS = [301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 413, 422]
 UNDECIDED = [202, 204, 408, 409, 425, 429, 500, 501, 502, 503, 504, 599]
 
@@ -69,7 +69,7 @@ class Sent:
 
 
 class Listening(HTTPAdapter):
-    """Sends, and notes what was sent. before: called with each request."""
+    """Sends and records requests. before: called with each request."""
 
     def __init__(self, before: Callable[[Sent], object] = lambda _: None) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Listening(HTTPAdapter):
 
 @dataclass
 class Desk:
-    """A gateway's client on a lease table of its own."""
+    """A gateway client with its own lease table."""
 
     gateway: HttpGateway
     clock: dynamodb.Clock
@@ -98,7 +98,7 @@ class Desk:
         return self.gateway.charge(charge, deadline=self.clock() + timedelta(seconds=15))
 
     def at(self, url: str) -> "Desk":
-        """The same table, another gateway."""
+        """Another gateway client on the same table."""
         http = BearerSession(self.gateway.http.secret)
         return Desk(replace(self.gateway, url=url, http=http), self.clock, self.operations)
 
@@ -124,7 +124,7 @@ def desk(gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 @pytest.fixture
 def errors(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The ERROR lines so far: what raises the alarm."""
+    """The ERROR lines so far, which raise the alarm."""
     return lambda: [record.message for record in caplog.records if record.levelno >= logging.ERROR]
 
 
@@ -140,7 +140,7 @@ def error_body(code: str = SPOKEN) -> bytes:
 
 
 def told(caught: pytest.ExceptionInfo[BaseException], log: pytest.LogCaptureFixture) -> str:
-    """Everything of an error that may reach a history or a log."""
+    """Every part of an error that may reach a history or a log."""
     message = "".join(traceback.format_exception_only(caught.value))
     return message + repr([vars(record) for record in log.records])
 
@@ -188,9 +188,7 @@ def test_a_decline_is_final_stored_and_replayed_without_a_call(
     assert errors() == []
 
 
-def test_a_decline_for_a_reason_that_is_not_known_says_no_more_than_that(
-    desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_decline_for_an_unknown_reason_has_a_general_message(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     with answering(Fixed(402, error_body())) as url, pytest.raises(PaymentDeclined) as caught:
         desk.at(url).charge()
 
@@ -219,7 +217,7 @@ def test_a_charge_of_a_cancelled_key_is_compensated_and_not_asked_again(desk: De
 
 
 @pytest.mark.parametrize("fault", NOTHING_DONE, ids=repr)
-def test_what_may_not_have_been_done_is_asked_for_and_then_done(
+def test_unsent_charge_is_looked_up_and_then_made(
     desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
 ) -> None:
     gateway.inject(Injection(fault, on="charge"))
@@ -233,7 +231,7 @@ def test_what_may_not_have_been_done_is_asked_for_and_then_done(
 
 
 @pytest.mark.parametrize("fault", ALL_DONE, ids=repr)
-def test_what_was_done_unheard_is_asked_for_and_not_done_again(
+def test_charge_with_a_lost_answer_is_looked_up_and_not_repeated(
     desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
 ) -> None:
     gateway.inject(Injection(fault, on="charge"))
@@ -246,9 +244,7 @@ def test_what_was_done_unheard_is_asked_for_and_not_done_again(
 
 
 @pytest.mark.parametrize("fault", [SlowBefore(400), SlowWorking(400), SlowAfter(400)], ids=repr)
-def test_a_slow_charge_is_asked_for_until_it_is_known(
-    desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
-) -> None:
+def test_slow_charge_is_looked_up_until_known(desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault) -> None:
     gateway.inject(Injection(fault, on="charge"))
     with short_reads(), pytest.raises(GatewayUnavailable, match="ReadTimeout"):
         desk.charge()
@@ -260,8 +256,8 @@ def test_a_slow_charge_is_asked_for_until_it_is_known(
     assert errors() == []
 
 
-def test_a_charge_that_is_being_worked_on_stays_undecided(desk: Desk, gateway: GatewayClient) -> None:
-    # Longer than any machine takes for the question; nobody waits for the end.
+def test_charge_in_progress_stays_undecided(desk: Desk, gateway: GatewayClient) -> None:
+    # Longer than any machine takes for the lookup; nothing waits for the end.
     gateway.inject(Injection(SlowWorking(5000), on="charge"))
     with short_reads(), pytest.raises(GatewayUnavailable):
         desk.charge()
@@ -272,7 +268,7 @@ def test_a_charge_that_is_being_worked_on_stays_undecided(desk: Desk, gateway: G
 
 
 @pytest.mark.parametrize("fault", [*NOTHING_DONE, *ALL_DONE], ids=repr)
-def test_a_question_that_is_not_answered_is_asked_again(desk: Desk, gateway: GatewayClient, fault: AnyFault) -> None:
+def test_unanswered_lookup_is_repeated(desk: Desk, gateway: GatewayClient, fault: AnyFault) -> None:
     gateway.inject(Injection(AnswerLost(), on="charge"), Injection(fault, on="lookup"))
     for _ in range(2):
         with pytest.raises(GatewayUnavailable):
@@ -285,14 +281,14 @@ def test_a_question_that_is_not_answered_is_asked_again(desk: Desk, gateway: Gat
 
 def test_a_charge_delivered_twice_is_one_charge(desk: Desk, gateway: GatewayClient) -> None:
     gateway.inject(Injection(DeliveredAgain((0, 0)), on="charge"))
-    # The answer may be that the other delivery is being worked on.
+    # The answer may be that the other delivery is in progress.
     with suppress(GatewayUnavailable):
         desk.charge()
 
     assert counts(gateway, KEY) == (1, 0)
 
 
-def test_a_gateway_that_is_away_is_unavailable(desk: Desk, errors: Any) -> None:
+def test_missing_gateway_is_unavailable(desk: Desk, errors: Any) -> None:
     with answering(Fixed(200)) as url:
         pass
     with pytest.raises(GatewayUnavailable, match=r"^POST /charges/KEY/cancel: ConnectionError$"):
@@ -318,7 +314,7 @@ def test_a_refusal_for_our_fault_is_final_and_one_error_line(desk: Desk, errors:
     assert errors() == ["the payment gateway refuses our request"]
 
 
-def test_the_two_kinds_of_error_are_what_the_state_machine_takes_them_for() -> None:
+def test_gateway_errors_match_the_retries_of_the_state_machine() -> None:
     assert issubclass(GatewayRefused, BusinessError)
     assert issubclass(PaymentDeclined, BusinessError)
     assert issubclass(GatewayUnavailable, TransientError)
@@ -351,7 +347,7 @@ def test_a_charge_of_another_amount_is_refused_and_may_stand(desk: Desk, gateway
     assert may_stand_outside(desk.record().status, None)
 
 
-def test_a_question_that_is_refused_leaves_the_charge_unknown(desk: Desk, gateway: GatewayClient) -> None:
+def test_rejected_lookup_leaves_the_charge_unknown(desk: Desk, gateway: GatewayClient) -> None:
     gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
@@ -372,7 +368,7 @@ def test_no_redirect_is_followed(desk: Desk, gateway: GatewayClient) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 201, 401, 402, 409, 500])
-def test_no_error_and_no_line_repeats_the_token_or_the_gateways_words(
+def test_errors_and_logs_have_no_token_and_no_gateway_message(
     desk: Desk, caplog: pytest.LogCaptureFixture, status: int
 ) -> None:
     caplog.set_level(logging.DEBUG, "payments")
@@ -384,7 +380,7 @@ def test_no_error_and_no_line_repeats_the_token_or_the_gateways_words(
     assert SECRET not in repr(desk.gateway)
 
 
-def test_a_request_is_given_two_seconds_to_connect_and_five_to_be_answered(desk: Desk, gateway: GatewayClient) -> None:
+def test_request_timeouts_are_two_and_five_seconds(desk: Desk, gateway: GatewayClient) -> None:
     gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
@@ -394,7 +390,7 @@ def test_a_request_is_given_two_seconds_to_connect_and_five_to_be_answered(desk:
     assert [sent.timeout for sent in desk.heard.sent] == [(2, 5)] * 3
 
 
-def test_an_owner_that_died_is_waited_for_and_then_followed_by_a_question(desk: Desk, gateway: GatewayClient) -> None:
+def test_retry_waits_for_a_crashed_owner_and_then_asks(desk: Desk, gateway: GatewayClient) -> None:
     class Died(BaseException):
         pass
 
@@ -417,7 +413,7 @@ def test_an_owner_that_died_is_waited_for_and_then_followed_by_a_question(desk: 
 
 
 def _forget_the_end(desk: Desk) -> None:
-    """A process that dies records nothing: put its lease back in progress."""
+    """A crashed process records nothing, so set its lease back to in progress."""
     leases = desk.gateway.leases
     leases._backend.client.update_item(
         TableName=leases._backend.table.name,
@@ -428,7 +424,7 @@ def _forget_the_end(desk: Desk) -> None:
     )
 
 
-def test_a_twin_gets_the_result_of_the_first(desk: Desk, gateway: GatewayClient) -> None:
+def test_concurrent_duplicate_gets_the_first_result(desk: Desk, gateway: GatewayClient) -> None:
     duplicate = desk.at(gateway.address)
     refused: list[Exception] = []
 
@@ -444,7 +440,7 @@ def test_a_twin_gets_the_result_of_the_first(desk: Desk, gateway: GatewayClient)
     assert (len(refused), duplicate.sent, counts(gateway, KEY)) == (1, [], (1, 0))
 
 
-def test_a_slow_question_leaves_the_charge_a_lease_of_full_length(desk: Desk, gateway: GatewayClient) -> None:
+def test_slow_lookup_leaves_the_charge_a_full_lease(desk: Desk, gateway: GatewayClient) -> None:
     left: list[timedelta] = []
 
     def take_seven_seconds(sent: Sent) -> None:
@@ -462,7 +458,7 @@ def test_a_slow_question_leaves_the_charge_a_lease_of_full_length(desk: Desk, ga
     assert min(left) > timedelta(seconds=sum((bearer.CONNECT_SECONDS, bearer.READ_SECONDS)))
 
 
-def test_a_cancel_gives_back_what_was_charged_once(desk: Desk, gateway: GatewayClient) -> None:
+def test_cancel_refunds_the_charge_once(desk: Desk, gateway: GatewayClient) -> None:
     desk.charge()
     for _ in range(3):
         desk.gateway.cancel("o-1")
@@ -470,7 +466,7 @@ def test_a_cancel_gives_back_what_was_charged_once(desk: Desk, gateway: GatewayC
     assert counts(gateway, KEY) == (1, 1)
 
 
-def test_a_cancel_bars_a_charge_that_is_on_its_way(desk: Desk, gateway: GatewayClient) -> None:
+def test_cancel_bars_a_charge_in_flight(desk: Desk, gateway: GatewayClient) -> None:
     gateway.inject(Injection(SlowWorking(200), on="charge"), Injection(DeliveredAgain((100,)), on="charge"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bearer, "READ_SECONDS", 0.05)
@@ -509,14 +505,14 @@ def test_a_cancel_that_is_refused_is_our_fault(desk: Desk, errors: Any, status: 
     [{}, {"key": KEY, "status": "succeeded"}, {"key": "key-2", "status": "canceled"}, {"status": "canceled"}, []],
     ids=repr,
 )
-def test_a_cancel_is_done_only_if_the_answer_says_so_of_this_key(desk: Desk, body: Any) -> None:
+def test_cancel_needs_an_answer_for_this_key(desk: Desk, body: Any) -> None:
     answer = Fixed(200, json.dumps(body).encode())
     with answering(answer) as url, pytest.raises(GatewayUnavailable):
         desk.at(url).gateway.cancel("o-1")
 
 
 def rotated(desk: Desk, gateway: GatewayClient, secret: str) -> GatewayClient:
-    """Both sides have a new secret, as after a rotation: the gateway first."""
+    """Rotate the secret on both sides, the gateway first."""
     gateway.rotate(secret)
     secrets_manager.client().put_secret_value(SecretId=desk.gateway.http.secret._arn, SecretString=secret)
     return replace(gateway, secret=secret)
@@ -531,7 +527,7 @@ def test_a_key_is_the_hmac_of_the_order_id_under_the_stacks_key() -> None:
 def test_secret_rotation_during_work_keeps_one_charge(
     desk: Desk, gateway: GatewayClient, errors: Any, moment: int
 ) -> None:
-    """Twice, so that the secret at hand is not even the previous one, before any of four requests."""
+    """Twice, before any of four requests, so that the cached secret is not even the previous one."""
     requests = 0
 
     def rotate(_: Sent) -> None:
@@ -555,7 +551,7 @@ def test_secret_rotation_during_work_keeps_one_charge(
     assert errors() == []
 
 
-def test_every_execution_environment_takes_a_new_secret_by_itself(desk: Desk, gateway: GatewayClient) -> None:
+def test_every_execution_environment_picks_up_a_new_secret(desk: Desk, gateway: GatewayClient) -> None:
     arn, others = desk.gateway.http.secret._arn, range(5)
     environments = [replace(desk.gateway, http=BearerSession(Secret(arn))) for _ in others]
     for environment in environments:
@@ -570,7 +566,7 @@ def test_every_execution_environment_takes_a_new_secret_by_itself(desk: Desk, ga
     assert [counts(present, charge_key(STACK_KEY, f"o-{number}x")) for number in others] == [(1, 0)] * 5
 
 
-def test_a_secret_is_read_once_and_again_only_when_it_is_refused(
+def test_secret_is_read_again_only_when_rejected(
     desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, secret = secrets_manager.use(monkeypatch), desk.gateway.http.secret._arn
@@ -602,8 +598,8 @@ def test_a_refused_secret_is_an_error_line_and_never_the_outcome_of_a_charge(
     assert counts(gateway, KEY) == (1, 0)
 
 
-def test_a_refusal_that_comes_late_is_left_to_the_next_attempt(desk: Desk, gateway: GatewayClient) -> None:
-    """It would otherwise run into the function's timeout."""
+def test_late_rejection_is_left_to_the_next_attempt(desk: Desk, gateway: GatewayClient) -> None:
+    """Otherwise the function would time out."""
     desk.charge()
     desk.gateway = replace(desk.gateway, http=replace(desk.gateway.http, clock=lambda: desk.clock().timestamp()))
     rotated(desk, gateway, "second")
@@ -618,7 +614,7 @@ def test_a_refusal_that_comes_late_is_left_to_the_next_attempt(desk: Desk, gatew
 
 
 @pytest.mark.parametrize("value", ['{"token": "x"}', "with space", "line\n", "käse"])
-def test_a_secret_that_is_no_token_is_refused_unseen_and_read_again(
+def test_malformed_secret_is_rejected_unseen_and_read_again(
     desk: Desk, caplog: pytest.LogCaptureFixture, value: str
 ) -> None:
     manager, arn = secrets_manager.client(), desk.gateway.http.secret._arn

@@ -1,4 +1,4 @@
-"""A secret is read once, is shown nowhere, and an error says whether a retry may help."""
+"""A secret is read once and never shown, and an error says whether a retry may help."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ from runtime.secrets import Secret, SecretRefused, SecretUnavailable
 from tests.unit.ordering import secrets_manager
 
 VALUE = "a-value-nobody-sees"
-# Reads a secret in a process with a trace, and prints what the trace holds.
+# Reads a secret in a process with a trace, and prints the trace.
 TRACED = f"""
 import json, sys
 sys.path[:] = {sys.path!r}
@@ -80,7 +80,7 @@ def test_an_error_says_whether_a_retry_may_help(
         Secret("arn").read()
 
 
-def test_a_secret_that_is_not_there_or_holds_no_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_or_binary_secret_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets_manager.use(monkeypatch)
     binary = secrets_manager.client().create_secret(Name="binary", SecretBinary=b"x")["ARN"]
 

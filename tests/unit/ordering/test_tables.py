@@ -1,4 +1,4 @@
-"""What the services ask DynamoDB to write. That DynamoDB understands it is shown by the integration tests."""
+"""The services' writes. The integration tests run them on DynamoDB."""
 
 import re
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ import pytest
 
 from idempotency import Action
 from idempotency.saga import SagaStep
-from ordering.definition import STEPS, not_confirmed, still_open
+from ordering.definition import ORDER_SAGA, STEPS
 from ordering.inventory.table import InventoryTable, reservation_key, stock_key
 from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
@@ -52,7 +52,7 @@ def test_no_action_of_a_table_is_left_out_here() -> None:
         f"{table.name}.{method}"
         for table in (ORDERS, PAYMENTS, INVENTORY)
         for method in dir(table)
-        if not method.startswith("_") and method not in {"name", "saga", "insert", "update"}
+        if not method.startswith("_") and method not in {"name", "saga", "row", "insert", "update"}
     }
 
     assert set(ACTIONS) == methods
@@ -91,12 +91,14 @@ def test_the_payment_token_is_written_nowhere(name: str) -> None:
 def test_a_check_of_a_step_defines_every_placeholder_that_it_uses(step: SagaStep) -> None:
     checks = [step.does_not_stand("T", "o-1001"), step.stands("T", "o-1001"), step.stands("T", "o-1001", ORDER)]
 
-    for check in map(parameters, [*checks, still_open("T", "o-1001"), not_confirmed("T", "o-1001")]):
+    for check in map(
+        parameters, [*checks, ORDER_SAGA.still_open("T", "o-1001"), ORDER_SAGA.not_confirmed("T", "o-1001")]
+    ):
         defined = {*check["ExpressionAttributeNames"], *check["ExpressionAttributeValues"]}
         assert set(re.findall(r"[#:]\w+", check["ConditionExpression"])) == defined
 
 
-def test_an_order_of_which_nothing_stands_leaves_the_index() -> None:
+def test_order_leaves_the_index_when_nothing_stands() -> None:
     listed = parameters(ORDERS.list_standing("o-1001", "Pending", AT, ["ProcessPayment"]))
     done = parameters(ORDERS.list_standing("o-1001", "Pending", AT, []))
 
@@ -140,7 +142,7 @@ def test_a_float_is_refused_at_any_depth(value: Any) -> None:
         attributes({"amount": value})
 
 
-def test_a_payment_id_is_the_same_for_ever() -> None:
+def test_payment_id_never_changes() -> None:
     assert payment_id("o-1001") == "988100be-ea16-5948-b10f-0b0efa7e090c"
 
 
@@ -164,12 +166,12 @@ def test_a_reservation_keeps_its_lines_and_its_context() -> None:
     assert item["context"]["M"]["reserved_at"] == {"S": AT.isoformat()}
 
 
-def test_a_line_is_given_back_to_the_row_it_was_taken_from() -> None:
+def test_line_returns_to_the_row_it_was_taken_from() -> None:
     taken, given_back = (parameters(move(ORDER.items[0])) for move in (INVENTORY.take, INVENTORY.give_back))
 
     assert taken["Key"] == given_back["Key"] == {"pk": {"S": "STOCK#tea-01"}}
     assert taken["ExpressionAttributeValues"] == given_back["ExpressionAttributeValues"] == {":quantity": {"N": "2"}}
 
 
-def test_no_sku_can_pass_for_a_reservation() -> None:
+def test_sku_cannot_be_mistaken_for_a_reservation() -> None:
     assert stock_key("o-1001") != reservation_key("o-1001")

@@ -1,4 +1,4 @@
-"""What a saga function gets: the order, and its step."""
+"""The input of a saga function: the order, and its step."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ class Context:
 
 @dataclass
 class Desk:
-    """Handles tasks, and keeps those it was given."""
+    """Handles and records tasks."""
 
     tasks: list[Task] = field(default_factory=list)
 
@@ -82,7 +82,7 @@ def test_the_time_of_the_step_is_now_in_utc(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("event", [None, [], {}, good_order(currency="yen")], ids=repr)
-def test_what_is_no_order_never_reaches_the_function(desk: Desk, event: object) -> None:
+def test_invalid_order_never_reaches_the_function(desk: Desk, event: object) -> None:
     with pytest.raises(InvalidOrder):
         desk.call(event)
 

@@ -1,4 +1,4 @@
-"""What is read from a record of the Orders stream."""
+"""Changes read from records of the Orders stream."""
 
 import itertools
 from typing import Any
@@ -47,7 +47,7 @@ def test_an_order_that_a_person_deletes_adds_nothing(history: History) -> None:
     assert (change.before, change.after) == (NEW, None)
 
 
-def test_an_order_that_expired_has_been_ordered_all_the_same(history: History) -> None:
+def test_expired_order_still_counts(history: History) -> None:
     change = read_change(history.expire("o-1"))
 
     assert (change.before, change.after) == (NEW, NEW)
@@ -78,7 +78,7 @@ def test_restored_order_with_the_next_revision_follows_its_deletion(history: His
     assert put_back.version > deleted.version
 
 
-def test_an_order_that_is_made_anew_has_another_life(history: History) -> None:
+def test_order_created_again_has_another_life(history: History) -> None:
     history.delete("o-1")
 
     assert read_change(history.place("o-1")).created_at != read_change(history.records[0]).created_at
@@ -93,7 +93,7 @@ def test_a_moment_is_the_same_however_it_is_written(history: History, text: str)
 
 
 @pytest.mark.parametrize(("name", "value"), [*itertools.product(IMAGE_FIELDS, NO_VALUES), *WRONG_TEXTS], ids=repr)
-def test_what_is_no_order_is_refused_without_its_values(history: History, name: str, value: Any) -> None:
+def test_invalid_order_is_rejected_without_its_values(history: History, name: str, value: Any) -> None:
     image = new_image(history.records[0])
     if value is None:
         del image[name]
@@ -127,7 +127,7 @@ def test_a_change_that_does_not_raise_the_revision_is_refused(history: History, 
         read_change(record)
 
 
-def test_a_note_on_an_order_needs_no_revision(history: History) -> None:
+def test_note_on_an_order_needs_no_revision(history: History) -> None:
     change = read_change(history.write("o-1", {**history.rows["o-1"], "note": "call back"}))
 
     assert change.before == change.after == NEW
@@ -141,7 +141,7 @@ def test_the_life_of_an_order_has_one_beginning(history: History) -> None:
 
 
 @pytest.mark.parametrize("name", IMAGE_FIELDS)
-def test_a_row_that_was_put_right_is_counted(history: History, name: str) -> None:
+def test_repaired_row_is_counted(history: History, name: str) -> None:
     record = history.change("o-1", status="Confirmed")
     del record["dynamodb"]["OldImage"][name]
 

@@ -1,4 +1,4 @@
-"""Values in DynamoDB's own JSON: as boto3 has them, without importing it."""
+"""Values in DynamoDB JSON, as by boto3, without importing it."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -14,7 +14,7 @@ from runtime.dynamodb import attributes
 
 # DynamoDB's numbers have 38 digits.
 SCALARS = st.none() | st.booleans() | st.integers(-(10**38) + 1, 10**38 - 1) | st.text()
-# Several levels deep; what is bigger takes Hypothesis ten times as long and has no branch of its own.
+# Several levels deep; bigger values take Hypothesis ten times as long and reach no other branch.
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner),
@@ -59,6 +59,6 @@ def test_an_empty_set_is_refused() -> None:
 
 
 @pytest.mark.parametrize("value", [1.5, Decimal(1), b"1", {"1"}, object()], ids=lambda value: type(value).__name__)
-def test_what_nobody_writes_is_refused_with_its_type(value: Any) -> None:
+def test_unsupported_type_is_named(value: Any) -> None:
     with pytest.raises(TypeError, match=type(value).__name__):
         attributes({"deep": [{"value": value}]})

@@ -1,4 +1,4 @@
-"""The shape of every handler: what a function gets, what the log says, what a caller sees of an error."""
+"""The shape of every handler: the function's input, the log lines, the caller's view of an error."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ def parse(event: Any) -> Job:
 
 
 def outcome(error: Exception) -> Exception:
-    """What a caller sees of an error."""
+    """The caller's view of an error."""
 
     @handler(parse, ids=("job_id",))
     def run_job(job: Job, call: Call) -> None:

@@ -1,4 +1,4 @@
-"""X-Ray: annotations where there is a trace, silence where there is none. Each in a process of its own."""
+"""X-Ray: annotations with a trace, nothing without one. Each test runs in a separate process."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What the layer makes of DynamoDB's answer to one transaction."""
+"""The layer's reaction to DynamoDB's answer to a transaction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ MALFORMED = {"Code": "ValidationError"}
 
 @dataclass
 class Answering:
-    """A client that takes every transaction, and raises the error if there is one."""
+    """A client that accepts every transaction, or raises the error."""
 
     error: Exception | None = None
     sent: list[Any] = field(default_factory=list)
@@ -45,7 +45,7 @@ def client_error(code: str, status: int = 400, **more: Any) -> sdk.ClientError:
 
 
 def cancelled(*reasons: Mapping[str, Any]) -> Cancellation | None:
-    """What becomes of a transaction that DynamoDB cancels for these reasons, one for each action."""
+    """The outcome of a transaction that DynamoDB cancels for these reasons, one for each action."""
     error = client_error("TransactionCanceledException", CancellationReasons=list(reasons))
     return transact(Answering(error), ACTIONS)
 
@@ -67,11 +67,11 @@ def test_all_actions_go_out_in_one_call_and_ask_for_the_old_row() -> None:
     assert client.sent == [[{"Put": {"TableName": "Idempotency", **ask}}, {"Update": {"TableName": "Stock", **ask}}]]
 
 
-def test_a_refused_row_comes_back_as_it_stands() -> None:
+def test_refused_write_returns_the_existing_row() -> None:
     assert cancelled(FINE, {**REFUSED, "Item": OLD}, FINE) == Cancellation({1: Refusal(1, OLD)})
 
 
-def test_a_refused_row_that_does_not_exist_comes_back_as_nothing() -> None:
+def test_refused_write_without_a_row_returns_none() -> None:
     assert cancelled(FINE, FINE, REFUSED) == Cancellation({2: Refusal(2, None)})
 
 
@@ -80,7 +80,7 @@ def test_every_refused_row_comes_back() -> None:
 
 
 @pytest.mark.parametrize("beside", [CONFLICT, THROTTLED, MALFORMED], ids=lambda reason: reason["Code"])
-def test_a_refused_record_decides_whatever_stands_beside_it(beside: Mapping[str, Any]) -> None:
+def test_failed_condition_on_the_record_decides(beside: Mapping[str, Any]) -> None:
     assert cancelled({**REFUSED, "Item": OLD}, beside, FINE) == Cancellation({0: Refusal(0, OLD)})
 
 
@@ -91,7 +91,7 @@ def test_a_conflict_is_contention(reasons: tuple[Mapping[str, Any], ...]) -> Non
 
 
 @pytest.mark.parametrize("conflict_at", [0, 2])
-def test_a_conflict_beside_a_refused_row_proves_nothing(conflict_at: int) -> None:
+def test_failed_row_beside_a_conflict_decides_nothing(conflict_at: int) -> None:
     reasons = [FINE, REFUSED, FINE]
     reasons[conflict_at] = CONFLICT
 
@@ -100,7 +100,7 @@ def test_a_conflict_beside_a_refused_row_proves_nothing(conflict_at: int) -> Non
 
 
 @pytest.mark.parametrize("reason", [THROTTLED, OVER_CAPACITY], ids=lambda reason: reason["Code"])
-def test_a_throttled_row_beside_a_refused_one_proves_nothing(reason: Mapping[str, Any]) -> None:
+def test_failed_row_beside_a_throttled_one_decides_nothing(reason: Mapping[str, Any]) -> None:
     with pytest.raises(StoreUnavailable, match=reason["Code"]):
         cancelled(FINE, REFUSED, reason)
 
@@ -112,7 +112,7 @@ def test_malformed_action_beside_a_failed_condition_is_raised_unchanged() -> Non
     assert caught.value.response["CancellationReasons"][2] == MALFORMED
 
 
-def test_a_cancellation_without_a_reason_is_raised_as_it_came() -> None:
+def test_cancellation_without_a_reason_is_raised_unchanged() -> None:
     with pytest.raises(sdk.ClientError, match="TransactionCanceledException"):
         cancelled(FINE, FINE, FINE)
 
@@ -134,7 +134,7 @@ def test_another_transaction_at_work_is_contention(code: str) -> None:
         ("502", 502),
     ],
 )
-def test_a_store_that_cannot_answer_is_unavailable(code: str, status: int) -> None:
+def test_failing_store_is_unavailable(code: str, status: int) -> None:
     with pytest.raises(StoreUnavailable, match=code):
         failed(client_error(code, status))
 
@@ -148,7 +148,7 @@ def test_a_store_that_cannot_answer_is_unavailable(code: str, status: int) -> No
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_store_that_cannot_be_reached_is_unavailable(error: Exception) -> None:
+def test_unreachable_store_is_unavailable(error: Exception) -> None:
     with pytest.raises(StoreUnavailable, match=type(error).__name__):
         failed(error)
 
@@ -162,7 +162,7 @@ def test_a_store_that_cannot_be_reached_is_unavailable(error: Exception) -> None
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_lost_answer_is_a_store_that_is_unavailable(error: Exception) -> None:
+def test_lost_answer_is_store_unavailable(error: Exception) -> None:
     with pytest.raises(StoreUnavailable, match=type(error).__name__):
         failed(error)
 
@@ -180,7 +180,7 @@ def test_a_lost_answer_is_a_store_that_is_unavailable(error: Exception) -> None:
     ],
     ids=repr,
 )
-def test_what_a_retry_cannot_mend_is_raised_as_it_came(error: Exception) -> None:
+def test_permanent_error_is_raised_unchanged(error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
         failed(error)
 

@@ -1,6 +1,6 @@
 """Imports in this process, state by state: S3 by moto, Connect by its simulator, leases by MiniStack.
 
-What travels between the states goes through JSON, as in Step Functions.
+State data goes through JSON, as in Step Functions.
 """
 
 import itertools
@@ -65,12 +65,12 @@ class Row:
 
 @dataclass
 class World:
-    """passwords: that each user was created with, by id."""
+    """passwords: of each user at creation, by id."""
 
     simulator: Simulator
     bucket: Bucket
     instance_id: str
-    most_rows: int = 10
+    max_rows: int = 10
     passwords: dict[str, str] = field(default_factory=dict)
     clock: dynamodb.Clock = field(default_factory=dynamodb.Clock)
     table: str = field(default_factory=lambda: dynamodb.new_table(dynamodb.client()))
@@ -86,7 +86,7 @@ class World:
         return list(self.steps(**document))[-1]
 
     def steps(self, **document: Any) -> Iterator[Any]:
-        """An import in three steps: its result is announced, its users are created, its result is registered."""
+        """An import in three steps: write the first result, create the users, write the final result."""
         import_id = f"import-{next(self._names)}"
         plan = _travelled(self._imports.plan(parse_request({"instance_id": self.instance_id, **document})), Plan)
         counted = json.loads(json.dumps(self._imports.count(CountCsvFiles(plan, plan.instance_id))))
@@ -103,7 +103,7 @@ class World:
         )
 
     def results(self, key: str = RESULT, version_id: str | None = None) -> list[Result]:
-        """Of the result file that stands, or of one version of it."""
+        """Rows of the current result file, or of one version of it."""
         return read(b"".join(self.bucket.stream(self.bucket.source(key, version_id))))
 
     @property
@@ -123,10 +123,10 @@ class World:
     @property
     def _imports(self) -> Imports:
         instances = Instances(self._connect, "stack", "alias", AllowedInstances((self.instance_id,)))
-        return Imports(Files(self.bucket, "TestFile_", self.most_rows), instances, DEFAULTS)
+        return Imports(Files(self.bucket, "TestFile_", self.max_rows), instances, DEFAULTS)
 
     def _outcome(self, import_id: str, plan: Plan, columns: list[str], profiles: ProfileIds, row: str) -> str:
-        """As the Map has it: the error's name, where there is one."""
+        """The Map's output: the error's name, if there is one."""
         leases = LeaseStore(dynamodb.client(), self.table, clock=self.clock, sleep=self.clock.sleep)
         pointer = RowPointer.parse(row)
         task = RowTask(

@@ -1,4 +1,4 @@
-"""The reader of CSV files: the same rows as Python's csv module finds, each where it stands, in constant memory."""
+"""The CSV reader: the same rows as Python's csv module, each with its position, in constant memory."""
 
 import csv
 import io
@@ -33,14 +33,14 @@ def in_chunks(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def cells_of(data: bytes, size: int = 1000) -> list[list[str]]:
-    """What the reader finds, each record cut out of the file by its place and parsed alone."""
+    """The reader's records, each cut out of the file by position and parsed separately."""
     places = [(record.offset, len(record.data)) for record in records(in_chunks(data, size))]
     parts = [data[offset : offset + length].decode() for offset, length in places]
     return [next(csv.reader(io.StringIO(part, newline=""))) for part in parts]
 
 
 @given(st.lists(st.lists(TEXTS, min_size=2, max_size=4), max_size=6), st.sampled_from(["\r\n", "\n", "\r"]), st.data())
-def test_what_the_csv_module_writes_is_read_back(rows: list[list[str]], line_end: str, data: st.DataObject) -> None:
+def test_csv_modules_output_is_read_back(rows: list[list[str]], line_end: str, data: st.DataObject) -> None:
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator=line_end).writerows(rows)
     size = data.draw(st.integers(1, 40))
@@ -93,7 +93,7 @@ def test_an_empty_file_has_no_records() -> None:
 
 
 @pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
-def test_utf_16_is_told(mark: bytes) -> None:
+def test_utf_16_is_named(mark: bytes) -> None:
     with pytest.raises(InvalidHeader, match="UTF-16"):
         list(records([mark[:1], mark[1:], b"N\0o\0"]))
 
@@ -101,7 +101,7 @@ def test_utf_16_is_told(mark: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "place"), [(b'"a\nb,c\n', "the header"), (b'a\nb\n\n"c\n', "row 2"), (b'a\n"b""\n', "row 1")]
 )
-def test_a_quote_that_is_not_closed_is_told_with_its_place(data: bytes, place: str) -> None:
+def test_unclosed_quote_is_reported_with_its_row(data: bytes, place: str) -> None:
     with pytest.raises(UnclosedQuote, match=f"^{place} "):
         list(records([data]))
 
@@ -193,15 +193,13 @@ def test_cells_and_columns_must_be_as_many(data: bytes) -> None:
         parse_row(data, ("a", "b", "c"))
 
 
-def test_other_encodings_are_told() -> None:
+def test_other_encodings_are_named() -> None:
     with pytest.raises(WrongEncoding):
         parse_row("1,山田".encode("cp932"), ("a", "b"))
 
 
 @given(st.lists(st.lists(TEXTS_OF_CP932, min_size=2, max_size=4), min_size=1, max_size=6), st.integers(1, 40))
-def test_rows_in_cp932_are_found_and_read_whatever_bytes_their_characters_have(
-    rows: list[list[str]], size: int
-) -> None:
+def test_cp932_rows_are_found_with_any_trail_bytes(rows: list[list[str]], size: int) -> None:
     """Trail bytes may be those of a backslash, a bar or a brace, and never end a cell or a row."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows(rows)
@@ -223,7 +221,7 @@ def test_a_pointer_travels_as_text(numbers: tuple[int, int, int], repeats: int) 
 
 
 @pytest.mark.parametrize("text", ["", "1", "1:2", "1:2:x", "1:2:3:4:5", "1:-2:3"])
-def test_what_is_no_pointer_is_refused(text: str) -> None:
+def test_invalid_pointer_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         RowPointer.parse(text)
 

@@ -1,4 +1,4 @@
-"""A file in the wrong encoding is refused as a whole: none of its rows becomes a user with a wrong name."""
+"""A file in the wrong encoding is rejected as a whole, so that no user gets a wrong name."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,7 +19,7 @@ EUROPEAN = [("Müller", "Éva"), ("Núñez", "José")]
 CYRILLIC = [("Иванов", "Пётр")]
 JAPANESE = [("山田", "太郎"), ("表", "ソノ")]
 LATIN_1 = [("Müller", "Hélène")]
-# Cells as names are: half-width katakana, or ideographs and kana whose first byte UTF-8 has nowhere, and no letter.
+# Cells like names: half-width katakana, or ideographs and kana whose first byte never occurs in UTF-8, and no letter.
 KATAKANA = "".join(map(chr, range(0xFF65, 0xFFA0)))
 CELLS = st.text(f"{KATAKANA}-. 1", max_size=5) | st.text("山田表ソ能ポァあ-. 1", max_size=5)
 
@@ -89,10 +89,8 @@ def accepted(check: Callable[[], None]) -> bool:
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=4), st.sampled_from([UTF_8, CP932]), st.booleans())
-def test_what_is_accepted_is_read_as_it_was_written(
-    names: list[tuple[str, str]], written: Encoding, said: bool
-) -> None:
-    """Also when nobody has said how it was written."""
+def test_accepted_order_is_read_unchanged(names: list[tuple[str, str]], written: Encoding, said: bool) -> None:
+    """Even if the input gives no encoding."""
     encoding = written if said else None
     if accepted(lambda: checked(names, written, encoding)):
         for number, one in enumerate(names, start=1):
@@ -116,7 +114,7 @@ def test_one_row_refuses_the_file_before_anything_is_created(world: World, paddi
     short = [row(number, PASSING[0]).encode(CP932) for number in range(1, 4)]
     rows = [*short, *(row(number, ("x" * 80, "y")).encode() for number in range(4, 4 + padding))]
     world.upload(*rows, row(9999, REVEALING).encode(CP932))
-    world.most_rows = len(rows) + 1
+    world.max_rows = len(rows) + 1
     calls = len(world.simulator.control.requests("CreateUser"))
 
     with pytest.raises(WrongEncoding, match=f"^row {len(rows) + 1} is not UTF-8; the file looks like cp932"):

@@ -1,4 +1,4 @@
-"""What Initialize finalizes, on S3 as moto has it: which file, which earlier result, and where the new one belongs."""
+"""Initialize's decisions, on moto's S3: the file, the earlier result, and the key of the new one."""
 
 import contextlib
 import csv
@@ -55,13 +55,13 @@ def one_bucket() -> Iterator[Bucket]:
 
 @pytest.fixture
 def bucket(one_bucket: Bucket) -> Bucket:
-    """A bucket of the test's own, with the client that all share: making one takes longer than a test."""
+    """The test's own bucket, with a shared client, because creating one takes longer than a test."""
     return new_bucket(one_bucket.client, f"users-{uuid.uuid4().hex}")
 
 
 @pytest.fixture
 def imports(bucket: Bucket) -> Imports:
-    """Without an instance: none is given, none is deleted."""
+    """Without an instance."""
     return Imports(Files(bucket, "TestFile_", 10), Instances(cast(Connect, None), "stepwise", "alias"), DEFAULTS)
 
 
@@ -85,14 +85,14 @@ def test_an_import_begins_with_its_own_file(imports: Imports) -> None:
     assert plan(imports, key="manual/TestFile_20261122.csv").origin == "manual/TestFile_20261122.csv"
 
 
-def test_a_retry_goes_on_with_the_import_that_it_is_of_whatever_file_it_has(imports: Imports) -> None:
+def test_retry_from_another_file_continues_the_same_import(imports: Imports) -> None:
     later = "manual/TestFile_20261122.csv"
     put(imports, **{later: CSV, ROOT_RESULT: FAILED})
     finalized = plan(imports, key=later, retry_of=ROOT_RESULT)
 
     assert finalized.source.key == later
     assert finalized.origin == ROOT_FILE
-    # So a retry of the retry is one of the first import as well.
+    # So a retry of the retry belongs to the first import, too.
     assert result_key(imports, finalized) == ROOT_RESULT
 
 
@@ -103,7 +103,7 @@ def test_a_validation_of_failed_rows_leaves_the_result_as_it_is(imports: Imports
     assert result_key(imports, finalized) == "UserCreateResult_20261121_validate_only.csv"
 
 
-def test_a_retry_without_a_key_has_the_file_of_its_result_and_not_the_newest(imports: Imports) -> None:
+def test_retry_without_a_key_reads_its_results_file_not_the_newest(imports: Imports) -> None:
     put(imports, **{ROOT_FILE: CSV, "TestFile_20261122.csv": CSV, ROOT_RESULT: FAILED})
 
     assert plan(imports, retry_of=ROOT_RESULT).source.key == ROOT_FILE
@@ -128,7 +128,7 @@ def test_a_long_file_is_cut_off_where_it_may_be_and_its_header_is_read(imports: 
     assert plan(imports).source.key == ROOT_FILE
 
 
-def test_a_plan_of_before_has_its_result_beside_its_file(imports: Imports) -> None:
+def test_plan_of_an_earlier_release_has_its_result_beside_its_file(imports: Imports) -> None:
     source = imports.files.bucket.put("manual/TestFile_20261121.csv", CSV, {})
 
     assert result_key(imports, Plan(source)) == "manual/UserCreateResult_20261121.csv"
@@ -147,14 +147,14 @@ def test_a_file_that_would_not_expire_is_not_imported(imports: Imports, key: str
     [b"", FAILED + b'1,1,False,,,"' + b"x" * 140_000 + b'"\r\n'],
     ids=["empty", "a cell too long"],
 )
-def test_a_result_that_cannot_be_read_is_refused_at_once(imports: Imports, data: bytes) -> None:
+def test_unreadable_result_is_rejected_at_once(imports: Imports, data: bytes) -> None:
     put(imports, **{ROOT_FILE: CSV, ROOT_RESULT: data})
 
     with pytest.raises(InvalidResultFile, match=r"^retry_of: "):
         plan(imports, retry_of=ROOT_RESULT)
 
 
-def test_a_result_that_is_longer_than_any_is_not_read_whole(imports: Imports) -> None:
+def test_oversized_result_is_not_read(imports: Imports) -> None:
     rows = [Result(number, succeeded=False, error_message="x" * 400) for number in range(1, 10_001)]
     put(imports, **{ROOT_FILE: CSV, ROOT_RESULT: write(rows)})
 
@@ -162,7 +162,7 @@ def test_a_result_that_is_longer_than_any_is_not_read_whole(imports: Imports) ->
         plan(imports, retry_of=ROOT_RESULT)
 
 
-def test_what_s3_denies_to_a_reader_may_not_be_there(bucket: Bucket) -> None:
+def test_denied_object_may_be_missing(bucket: Bucket) -> None:
     with Stubber(bucket.client) as s3:
         s3.add_client_error("get_object", "AccessDenied", http_status_code=403)
         with pytest.raises(NoImportFile, match="not for this function to read"):
@@ -201,7 +201,7 @@ def test_another_instance_is_refused_before_connect_is_asked(imports: Imports, a
 
 
 def validated(bucket: Bucket, profile: str, listed: str, profiles: ProfileIds | None) -> Outcome:
-    """What a validation says of a row. listed: the profiles that the stack allows. profiles: of the instance."""
+    """The result of a row's validation. listed: the profiles that the stack allows. profiles: of the instance."""
     row = f"1,taro,Passw0rd,Taro,Yamada,{profile}".encode()
     source, columns = bucket.put(ROOT_FILE, row, {}), (*REQUIRED_COLUMNS, "security_profile")
     return validate(bucket, source, columns, RowPointer(1, 0, len(row)), listed, profiles)
@@ -231,14 +231,12 @@ def validate(
         ("Supervisor", "Agent", True),
     ],
 )
-def test_a_row_may_name_allowed_security_profiles_alone(
-    bucket: Bucket, listed: str, profile: str, allowed: bool
-) -> None:
+def test_row_may_name_only_allowed_security_profiles(bucket: Bucket, listed: str, profile: str, allowed: bool) -> None:
     with contextlib.nullcontext() if allowed else pytest.raises(SecurityProfileNotAllowed):
         assert validated(bucket, profile, listed, None) == Outcome(1)
 
 
-def test_an_allowed_security_profile_must_be_there(bucket: Bucket) -> None:
+def test_allowed_security_profile_must_exist(bucket: Bucket) -> None:
     with pytest.raises(SecurityProfileUnknown):
         validated(bucket, "Supervisor", "Supervisor", ProfileIds({"Agent": "a"}, {DEFAULTS.routing: "r"}))
 
@@ -252,7 +250,7 @@ def code_of(bucket: Bucket, source: Source, columns: tuple[str, ...], row: RowPo
 
 def test_the_sample_file_has_as_many_mistakes_as_the_readme_says(bucket: Bucket, imports: Imports) -> None:
     source = bucket.put(ROOT_FILE, SAMPLE.read_bytes(), {})
-    rows = dataclasses.replace(imports.files, most_rows=100).count(source, DEFAULTS)
+    rows = dataclasses.replace(imports.files, max_rows=100).count(source, DEFAULTS)
     codes = [code_of(bucket, source, rows.columns, pointer) for pointer in rows.pointers]
 
     assert "SecurityProfileNotAllowed" in codes
@@ -262,8 +260,8 @@ def test_the_sample_file_has_as_many_mistakes_as_the_readme_says(bucket: Bucket,
     )
 
 
-def test_every_person_of_the_sample_file_has_an_address_of_nobody() -> None:
-    """Amazon's documents differ on whether Connect asks for one."""
+def test_sample_file_has_only_reserved_addresses() -> None:
+    """Amazon's documents disagree on whether Connect requires one."""
     whole = [row for row in csv.DictReader(SAMPLE.open()) if None not in row.values()]
 
     assert [row["email"] for row in whole if not re.search("@example([.]com)?$", row["email"])] == []

@@ -1,4 +1,4 @@
-"""The workflow's input: what is wrong is said by its field, and nothing is started."""
+"""The workflow's input: an error names the field, and nothing starts."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ RESULT = "manual/UserCreateResult_20261121.csv"
 VALIDATION = "manual/UserCreateResult_20261121_validate_only.csv"
 
 
-def test_nothing_need_be_given() -> None:
+def test_empty_input_is_valid() -> None:
     assert parse_request({}) == ImportRequest()
 
 
@@ -61,7 +61,7 @@ def test_every_field_is_read() -> None:
         ({"\ud800": 1}, "the input"),
     ],
 )
-def test_what_is_wrong_is_named(document: Any, field: str) -> None:
+def test_malformed_variable_is_named(document: Any, field: str) -> None:
     with pytest.raises(InvalidImport, match=rf"^{field}(: |$)"):
         parse_request(document)
 

@@ -1,4 +1,4 @@
-"""Retries and concurrent imports: a row that succeeded has its own user, wherever it stands in whatever file."""
+"""Retries and concurrent imports: a successful row has its own user, wherever it is in any file."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,9 +16,9 @@ from user_import.results import Result, write
 
 ANN, BOB, CAT = Row("ann"), Row("bob"), Row("cat")
 BROKEN = replace(BOB, password="short")
-# What a person makes of a file of ANN, BROKEN and CAT before its failed rows run again.
+# A person's edits of a file of ANN, BROKEN and CAT before its failed rows run again.
 CORRECTED: dict[str, list[Row]] = {
-    "as it was": [ANN, BOB, CAT],
+    "unchanged": [ANN, BOB, CAT],
     "turned": [CAT, ANN, BOB],
     **{f"still broken at {rows.index(BROKEN)}": list(rows) for rows in permutations([ANN, BROKEN, CAT])},
     "a new password": [ANN, BOB, replace(CAT, password="Passw0rd-2")],
@@ -42,7 +42,7 @@ def world(connect: Simulator, bucket: Bucket) -> World:
 
 
 def check(world: World, rows: list[Row], results: list[Result]) -> None:
-    """The invariant: one result for each row, and a success is the row's own user, or says what of it is not."""
+    """The invariant: one result for each row, and a success is the row's own user, or names the difference."""
     users = world.users
     assert [result.csv_row for result in results] == list(range(1, len(rows) + 1))
     ids = [result.user_id for result in results if result.succeeded]
@@ -60,7 +60,7 @@ def codes(world: World, key: str = RESULT) -> list[str]:
 
 
 @pytest.mark.parametrize("rows", CORRECTED.values(), ids=CORRECTED)
-def test_a_retry_never_gives_a_row_the_user_of_another(world: World, rows: list[Row]) -> None:
+def test_retry_never_gives_a_row_another_rows_user(world: World, rows: list[Row]) -> None:
     before = [ANN, BROKEN, CAT]
     world.upload(*before)
     world.run(key=KEY)
@@ -68,7 +68,7 @@ def test_a_retry_never_gives_a_row_the_user_of_another(world: World, rows: list[
     world.upload(*rows)
     first = world.run(key=KEY, retry_of=RESULT)
     check(world, rows, world.results())
-    # A retry of the retry, as nothing has changed, runs what failed and nothing else.
+    # A retry of the retry, without changes, runs only the failed rows.
     again = world.run(key=KEY, retry_of=RESULT)
     check(world, rows, world.results())
 
@@ -90,7 +90,7 @@ def test_only_rows_that_did_not_succeed_run_again(world: World) -> None:
     assert kept < {result.user_id for result in world.results()}
 
 
-def test_a_new_password_is_not_passed_over_in_silence(world: World) -> None:
+def test_new_password_is_reported_as_not_set(world: World) -> None:
     world.upload(ANN, BROKEN)
     world.run(key=KEY)
     world.upload(replace(ANN, password="Passw0rd-2"), BOB)
@@ -124,7 +124,7 @@ def test_every_row_runs_if_it_is_not_known_what_the_result_is_of(world: World, f
     assert world.results()[2].user_id == before[0].user_id
 
 
-def test_a_result_does_not_stand_for_another_instance(world: World) -> None:
+def test_result_does_not_apply_to_another_instance(world: World) -> None:
     world.upload(ANN)
     world.run(key=KEY)
     other = replace(world, instance_id=world.simulator.instance(InstanceAlias="other"))
@@ -152,7 +152,7 @@ def test_a_retry_with_rows_added_is_refused(world: World) -> None:
         world.run(key=KEY, retry_of=RESULT)
 
 
-def test_valid_rows_are_not_validated_again_and_new_ones_are(world: World) -> None:
+def test_only_new_rows_are_validated_again(world: World) -> None:
     validation = "UserCreateResult_20261121_validate_only.csv"
     world.upload(ANN, BROKEN, CAT)
     world.run(key=KEY, validate_only=True)
@@ -164,14 +164,14 @@ def test_valid_rows_are_not_validated_again_and_new_ones_are(world: World) -> No
     assert world.users == {}
 
 
-# Where, among the steps of both imports, those of the first fall.
+# The positions of the first import's steps among the steps of both.
 INTERLEAVINGS = list(combinations(range(6), 3))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", INTERLEAVINGS, ids=lambda places: "".join("ba"[n in places] for n in range(6)))
 def test_imports_of_two_versions_of_a_file_keep_their_results_apart(world: World, first: tuple[int, ...]) -> None:
-    """The one that is announced last has the key, and the other's result stands beside it. Either can be retried."""
+    """The import that started last owns the key; the other's result is beside it. Either can be retried."""
     files = [[ANN, BROKEN, CAT], [CAT, ANN, replace(BROKEN, username="dan")]]
     versions = [world.upload(*rows) for rows in files]
     running = [world.steps(key=KEY, version_id=version) for version in versions]

@@ -93,7 +93,7 @@ def test_a_result_file_that_a_spreadsheet_has_saved_is_read_back() -> None:
         ",".join(COLUMNS).encode() + b"\n1,1,False,,," + b"x" * 140_000,
     ],
 )
-def test_what_is_no_result_file_is_refused(data: bytes) -> None:
+def test_invalid_result_file_is_rejected(data: bytes) -> None:
     with pytest.raises(InvalidResultFile, match=r"^retry_of: "):
         read(data)
 
@@ -102,7 +102,7 @@ def pointers(*numbers: int) -> list[RowPointer]:
     return [RowPointer(number, number * 10, 9) for number in numbers]
 
 
-def test_every_row_has_one_result_whatever_is_known() -> None:
+def test_every_row_has_one_result() -> None:
     results = merged(pointers(1, 2, 3), [Outcome(3, "UserExists"), Outcome(1, user_id="u-1")], [], [], ARN)
 
     assert [result.csv_row for result in results] == [1, 2, 3]
@@ -118,8 +118,8 @@ def test_a_row_keeps_a_result_under_its_own_number() -> None:
     assert [(result.csv_row, result.user_id) for result in results] == [(1, "u-2"), (2, "u-1"), (3, "")]
 
 
-def test_a_row_that_neither_ran_nor_kept_a_result_is_not_known() -> None:
-    """As in an execution of an earlier release, whose state data does not say what is kept."""
+def test_row_without_a_result_has_an_unknown_outcome() -> None:
+    """As in an execution of an earlier release, whose state data does not name kept rows."""
     earlier = [Result(1, succeeded=True, user_id="u-1"), Result(2, succeeded=False)]
     results = merged(pointers(2), [Outcome(2, user_id="u-2")], earlier, [], ARN)
 

@@ -1,4 +1,4 @@
-"""The start of an import by an upload: once for each, and no event is lost silently."""
+"""The start of an import by an upload: once for each upload, and no event is lost silently."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ REQUEST = {
 
 @pytest.fixture
 def states() -> Iterator[Stubber]:
-    """Step Functions: what is asked of it is what was foreseen, or the test fails."""
+    """A Step Functions client that fails the test on an unexpected call."""
     client = boto3.client("stepfunctions", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
     with Stubber(client) as stubber:
         yield stubber
@@ -39,7 +39,7 @@ def test_an_upload_starts_its_import(states: Stubber) -> None:
     assert start(states, KEY) == NAME
 
 
-def test_an_upload_that_is_told_of_twice_is_imported_once(states: Stubber) -> None:
+def test_duplicate_upload_event_starts_one_import(states: Stubber) -> None:
     states.add_client_error("start_execution", "ExecutionAlreadyExists", expected_params=REQUEST)
 
     assert start(states, KEY) == NAME

@@ -86,12 +86,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("column", "text"), ACCEPTED)
-def test_what_connect_accepts_is_accepted(column: str, text: str) -> None:
+def test_user_that_connect_accepts_is_accepted(column: str, text: str) -> None:
     assert User.from_row(GOOD | {column: text}, DEFAULTS)
 
 
 @pytest.mark.parametrize(("column", "text", "code"), REFUSED)
-def test_what_connect_refuses_is_refused_by_name(column: str, text: str, code: str) -> None:
+def test_user_that_connect_rejects_is_rejected_by_rule(column: str, text: str, code: str) -> None:
     with pytest.raises(InvalidRow) as refused:
         User.from_row(GOOD | {column: text}, DEFAULTS)
 

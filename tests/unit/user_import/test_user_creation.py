@@ -21,7 +21,7 @@ from user_import.csv_file import REQUIRED_COLUMNS, RowPointer
 from user_import.errors import ConnectDenied, ConnectUnavailable, UserExists
 from user_import.outcomes import PASSWORD_NOT_SET, Outcome
 
-# What leaves the outcome of CreateUser unknown, and what then keeps SearchUsers from finding it out.
+# Faults that leave CreateUser's outcome unknown, and faults that then keep SearchUsers from finding it.
 UNSURE: dict[str, dict[str, Any]] = {
     "answer lost": {"lose": "answer"},
     "request lost": {"lose": "request"},
@@ -43,7 +43,7 @@ PAIRS = [*product(["answer lost"], NO_LOOK_UP), *product(["request lost", "faile
 
 @dataclass
 class Import:
-    """One import of one-row files. Each attempt is an invocation of its own, with a clock of its own."""
+    """One import of one-row files. Each attempt is a separate invocation, with its own clock."""
 
     simulator: Simulator
     bucket: Bucket
@@ -107,7 +107,7 @@ def one(connect: Simulator, bucket: Bucket) -> Import:
 @pytest.mark.parametrize(
     ("create", "look_up"), [*product(["answer lost"], NO_LOOK_UP), *product(UNSURE, ["throttled"])]
 )
-def test_no_failed_look_up_makes_an_unknown_outcome_harmless(one: Import, create: str, look_up: str) -> None:
+def test_failed_lookup_keeps_the_outcome_unknown(one: Import, create: str, look_up: str) -> None:
     source, control = one.upload(), one.simulator.control
     control.inject("CreateUser", **UNSURE[create])
     control.inject("SearchUsers", times=50, where={"Username": "taro"}, **NO_LOOK_UP[look_up])
@@ -123,7 +123,7 @@ def test_no_failed_look_up_makes_an_unknown_outcome_harmless(one: Import, create
     assert len(control.requests("CreateUser")) == (1 if create == "answer lost" else 2)
 
 
-def test_a_permission_that_lacks_is_told_by_the_next_attempt(one: Import) -> None:
+def test_missing_permission_keeps_an_unknown_outcome(one: Import) -> None:
     source = one.upload()
     one.simulator.control.lose_answer("CreateUser")
     one.simulator.control.fail("SearchUsers", "AccessDeniedException", status=403, times=2)
@@ -153,13 +153,13 @@ def test_a_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> No
         one.simulator.control.lose_request("CreateUser")
 
     assert again.create(source) == Outcome(1, PASSWORD_NOT_SET, first.user_id)
-    # Also to a duplicate, which the lease answers.
+    # Also for a duplicate, which gets the lease's result.
     assert again.create(source) == Outcome(1, PASSWORD_NOT_SET, first.user_id)
     assert again.status is Status.COMPLETED
 
 
 @pytest.mark.parametrize("fault", UNSURE)
-def test_a_password_that_was_set_is_not_called_into_question(one: Import, fault: str) -> None:
+def test_first_password_is_reported_as_set(one: Import, fault: str) -> None:
     """A lost answer, and a retry of the same version of the file by another import."""
     source = one.upload()
     one.simulator.control.inject("CreateUser", **UNSURE[fault])
@@ -173,7 +173,7 @@ def test_a_password_that_was_set_is_not_called_into_question(one: Import, fault:
     assert set(outcomes) == {Outcome(1, user_id=one.users[0])}
 
 
-def test_a_user_of_an_earlier_release_is_known_by_its_fingerprint_alone(one: Import) -> None:
+def test_earlier_releases_user_is_known_by_its_fingerprint(one: Import) -> None:
     first = one.create(one.upload())
     user = one.simulator.client.describe_user(InstanceId=one.instance_id, UserId=first.user_id)["User"]
     one.simulator.client.tag_resource(resourceArn=user["Arn"], tags={ROW_TAG: user["Tags"][ROW_TAG].partition(".")[0]})

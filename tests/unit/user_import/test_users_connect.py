@@ -1,4 +1,4 @@
-"""What is said to Amazon Connect, against its simulator: paging, backoff, and every error by its code."""
+"""Calls to Amazon Connect, against its simulator: paging, backoff, and every error by its code."""
 
 import dataclasses
 import hashlib
@@ -47,7 +47,7 @@ ERRORS = {
 
 @dataclass
 class Waiting:
-    """A clock that is moved by waiting alone."""
+    """A clock that moves only by waiting."""
 
     now: float = 0.0
     pauses: list[float] = field(default_factory=list)
@@ -125,7 +125,7 @@ def test_not_even_the_sdks_own_error_repeats_what_connect_says(ours: Connect, co
     assert "taro" not in str(refused.value)
 
 
-def test_a_full_quota_is_no_throttling_though_both_are_429(ours: Connect, connect: Simulator) -> None:
+def test_full_quota_is_told_apart_from_throttling(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     connect.control.change(users_per_instance=0)
 
@@ -135,7 +135,7 @@ def test_a_full_quota_is_no_throttling_though_both_are_429(ours: Connect, connec
     assert len(connect.control.requests("CreateUser")) == 1
 
 
-def test_a_missing_permission_and_an_unknown_error_are_told(ours: Connect, connect: Simulator) -> None:
+def test_missing_permission_and_unknown_error_are_reported(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     connect.control.fail("CreateUser", "AccessDeniedException", status=403)
     connect.control.fail("CreateUser", "BrandNewException", status=400, message="about taro.yamada")
@@ -162,9 +162,7 @@ def test_a_lost_answer_to_create_user_is_not_followed_by_a_second_try(
     assert len(connect.control.requests("CreateUser")) == 1
 
 
-def test_what_is_throttled_is_tried_again_with_growing_pauses(
-    ours: Connect, connect: Simulator, waiting: Waiting
-) -> None:
+def test_throttled_calls_are_retried_with_backoff(ours: Connect, connect: Simulator, waiting: Waiting) -> None:
     instance_id = connect.instance()
     connect.control.fail("CreateUser", "ThrottlingException", times=2)
 
@@ -172,7 +170,7 @@ def test_what_is_throttled_is_tried_again_with_growing_pauses(
     assert waiting.pauses == [1.0, 2.0]
 
 
-def test_patience_ends_with_the_time_of_the_invocation(ours: Connect, connect: Simulator, waiting: Waiting) -> None:
+def test_waiting_ends_before_the_invocation_times_out(ours: Connect, connect: Simulator, waiting: Waiting) -> None:
     instance_id = connect.instance()
     connect.control.fail("CreateUser", "ThrottlingException", times=50)
 
@@ -230,7 +228,7 @@ def test_a_password_that_the_model_refuses_is_not_repeated(ours: Connect, connec
     assert "t" * 101 not in str(refused.value)
 
 
-def test_the_stack_has_one_instance_however_often_it_is_asked_for(instances: Instances, connect: Simulator) -> None:
+def test_repeated_calls_create_one_instance(instances: Instances, connect: Simulator) -> None:
     first = instances.ensure("import-1")
 
     assert instances.ensure("import-1") == first
@@ -245,14 +243,14 @@ def test_a_lost_answer_does_not_make_two_instances(instances: Instances, connect
     assert len(connect.control.instances()) == 1
 
 
-def test_an_alias_of_somebody_else_is_left_alone(instances: Instances, connect: Simulator) -> None:
+def test_another_stacks_alias_is_not_used(instances: Instances, connect: Simulator) -> None:
     connect.create_instance(InstanceAlias="stepwise-alias", Tags={STACK_TAG: "another-stack"})
 
     with pytest.raises(InstanceAliasInUse, match="stepwise-alias"):
         instances.ensure("import-1")
 
 
-def test_a_failed_instance_is_no_instance(instances: Instances, connect: Simulator) -> None:
+def test_failed_instance_counts_as_none(instances: Instances, connect: Simulator) -> None:
     connect.control.fail_creation()
     failed = instances.ensure("import-1")
     connect.clock.advance(60)
@@ -266,9 +264,7 @@ def test_a_failed_instance_is_no_instance(instances: Instances, connect: Simulat
     assert instances.ensure("import-2") != failed
 
 
-def test_an_unknown_refusal_of_an_instance_is_not_taken_for_an_alias_in_use(
-    instances: Instances, connect: Simulator
-) -> None:
+def test_unknown_rejection_is_not_mistaken_for_an_alias_in_use(instances: Instances, connect: Simulator) -> None:
     connect.control.fail("CreateInstance", "BrandNewException", status=400)
 
     with pytest.raises(ClientError, match="BrandNewException"):
@@ -276,9 +272,7 @@ def test_an_unknown_refusal_of_an_instance_is_not_taken_for_an_alias_in_use(
 
 
 @pytest.mark.parametrize("alias", ["a" * 46, "d-stepwise", "step_wise", "stepwise-", ""])
-def test_an_alias_that_no_instance_can_have_is_refused_before_connect_is_asked(
-    ours: Connect, connect: Simulator, alias: str
-) -> None:
+def test_invalid_alias_is_rejected_before_any_call(ours: Connect, connect: Simulator, alias: str) -> None:
     with pytest.raises(InstanceAliasInvalid, match="ConnectInstanceAlias"):
         Instances(ours, "stepwise", alias).ensure("import-1")
 
@@ -286,7 +280,7 @@ def test_an_alias_that_no_instance_can_have_is_refused_before_connect_is_asked(
     assert Instances(ours, "stepwise", "a" * 45).ensure("import-1")
 
 
-def test_a_quota_of_instances_is_told(instances: Instances, connect: Simulator) -> None:
+def test_used_up_instance_quota_is_named(instances: Instances, connect: Simulator) -> None:
     connect.control.change(instances=0)
 
     with pytest.raises(InstanceQuotaExceeded):
@@ -342,12 +336,12 @@ def test_the_waiting_for_an_instance_is_bounded(
         instances.ready(instance_id, DEFAULTS, 60)
 
 
-def test_default_profiles_that_never_come_end_the_waiting(instances: Instances, connect: Simulator) -> None:
+def test_missing_default_profiles_end_the_wait(instances: Instances, connect: Simulator) -> None:
     with pytest.raises(InstanceNotReady, match="without the default profiles"):
         instances.ready(connect.instance(), ProfileNames("Agent", "No Such Profile"), 60)
 
 
-def test_an_instance_of_the_input_must_be_there(instances: Instances, connect: Simulator) -> None:
+def test_instance_of_the_input_must_exist(instances: Instances, connect: Simulator) -> None:
     there = connect.instance()
     instances = dataclasses.replace(instances, allowed=AllowedInstances(("*",)))
 
@@ -363,7 +357,7 @@ def test_only_profiles_that_rows_name_travel_along() -> None:
     assert used(there, wanted) == ProfileIds({"Agent": "a"}, {"Basic Routing Profile": "c", "Sales": "d"})
 
 
-def test_too_many_profiles_are_told() -> None:
+def test_too_many_profiles_are_rejected() -> None:
     names = [f"profile-{number}" for number in range(41)]
     there = ProfileIds(dict.fromkeys(names, "id"), {})
 

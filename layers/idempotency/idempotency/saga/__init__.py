@@ -1,5 +1,7 @@
 """A saga as data, and what follows from it: the state of one saga, its finalization, and the sweep."""
 
-from .definition import Parallel, Saga, SagaStep
+from .definition import Parallel, Saga
+from .step import SagaStep
+from .steps import SagaSteps
 
-__all__ = ["Parallel", "Saga", "SagaStep"]
+__all__ = ["Parallel", "Saga", "SagaStep", "SagaSteps"]

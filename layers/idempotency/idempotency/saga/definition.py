@@ -1,75 +1,12 @@
-"""A saga as data: its machines, its steps in order, what undoes each, and where each leaves its row.
+"""A saga as data: its machines, its steps in order, and what undoes each."""
 
-Records of steps expire, rows do not. So what a step has left is read from its row, whose status is the last word.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from idempotency.dynamodb import Action
-from idempotency.expressions import attribute_values
 
-type Item = Mapping[str, Any]
-
-
-def _no_facts(_: Any) -> Mapping[str, Any]:
-    return {}
-
-
-@dataclass(frozen=True, slots=True)
-class SagaStep:
-    """One step of a saga.
-
-    compensation: the name of the transaction that undoes it.
-    table: the logical id of the table that has its row. key, prefix: the row's primary key is `prefix` + saga_id.
-    standing: the statuses of the row while the step's effect is there.
-    facts: what the row says of a request, by attribute; another request under the same id differs in it.
-    outside: the name of the lease under which the step works outside DynamoDB, where it does.
-    """
-
-    name: str
-    compensation: str
-    table: str
-    key: str
-    standing: tuple[str, ...]
-    prefix: str = ""
-    facts: Callable[[Any], Mapping[str, Any]] = _no_facts
-    outside: str | None = None
-
-    def row_key(self, saga_id: str) -> dict[str, str]:
-        """The primary key of the step's row."""
-        return {self.key: f"{self.prefix}{saga_id}"}
-
-    def absent(self, table: str, saga_id: str) -> Action:
-        """Check that there is no row, whatever its status. table: the table's physical name, here and below."""
-        return _check(table, self.row_key(saga_id), f"attribute_not_exists({self.key})")
-
-    def does_not_stand(self, table: str, saga_id: str) -> Action:
-        """Check that the step's effect is not there: no row, or one that says it is undone."""
-        return self._by_status(table, saga_id, f"attribute_not_exists({self.key}) OR NOT ({self._in()})")
-
-    def stands(self, table: str, saga_id: str, request: Any = None) -> Action:
-        """Check that the step's effect is there; with `request`, that it is the effect of this very request."""
-        facts = {} if request is None else self.facts(request)
-        same = "".join(f" AND #{name} = :{name}" for name in facts)
-        return self._by_status(table, saga_id, self._in() + same, facts)
-
-    def is_standing(self, row: Item | None) -> bool:
-        """Whether a row, in DynamoDB's own JSON, says that the step's effect is there."""
-        return row is not None and row["status"]["S"] in self.standing
-
-    def is_of(self, row: Item, request: Any) -> bool:
-        """Whether a row, in DynamoDB's own JSON, is the effect of this very request."""
-        return all(row.get(name) == value for name, value in attribute_values(self.facts(request)).items())
-
-    def _in(self) -> str:
-        return f"#status IN ({', '.join(f':standing{index}' for index in range(len(self.standing)))})"
-
-    def _by_status(self, table: str, saga_id: str, condition: str, facts: Mapping[str, Any] | None = None) -> Action:
-        known = facts or {}
-        statuses = {f"standing{index}": status for index, status in enumerate(self.standing)}
-        return _check(table, self.row_key(saga_id), condition, ["status", *known], {**statuses, **known})
+from .step import SagaStep, check
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +23,8 @@ class Saga:
     name: for people. machine, recovery: the logical ids of its two state machines.
     id_field: the field of the input that has the saga's id. parse: reads the input; raises a BusinessError.
     open, confirmed, failed: the statuses of the first step's row.
+    joining: steps that are deployed, and that an execution of the version before lacks. They join `steps` when every
+        such execution has ended; until then nothing is confirmed or finalized by them.
     on_interruption: what finalization does with an execution that was stopped or timed out. "backward": undo it.
         "hold": bar nothing, and leave it to an operator, who recovers it backward or forward.
     """
@@ -99,10 +38,11 @@ class Saga:
     open: str
     confirmed: str
     failed: str
+    joining: tuple[SagaStep, ...] = ()
     on_interruption: Literal["backward", "hold"] = "backward"
 
     def __post_init__(self) -> None:
-        names = [name for step in self.all_steps for name in (step.name, step.compensation)]
+        names = [name for step in self.deployed for name in (step.name, step.compensation)]
         if len(set(names)) < len(names):
             raise ValueError(f"saga {self.name}: a name is there twice among {names}")
         if not isinstance(self.steps[0], SagaStep):
@@ -112,6 +52,15 @@ class Saga:
     def all_steps(self) -> tuple[SagaStep, ...]:
         """Every step, those of branches too."""
         return tuple(step for part in self.steps for branch in _branches(part) for step in branch)
+
+    @property
+    def deployed(self) -> tuple[SagaStep, ...]:
+        """Every step, those that are joining too."""
+        return self.all_steps + self.joining
+
+    def step(self, name: str) -> SagaStep:
+        """The step of this name. Raises KeyError."""
+        return {step.name: step for step in self.deployed}[name]
 
     @property
     def step_names(self) -> tuple[str, ...]:
@@ -170,22 +119,8 @@ class Saga:
 
     def _by_row(self, table: str, saga_id: str, operator: str, status: str) -> Action:
         condition = f"attribute_not_exists({self.first.key}) OR #status {operator} :status"
-        return _check(table, self.first.row_key(saga_id), condition, ["status"], {"status": status})
+        return check(table, self.first.row_key(saga_id), condition, ["status"], {"status": status})
 
 
 def _branches(part: SagaStep | Parallel) -> Iterator[tuple[SagaStep, ...]]:
     yield from part.branches if isinstance(part, Parallel) else [(part,)]
-
-
-def _check(
-    table: str,
-    key: Mapping[str, str],
-    condition: str,
-    names: Iterable[str] = (),
-    values: Mapping[str, Any] | None = None,
-) -> Action:
-    check = {"TableName": table, "Key": attribute_values(key), "ConditionExpression": condition}
-    if values:
-        check["ExpressionAttributeNames"] = {f"#{name}": name for name in names}
-        check["ExpressionAttributeValues"] = {f":{name}": value for name, value in attribute_values(values).items()}
-    return {"ConditionCheck": check}

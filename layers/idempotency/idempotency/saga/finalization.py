@@ -20,9 +20,10 @@ from idempotency.errors import BusinessError, Contention, StateConflict, StepCom
 from idempotency.leases import LeaseStore
 from idempotency.steps import Step, StepStore
 
-from .definition import Saga, SagaStep
+from .definition import Saga
 from .executions import ENDED, INTERRUPTED, Ended, ExecutionNotFound, Executions, RecoveryEnded, SagaExecution
 from .state import SagaReader, SagaState
+from .step import SagaStep
 
 # Each round lost means that a call wrote between the look and the decision.
 _ROUNDS = 4

@@ -9,7 +9,8 @@ from idempotency.errors import StoreUnavailable
 from idempotency.records import Status
 from idempotency.steps import COMMITTED, COMPENSATED, COMPENSATING
 
-from .definition import Item, Saga, SagaStep
+from .definition import Saga
+from .step import Item, SagaStep
 
 # Of a lease: nothing can have happened outside.
 _NO_EFFECT = frozenset({None, Status.FAILED, Status.RELEASED})

@@ -25,6 +25,24 @@ class SagaTable:
 
     name: str
 
+    def row(self, request: Any, at: datetime) -> Mapping[str, Any]:
+        """What the row says of a request."""
+        del at
+        return self.saga.first.facts(request)
+
+    def save(self, request: Any, at: datetime) -> Action:
+        """Insert the saga's row, open. One that stands already is never overwritten."""
+        return self.insert(getattr(request, self.saga.id_field), self.row(request, at), self.saga.open, at)
+
+    def save_failed(self, request: Any, at: datetime, standing: Collection[str]) -> Action:
+        """Insert the row of a saga that failed before its first step, so that what stands of it is listed."""
+        saga_id = getattr(request, self.saga.id_field)
+        return self.insert(saga_id, self.row(request, at), self.saga.failed, at, standing)
+
+    def save_unknown(self, saga_id: str, at: datetime, standing: Collection[str]) -> Action:
+        """Insert the row of a saga that had no valid input, so that what other calls left under its id is listed."""
+        return self.insert(saga_id, {}, self.saga.failed, at, standing)
+
     def insert(
         self, saga_id: str, facts: Mapping[str, Any], status: str, at: datetime, standing: Collection[str] = ()
     ) -> Action:

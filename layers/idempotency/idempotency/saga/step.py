@@ -1,0 +1,108 @@
+"""One step of a saga: what undoes it, and the row that it leaves.
+
+Records of steps expire, rows do not. So what a step has left is read from its row, whose status is the last word.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from idempotency.dynamodb import Action
+from idempotency.expressions import attribute_values
+
+type Item = Mapping[str, Any]
+
+
+def _no_facts(_: Any) -> Mapping[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class SagaStep:
+    """One step of a saga.
+
+    compensation: the name of the transaction that undoes it.
+    table: the logical id of the table that has its row. key, prefix: the row's primary key is `prefix` + saga_id.
+    standing: the statuses of the row while the step's effect is there; `insert` writes the first.
+    undone: the status of the row once the step is undone, as `undo` writes it.
+    facts: what the row says of a request, by attribute; another request under the same id differs in it.
+    outside: the name of the lease under which the step works outside DynamoDB, where it does.
+    """
+
+    name: str
+    compensation: str
+    table: str
+    key: str
+    standing: tuple[str, ...]
+    prefix: str = ""
+    facts: Callable[[Any], Mapping[str, Any]] = _no_facts
+    outside: str | None = None
+    undone: str = ""
+
+    def row_key(self, saga_id: str) -> dict[str, str]:
+        """The primary key of the step's row."""
+        return {self.key: f"{self.prefix}{saga_id}"}
+
+    def insert(self, table: str, saga_id: str, request: Any, **more: Any) -> Action:
+        """Insert the step's row: what it says of the request, and `more`. One that stands is never overwritten."""
+        row = {**self.row_key(saga_id), **self.facts(request), "status": self.standing[0], **more}
+        condition = f"attribute_not_exists({self.key})"
+        return {"Put": {"TableName": table, "Item": attribute_values(row), "ConditionExpression": condition}}
+
+    def undo(self, table: str, saga_id: str, **more: Any) -> Action:
+        """Mark the step's row as undone, and note `more` on it. It must stand."""
+        check = self.stands(table, saga_id)["ConditionCheck"]
+        sets = ", ".join(["#status = :undone", *(f"{name} = :{name}" for name in more)])
+        values = attribute_values({f":{name}": value for name, value in {"undone": self.undone, **more}.items()})
+        return {
+            "Update": {
+                **check,
+                "UpdateExpression": f"SET {sets}",
+                "ExpressionAttributeValues": {**check["ExpressionAttributeValues"], **values},
+            }
+        }
+
+    def absent(self, table: str, saga_id: str) -> Action:
+        """Check that there is no row, whatever its status. table: the table's physical name, here and below."""
+        return check(table, self.row_key(saga_id), f"attribute_not_exists({self.key})")
+
+    def does_not_stand(self, table: str, saga_id: str) -> Action:
+        """Check that the step's effect is not there: no row, or one that says it is undone."""
+        return self._by_status(table, saga_id, f"attribute_not_exists({self.key}) OR NOT ({self._in()})")
+
+    def stands(self, table: str, saga_id: str, request: Any = None) -> Action:
+        """Check that the step's effect is there; with `request`, that it is the effect of this very request."""
+        facts = {} if request is None else self.facts(request)
+        same = "".join(f" AND #{name} = :{name}" for name in facts)
+        return self._by_status(table, saga_id, self._in() + same, facts)
+
+    def is_standing(self, row: Item | None) -> bool:
+        """Whether a row, in DynamoDB's own JSON, says that the step's effect is there."""
+        return row is not None and row["status"]["S"] in self.standing
+
+    def is_of(self, row: Item, request: Any) -> bool:
+        """Whether a row, in DynamoDB's own JSON, is the effect of this very request."""
+        return all(row.get(name) == value for name, value in attribute_values(self.facts(request)).items())
+
+    def _in(self) -> str:
+        return f"#status IN ({', '.join(f':standing{index}' for index in range(len(self.standing)))})"
+
+    def _by_status(self, table: str, saga_id: str, condition: str, facts: Mapping[str, Any] | None = None) -> Action:
+        known = facts or {}
+        statuses = {f"standing{index}": status for index, status in enumerate(self.standing)}
+        return check(table, self.row_key(saga_id), condition, ["status", *known], {**statuses, **known})
+
+
+def check(
+    table: str,
+    key: Mapping[str, str],
+    condition: str,
+    names: Iterable[str] = (),
+    values: Mapping[str, Any] | None = None,
+) -> Action:
+    """A condition check on one row. names, values: those that the condition uses."""
+    found = {"TableName": table, "Key": attribute_values(key), "ConditionExpression": condition}
+    if values:
+        found["ExpressionAttributeNames"] = {f"#{name}": name for name in names}
+        found["ExpressionAttributeValues"] = {f":{name}": value for name, value in attribute_values(values).items()}
+    return {"ConditionCheck": found}

@@ -1,0 +1,80 @@
+"""The step protocol with what a saga's definition adds to it, so that no step of a saga can forget it.
+
+Under a decided saga no step lands. Of a saga that has succeeded, nothing is undone. A step does not run once the first
+step is compensated. Where the record is gone, the step's row has the last word.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from idempotency.dynamodb import Action
+from idempotency.steps import Step, StepStore
+
+from .definition import Saga
+from .step import SagaStep
+
+type Result = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SagaSteps:
+    """Steps of one saga. tables: physical names by logical id: of the first step, and of those that are called."""
+
+    saga: Saga
+    store: StepStore
+    tables: Mapping[str, str]
+
+    def table(self, step: SagaStep) -> str:
+        """The physical name of the table that has the step's row."""
+        return self.tables[step.table]
+
+    def insert(self, step: Step, request: Any, **more: Any) -> Action:
+        """Insert the step's row, as `SagaStep.insert`."""
+        own = self.saga.step(step.name)
+        return own.insert(self.table(own), step.saga_id, request, **more)
+
+    def undo(self, step: Step, **more: Any) -> Action:
+        """Mark the step's row as undone, as `SagaStep.undo`."""
+        own = self.saga.step(step.name)
+        return own.undo(self.table(own), step.saga_id, **more)
+
+    def find(self, step: Step) -> Result | None:
+        """Ask what T would answer, before T causes effects outside. Returns and raises as `StepStore.find`."""
+        own = self.saga.step(step.name)
+        absent = own.absent(self.table(own), step.saga_id)
+        return self.store.find(step, absence=[absent, *self._undecided(step)], after=self._after(step))
+
+    def commit(self, step: Step, writes: Sequence[Action], result: Result) -> Result:
+        """Run T: write the record and all writes, or replay. Returns and raises as `StepStore.commit`."""
+        return self.store.commit(step, [*writes, *self._undecided(step)], result, after=self._after(step))
+
+    def compensate(
+        self, step: Step, undo: Sequence[Action], *, outside: Callable[[], None] | None = None, request: Any = None
+    ) -> Result:
+        """Run C: undo what T wrote, or bar T. Returns and raises as `StepStore.compensate`.
+
+        outside: undoes what T does outside DynamoDB, of this very request.
+        """
+        own = self.saga.step(step.name)
+        table, unconfirmed = self.table(own), self._unconfirmed(step)
+        return self.store.compensate(
+            step,
+            undo=[*undo, *unconfirmed],
+            absence=[own.does_not_stand(table, step.saga_id), *unconfirmed],
+            outside=outside,
+            stands=[own.stands(table, step.saga_id, request), *unconfirmed],
+        )
+
+    def _after(self, step: Step) -> list[str]:
+        return [] if self._is_first(step) else [self.saga.first.name]
+
+    # The first step has the saga's row: its own write and its own undo are conditions on the status already.
+    def _undecided(self, step: Step) -> list[Action]:
+        return [] if self._is_first(step) else [self.saga.still_open(self.table(self.saga.first), step.saga_id)]
+
+    def _unconfirmed(self, step: Step) -> list[Action]:
+        return [] if self._is_first(step) else [self.saga.not_confirmed(self.table(self.saga.first), step.saga_id)]
+
+    def _is_first(self, step: Step) -> bool:
+        return step.name == self.saga.first.name
