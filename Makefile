@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands bench bench-commands bench-costs bench-import bench-reports bench-streams replay-test commands-test commands-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands bench bench-commands bench-costs bench-import bench-reports bench-streams replay-test commands-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency

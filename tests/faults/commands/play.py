@@ -89,7 +89,7 @@ def _live(run: Run) -> None:
 
 def _let_it_go_on(run: Run) -> None:
     """Until every version has ended: a sweep every five minutes, and an operator for what is listed."""
-    found, before = 0, ""
+    found, before = 0, _reached(run)
     for number in range(1, _MAX_SWEEPS + 1):
         run.simulation.run(until=number * _SWEEP_EVERY)
         if run.simulation.quiet and run.judge.finished == run.judge.newest:
@@ -97,14 +97,19 @@ def _let_it_go_on(run: Run) -> None:
         run.spawn(run.sweep)
         run.simulation.run(until=number * _SWEEP_EVERY + 100)
         # For minutes nothing happened by itself, and a sweep that was not hit has changed nothing.
-        if run.swept is not None and run.judge.described() == before:
+        if run.swept is not None and _reached(run) == before:
             at_rest(run.judge)
-        before = run.judge.described()
+        before = _reached(run)
         if run.judge.blocked:
             found += 1
             if found % _OPERATOR_COMES == 0:
                 _operate(run)
     run.judge.broken(ENDS, f"after {_MAX_SWEEPS} sweeps version {run.judge.finished + 1} has not ended")
+
+
+def _reached(run: Run) -> tuple[str, ...]:
+    """The state of the key and of its executions."""
+    return run.judge.described(), *(execution["status"] for execution in run.engine.executions())
 
 
 def _operate(run: Run) -> None:

@@ -39,7 +39,7 @@ def at_once(handler: Handler, target: str, body: Any) -> Answer:
 
 
 def finished(handling: Coroutine[Any, Any, Answer], what: str) -> Answer:
-    """The answer of a service that never waits."""
+    """The response of a coroutine that never waits."""
     try:
         handling.send(None)
     except StopIteration as end:
