@@ -133,6 +133,8 @@ def test_it_does_not_recover_an_order_that_succeeded(
     assert "NothingToRecover" in refused.stderr
 
 
+# Some 15 commands, each a process, on a machine that may be busy.
+@pytest.mark.timeout(900)
 @pytest.mark.local_only("publish versions, whose keys nothing may remove")
 def test_it_publishes_shows_retries_skips_and_rebuilds(
     stepwise: CommandLine, stack: Stack, resources: Resources
