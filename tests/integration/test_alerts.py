@@ -17,6 +17,7 @@ type Messages = Callable[[str], list[Any]]
 UNDONE: dict[str, Any] = {"result": {"undone": True}}
 GAVE_UP: dict[str, Any] = {"Error": "States.Timeout", "Cause": ""}
 RECOVERED = {"release_inventory": UNDONE, "process_refund": UNDONE, "update_order_status": UNDONE}
+COMMAND = {"pk": "TENANT#t", "sk": "ORDER#o-1", "version": 1, "attempt": 1}
 # (machine, state, its input, recipients)
 NOTICES: list[tuple[str, str, dict[str, Any], str]] = [
     ("OrderSaga", "sns:NotifySuccess", {}, "events"),
@@ -28,6 +29,7 @@ NOTICES: list[tuple[str, str, dict[str, Any], str]] = [
     ("OrderRecovery", "sns:NotifyRecoveryFail", RECOVERED | {"process_refund": GAVE_UP}, "alerts"),
     ("UserImport", "sns:NotifyImportResult", {"register_result": {"result": {"failed": 0}}}, "alerts"),
     ("UserImport", "sns:NotifyImportFail", {"error": GAVE_UP}, "alerts"),
+    ("Command", "sns:NotifyCommandFail", {"error": GAVE_UP}, "alerts"),
 ]
 
 
@@ -39,7 +41,7 @@ def heard(alerts: Messages, routine: Messages, events: Messages) -> Callable[[st
 
 
 def publish(stack: Stack, machine: str, state: str, data: dict[str, Any]) -> str:
-    """Run one state of a deployed machine, with its task. Returns the name of its order or import."""
+    """Run one state of a deployed machine, with its task. Returns the name of its execution."""
     name = f"notice-{uuid.uuid4().hex}"
     client = stack.session.client("stepfunctions", endpoint_url=stack.endpoint, config=Config(inject_host_prefix=False))
     deployed = client.describe_state_machine(stateMachineArn=stack.outputs[f"{machine}Arn"])
@@ -48,7 +50,7 @@ def publish(stack: Stack, machine: str, state: str, data: dict[str, Any]) -> str
         roleArn=deployed["roleArn"],
         stateName=state,
         input=json.dumps(data),
-        context=json.dumps({"Execution": {"Name": name, "Input": {"order_id": name}}}),
+        context=json.dumps({"Execution": {"Name": name, "Input": {"order_id": name, **COMMAND}}}),
     )
     assert ended["status"] == "SUCCEEDED", ended
     return name

@@ -23,7 +23,7 @@ type CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def stepwise(stack_options: list[str]) -> CommandLine:
     def call(*arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        command = [str(emulator.ROOT / "stepwise"), *arguments, *stack_options]
+        command = [str(emulator.ROOT / "stepwise"), *arguments, *([] if "--port" in arguments else stack_options)]
         return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
     return call

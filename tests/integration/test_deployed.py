@@ -176,7 +176,7 @@ def test_irremovable_things_are_named_and_the_rest_removed(
     [
         ([], "which stack? make test-aws STACK=stepwise"),
         (["STACK=none"], "no stack 'none'"),
-        (["STACK=other"], "stack other: it lacks the outputs AlertsTopicArn, FailedRecordsBucket, "),
+        (["STACK=other"], "stack other: it lacks the outputs AlertsTopicArn, CatalogBucket, "),
     ],
     ids=["no name", "not there", "another template"],
 )
