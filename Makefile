@@ -26,7 +26,7 @@ up: ## Start the local stack, deploy to it, seed stock, and leave it serving
 down: ## Stop what `make up` started
 	@./stepwise stop
 
-check: lint types unit ## Lint, types, unit and contract tests: half a minute on two cores, nothing started
+check: lint types unit ## Lint, types, unit and contract tests: a minute on two cores, nothing started
 
 lint: setup
 	@ruff format --check --quiet . || { echo "run 'ruff format'"; exit 1; }
