@@ -1,4 +1,4 @@
-"""A command as it is published. Whatever does not fit is refused here, before anything is written."""
+"""The input of PublishCommand. Invalid input is rejected here, before anything is written."""
 
 import hashlib
 from collections.abc import Callable

@@ -50,7 +50,7 @@ class Rows:
     def passed(self, gate: Gate, at: str, *, skip: bool = False) -> Action:
         """finished n-1 -> n, and dead without n. The key stays pending if it has newer versions.
 
-        skip: n must be dead, and the data row stays as it is.
+        skip: n must be dead, and the data row does not change.
         """
         last = gate.turn == gate.published
         condition = "#finished = :previous AND " + ("#published = :finished" if last else "#published > :finished")

@@ -7,7 +7,7 @@ from tests.faults.commands.schedule import PK, SK
 
 
 def at_rest(judge: Judge) -> None:
-    """Nothing happens by itself any more but for sweeps, and an operator has not come yet."""
+    """Only sweeps still run, and no operator has acted yet."""
     if judge.finished == judge.newest:
         return
     if not judge.blocked:
