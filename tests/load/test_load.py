@@ -3,11 +3,11 @@
 import random
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from local.emulator import emulator
 from operations import orders, stock
 from operations.stack import Stack
+from tests.kit.bounded import Threads
 from tests.kit.consistency import broken_invariants, reports_are_exact
 from tests.kit.injection import Resources, environment, eventually, killing_workers
 from tests.kit.local_stack import Document, Invocation
@@ -33,7 +33,7 @@ def test_two_hundred_orders_for_fifty_pieces(stack: Stack, sku: str) -> None:
     name = f"{sku}-scarce"
     stock.seed(stack, {name: 50})
     placed = [_order(f"{name}-{number}", {name: 1}) for number in range(200)]
-    with ThreadPoolExecutor(16) as pool:
+    with Threads(16) as pool:
         ended = Counter(pool.map(lambda order: _run(stack, order), placed))
     order_ids = [order["order_id"] for order in placed]
     eventually(lambda: _all_finalized(stack, order_ids), seconds=60)
@@ -53,7 +53,7 @@ def test_three_hundred_orders_while_workers_are_killed(
     stocked = {f"{sku}-{number}": 40 for number in range(20)}
     stock.seed(stack, stocked)
     placed = [_order(f"{sku}-{number}", _lines(chance, stocked)) for number in range(300)]
-    with killing_workers(running.pid, chance) as killed, ThreadPoolExecutor(16) as pool:
+    with killing_workers(running.pid, chance) as killed, Threads(16) as pool:
         ended = Counter(pool.map(lambda order: _run(stack, order), placed))
     order_ids = [order["order_id"] for order in placed]
     # An event that was killed three times is lost; the sweep, here for orders of any age, finalizes its order.
@@ -66,7 +66,7 @@ def test_three_hundred_orders_while_workers_are_killed(
 
 
 def test_one_order_placed_twenty_times_at_once_and_again(stack: Stack, sku: str, order: Document) -> None:
-    with ThreadPoolExecutor(20) as pool:
+    with Threads(20) as pool:
         placements = list(pool.map(lambda _: orders.place(stack, order), range(20)))
     assert orders.ended(stack, order["order_id"], seconds=60).status == "SUCCEEDED"
     assert [placement.again for placement in placements].count(False) == 1

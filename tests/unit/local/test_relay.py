@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from local.relay import relay
+from tests.kit.bounded import Threads
 
 PAYLOAD = bytes(range(256)) * 4096
 
@@ -34,12 +35,9 @@ def _everything(connection: socket.socket) -> bytes:
 
 
 def sent_through(port: int) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-        sender = threading.Thread(target=lambda: (connection.sendall(PAYLOAD), connection.shutdown(socket.SHUT_WR)))
-        sender.start()
-        answer = _everything(connection)
-        sender.join()
-        return answer
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection, Threads(1) as sender:
+        sender.submit(lambda: (connection.sendall(PAYLOAD), connection.shutdown(socket.SHUT_WR)))
+        return _everything(connection)
 
 
 def test_relay_forwards_both_directions(upstream: int) -> None:
