@@ -39,8 +39,8 @@ class Publication:
         """Publish the command's version, or the next one.
 
         owner: who is calling. Returns {"pk", "sk", "version", "status": "published" | "finished" | "duplicate"}.
-        Raises InvalidCommand, VersionConflict, VersionGap, PendingCommand, AttributesTooLarge, Contention,
-        StoreUnavailable. Nothing is written then.
+        Raises InvalidCommand, VersionConflict, VersionGap, PendingCommand, AttributesTooLarge or Contention, and has
+        written nothing; or StoreUnavailable, after which the command may have been published.
         """
         if not isinstance(command.version, int):
             return self._next(command, owner, at)
