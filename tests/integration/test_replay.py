@@ -68,7 +68,7 @@ class Client:
 
 def once(stack: Stack, endpoint: str | None = None) -> Any:
     """A client without retries."""
-    config = Config(retries={"total_max_attempts": 1}, read_timeout=10, max_pool_connections=16)
+    config = Config(retries={"total_max_attempts": 1}, read_timeout=60, max_pool_connections=16)
     return stack.session.client("dynamodb", endpoint_url=endpoint or stack.endpoint, config=config)
 
 
