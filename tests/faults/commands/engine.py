@@ -4,6 +4,7 @@ MiniStack's Step Functions, DynamoDB and S3 answer real botocore clients, throug
 executions overlap, so what blocks in them is replaced: callbacks, waits and the branches of a Map.
 """
 
+import dataclasses
 import gc
 import json
 import logging
@@ -20,7 +21,11 @@ import commands.sweep
 import entities.backoff
 import idempotency.steps
 import runtime.handler
+from entities.products import PRODUCT
+from entities.registered import TYPES
+from entities.types import Policy
 from runtime import clients
+from tests.faults.commands.beside import REBUILD, rebuild
 from tests.faults.commands.wire import Session
 from tests.faults.seams import Document, Send, forget, in_process, replace, take_hold
 from tests.kit.deployed_stack import ACCOUNT, REGION, Handler, Rule, Stack
@@ -75,7 +80,7 @@ class Engine:
                 in_process("CreateTable", table)
         self._make_bucket()
         names = [name for name, one in FUNCTIONS.items() if one.properties["Handler"].startswith("commands.")]
-        self.handlers = self.stack.handlers(names)
+        self.handlers = {**self.stack.handlers(names), REBUILD: rebuild}
         for name in names:
             config = {"FunctionName": name, "FunctionArn": self.stack.arn(name), "Version": "$LATEST"}
             lambda_svc._functions[name] = {"config": config, "versions": {}, "aliases": {}}
@@ -91,6 +96,12 @@ class Engine:
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         return self
+
+    def begin(self, run: "Run") -> None:
+        """From here on, the run is asked."""
+        self.run = run
+        policy = Policy.SKIP if run.skips else Policy.BLOCK
+        TYPES._types[PRODUCT.name] = dataclasses.replace(PRODUCT, policy=policy)
 
     def clear(self) -> None:
         """Forget everything of a run."""
@@ -163,7 +174,7 @@ class Engine:
         def emitted(table: str, event: str, old: Document | None, new: Document | None, *more: Any) -> None:
             wrote(table, event, old, new, *more)
             if self.run:
-                self.run.judge.wrote(table, old, new)
+                self.run.wrote(table, old, new)
 
         replace(dynamodb, "_emit_stream_event", emitted)
 

@@ -3,7 +3,7 @@
 import copy
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,8 @@ from ministack.services import stepfunctions
 from tests.faults import faults as f
 from tests.faults.commands import schedule as s
 from tests.faults.commands.invoking import Invoking
-from tests.faults.commands.notes import Visit
+from tests.faults.commands.notes import Visit, key_of
+from tests.faults.commands.plan import MARKS
 from tests.faults.commands.simulation import Flag, Gone
 from tests.faults.engine import execution_error
 from tests.faults.seams import Document
@@ -28,7 +29,9 @@ _BEFORE = {f.ABORTED_BEFORE, f.EXECUTION_TIMED_OUT_BEFORE, f.RUNTIME_ERROR_BEFOR
 
 @dataclass
 class Executing(Invoking):
-    """Asked by the engine of state machines."""
+    """Asked by the engine of state machines. waiting: for callbacks."""
+
+    waiting: list[Flag] = field(default_factory=list)
 
     def started(self, run: Callable[[], None]) -> None:
         self.spawn(run, self.chance.uniform(0.02, 0.2))
@@ -42,9 +45,10 @@ class Executing(Invoking):
         actor = self.simulation.current
         assert actor is not None
         own = context["Execution"]["Input"]
+        actor.notes["key"] = key = key_of(own)
         state = context["State"]["Name"]
         item = f":{context['Map']['Item']['Value']}" if "Map" in context else ""
-        place = f"{state}{item}@{own['version']}.{own['attempt']}"
+        place = f"{state}{item}@{MARKS[key]}{own['version']}.{own['attempt']}"
         outer: Visit | None = actor.notes.get("visit")
         visit = actor.notes["visit"] = Visit(place, execution, context, outer.cancelled if outer else None)
         self._go_on(visit)
@@ -81,8 +85,7 @@ class Executing(Invoking):
 
     def back_off(self, seconds: float) -> None:
         """The machine's pause before a retry."""
-        self.excess += seconds
-        self.simulation.sleep(seconds)
+        self.delay(seconds)
         self._go_on(self.visit)
 
     def invoke_in_machine(self, function: str, event: Document) -> Document:
@@ -110,7 +113,9 @@ class Executing(Invoking):
                 del stepfunctions._task_tokens[token]
                 visit.context["Task"] = {"Token": self.new_token()}
                 raise
+        self.waiting.append(answered)
         waited = answered.wait(actor.notes["waits"])
+        self.waiting.remove(answered)
         self._go_on(visit)
         del stepfunctions._task_tokens[token]
         if not waited:
