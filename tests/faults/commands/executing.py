@@ -1,6 +1,5 @@
 """Executions of the machine: their states, callbacks and branches, and what ends them from outside."""
 
-import copy
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,15 +15,7 @@ from tests.faults.commands.notes import Visit, key_of
 from tests.faults.commands.plan import MARKS
 from tests.faults.commands.simulation import Flag, Gone
 from tests.faults.engine import execution_error
-from tests.faults.seams import Document
-
-_ENDS = {
-    f.ABORTED_BEFORE: "ABORTED",
-    f.ABORTED_AFTER: "ABORTED",
-    f.EXECUTION_TIMED_OUT_BEFORE: "TIMED_OUT",
-    f.EXECUTION_TIMED_OUT_AFTER: "TIMED_OUT",
-}
-_BEFORE = {f.ABORTED_BEFORE, f.EXECUTION_TIMED_OUT_BEFORE, f.RUNTIME_ERROR_BEFORE}
+from tests.faults.seams import Document, copied
 
 
 @dataclass
@@ -57,23 +48,23 @@ class Executing(Invoking):
         if kind:
             self.judge.stops[state, kind] += 1
         actor.notes["waits"] = self.late() if kind == s.TIMED_OUT_WAITING else None
-        self._end(visit, kind if kind in _BEFORE else "")
+        self._end(visit, kind if kind in f.BEFORE_STATE else "")
         try:
             answer = run()
         except stepfunctions._ExecutionError:
             self._go_on(visit)
             raise
-        self._end(visit, "" if kind in _BEFORE else kind)
+        self._end(visit, "" if kind in f.BEFORE_STATE else kind)
         return answer
 
     def _state_kinds(self, state: str, item: str) -> list[str]:
         if item:
-            return [kind for kind in f.STATE_KINDS if kind in _ENDS]
+            return [kind for kind in f.STATE_KINDS if kind in f.STATUS_AFTER]
         return [*f.STATE_KINDS, *(s.WAIT_KINDS if state == "wait_prev_command" else ())]
 
     def _end(self, visit: Visit, kind: str) -> None:
-        if kind in _ENDS:
-            self.engine.stop(visit.execution, _ENDS[kind])
+        if kind in f.STATUS_AFTER:
+            self.engine.stop(visit.execution, f.STATUS_AFTER[kind])
         self._go_on(visit)
         if kind in {f.RUNTIME_ERROR_BEFORE, f.RUNTIME_ERROR_AFTER}:
             raise execution_error("States.Runtime", "a path that is not there")
@@ -131,7 +122,7 @@ class Executing(Invoking):
         failures: list[Exception] = []
 
         def branch(index: int, value: Any) -> None:
-            inner = {**copy.deepcopy(context), "Map": {"Item": {"Index": index, "Value": value}}}
+            inner = {**copied(context), "Map": {"Item": {"Index": index, "Value": value}}}
             given = stepfunctions._resolve_params_obj(state["ItemSelector"], effective, inner)
             processor = state["ItemProcessor"]
             try:

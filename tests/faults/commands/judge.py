@@ -45,6 +45,8 @@ class Judge(Waits):
             if table == "CommandsTable" and int(new["version"]["N"]) in self.expired:
                 self.broken(FINAL, f"{key[1]} is written again, after it expired")
             self.rows[table][key] = new
+            if table == "GatesTable":
+                self.gate_is(new)
 
     def _expires(self, command: Document) -> bool:
         moment = self.run.present.timestamp()

@@ -19,7 +19,8 @@ _deserialize = TypeDeserializer().deserialize
 class Ledger:
     """Of one key. number: which one it is of KEYS.
 
-    rows: by table and key, in DynamoDB's own JSON. catalog: the version that the bucket shows; shown: its object.
+    rows: by table and key, in DynamoDB's own JSON. gate: the key's. newest: version that was published.
+    catalog: the version that the bucket shows; shown: its object.
     disturbed: whether a fault may cost the five minutes of a sweep. excess: seconds that faults cost.
     published: answers by version. expired: versions whose row TTL has deleted; `rows` still has it.
     violations: (invariant, detail) in order. outcomes, calls, hits, stops, states, starts: what was reached.
@@ -36,6 +37,10 @@ class Ledger:
         self.expired: set[int] = set()
         self.violations: list[tuple[str, str]] = []
         self.rows: dict[str, dict[tuple[str, str], Document]] = defaultdict(dict)
+        self.gate: Document | None = None
+        self.finished = 0
+        self.newest = 0
+        self.dead: set[int] = set()
         self.catalog = 0
         self.shown: Document = {}
         self.outcomes: Counter[tuple[str, str]] = Counter()
@@ -51,26 +56,14 @@ class Ledger:
             self.run.say(f"VIOLATION {MARKS[self.number]} {invariant}: {detail}")
 
     @property
-    def gate(self) -> Document | None:
-        """In DynamoDB's own JSON."""
-        return self.rows["GatesTable"].get(self.own)
-
-    @property
     def data(self) -> Document | None:
         return self.rows["DataTable"].get(self.own)
 
-    @property
-    def finished(self) -> int:
-        return int(self.gate["finished"]["N"]) if self.gate else 0
-
-    @property
-    def newest(self) -> int:
-        """The newest published version."""
-        return int(self.gate["published"]["N"]) if self.gate else 0
-
-    @property
-    def dead(self) -> set[int]:
-        return set(map(int, (self.gate or {}).get("dead", {}).get("NS", ())))
+    def gate_is(self, gate: Document) -> None:
+        """It was written."""
+        self.gate = gate
+        self.finished, self.newest = int(gate["finished"]["N"]), int(gate["published"]["N"])
+        self.dead = set(map(int, gate.get("dead", {}).get("NS", ())))
 
     @property
     def blocked(self) -> bool:

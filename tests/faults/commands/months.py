@@ -31,7 +31,9 @@ class Months(Executing):
         raise NotImplementedError
 
     def rests(self) -> bool:
-        """Nothing happens by itself, which may last for months, once. Returns whether it does."""
+        """Only sweeps happen by themselves, which may last for months, once. Returns whether it does."""
+        if not all(judge.finished == judge.newest or (judge.blocked and not self.skips) for judge in self.judges):
+            return False
         self.counts["rest"] += 1
         if self.passed or not self.faults.at(f"rest#{self.counts['rest']}", [*s.REST_KINDS], _WEIGHT):
             return False
