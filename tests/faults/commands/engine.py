@@ -26,8 +26,9 @@ from entities.registered import TYPES
 from entities.types import Policy
 from runtime import clients
 from tests.faults.commands.beside import REBUILD, rebuild
-from tests.faults.commands.wire import Session, skip_json
-from tests.faults.seams import Document, Send, forget, in_process, replace, take_hold
+from tests.faults.commands.database import Database, database
+from tests.faults.commands.wire import Session
+from tests.faults.seams import Document, Send, forget, replace, take_hold
 from tests.kit.deployed_stack import ACCOUNT, REGION, Handler, Rule, Stack
 from tests.kit.template import FUNCTIONS
 
@@ -68,6 +69,7 @@ class Engine:
     handlers: dict[str, Handler] = field(default_factory=dict)
     mappings: dict[str, list[Mapping]] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
+    database: Database = field(default_factory=database)
 
     def start(self) -> "Engine":
         """Deploy the commands into this process."""
@@ -77,7 +79,7 @@ class Engine:
         self._hold()
         for table in self.stack.tables():
             if table["TableName"] in map(self.stack.name, TABLES):
-                in_process("CreateTable", table)
+                self.database.create(table)
         self._make_bucket()
         names = [name for name, one in FUNCTIONS.items() if one.properties["Handler"].startswith("commands.")]
         self.handlers = {**self.stack.handlers(names), REBUILD: rebuild}
@@ -93,7 +95,7 @@ class Engine:
         )
         if status != 200:
             raise RuntimeError(body)
-        skip_json()
+        self.database.start()
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         return self
@@ -107,8 +109,7 @@ class Engine:
     def clear(self) -> None:
         """Forget everything of a run."""
         self.run = None
-        for name in TABLES:
-            dynamodb._tables[self.stack.name(name)]["items"].clear()
+        self.database.clear([*map(self.stack.name, TABLES)])
         self._make_bucket()
         stepfunctions._executions.clear()
         stepfunctions._task_tokens.clear()

@@ -1,5 +1,6 @@
 """Plays one schedule to its end, and judges it on the way."""
 
+import os
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -11,6 +12,8 @@ from tests.faults.commands.judge import Judge
 from tests.faults.commands.notes import key_of
 from tests.faults.commands.run import Run
 from tests.faults.commands.schedule import Focus, Schedule
+from tests.faults.seams import DYNAMODB_ENDPOINT
+from tests.kit.deployed_stack import Stack
 
 _SWEEP_EVERY = 300.0
 _MAX_SWEEPS = 60
@@ -45,7 +48,9 @@ class Outcome:
 @cache
 def engine() -> Engine:
     """The engine of this process."""
-    return Engine().start()
+    # On one DynamoDB Local, each process has its own tables.
+    prefix = f"p{os.getpid()}-" if DYNAMODB_ENDPOINT in os.environ else ""
+    return Engine(Stack(prefix)).start()
 
 
 def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:

@@ -129,6 +129,7 @@ class Run(Months):
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
         """A row was written; its transaction may go on."""
+        table = table.removeprefix(self.engine.stack.prefix)
         sk = (new or old or {}).get("sk", {}).get("S", "").partition("@")[0]
         for judge in self.judges:
             if judge.key.sk == sk:

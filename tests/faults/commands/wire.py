@@ -11,19 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from botocore.exceptions import ClientError, HTTPClientError
-from ministack.services import dynamodb, s3, stepfunctions
+from ministack.services import s3, stepfunctions
 
-from tests.faults.seams import Document, copied, replace
+from tests.faults.commands.database import Database
+from tests.faults.seams import Document
 from tests.kit.engines.in_process import Answer, at_once, finished
 
-# Its dispatcher builds a table of all operations for each request.
-_HANDLERS = {
-    "BatchGetItem": "_batch_get_item",
-    "DeleteItem": "_delete_item",
-    "Scan": "_scan",
-    "TransactWriteItems": "_transact_write_items",
-    "UpdateItem": "_update_item",
-}
 _TRIES = 2
 # Of the answers that the SDK does not take for final.
 _RETRIED = re.compile(r"Throttling|SlowDown|InternalError|InternalServerError|ServiceUnavailable")
@@ -33,6 +26,8 @@ type Send = Callable[[], Answer]
 
 class Wire(Protocol):
     """Asked before a call, at each try, and between two tries."""
+
+    database: Database
 
     def call(self, operation: str) -> None: ...
 
@@ -88,8 +83,7 @@ class Client:
         if operation == "TransactWriteItems":
             parameters = {**parameters, "ClientRequestToken": self.wire.new_token()}
         if self.service == "dynamodb":
-            execute = getattr(dynamodb, _HANDLERS[operation])
-            return lambda: execute(copied(parameters)), b""
+            return lambda: self.wire.database.execute(operation, parameters), b""
         body = json.dumps(parameters).encode()
         return lambda: at_once(stepfunctions.handle_request, f"AWSStepFunctions.{operation}", body), b""
 
@@ -111,11 +105,6 @@ def _stored(operation: str, parameters: Document) -> tuple[Send, bytes]:
     headers = {name: value for name, value in headers.items() if value}
     body = parameters.get("Body", b"")
     return lambda: finished(s3.handle_request(method, path, {**headers, "host": "s3"}, body, {}), path), body
-
-
-def skip_json() -> None:
-    """From here on, DynamoDB's answers are not serialized."""
-    replace(dynamodb, "json_response", lambda answer, status=200: (status, {}, copied(answer)))
 
 
 def _parsed(answer: Any) -> Document:
