@@ -80,8 +80,9 @@ bench: setup ## Cold starts and calls beside Powertools, sagas per second throug
 	@python -m benchmarks.calls
 	@python -m benchmarks.sagas
 
-bench-commands: setup ## Commands per second through the local stack; latency to data and to the next version
+bench-commands: setup ## Commands per second through the local stack; latency to data and to the next version; what each kind consumes
 	@python -m benchmarks.commands
+	@python -m benchmarks.costs --commands
 
 bench-import: setup ## Reads, time and memory of a user import: 3 minutes
 	@python -m benchmarks.user_import
