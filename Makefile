@@ -8,7 +8,7 @@ export SAM_CLI_TELEMETRY := 0
 export PYTHONDONTWRITEBYTECODE :=
 
 # The slowest tests run first, so that no process is left with them at the end.
-IN_TURN := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+IN_TURN := --numprocesses 2 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 LONGEST := tests/integration tests/faults tests/load tests/emulator
 
 help: ## List the targets
