@@ -81,12 +81,12 @@ def records(chunks: Iterable[bytes], max_length: int, *, past_long: bool = True)
         yield Record(offset, len(pending) - 1, pending[:-1], closed=False)
 
 
-def cells(data: bytes, encoding: Encoding = UTF_8) -> list[str]:
-    """The cells of a record. Raises UnicodeDecodeError."""
+def cells(data: bytes, encoding: Encoding = UTF_8, *, strict: bool = False) -> list[str]:
+    """The cells of a record. strict: no stray quote. Raises UnicodeDecodeError; csv.Error, only if strict."""
     text = decoded(data, encoding)
     if '"' not in text:
         return text.rstrip("\r\n").split(",")
-    return next(csv.reader(io.StringIO(text, newline="")), [])
+    return next(csv.reader(io.StringIO(text, newline=""), strict=strict), [])
 
 
 def safe(cell: str) -> str:
