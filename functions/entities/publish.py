@@ -89,11 +89,12 @@ class Publication:
             return duplicate
         for number in range(1, (_SYNC_ROUNDS if command.mode == "sync" else _ROUNDS) + 1):
             gate, data, _ = self._read(command, None)
-            version = _next_version(gate)
-            if version > MAX_VERSION:
+            try:
+                version = next_version(gate)
+            except InvalidCommand:
                 if duplicate := self._duplicate(step, command):
                     return duplicate
-                raise InvalidCommand(f"version: {command.sk} has the last one that is possible, {MAX_VERSION}")
+                raise
             _check_type(command, gate)
             try:
                 kept = self.steps.commit(
@@ -108,6 +109,15 @@ class Publication:
     def _duplicate(self, step: Step, command: Command) -> Answer | None:
         kept = self.steps.find(step, absence=[])
         return _answer(command, kept["version"], "duplicate") if kept else None
+
+    def next_writes(self, command: Command, gate: Gate | None, data: Item | None, at: datetime) -> list[Action]:
+        """What publishing the next version of a key writes, synchronously, if gate and data are as they were read.
+
+        command: has that version. Raises PendingCommand, InvalidCommand, AttributesTooLarge; StaleCommand, Contention:
+        gate and data were not read at one moment.
+        """
+        _check_type(command, gate)
+        return self._writes(command, next_version(gate), gate, data, at)
 
     def _writes(
         self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime
@@ -142,8 +152,12 @@ class Publication:
         return self.gates.rows
 
 
-def _next_version(gate: Gate | None) -> int:
-    return gate.published + 1 if gate else 1
+def next_version(gate: Gate | None) -> int:
+    """The version that a key's next command creates. Raises InvalidCommand if the key has had its last one."""
+    version = gate.published + 1 if gate else 1
+    if version > MAX_VERSION:
+        raise InvalidCommand(f"version: the key has the last one that is possible, {MAX_VERSION}")
+    return version
 
 
 def _gate(item: Item | None) -> Gate | None:
@@ -174,7 +188,7 @@ def _repeated(command: Command, version: int, published: Item | None, at: dateti
 
 def _check_version(command: Command, version: int, gate: Gate | None) -> None:
     """Raises VersionGap or VersionConflict, if the version is not the next one, or InvalidCommand."""
-    following = _next_version(gate)
+    following = next_version(gate)
     if version > following:
         raise VersionGap(f"version: the next one of {command.sk} is {following}")
     if version < following:
