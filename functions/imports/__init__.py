@@ -1,0 +1,1 @@
+"""Bulk imports of CSV files and of ZIPs of them."""
