@@ -15,7 +15,7 @@ class ArchiveRefused(BusinessError):
 
     def error(self) -> dict[str, Any]:
         """`error` of the import."""
-        return {"code": type(self).__name__, "column": None, "message": str(self)}
+        return {"code": type(self).__name__, "column": "", "message": str(self)}
 
 
 class NotAnArchive(ArchiveRefused):

@@ -67,7 +67,7 @@ def test_a_hostile_archive_is_refused_with_its_reason(what: str) -> None:
         contents(data)
 
     error = refused.value.error()
-    assert (error["code"], error["column"]) == (code, None)
+    assert (error["code"], error["column"]) == (code, "")
     assert says in error["message"]
     assert "; " in error["message"], "what to do comes after what is wrong"
     assert error["message"].isprintable()
