@@ -12,7 +12,7 @@ from rich.table import Table
 from operations import imports
 from operations.imports import Summary
 from operations.stack import STACK_NAME, Stack
-from user_import.encoding import CP932, UTF_8
+from runtime.encodings import CP932, UTF_8
 
 from . import views
 from .options import OnAws, Port, StackName, chosen_stack

@@ -13,6 +13,7 @@ from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.handler import Call, handler
+from runtime.streams import Record, each, parse_records
 
 from .executions import Executions, error_of
 from .machine import Machine
@@ -27,7 +28,6 @@ from .request import (
     parse_task,
     parse_waiting_task,
 )
-from .streams import Record, each, parse_records
 from .waking import Turns
 
 

@@ -11,8 +11,7 @@ from entities.document import document_of
 from entities.lagging import Lagging
 from entities.targets import Document, Target
 from entities.types import Types
-
-from .streams import Record, images
+from runtime.streams import Record, images
 
 _TRIES = 5
 

@@ -10,9 +10,9 @@ from entities.registered import TYPES, TargetEnvironment, targets
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.handler import Call, handler
+from runtime.streams import Record, each, parse_records
 
 from .projection import Projection
-from .streams import Record, each, parse_records
 
 # A try, and the mark after it, take two calls of up to 7 s each.
 _MILLISECONDS_FOR_A_TRY = 20_000

@@ -9,9 +9,9 @@ from entities.state import attempt_of
 from runtime.clients import client
 from runtime.environment import read_environment
 from runtime.handler import Call, handler
+from runtime.streams import Record, each, images, parse_records
 
 from .executions import Executions
-from .streams import Record, each, images, parse_records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

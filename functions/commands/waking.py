@@ -10,9 +10,9 @@ from entities.errors import NotBlocked
 from entities.gate import Gates
 from entities.state import Gate
 from entities.types import Policy, Types
+from runtime.streams import Record, images
 
 from .executions import Executions
-from .streams import Record, images
 
 _logger = logging.getLogger(__name__)
 

@@ -89,7 +89,7 @@ class Publication:
             return _answer(command, kept["version"], "duplicate")
         for number in range(1, (_SYNC_ROUNDS if command.mode == "sync" else _ROUNDS) + 1):
             gate, data, _ = self._read(command, None)
-            version = _next_version(gate)
+            version = next_version(gate)
             _check_type(command, gate)
             try:
                 kept = self.steps.commit(
@@ -100,6 +100,15 @@ class Publication:
                 continue
             return _answer(command, kept["version"], _done(command) if kept["owner"] == owner else "duplicate")
         raise _lost(command)
+
+    def next_writes(self, command: Command, gate: Gate | None, data: Item | None, at: datetime) -> list[Action]:
+        """What publishing the next version of a key writes, synchronously, if gate and data are as they were read.
+
+        command: has that version. Raises PendingCommand, InvalidCommand, AttributesTooLarge; StaleCommand, Contention:
+        gate and data were not read at one moment.
+        """
+        _check_type(command, gate)
+        return self._writes(command, next_version(gate), gate, data, at)
 
     def _writes(
         self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime
@@ -134,7 +143,8 @@ class Publication:
         return self.gates.rows
 
 
-def _next_version(gate: Gate | None) -> int:
+def next_version(gate: Gate | None) -> int:
+    """The version that a key's next command creates."""
     return gate.published + 1 if gate else 1
 
 
@@ -166,7 +176,7 @@ def _repeated(command: Command, version: int, published: Item | None, at: dateti
 
 def _check_version(command: Command, version: int, gate: Gate | None) -> None:
     """Raises VersionGap or VersionConflict, if the version is not the next one, or InvalidCommand."""
-    following = _next_version(gate)
+    following = next_version(gate)
     if version > following:
         raise VersionGap(f"version: the next one of {command.sk} is {following}")
     if version < following:

@@ -34,6 +34,7 @@ class EntityType:
     """schema: a frozen msgspec.Struct of the attributes; None for any. code_in_sk: whether `sk` is `<name>#<code>`.
 
     targets: by name. lifetime_days: how long a command's row outlives its end; None for the stack's parameter.
+    secret: attributes that no file of results shows.
     """
 
     name: str
@@ -42,6 +43,7 @@ class EntityType:
     lifetime_days: int | None = None
     policy: Policy = Policy.BLOCK
     code_in_sk: bool = False
+    secret: tuple[str, ...] = ()
 
     def check(self, attributes: Mapping[str, Any], *, merge: bool = False) -> None:
         """Check a whole document; or, with merge, the attributes that a command adds. Raises InvalidCommand."""

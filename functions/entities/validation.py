@@ -20,15 +20,20 @@ def command_parser[T](kind: type[T], whole: str) -> Callable[[Any], T]:
 
     whole: what to call the document if no field can be named.
     """
-    parse = parser(kind, InvalidCommand, whole)
+    return named_parser(kind, InvalidCommand, whole)
 
-    def parse_command(document: Any) -> T:
+
+def named_parser[T](kind: type[T], refusal: type[Exception], whole: str) -> Callable[[Any], T]:
+    """As `command_parser`, with another error."""
+    parse = parser(kind, refusal, whole)
+
+    def parse_named(document: Any) -> T:
         try:
             return parse(document)
-        except InvalidCommand as problem:
-            raise InvalidCommand(_named(str(problem), whole)) from None
+        except refusal as problem:
+            raise refusal(_named(str(problem), whole)) from None
 
-    return parse_command
+    return parse_named
 
 
 def _named(message: str, whole: str) -> str:

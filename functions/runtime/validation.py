@@ -16,16 +16,18 @@ class InvalidEvent(Exception):
     """AWS delivered another event than the function subscribed to. The message starts with the path of the field."""
 
 
-def parser[T](kind: type[T], refusal: type[Exception] = InvalidEvent, whole: str = "the event") -> Callable[[Any], T]:
+def parser[T](
+    kind: type[T], refusal: type[Exception] = InvalidEvent, whole: str = "the event", *, strict: bool = True
+) -> Callable[[Any], T]:
     """A function that reads parsed JSON into `kind`, a msgspec.Struct.
 
     It raises `refusal`, whose message starts with the path of the field and never repeats a value.
-    whole: what to call the document if no field can be named.
+    whole: what to call the document if no field can be named. strict: a number in a string is not one.
     """
 
     def parse(document: Any) -> T:
         try:
-            return msgspec.convert(document, kind)
+            return msgspec.convert(document, kind, strict=strict)
         except msgspec.ValidationError as error:
             raise refusal(_explained(str(error), whole)) from None
         except UnicodeEncodeError:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from idempotency import NEVER_HAPPENED, Happened, LeaseStore, Resolution, Unknown, Work
+from runtime.encodings import UTF_8, Encoding
 
 from .bucket import Bucket, Source
 from .connect import Connect, FoundUser
 from .csv_file import RowPointer, parse_row
-from .encoding import UTF_8, Encoding
 from .errors import (
     BucketUnavailable,
     ConnectError,

@@ -4,17 +4,11 @@ cp932 bytes may be valid UTF-8 by chance (above all pairs of half-width katakana
 """
 
 import re
-from typing import Literal
+
+from runtime.encodings import CP932, UTF_8, Encoding, decoded
 
 from .errors import WrongEncoding
 
-type Encoding = Literal["utf-8", "cp932"]
-
-UTF_8: Encoding = "utf-8"
-CP932: Encoding = "cp932"
-
-# Bytes that Python's decoder accepts although cp932 has no such character.
-_NO_CP932 = re.compile("[\x80\xa0\uf8f0-\uf8f3]")
 # A cell of half-width katakana, with ASCII but without letters and without punctuation, which no name has. Western
 # names have letters; a Cyrillic one may match by chance.
 _KATAKANA = re.compile(rb"[^A-Za-z\x80-\xa4\xe0-\xff]+")
@@ -22,15 +16,6 @@ _KATAKANA = re.compile(rb"[^A-Za-z\x80-\xa4\xe0-\xff]+")
 _MIXED = re.compile(r"[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
 # The command's option; the input's field has the same name.
 _SAY = "import it with --encoding"
-
-
-def decoded(data: bytes, encoding: Encoding) -> str:
-    """Raises UnicodeDecodeError."""
-    text = data.decode(encoding)
-    wrong = _NO_CP932.search(text) if encoding == CP932 else None
-    if wrong:
-        raise UnicodeDecodeError(encoding, data, 0, len(data), "not in cp932")
-    return text
 
 
 class EncodingCheck:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from runtime.encodings import UTF_8, Encoding
+
 from . import results
 from .bucket import Bucket, Source, date_in_name, folder_of
 from .csv_file import MAX_ROW, Record, RowPointer, parse_header, parse_row, records
-from .encoding import UTF_8, Encoding, EncodingCheck
+from .encoding import EncodingCheck
 from .errors import InvalidHeader, InvalidImport, InvalidResultFile, InvalidRow, NoImportFile, TooManyRows
 from .outcomes import NOT_REGISTERED, Outcome
 from .profiles import ProfileNames, profile_names

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
+from runtime.encodings import UTF_8
+
 from .bucket import Source
-from .encoding import UTF_8
 from .errors import ImportRefused, NoImportFile
 from .files import Files, Rows, merged
 from .instances import Instances

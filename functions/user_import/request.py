@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from runtime.encodings import Encoding
 from runtime.validation import parser
 
-from .encoding import Encoding
 from .errors import InvalidImport
 from .results import ResultKey
 

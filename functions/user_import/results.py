@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from runtime.csv_records import safe
+
 from .bucket import date_in_name, folder_of
 from .errors import InvalidImport, InvalidResultFile
 from .outcomes import Outcome
@@ -15,9 +17,6 @@ SUCCESS, FAILURE = "Success", "False"
 
 _NAME, _VALIDATION, _OF = "UserCreateResult_", "_validate_only", "_of_"
 _RESULT = re.compile(rf"(?P<plain>.*?)(?P<validation>{_VALIDATION})?(?:{_OF}(?P<import_id>[^/]+))?\.csv", re.DOTALL)
-
-# A spreadsheet runs a cell that starts with one of these.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def write(results: Iterable[Result]) -> bytes:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for number, result in enumerate(results, start=1):
-        writer.writerow([_safe(cell) for cell in _cells(number, result)])
+        writer.writerow([safe(cell) for cell in _cells(number, result)])
     return text.getvalue().encode()
 
 
@@ -87,10 +86,6 @@ def read(data: bytes) -> list[Result]:
 def _cells(number: int, result: Result) -> tuple[str, ...]:
     word = SUCCESS if result.succeeded else FAILURE
     return (str(number), str(result.csv_row), word, result.user_id, result.user_arn, result.error_message)
-
-
-def _safe(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA_STARTS) else cell
 
 
 def _result(row: list[str]) -> Result:

@@ -11,9 +11,10 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from runtime.encodings import CP932, UTF_8, Encoding
+
 from .bucket import Source
 from .csv_file import RowPointer
-from .encoding import CP932, UTF_8, Encoding
 from .errors import InvalidResultFile
 from .results import Result
 

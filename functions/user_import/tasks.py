@@ -7,12 +7,12 @@ from typing import Annotated, Any, Self
 import msgspec
 
 from runtime.context import LambdaContext
+from runtime.encodings import UTF_8, Encoding
 from runtime.validation import parser
 
 from .bucket import Source
 from .creation import RowTask
 from .csv_file import RowPointer
-from .encoding import UTF_8, Encoding
 from .errors import InvalidImport
 from .outcomes import Outcome
 from .profiles import ProfileIds

@@ -25,6 +25,7 @@ from .operators import LeaseOperations
 from .payloads import payload_hash
 from .records import LeaseRecord, Status
 from .resolution import NEVER_HAPPENED, Happened, Resolution
+from .rounds import REFUSED, Decided, RoundStore
 from .steps import COMMITTED, COMPENSATED, COMPENSATING, Step, StepStore
 from .work import Unknown, Work
 
@@ -33,11 +34,13 @@ __all__ = [
     "COMPENSATED",
     "COMPENSATING",
     "NEVER_HAPPENED",
+    "REFUSED",
     "Action",
     "AlreadyInProgress",
     "BusinessError",
     "Cancellation",
     "Contention",
+    "Decided",
     "Happened",
     "IdempotencyError",
     "InProgress",
@@ -53,6 +56,7 @@ __all__ = [
     "Refusal",
     "Resolution",
     "ResultUnavailable",
+    "RoundStore",
     "StateConflict",
     "Status",
     "Step",

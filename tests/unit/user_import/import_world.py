@@ -17,6 +17,7 @@ import pytest
 from moto import mock_aws
 
 from idempotency import IdempotencyError, LeaseStore
+from runtime.encodings import UTF_8
 from tests.kit.connect_simulator import Connect as Simulator
 from tests.unit import dynamodb
 from user_import.backoff import Backoff
@@ -24,7 +25,6 @@ from user_import.bucket import Bucket
 from user_import.connect import Connect
 from user_import.creation import Creation, RowTask
 from user_import.csv_file import RowPointer
-from user_import.encoding import UTF_8
 from user_import.files import Files
 from user_import.imports import Imports
 from user_import.instances import AllowedInstances, Instances

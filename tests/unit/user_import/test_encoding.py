@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.encodings import CP932, UTF_8, Encoding
 from tests.kit.connect_simulator import Connect as Simulator
 from tests.unit.user_import.import_world import KEY, World, versioned_bucket
 from user_import.bucket import Bucket
 from user_import.csv_file import parse_row
-from user_import.encoding import CP932, UTF_8, Encoding, EncodingCheck
+from user_import.encoding import EncodingCheck
 from user_import.errors import WrongEncoding
 
 # Pairs of half-width katakana that are valid UTF-8, by chance, and one name that is not.

@@ -1,0 +1,112 @@
+"""A batch of rows: one ranged read, one transaction for each row, one record."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from entities.publish import Publication
+from entities.types import Types
+from idempotency import RoundStore
+
+from . import codes
+from .batch_record import BatchRecord, Outcome
+from .errors import BatchUnfinished, ImportCutOff
+from .files import Files
+from .keys import ImportKey
+from .loading import DUPLICATES, PLAN
+from .publishing import Publisher
+from .request import Pointer
+from .rows_index import Duplicates
+from .state import Import
+from .table import ImportsTable
+
+type Contents = Mapping[int, bytes]
+"""The bytes of rows by position; none for a row that is too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Runs batches."""
+
+    table: ImportsTable
+    types: Types
+    publication: Publication
+    records: RoundStore
+
+    def run(
+        self,
+        made: Import,
+        pointers: Sequence[Pointer],
+        contents: Contents,
+        duplicates: Duplicates | None,
+        owner: str,
+        at: datetime,
+        time_left: Callable[[], bool],
+    ) -> BatchRecord:
+        """Decide every row, and write the batch's record; or return the record that there is.
+
+        Raises ImportCutOff, BatchUnfinished, Contention, StoreUnavailable.
+        """
+        first = pointers[0].row
+        standing, record = self.table.with_batch(made.key, first)
+        if record and not record.barred:
+            return record
+        if record or standing is None or standing.stopped or standing.status.final:
+            raise ImportCutOff(f"{made.key.import_id}: was stopped, or has ended")
+        layout = made.layout(self.types)
+        rows = [
+            layout.row(one.row, contents.get(one.row), duplicate=duplicates is not None and one.row in duplicates)
+            for one in pointers
+        ]
+        not_barred = self.table.not_barred(made.key, first)
+        publisher = Publisher(made, layout.kind, self.publication, self.records, not_barred, owner, at)
+        outcomes: list[Outcome] = []
+        for row, found, pointer in zip(rows, publisher.found(rows), pointers, strict=True):
+            if not time_left():
+                raise BatchUnfinished(f"{made.key.import_id}: {len(outcomes)} of {len(rows)} rows have an outcome")
+            outcomes.append(publisher.outcome(row, found, pointer))
+        record = BatchRecord(first, len(rows), outcomes)
+        self.table.record(made.key, record, at)
+        return record
+
+
+def planned(files: Files, import_id: str) -> Import:
+    """What a batch needs of an import, as the loader wrote it."""
+    return Import(*_plan(json.loads(files.read(f"work/{import_id}/{PLAN}"))))
+
+
+def _plan(values: Mapping[str, str]) -> tuple[ImportKey, Mapping[str, str]]:
+    return ImportKey(values["tenant_code"], values["import_id"]), values
+
+
+def duplicates_of(files: Files, made: Import) -> Duplicates | None:
+    """The rows that another row refuses."""
+    if not made.values["has_duplicates"]:
+        return None
+    return Duplicates.read(files.read(made.key.work + DUPLICATES))
+
+
+def read_rows(files: Files, made: Import, pointers: Sequence[Pointer]) -> Contents:
+    """The bytes of these rows, in one read for a batch whose rows follow each other."""
+    found: dict[int, bytes] = {}
+    for run in _runs([one for one in pointers if one.length <= codes.MAX_ROW]):
+        start, end = run[0].offset, run[-1].offset + run[-1].length
+        data = files.part(made.source, start, end - start)
+        found |= {one.row: data[one.offset - start : one.offset - start + one.length] for one in run}
+    return found
+
+
+_MAX_GAP = 256
+"""Bytes between two rows that one read may cover."""
+
+
+def _runs(pointers: Sequence[Pointer]) -> list[list[Pointer]]:
+    """Pointers whose rows lie next to each other."""
+    runs: list[list[Pointer]] = []
+    for one in pointers:
+        if runs and one.offset - runs[-1][-1].offset - runs[-1][-1].length <= _MAX_GAP:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return runs

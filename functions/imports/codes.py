@@ -1,0 +1,29 @@
+"""Why a row, or a file, is refused: the code, and the sentence that says what is wrong and how to fix it."""
+
+from collections.abc import Mapping
+
+MISSING_COLUMN, UNKNOWN_COLUMN = "MissingColumn", "UnknownColumn"
+NOT_UTF_8, RAGGED_ROW, ROW_TOO_LONG = "NotUtf8", "RaggedRow", "RowTooLong"
+REQUIRED, NOT_A_NUMBER, OUT_OF_RANGE, NOT_ALLOWED = "Required", "NotANumber", "OutOfRange", "NotAllowed"
+DUPLICATE_KEY, PENDING_COMMAND, STORE_UNAVAILABLE = "DuplicateKey", "PendingCommand", "StoreUnavailable"
+
+MAX_ROW = 64 * 1024
+"""Bytes."""
+
+SENTENCES: Mapping[str, str] = {
+    NOT_UTF_8: "The row is not in the encoding of the import. Save the file as CSV in UTF-8, or import it as cp932.",
+    RAGGED_ROW: "The row has more or fewer cells than the header, or an open quote. Quote a cell that has a comma.",
+    ROW_TOO_LONG: f"The row has more than {MAX_ROW} bytes. Shorten it, or close a quote that is open.",
+    REQUIRED: "The cell is empty. Fill it in.",
+    NOT_A_NUMBER: "The cell is not a whole number. Use digits only.",
+    OUT_OF_RANGE: "The value is outside its bounds{rule}. Correct it.",
+    NOT_ALLOWED: "The value is not allowed{rule}. Correct it.",
+    DUPLICATE_KEY: "Another row has the same key. Leave one row for each key.",
+    PENDING_COMMAND: "An older version of this key is pending or blocked. Retry the import after it has finished.",
+    STORE_UNAVAILABLE: "The row could not be stored for now. Retry the import.",
+}
+
+
+def sentence(code: str, rule: str = "") -> str:
+    """What is wrong, and how to fix it. rule: what the column allows; it never repeats a value."""
+    return SENTENCES[code].format(rule=f": {rule}" if rule else "")

@@ -1,0 +1,185 @@
+"""The columns of a type's file, derived from its schema, and the check of their cells."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import NODEFAULT
+
+from entities.types import EntityType
+
+from . import codes
+
+_CODE = r"^[A-Za-z0-9_-]{1,100}\Z"
+_INTEGER = re.compile(r"[+-]?[0-9]{1,38}\Z")
+_BOOLEANS = {"true": True, "false": False}
+
+type Check = Callable[[str], Any]
+"""The value of a cell that is not empty. Raises BadCell."""
+
+
+class BadCell(ValueError):
+    """code: why a cell is refused."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. rule: what it allows, in words."""
+
+    name: str
+    required: bool
+    rule: str
+    check: Check
+
+    def value(self, cell: str) -> Any:
+        """The value of a cell; None if it is empty. Raises BadCell."""
+        if not cell.strip():
+            if self.required:
+                raise BadCell(codes.REQUIRED)
+            return None
+        return self.check(cell)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportType:
+    """How rows become commands of a type. The key of a row is its type, # and its code."""
+
+    type: EntityType
+    columns: Mapping[str, Column]
+
+    @property
+    def name(self) -> str:
+        return self.type.name
+
+    @property
+    def required(self) -> Sequence[str]:
+        return [column.name for column in self.columns.values() if column.required]
+
+    def sk(self, code: str) -> str:
+        return f"{self.name}#{code}"
+
+    def message(self, code: str, column: str) -> str:
+        """What is wrong with a row, and how to fix it."""
+        rule = self.columns[column].rule if column in self.columns else ""
+        return codes.sentence(code, rule if code in (codes.OUT_OF_RANGE, codes.NOT_ALLOWED) else "")
+
+    def normal(self, attributes: Mapping[str, Any]) -> Any:
+        """Attributes with every default filled in, to compare documents. None if they do not fit the schema."""
+        if self.type.schema is None:
+            return dict(attributes)
+        try:
+            return msgspec.to_builtins(msgspec.convert(dict(attributes), self.type.schema))
+        except msgspec.ValidationError:
+            return None
+
+
+CODE_COLUMN, NAME_COLUMN = "code", "name"
+
+
+@cache
+def import_type(kind: EntityType) -> ImportType | None:
+    """The columns of a type: code, name, and its attributes. None if a file cannot hold it."""
+    if kind.schema is None:
+        return None
+    known: Any = msgspec.inspect.type_info(kind.schema)
+    try:
+        attributes = [_column(field) for field in known.fields]
+    except NotImplementedError:
+        return None
+    columns = [
+        Column(CODE_COLUMN, True, "up to 100 letters, digits, _ and -", _text(pattern=_CODE)),
+        Column(NAME_COLUMN, True, "1 to 256 characters", _text(shortest=1, longest=256)),
+        *attributes,
+    ]
+    return ImportType(kind, {column.name: column for column in columns})
+
+
+def _column(field: Any) -> Column:
+    rule, check = _rule(field.type)
+    return Column(field.encode_name, field.required and field.default is NODEFAULT, rule, check)
+
+
+def _rule(kind: Any) -> tuple[str, Check]:
+    match kind:
+        case msgspec.inspect.IntType():
+            return _bounds(_lowest(kind), _highest(kind), ""), _integer(_lowest(kind), _highest(kind))
+        case msgspec.inspect.BoolType():
+            return "true or false", _boolean
+        case msgspec.inspect.StrType():
+            words = _bounds(kind.min_length, kind.max_length, " characters")
+            return kind.pattern or words, _text(kind.pattern, kind.min_length, kind.max_length)
+        case msgspec.inspect.LiteralType() if all(isinstance(value, str) for value in kind.values):
+            values = [str(value) for value in kind.values]
+            return "one of " + ", ".join(values), _one_of(frozenset(values))
+        case msgspec.inspect.UnionType():
+            others = [one for one in kind.types if not isinstance(one, msgspec.inspect.NoneType)]
+            if len(others) == 1:
+                return _rule(others[0])
+    raise NotImplementedError
+
+
+def _lowest(kind: msgspec.inspect.IntType) -> int | None:
+    return kind.gt + 1 if kind.gt is not None else kind.ge
+
+
+def _highest(kind: msgspec.inspect.IntType) -> int | None:
+    return kind.lt - 1 if kind.lt is not None else kind.le
+
+
+def _bounds(lowest: int | None, highest: int | None, unit: str) -> str:
+    match lowest, highest:
+        case None, None:
+            return ""
+        case None, _:
+            return f"at most {highest}{unit}"
+        case _, None:
+            return f"at least {lowest}{unit}"
+    return f"{lowest} to {highest}{unit}"
+
+
+def _integer(lowest: int | None, highest: int | None) -> Check:
+    def check(cell: str) -> int:
+        if not _INTEGER.match(cell.strip()):
+            raise BadCell(codes.NOT_A_NUMBER)
+        value = int(cell)
+        if (lowest is not None and value < lowest) or (highest is not None and value > highest):
+            raise BadCell(codes.OUT_OF_RANGE)
+        return value
+
+    return check
+
+
+def _boolean(cell: str) -> bool:
+    value = _BOOLEANS.get(cell.strip().lower())
+    if value is None:
+        raise BadCell(codes.NOT_ALLOWED)
+    return value
+
+
+def _text(pattern: str | None = None, shortest: int | None = None, longest: int | None = None) -> Check:
+    matches = re.compile(pattern).search if pattern else None
+
+    def check(cell: str) -> str:
+        if not (shortest or 0) <= len(cell) <= (longest if longest is not None else len(cell)):
+            raise BadCell(codes.OUT_OF_RANGE)
+        if matches and not matches(cell):
+            raise BadCell(codes.NOT_ALLOWED)
+        return cell
+
+    return check
+
+
+def _one_of(allowed: frozenset[str]) -> Check:
+    def check(cell: str) -> str:
+        if cell not in allowed:
+            raise BadCell(codes.NOT_ALLOWED)
+        return cell
+
+    return check

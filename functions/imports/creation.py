@@ -1,0 +1,143 @@
+"""Creates imports: for a caller, and for an uploaded file."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+
+from .direct import MAX_ROWS, Direct
+from .errors import InvalidImport, TooManyRows
+from .files import Files, Source
+from .keys import ImportKey
+from .loading import Loader
+from .request import DIRECT, STEP_FUNCTION, ZIP, CreateRequest, Options, Upload
+from .state import COUNTERS, Import, Status, importable
+from .table import OPEN_SINCE, ImportsTable
+
+type Answer = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """lifetime: of the records of rows, which tell a retry what is done."""
+
+    table: ImportsTable
+    files: Files
+    direct: Direct
+    lifetime: timedelta
+
+    def create(self, asked: CreateRequest | Upload, owner: str, at: datetime, time_left: Callable[[], bool]) -> Answer:
+        """Write the import's row; run the import, if it is DIRECT.
+
+        Returns {"import_id", "status", "processing_mode"}. Raises InvalidImport, TooManyRows, FileUnavailable.
+        """
+        if isinstance(asked, Upload):
+            drafted = self._draft(asked.request, asked.import_id, Source(asked.request.key or "", asked.version_id), at)
+        else:
+            drafted = self._draft(asked, uuid.uuid4().hex, None, at)
+        draft, tip = drafted
+        chunks = self._direct_chunks(draft)
+        mode = DIRECT if chunks is not None else STEP_FUNCTION
+        made = Import(draft.key, {**draft.values, "processing_mode": mode})
+        standing = self.table.create(made, tip)
+        if standing is None:
+            raise InvalidImport("retry_of: another retry of this import has started")
+        status = standing.status
+        if standing is made and chunks is not None:
+            status = self.direct.run(made, chunks, owner, at, time_left)
+        return {
+            "import_id": made.key.import_id,
+            "status": str(status),
+            "processing_mode": standing.values["processing_mode"],
+        }
+
+    def _direct_chunks(self, draft: Import) -> list[bytes] | None:
+        """The file, if the import is to be DIRECT. Raises TooManyRows."""
+        mode = draft.values.get("processing_mode")
+        if draft.zip or mode == STEP_FUNCTION:
+            return None
+        chunks = self.direct_loader.fits(draft, MAX_ROWS)
+        if chunks is None and mode == DIRECT:
+            raise TooManyRows(f"processing_mode: a DIRECT import takes {MAX_ROWS} rows; use {STEP_FUNCTION}")
+        return chunks
+
+    @property
+    def direct_loader(self) -> Loader:
+        return self.direct.finalization.loader
+
+    def _draft(
+        self, request: CreateRequest, import_id: str, source: Source | None, at: datetime
+    ) -> tuple[Import, str | None]:
+        """The import, and the tip of the chain that it follows; a validation follows none. Raises InvalidImport."""
+        key = ImportKey(request.tenant_code, import_id)
+        earlier = self._earlier(request, at) if request.retry_of else None
+        kind = request.type or (earlier.values["type"] if earlier else "")
+        importable(self.direct.finalization.types.of(kind))
+        if request.key:
+            source = source or self.files.source(request.key)
+        elif earlier:
+            source = earlier.source
+        if source is None:
+            raise InvalidImport("key: required")
+        options = request.options or (earlier.options if earlier else Options())
+        values = {
+            **key.row,
+            "kind": "import",
+            "tenant_code": request.tenant_code,
+            "import_id": import_id,
+            "status": str(Status.CREATED),
+            "key": source.key,
+            "version_id": source.version_id,
+            "type": kind,
+            "options": msgspec.to_builtins(options),
+            "validated": request.validate_only,
+            "first_import_id": import_id,
+            "round": 1,
+            **dict.fromkeys(("total_rows", "unprocessed_rows", *COUNTERS), 0),
+            OPEN_SINCE: at.isoformat(),
+            "created_at": at.isoformat(),
+            "updated_at": at.isoformat(),
+            **({"processing_mode": request.processing_mode} if request.processing_mode else {}),
+        }
+        _check_zip(source.key, request)
+        if earlier is None:
+            return Import(key, values), None
+        tip = self._tip(earlier)
+        corrected = request.key is not None or earlier.corrected
+        values |= {"retry_of": earlier.key.import_id, "first_import_id": earlier.first, "round": tip.round + 1}
+        values |= {"corrected": True} if corrected else {}
+        return Import(key, values), None if request.validate_only else tip.key.import_id
+
+    def _earlier(self, request: CreateRequest, at: datetime) -> Import:
+        """The import that is retried. Raises InvalidImport."""
+        earlier = self.table.find(ImportKey(request.tenant_code, request.retry_of or ""))
+        if earlier is None:
+            raise InvalidImport("retry_of: no such import of this tenant")
+        if earlier.zip:
+            raise InvalidImport("retry_of: a ZIP; retry the imports of its entries")
+        if not earlier.status.final:
+            raise InvalidImport("retry_of: this import has not ended")
+        if request.type and request.type != earlier.values["type"]:
+            raise InvalidImport("type: must be that of the import that is retried")
+        if earlier.created + self.lifetime < at + timedelta(days=1):
+            raise InvalidImport("retry_of: too old; the records of its rows expire")
+        return earlier
+
+    def _tip(self, earlier: Import) -> Import:
+        """The newest import of the chain. Raises InvalidImport if it has not ended."""
+        head = self.table.find(ImportKey(earlier.key.tenant_code, earlier.first))
+        name = head.values.get("tip", earlier.first) if head else earlier.first
+        tip = self.table.find(ImportKey(earlier.key.tenant_code, name))
+        if tip is None or not tip.status.final:
+            raise InvalidImport(f"retry_of: its retry {name} has not ended")
+        return tip
+
+
+def _check_zip(key: str, request: CreateRequest) -> None:
+    """Raises InvalidImport."""
+    if key.endswith(ZIP) and request.processing_mode == DIRECT:
+        raise InvalidImport(f"processing_mode: a ZIP runs as {STEP_FUNCTION}")
+    if key.endswith(ZIP) and request.retry_of:
+        raise InvalidImport("key: a retry takes a CSV file")

@@ -1,0 +1,54 @@
+"""The errors of imports.
+
+BusinessError
+├── InvalidImport, TooManyRows    the call is refused; nothing is written
+├── FileRefused                   the file is; the import is FAILED
+└── ImportCutOff                  the import was stopped, or has ended
+TransientError
+└── FileUnavailable, BatchUnfinished, ExecutionsUnavailable, StillRunning, SweepUnfinished
+"""
+
+from idempotency import BusinessError, TransientError
+
+
+class InvalidImport(BusinessError):
+    """The call is not valid. The message starts with the field; nothing is written."""
+
+
+class TooManyRows(BusinessError):
+    """More rows than a DIRECT import takes; nothing is written."""
+
+
+class FileRefused(BusinessError):
+    """No row can be imported. code, column: as in the contract; column is empty if it is about the whole file."""
+
+    def __init__(self, code: str, column: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.column, self.message = code, column, message
+
+    def __reduce__(self) -> tuple[type["FileRefused"], tuple[str, str, str]]:
+        return FileRefused, (self.code, self.column, self.message)
+
+
+class ImportCutOff(BusinessError):
+    """The import was stopped, has ended, or its batch is barred. Nothing is written."""
+
+
+class FileUnavailable(TransientError):
+    """S3 failed, or its answer was cut off."""
+
+
+class BatchUnfinished(TransientError):
+    """Some rows of the batch have no outcome yet; another try goes on with them."""
+
+
+class ExecutionsUnavailable(TransientError):
+    """Step Functions throttled the call or failed, or its answer was lost."""
+
+
+class StillRunning(TransientError):
+    """The Map Run, or the function, of an import that was cut off has not ended yet."""
+
+
+class SweepUnfinished(TransientError):
+    """Some imports could not be looked at; the next sweep tries again."""

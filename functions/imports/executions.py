@@ -1,0 +1,105 @@
+"""The executions of the machines of imports."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from .errors import ExecutionsUnavailable, StillRunning
+from .keys import ImportKey
+from .state import Import
+
+RUNNING = "RUNNING"
+_TRANSIENT = frozenset({"ExecutionLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException"})
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """client: a `boto3.client("stepfunctions")`. csv, zip: ARNs; zip is empty where only CSV files matter."""
+
+    client: Callable[[], Any]
+    csv: str
+    zip: str = ""
+
+    def start(self, made: Import) -> None:
+        """Start the execution of an import, once: it has the import's name. Raises ExecutionsUnavailable."""
+        document = json.dumps({"tenant_code": made.key.tenant_code, "import_id": made.key.import_id})
+        try:
+            _answered(
+                lambda: self.client().start_execution(
+                    stateMachineArn=self._machine(made), name=made.key.import_id, input=document
+                )
+            )
+        except ClientError as error:
+            if _code(error) != "ExecutionAlreadyExists":
+                raise
+
+    def status(self, made: Import) -> str | None:
+        """Of the import's execution; None if there is none. Raises ExecutionsUnavailable."""
+        try:
+            found = _answered(lambda: self.client().describe_execution(executionArn=self._execution(made)))
+        except ClientError as error:
+            if _code(error) != "ExecutionDoesNotExist":
+                raise
+            return None
+        return str(found["status"])
+
+    def stop(self, made: Import) -> None:
+        """Stop the import's execution, if it runs. Its Map Run goes on for a while. Raises ExecutionsUnavailable."""
+        try:
+            _answered(lambda: self.client().stop_execution(executionArn=self._execution(made), cause="stopped"))
+        except ClientError as error:
+            if _code(error) != "ExecutionDoesNotExist":
+                raise
+
+    def check_map_run_ended(self, key: ImportKey) -> None:
+        """Raises StillRunning while batches of an import may run, ExecutionsUnavailable."""
+        arn = self._arn(self.csv, key)
+        try:
+            runs = _answered(lambda: self.client().list_map_runs(executionArn=arn))["mapRuns"]
+        except ClientError as error:
+            if _code(error) != "ExecutionDoesNotExist":
+                raise
+            runs = []
+        if any("stopDate" not in run for run in runs):
+            raise StillRunning(f"{key.import_id}: its Map Run has not ended")
+
+    def wait_for_map_run(self, key: ImportKey, time_left: Callable[[], bool]) -> None:
+        """Wait until no batch of an import can run any more. Raises as `check_map_run_ended`."""
+        for pause in chain((1, 2, 4, 8), repeat(15)):
+            try:
+                self.check_map_run_ended(key)
+            except StillRunning:
+                if not time_left():
+                    raise
+                time.sleep(pause)
+            else:
+                return
+
+    def _machine(self, made: Import) -> str:
+        return self.zip if made.zip else self.csv
+
+    def _execution(self, made: Import) -> str:
+        return self._arn(self._machine(made), made.key)
+
+    def _arn(self, machine: str, key: ImportKey) -> str:
+        return f"{machine.replace(':stateMachine:', ':execution:')}:{key.import_id}"
+
+
+def _answered[R](call: Callable[[], R]) -> R:
+    try:
+        return call()
+    except ClientError as error:
+        if _code(error) in _TRANSIENT or error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+            raise ExecutionsUnavailable(f"Step Functions answers {_code(error)}") from error
+        raise
+    except BotoCoreError as error:
+        raise ExecutionsUnavailable(f"no answer from Step Functions ({type(error).__name__})") from error
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response["Error"]["Code"])

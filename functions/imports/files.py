@@ -1,0 +1,154 @@
+"""All calls to S3: ImportsBucket."""
+
+import csv
+import io
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from .errors import FileUnavailable, InvalidImport
+
+CSV = "text/csv; charset=utf-8"
+_CHUNK = 256 * 1024
+# S3 takes parts from 5 MiB.
+_PART = 5 * 1024 * 1024
+# Without s3:ListBucket, S3 answers "denied" if the key is missing.
+_GONE = frozenset({"NoSuchKey", "NoSuchVersion", "MethodNotAllowed", "AccessDenied", "400", "403", "404", "405"})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One version of one file. Its content never changes."""
+
+    key: str
+    version_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """client: a `boto3.client("s3")`. name: of a versioned bucket."""
+
+    client: Any
+    name: str
+
+    def source(self, key: str) -> Source:
+        """The current version. Raises InvalidImport, FileUnavailable."""
+        answer = _answered(lambda: self.client.head_object(Bucket=self.name, Key=key), key)
+        return Source(key, answer["VersionId"])
+
+    def stream(self, source: Source, chunk: int = _CHUNK) -> Generator[bytes]:
+        """The file, in chunks. Closing the iterator ends the download. Raises InvalidImport, FileUnavailable."""
+        body = self._get(source.key, VersionId=source.version_id)
+        try:
+            yield from _guarded(body.iter_chunks(chunk), source.key)
+        finally:
+            body.close()
+
+    def part(self, source: Source, offset: int, length: int) -> bytes:
+        """These bytes. Raises InvalidImport, FileUnavailable."""
+        body = self._get(source.key, VersionId=source.version_id, Range=f"bytes={offset}-{offset + length - 1}")
+        return b"".join(_guarded(body.iter_chunks(_CHUNK), source.key))
+
+    def read(self, key: str) -> bytes:
+        """A whole object of our own. Raises InvalidImport, FileUnavailable."""
+        return b"".join(_guarded(self._get(key).iter_chunks(_CHUNK), key))
+
+    def own_stream(self, key: str) -> Iterator[bytes]:
+        """An object of our own, in chunks. Raises InvalidImport, FileUnavailable."""
+        return _guarded(self._get(key).iter_chunks(_CHUNK), key)
+
+    def put(self, key: str, data: bytes, content_type: str = CSV) -> None:
+        """Write an object. Raises FileUnavailable."""
+        self._call(self.client.put_object, key, Body=data, ContentType=content_type)
+
+    def writer(self, key: str) -> "Writer":
+        """Writes an object of any size, in constant memory."""
+        return Writer(self, key)
+
+    def _get(self, key: str, **more: str) -> Any:
+        return _answered(lambda: self.client.get_object(Bucket=self.name, Key=key, **more), key)["Body"]
+
+    def _call(self, method: Callable[..., Any], key: str, **more: Any) -> Any:
+        return _answered(lambda: method(Bucket=self.name, Key=key, **more), key, gone=frozenset())
+
+
+class Writer:
+    """An object that is written in pieces: in one put if it is small, otherwise in parts."""
+
+    def __init__(self, files: Files, key: str) -> None:
+        self._files, self._key = files, key
+        self._pending = bytearray()
+        self._upload: str | None = None
+        self._parts: list[dict[str, Any]] = []
+        self._text = io.StringIO(newline="")
+        self._csv = csv.writer(self._text, lineterminator="\n")
+
+    @property
+    def key(self) -> str:
+        return self._key
+
+    def row(self, cells: Sequence[object]) -> None:
+        """Write a row of CSV. Raises FileUnavailable."""
+        self._csv.writerow(cells)
+        if self._text.tell() >= _CHUNK:
+            self._flush()
+
+    def close(self) -> str:
+        """Write what is left. Returns the key. Raises FileUnavailable."""
+        self._flush()
+        if self._upload is None:
+            self._files.put(self._key, bytes(self._pending))
+            return self._key
+        if self._pending:
+            self._send()
+        client = self._files.client
+        parts = {"Parts": self._parts}
+        self._files._call(client.complete_multipart_upload, self._key, UploadId=self._upload, MultipartUpload=parts)
+        return self._key
+
+    def _flush(self) -> None:
+        self._pending += self._text.getvalue().encode()
+        self._text.seek(0)
+        self._text.truncate()
+        if len(self._pending) >= _PART:
+            self._send()
+
+    def _send(self) -> None:
+        client, number = self._files.client, len(self._parts) + 1
+        if self._upload is None:
+            started = self._files._call(client.create_multipart_upload, self._key, ContentType=CSV)
+            self._upload = str(started["UploadId"])
+        sent = self._files._call(
+            client.upload_part, self._key, UploadId=self._upload, PartNumber=number, Body=bytes(self._pending)
+        )
+        self._parts.append({"ETag": sent["ETag"], "PartNumber": number})
+        self._pending.clear()
+
+
+def _answered[R](call: Callable[[], R], key: str, gone: frozenset[str] = _GONE) -> R:
+    try:
+        return call()
+    except ClientError as error:
+        raise _meant(error, key, gone) from None
+    except BotoCoreError as error:
+        raise FileUnavailable(f"{key}: no answer from S3 ({type(error).__name__})") from None
+
+
+def _guarded(parts: Iterator[bytes], key: str) -> Iterator[bytes]:
+    while True:
+        part = _answered(lambda: next(parts, None), key)
+        if part is None:
+            return
+        yield part
+
+
+def _meant(error: ClientError, key: str, gone: frozenset[str]) -> Exception:
+    code = error.response["Error"]["Code"]
+    if code in gone:
+        return InvalidImport(f"key: {key}: no such object, or not in this version")
+    status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+    if status >= 500 or code in {"SlowDown", "RequestTimeout"}:
+        return FileUnavailable(f"{key}: S3 answers {code}")
+    return error

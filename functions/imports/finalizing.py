@@ -1,0 +1,153 @@
+"""The end of an import: bar what has no record, recount, write the results, set the status."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from entities.types import Types
+from idempotency import Decided, RoundStore, Step
+from idempotency.dynamodb import read
+from runtime.csv_records import cells, records
+
+from . import codes
+from .batch_record import BatchRecord, Outcome, Unprocessed
+from .batches import Contents, read_rows
+from .errors import FileRefused
+from .files import Files
+from .loading import INDEX, Loaded, Loader
+from .request import Pointer
+from .results import Results, status_of
+from .state import BATCH_ROWS, Import, Status
+from .table import ImportsTable
+
+
+@dataclass(frozen=True, slots=True)
+class Finalization:
+    """Every move may be made again, by several callers at once: all find the same records."""
+
+    table: ImportsTable
+    files: Files
+    types: Types
+    records: RoundStore
+
+    @property
+    def loader(self) -> Loader:
+        return Loader(self.files, self.types)
+
+    def finish(self, made: Import, at: datetime, contents: Contents | None = None) -> Status:
+        """End an import of which no batch runs any more, except those that a bar stops.
+
+        contents: of all rows, if they are known. Returns the status. Raises FileUnavailable, StoreUnavailable,
+        Contention.
+        """
+        if made.status.final:
+            return made.status
+        results = Results(self.files, made, made.layout(self.types))
+        for batch in self._batches(made, at):
+            results.add(batch, contents)
+        return self._end(made, results, at)
+
+    def finish_cut_off(self, made: Import, at: datetime) -> Status:
+        """End an import whose file may not have been read yet. Raises as `finish`."""
+        if not made.status.final and not made.loaded:
+            try:
+                found = self.loader.load(made)
+            except FileRefused as refused:
+                return self.refuse(made, refused, at)
+            made = Import(made.key, {**made.values, **found.values})
+        return self.finish(made, at)
+
+    def refuse(self, made: Import, refused: FileRefused, at: datetime) -> Status:
+        """End an import whose file is refused."""
+        error = {"code": refused.code, "column": refused.column, "message": refused.message}
+        self.table.end(made.key, Status.FAILED, {"error": error}, at)
+        return Status.FAILED
+
+    def refuse_rows(self, made: Import, found: Loaded, at: datetime) -> Status:
+        """End an import of which no row may run, as the check of the whole file found errors. Reads the file again."""
+        results = Results(self.files, made, found.layout)
+        for layout, position, record in self.loader.scan(made):
+            row = layout.row(position, record.data, duplicate=position in found.duplicates)
+            if row.refusal:
+                results.failed(row.number, row.refusal, record.data)
+                results.counters.update({"processed_rows": 1, "failed_rows": 1})
+            else:
+                results.unprocessed(row.number, record.data)
+        return self._end(Import(made.key, {**made.values, **found.values}), results, at)
+
+    def _end(self, made: Import, results: Results, at: datetime) -> Status:
+        keys, rows = results.close(), made.total_rows
+        totals = results.totals(rows)
+        status = status_of(rows, totals["succeeded_rows"])
+        self.table.end(made.key, status, {**totals, "total_rows": rows, "results": keys}, at)
+        return status
+
+    def _batches(self, made: Import, at: datetime) -> Iterator[BatchRecord]:
+        """A record for every batch, in the order of the file."""
+        known = self.table.batches(made.key)
+        following = next(known, None)
+        pointers = self._pointers(made)
+        seen = 0
+        for first in range(1, made.total_rows + 1, BATCH_ROWS):
+            batch = None
+            if following and following.first_row == first:
+                batch, following = following, next(known, None)
+            if batch is None or len(batch.outcomes) < batch.rows:
+                rows = min(BATCH_ROWS, made.total_rows - first + 1)
+                own = list(islice(pointers, first - 1 - seen, first - 1 - seen + rows))
+                seen = first - 1 + rows
+                batch = self._barred(made, own, at)
+            yield batch
+
+    def _barred(self, made: Import, pointers: Sequence[Pointer], at: datetime) -> BatchRecord:
+        """Bar a batch, and note what the records of its rows say. From then on they cannot change."""
+        first = pointers[0].row
+        if not self.table.record(made.key, BatchRecord(first, len(pointers), [], barred=True), at):
+            _, standing = self.table.with_batch(made.key, first)
+            if standing and len(standing.outcomes) == standing.rows:
+                return standing
+        batch = BatchRecord(first, len(pointers), self._outcomes(made, pointers), barred=True)
+        self.table.settle(made.key, batch, at)
+        return batch
+
+    def _outcomes(self, made: Import, pointers: Sequence[Pointer]) -> list[Outcome | Unprocessed]:
+        numbers = self._numbers(made, pointers)
+        keys = {number: _record_key(made, number) for number in numbers if number}
+        found = read(self.records.client, self.records.table, [*keys.values()]) if keys and not made.validated else []
+        decided = {item["pk"]["S"]: Decided.of(item) for item in found}
+        return [
+            _outcome(made, number, one, decided.get(keys.get(number, "")))
+            for number, one in zip(numbers, pointers, strict=True)
+        ]
+
+    def _numbers(self, made: Import, pointers: Sequence[Pointer]) -> list[int]:
+        """The numbers of rows in the chain's first file; 0 where a row of a corrected file says none."""
+        layout = made.layout(self.types)
+        contents = read_rows(self.files, made, pointers) if layout.corrected else {}
+        numbers = [layout.row(one.row, contents.get(one.row)).number for one in pointers]
+        # Only the first row of each number has a record of its own.
+        return [0 if number in numbers[:index] else number for index, number in enumerate(numbers)]
+
+    def _pointers(self, made: Import) -> Iterator[Pointer]:
+        """Where the rows are, in the order of the file."""
+        if made.direct:
+            for _, position, record in self.loader.scan(made):
+                yield Pointer(position, record.offset, record.length)
+            return
+        index = records(self.files.own_stream(made.key.work + INDEX), codes.MAX_ROW)
+        for record in islice(index, 1, None):
+            yield Pointer(*map(int, cells(record.data or b"")))
+
+
+def _outcome(made: Import, number: int, one: Pointer, decided: Decided | None) -> Outcome | Unprocessed:
+    if decided and decided.committed:
+        result = decided.result
+        return Outcome(number, result["sk"], result["version"], result["effect"])
+    if decided and decided.round == made.round:
+        return Outcome(number, "", 0, "", decided.result["code"], decided.result["column"], one.offset, one.length)
+    return Unprocessed(one.row, one.offset, one.length)
+
+
+def _record_key(made: Import, number: int) -> str:
+    return Step(made.first, str(number), None, "", made.created).key

@@ -1,0 +1,54 @@
+"""What follows changes of ImportsTable: a machine is started, and batches are counted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from .batch_record import BatchRecord
+from .executions import Machines
+from .keys import ImportKey
+from .request import STEP_FUNCTION
+from .state import Import
+from .table import ImportsTable
+
+# A transaction has 100 actions, and one is for the import's own row.
+_AT_ONCE = 99
+
+type Record = Mapping[str, Any]
+type Image = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    table: ImportsTable
+    machines: Machines
+
+    def follow(self, records: Sequence[Record], at: datetime) -> dict[str, Any]:
+        """Start imports, and count batches. A failure of one import lets all records come again.
+
+        Returns {"batchItemFailures": [...]}. Counting again, or starting again, changes nothing.
+        """
+        new = [record["dynamodb"]["NewImage"] for record in records if record.get("eventName") == "INSERT"]
+        for image in new:
+            if _kind(image) == "import" and image["processing_mode"]["S"] == STEP_FUNCTION:
+                self.machines.start(Import.of(image))
+        counted: dict[ImportKey, list[tuple[int, Mapping[str, int]]]] = {}
+        for image in new:
+            if _kind(image) == "batch" and "barred" not in image:
+                batch = BatchRecord.of(image)
+                counted.setdefault(_key(image), []).append((batch.first_row, batch.counts))
+        for key, batches in counted.items():
+            for start in range(0, len(batches), _AT_ONCE):
+                self.table.count(key, batches[start : start + _AT_ONCE], at)
+        return {"batchItemFailures": []}
+
+
+def _kind(image: Image) -> str:
+    return str(image["kind"]["S"])
+
+
+def _key(image: Image) -> ImportKey:
+    """Of the import that a batch belongs to."""
+    tenant_code, import_id = image["pk"]["S"].partition("#")[2], image["sk"]["S"].split("#")[1]
+    return ImportKey(tenant_code, import_id)

@@ -1,0 +1,156 @@
+"""Reads a file once: its header, where its rows are, and which rows another row refuses."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any
+
+from entities.types import Types
+from runtime.csv_records import Record, Utf16Found, records
+
+from . import codes
+from .errors import FileRefused
+from .files import Files
+from .layout import Layout, read_header
+from .rows_index import Duplicates, Keys
+from .state import Import
+
+MAX_ROWS = 2_000_000
+INDEX, DUPLICATES, PLAN = "rows.csv", "duplicates", "plan.json"
+"""Names in an import's folder `work/<import_id>/`: the Map's input, a bit for each row, and what each batch needs."""
+_JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What the loader found. refused: as all_or_nothing_validation failed."""
+
+    layout: Layout
+    rows: int
+    duplicates: Duplicates
+    refused: bool = False
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """For the import's row. Until they are processed, all rows are unprocessed."""
+        return {
+            "columns": list(self.layout.names),
+            "own_columns": self.layout.own,
+            "total_rows": self.rows,
+            "unprocessed_rows": self.rows,
+            "has_duplicates": self.duplicates.count > 0,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A file, as it is read."""
+
+    layout: Layout
+    rows: Iterator[Record]
+
+
+@dataclass
+class Reader:
+    """Reads the file of one import."""
+
+    made: Import
+    types: Types
+    keys: Keys = field(default_factory=Keys)
+    numbers: Keys = field(default_factory=Keys)
+    rows: int = 0
+    failed: int = 0
+
+    def open(self, chunks: Iterator[bytes]) -> Scan:
+        """Read the header. Raises FileRefused."""
+        found = _records(chunks)
+        options = self.made.options
+        layout = read_header(
+            next(found, None),
+            self.made.type(self.types),
+            options.encoding,
+            corrected=self.made.corrected,
+            ignore=options.unknown_columns == "ignore",
+        )
+        return Scan(layout, found)
+
+    def see(self, layout: Layout, record: Record) -> None:
+        """Take notice of the next row. Raises FileRefused."""
+        self.rows += 1
+        if self.rows > MAX_ROWS:
+            raise FileRefused("TooManyRows", "", f"The file has more than {MAX_ROWS} rows. Split it.")
+        self.keys.add(layout.key_cell(record.data))
+        if layout.corrected:
+            self.numbers.add(layout.number_cell(record.data))
+        if self.made.options.all_or_nothing_validation:
+            self.failed += layout.row(self.rows, record.data).refusal is not None
+
+    def loaded(self, layout: Layout) -> Loaded:
+        """What was found, after the last row."""
+        duplicates = self.keys.duplicates(keep_last=self.made.options.duplicates == "last")
+        if layout.corrected:
+            duplicates.add(self.numbers.duplicates(keep_last=False))
+        refused = self.made.options.all_or_nothing_validation and self.failed + duplicates.count > 0
+        return Loaded(layout, self.rows, duplicates, refused)
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """Loads the file of an import that runs in batches of the Map."""
+
+    files: Files
+    types: Types
+
+    def load(self, made: Import) -> Loaded:
+        """Write the index of the rows and the plan, in constant memory. Raises FileRefused, FileUnavailable."""
+        reader = Reader(made, self.types)
+        scan = reader.open(self.files.stream(made.source))
+        index = self.files.writer(made.key.work + INDEX)
+        index.row(("row", "offset", "length"))
+        for record in scan.rows:
+            reader.see(scan.layout, record)
+            index.row((reader.rows, record.offset, record.length))
+        index.close()
+        found = reader.loaded(scan.layout)
+        if found.duplicates.count:
+            self.files.put(made.key.work + DUPLICATES, bytes(found.duplicates.bits), "application/octet-stream")
+        plan = {**made.values, **found.values}
+        self.files.put(made.key.work + PLAN, json.dumps(plan).encode(), _JSON)
+        return found
+
+    def fits(self, made: Import, most: int) -> list[bytes] | None:
+        """The chunks of a file with up to so many rows; None if it has more, and then the rest is not read."""
+        kept: list[bytes] = []
+        stream = self.files.stream(made.source, _PROBE)
+
+        def noted() -> Iterator[bytes]:
+            for chunk in stream:
+                kept.append(chunk)
+                yield chunk
+
+        try:
+            # The header, the rows, and one more.
+            count = sum(1 for _ in islice(_records(noted()), most + 2))
+        except FileRefused:
+            # The start of the file is enough to refuse it.
+            count = 0
+        stream.close()
+        return kept if count <= most + 1 and sum(map(len, kept)) <= (most + 2) * codes.MAX_ROW else None
+
+    def scan(self, made: Import) -> Iterator[tuple[Layout, int, Record]]:
+        """Read the file again, row by row, with the position of each. Raises FileRefused, FileUnavailable."""
+        scan = Reader(made, self.types).open(self.files.stream(made.source))
+        for position, record in enumerate(scan.rows, start=1):
+            yield scan.layout, position, record
+
+
+_PROBE = 8 * 1024
+
+
+def _records(chunks: Iterator[bytes]) -> Iterator[Record]:
+    try:
+        first = next(found := records(chunks, codes.MAX_ROW), None)
+    except Utf16Found:
+        raise FileRefused(codes.NOT_UTF_8, "", "The file is in UTF-16. Save it as CSV in UTF-8.") from None
+    return chain([first] if first else [], found)

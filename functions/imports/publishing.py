@@ -1,0 +1,195 @@
+"""One row: one command in sync mode, as one step. The step's record alone decides the row's outcome."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from entities.backoff import pause
+from entities.command import Command, Key
+from entities.errors import AttributesTooLarge, InvalidCommand, PendingCommand, StaleCommand
+from entities.publish import Publication, next_version
+from entities.state import Gate
+from entities.values import Item, from_value
+from idempotency import Contention, Decided, RoundStore, StateConflict, Step, StoreUnavailable
+from idempotency.dynamodb import Action, read_rows
+from idempotency.expressions import condition_check
+
+from . import codes
+from .batch_record import CREATED, UNCHANGED, UPDATED, Outcome
+from .columns import CODE_COLUMN, ImportType
+from .errors import ImportCutOff
+from .layout import Refusal, Row
+from .request import Pointer
+from .state import Import
+
+_TRIES = 3
+# Three rows of the tables for each, and a call reads 100.
+_AT_ONCE = 33
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What stands for a row: its record, and gate and data of its key."""
+
+    record: Decided | None
+    gate: Gate | None
+    data: Item | None
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """Publishes the rows of one batch. not_barred: the check that belongs to every write. owner: who is calling."""
+
+    made: Import
+    kind: ImportType
+    publication: Publication
+    records: RoundStore
+    not_barred: Action
+    owner: str
+    at: datetime
+
+    def found(self, rows: Sequence[Row]) -> list[Found]:
+        """What stands for these rows, in three reads for a hundred rows. Raises StoreUnavailable."""
+        return [one for start in range(0, len(rows), _AT_ONCE) for one in self._read(rows[start : start + _AT_ONCE])]
+
+    def outcome(self, row: Row, found: Found, pointer: Pointer) -> Outcome:
+        """Decide a row, or report what is decided. Raises ImportCutOff, Contention, StoreUnavailable."""
+        decided = self._decided(row, found)
+        if decided.committed:
+            result = decided.result
+            return Outcome(row.number, result["sk"], result["version"], result["effect"])
+        place = (pointer.offset, pointer.length)
+        return Outcome(row.number, "", 0, "", decided.result["code"], decided.result["column"], *place)
+
+    def _decided(self, row: Row, found: Found) -> Decided:
+        record = found.record
+        before = record.result["sk"] if record else ""
+        moved = record is not None and bool(before and row.sk) and row.sk != before
+        refusal = Refusal(codes.NOT_ALLOWED, CODE_COLUMN) if moved else row.refusal
+        if refusal and (not row.number or (moved and record and record.committed)):
+            # Every run of the batch finds the same reason.
+            return self._refusal(refusal, before)
+        if record and record.is_final(self.made.round):
+            return record
+        if refusal:
+            return self._refused(row, refusal, before or row.sk)
+        return self._published(row, found)
+
+    def _published(self, row: Row, found: Found) -> Decided:
+        code = codes.PENDING_COMMAND
+        for number in range(1, _TRIES + 1):
+            try:
+                if number > 1:
+                    (found,) = self.found([row])
+                    if found.record and found.record.is_final(self.made.round):
+                        return found.record
+                return self._once(row, found)
+            except (Contention, StaleCommand):
+                code = codes.PENDING_COMMAND
+            except StoreUnavailable:
+                code = codes.STORE_UNAVAILABLE
+            except PendingCommand:
+                break
+            except InvalidCommand:
+                return self._refused(row, Refusal(codes.NOT_ALLOWED, CODE_COLUMN), row.sk)
+            except AttributesTooLarge:
+                return self._refused(row, Refusal(codes.OUT_OF_RANGE, CODE_COLUMN), row.sk)
+            pause(number)
+        return self._refused(row, Refusal(code), row.sk)
+
+    def _once(self, row: Row, found: Found) -> Decided:
+        """Write the command, or only the record if it would change nothing."""
+        data = found.data
+        if data and self._is_unchanged(row, data):
+            if found.gate and found.gate.pending:
+                raise PendingCommand(row.sk)
+            version, effect, writes = int(data["version"]["N"]), UNCHANGED, [self._still(row, data)]
+        else:
+            version = next_version(found.gate)
+            effect = UPDATED if data and not data["deleted"]["BOOL"] else CREATED
+            command = self._command(row, version, data)
+            writes = self.publication.next_writes(command, found.gate, data, self.at)
+        result = {"sk": row.sk, "version": version, "effect": effect}
+        if self.made.validated:
+            return Decided(True, self.made.round, result)
+        return self._write(self.records.commit, row, writes, result)
+
+    def _refused(self, row: Row, refusal: Refusal, sk: str) -> Decided:
+        """Refuse the row in this round, if nothing is decided."""
+        decided = self._refusal(refusal, sk)
+        if self.made.validated:
+            return decided
+        for number in range(1, _TRIES):
+            try:
+                return self._write(self.records.refuse, row, [], decided.result)
+            except (Contention, StaleCommand, StoreUnavailable):
+                pause(number)
+        return self._write(self.records.refuse, row, [], decided.result)
+
+    def _refusal(self, refusal: Refusal, sk: str) -> Decided:
+        return Decided(False, self.made.round, {"code": refusal.code, "column": refusal.column, "sk": sk})
+
+    def _write(self, write: Any, row: Row, writes: Sequence[Action], result: Mapping[str, Any]) -> Decided:
+        """Raises ImportCutOff if the batch is barred, StaleCommand if a row is not as it was read."""
+        step = Step(self.made.first, str(row.number), {"sk": result["sk"]}, self.owner, self.at)
+        try:
+            decided: Decided = write(step, self.made.round, [self.not_barred, *writes], result)
+        except StateConflict as conflict:
+            if any(refusal.index == 0 for refusal in conflict.refusals):
+                raise ImportCutOff(f"{self.made.key.import_id}: the batch is barred") from None
+            raise StaleCommand(f"{row.sk}: was written meanwhile") from None
+        return decided
+
+    def _is_unchanged(self, row: Row, data: Item) -> bool:
+        own = self.kind.normal(row.attributes or {})
+        return (
+            not data["deleted"]["BOOL"]
+            and (data["type"]["S"], data["name"]["S"]) == (self.kind.name, row.name)
+            and own is not None
+            and own == self.kind.normal(from_value(data["attributes"]))
+        )
+
+    def _still(self, row: Row, data: Item) -> Action:
+        """The data row is as it was read."""
+        table, version = self.publication.gates.tables.data, int(data["version"]["N"])
+        key = Key(self.made.key.pk, row.sk)
+        return {"ConditionCheck": condition_check(table, key.row, "#version = :seen", {"seen": version})}
+
+    def _command(self, row: Row, version: int, data: Item | None) -> Command:
+        return Command(
+            pk=self.made.key.pk,
+            sk=row.sk,
+            id=data["id"]["S"] if data else row.code,
+            code=row.code,
+            name=row.name,
+            type=self.kind.name,
+            tenant_code=self.made.key.tenant_code,
+            attributes=dict(row.attributes or {}),
+            version=version,
+            mode="sync",
+        )
+
+    def _read(self, rows: Sequence[Row]) -> list[Found]:
+        gates, tables = self.publication.gates, self.publication.gates.tables
+        wanted: dict[tuple[str, str, str], Mapping[str, str]] = {}
+        for row in rows:
+            if row.number:
+                wanted["record", "", self._record_key(row)] = {"pk": self._record_key(row)}
+            if row.sk:
+                for kind in ("gate", "data"):
+                    wanted[kind, self.made.key.pk, row.sk] = Key(self.made.key.pk, row.sk).row
+        names = {"record": self.records.table, "gate": tables.gates, "data": tables.data}
+        if not wanted:
+            return [Found(None, None, None) for _ in rows]
+        items = read_rows(gates.client, [(names[kind], key) for (kind, _, _), key in wanted.items()])
+        found = dict(zip(wanted, items, strict=True))
+        return [self._found(row, found) for row in rows]
+
+    def _found(self, row: Row, items: Mapping[tuple[str, str, str], Item | None]) -> Found:
+        record = items.get(("record", "", self._record_key(row)))
+        gate, data = (items.get((kind, self.made.key.pk, row.sk)) for kind in ("gate", "data"))
+        return Found(Decided.of(record) if record else None, Gate.of(gate) if gate else None, data)
+
+    def _record_key(self, row: Row) -> str:
+        return Step(self.made.first, str(row.number), None, self.owner, self.at).key

@@ -1,0 +1,170 @@
+"""The input of the functions of imports. Invalid input is rejected here, before anything is written."""
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from entities.command import TenantCode
+from entities.validation import named_parser
+from runtime.encodings import UTF_8, Encoding
+from runtime.saga import Ended, detail_parser
+from runtime.validation import InvalidEvent, parser
+
+from .errors import InvalidImport
+from .keys import ImportKey
+
+DIRECT, STEP_FUNCTION = "DIRECT", "STEP_FUNCTION"
+UPLOADS = "imports/"
+"""Prefix of what starts an import when it is uploaded."""
+RESERVED = (UPLOADS, "work/", "results/")
+ZIP = ".zip"
+ENDINGS = (".csv", ZIP)
+
+type Mode = Literal["DIRECT", "STEP_FUNCTION"]
+type Key = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,1024}\Z")]
+type ImportId = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}(-[0-9]{4})?\Z")]
+type Name = Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """duplicates: what becomes of rows with one key: all are refused, or all but the last one.
+
+    parallel: children of a ZIP at once. max_concurrency: batches at once.
+    """
+
+    duplicates: Literal["refuse", "last"] = "refuse"
+    unknown_columns: Literal["refuse", "ignore"] = "refuse"
+    encoding: Encoding = UTF_8
+    all_or_nothing_validation: bool = False
+    parallel: Annotated[int, Meta(ge=1, le=10)] = 10
+    max_concurrency: Annotated[int, Meta(ge=1, le=50)] = 50
+
+
+class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What to import. key, type: optional with retry_of, options: those of the import that is retried."""
+
+    tenant_code: TenantCode
+    key: Key | None = None
+    type: Name | None = None
+    processing_mode: Mode | None = None
+    validate_only: bool = False
+    retry_of: ImportId | None = None
+    options: Options | None = None
+
+
+class Upload(Struct, frozen=True, kw_only=True):
+    """An uploaded file. import_id: the same for each event of one object version."""
+
+    request: CreateRequest
+    import_id: str
+    version_id: str
+
+    @property
+    def tenant_code(self) -> str:
+        return self.request.tenant_code
+
+    @property
+    def key(self) -> str | None:
+        return self.request.key
+
+
+class Job(Struct, frozen=True):
+    """The input of a machine's execution."""
+
+    tenant_code: TenantCode
+    import_id: ImportId
+
+    @property
+    def key(self) -> ImportKey:
+        return ImportKey(self.tenant_code, self.import_id)
+
+
+class StopRequest(Job, frozen=True, forbid_unknown_fields=True):
+    """by: who stops it."""
+
+    by: Name
+
+
+class Pointer(Struct, frozen=True):
+    """A row in its file, as the Map reads it from rows.csv. row: its position. offset, length: in bytes."""
+
+    row: int
+    offset: int
+    length: int
+
+
+class _BatchInput(Struct, frozen=True):
+    import_id: ImportId
+
+
+class Batch(Struct, frozen=True, rename={"pointers": "Items", "input": "BatchInput"}):
+    """The input of a child of the Map."""
+
+    pointers: Annotated[list[Pointer], Meta(min_length=1, max_length=100)]
+    input: _BatchInput
+
+    @property
+    def import_id(self) -> str:
+        return self.input.import_id
+
+
+class _Bucket(Struct):
+    name: str
+
+
+class _Object(Struct, rename="kebab"):
+    key: str
+    version_id: str
+
+
+class _Created(Struct):
+    bucket: _Bucket
+    object: _Object
+
+
+class _Event(Struct):
+    detail: _Created
+
+
+_parse_request = named_parser(CreateRequest, InvalidImport, "the import")
+parse_stop = named_parser(StopRequest, InvalidImport, "the request")
+parse_job = parser(Job, InvalidEvent, "the job")
+parse_batch = parser(Batch, InvalidEvent, "the batch", strict=False)
+_parse_created = parser(_Event)
+_parse_ended = detail_parser(Ended)
+
+
+def parse_create(event: Any) -> CreateRequest | Upload:
+    """Read a call, or an event *Object Created* of S3. Raises InvalidImport, InvalidEvent."""
+    if isinstance(event, dict) and "detail" in event:
+        return _uploaded(_parse_created(event).detail)
+    request = _parse_request(event)
+    if request.key is None and request.retry_of is None:
+        raise InvalidImport("key: required")
+    if request.type is None and request.retry_of is None:
+        raise InvalidImport("type: required")
+    if request.key is not None and request.key.startswith(RESERVED):
+        raise InvalidImport(f"key: must not start with {', '.join(RESERVED)}")
+    if request.key is not None and not request.key.endswith(ENDINGS):
+        raise InvalidImport("key: must end in .csv or .zip")
+    return request
+
+
+def parse_ended(event: Any) -> Job:
+    """Read an event *Execution Status Change* of a machine. Raises InvalidEvent."""
+    text = _parse_ended(event).input
+    if text is None:
+        raise InvalidEvent("detail.input: missing")
+    return parse_job(json.loads(text))
+
+
+def _uploaded(created: _Created) -> Upload:
+    parts = created.object.key.removeprefix(UPLOADS).split("/")
+    if not created.object.key.startswith(UPLOADS) or len(parts) < 3:
+        raise InvalidImport("key: must be imports/<tenant>/<type>/<name>")
+    given = {"tenant_code": parts[0], "type": parts[1], "key": created.object.key}
+    text = json.dumps([created.bucket.name, created.object.key, created.object.version_id])
+    import_id = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return Upload(request=_parse_request(given), import_id=import_id, version_id=created.object.version_id)

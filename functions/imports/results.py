@@ -1,0 +1,96 @@
+"""The three files of results. They keep the order of the file, and together they have every row once."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.csv_records import safe
+
+from .batch_record import BatchRecord, Outcome, Unprocessed
+from .batches import Contents, read_rows
+from .files import Files
+from .layout import FAILED_COLUMNS, ROW_COLUMN, Layout, Refusal
+from .request import Pointer
+from .state import COUNTERS, Import, Status
+
+SUCCEEDED_COLUMNS = (ROW_COLUMN, "pk", "sk", "version")
+_MAX_REASONS = 50
+
+
+@dataclass
+class Results:
+    """Writes the results of one import, row by row, in constant memory."""
+
+    files: Files
+    made: Import
+    layout: Layout
+    counters: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[Refusal] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        names = tuple(map(safe, self.layout.names))
+        headers = {
+            "succeeded": SUCCEEDED_COLUMNS,
+            "failed": (*FAILED_COLUMNS, *names),
+            "unprocessed": (ROW_COLUMN, *names),
+        }
+        self._writers = {name: self.files.writer(self.made.key.result(name)) for name in headers}
+        for name, header in headers.items():
+            self._writers[name].row(header)
+
+    def add(self, batch: BatchRecord, contents: Contents | None = None) -> None:
+        """The rows of a batch. contents: of its rows, if they are known. Raises FileUnavailable."""
+        self.counters.update(batch.counts)
+        places = [_pointer(batch.first_row + index, one) for index, one in enumerate(batch.outcomes)]
+        if contents is None:
+            contents = read_rows(self.files, self.made, [one for one in places if one.length])
+        for place, one in zip(places, batch.outcomes, strict=True):
+            self._add(one, contents.get(place.row))
+
+    def failed(self, number: int, refusal: Refusal, data: bytes | None) -> None:
+        """A row that was refused."""
+        self.reasons[refusal] += 1
+        message = self.layout.kind.message(refusal.code, refusal.column)
+        self._row("failed", (number or "", refusal.code, refusal.column, message), data)
+
+    def unprocessed(self, number: int | str, data: bytes | None) -> None:
+        """A row without an outcome."""
+        self._row("unprocessed", (number,), data)
+
+    def close(self) -> Mapping[str, str]:
+        """Write what is left. Returns the key of each file. Raises FileUnavailable."""
+        return {name: writer.close() for name, writer in self._writers.items()}
+
+    def totals(self, rows: int) -> dict[str, Any]:
+        """The counters of the import's row, and the reasons, the most frequent first."""
+        counters = {name: self.counters[name] for name in COUNTERS}
+        frequent = self.reasons.most_common(_MAX_REASONS)
+        reasons = [{**self._explained(one), "rows": count} for one, count in frequent]
+        return {**counters, "unprocessed_rows": rows - counters["processed_rows"], "reasons": reasons}
+
+    def _explained(self, one: Refusal) -> dict[str, str]:
+        return {"code": one.code, "column": one.column, "message": self.layout.kind.message(one.code, one.column)}
+
+    def _add(self, one: Outcome | Unprocessed, data: bytes | None) -> None:
+        if isinstance(one, Unprocessed):
+            corrected = self.layout.corrected
+            self.unprocessed(safe(self.layout.number_cell(data)) if corrected else one.position, data)
+        elif one.succeeded:
+            self._writers["succeeded"].row((one.row, self.made.key.pk, one.sk, one.version))
+        else:
+            self.failed(one.row, Refusal(one.code, one.column), data)
+
+    def _row(self, name: str, own: Sequence[object], data: bytes | None) -> None:
+        self._writers[name].row((*own, *map(safe, self.layout.shown(data))))
+
+
+def status_of(rows: int, succeeded: int) -> Status:
+    """The final status of an import whose file was accepted."""
+    if succeeded == rows:
+        return Status.COMPLETED
+    return Status.COMPLETED_WITH_FAILURES if succeeded else Status.FAILED
+
+
+def _pointer(position: int, one: Outcome | Unprocessed) -> Pointer:
+    return Pointer(position, one.offset, one.length)

@@ -1,0 +1,168 @@
+"""All access to ImportsTable."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from entities.backoff import until_decided, written
+from entities.values import Item, to_value
+from idempotency.dynamodb import Action, put, read_rows, update
+from idempotency.expressions import condition_check, conditional_put, conditional_update
+
+from .batch_record import BatchRecord
+from .errors import ImportCutOff
+from .keys import ImportKey
+from .state import COUNTERS, Import, Status
+
+OPEN_SINCE = "open_since"
+"""Attribute, and sparse index, of the imports that have not ended."""
+_NEW = "attribute_not_exists(#pk)"
+_OPEN = "attribute_exists(#open_since)"
+# A batch record has up to 100 outcomes, and a page of the query is held in memory.
+_PAGE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ImportsTable:
+    """client: a `boto3.client("dynamodb")`. name: of the table."""
+
+    client: Any
+    name: str
+
+    def find(self, key: ImportKey) -> Import | None:
+        """The row of an import, read consistently."""
+        (item,) = read_rows(self.client, [(self.name, key.row)])
+        return Import.of(item) if item else None
+
+    def known(self, key: ImportKey) -> Import:
+        """As `find`. Raises ImportCutOff if there is no such import."""
+        found = self.find(key)
+        if found is None:
+            raise ImportCutOff(f"{key.import_id}: no such import")
+        return found
+
+    def with_batch(self, key: ImportKey, first_row: int) -> tuple[Import | None, BatchRecord | None]:
+        """An import and the record of one of its batches, in one call."""
+        found, batch = read_rows(self.client, [(self.name, key.row), (self.name, key.batch(first_row))])
+        return (Import.of(found) if found else None), (BatchRecord.of(batch) if batch else None)
+
+    def create(self, made: Import, tip: str | None = None) -> Import | None:
+        """Write the row of a new import.
+
+        tip: for a retry, the newest import of the chain, which it follows. Returns the import that has this id, new or
+        not; None if the chain has another tip meanwhile.
+        """
+        put_row = conditional_put(self.name, {}, _NEW, {})
+        actions: list[Action] = [{"Put": {**put_row, "Item": _item(made.values)}}]
+        if tip is not None:
+            actions.append(self._follows(made, tip))
+        cancelled = written(self.client, actions)
+        if cancelled is None:
+            return made
+        return Import.of(cancelled.refusals[0].item or {}) if 0 in cancelled.refusals else None
+
+    def loaded(self, key: ImportKey, values: Mapping[str, Any], at: datetime) -> bool:
+        """Note what the loader found, unless the import has ended."""
+        assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
+        return self._update(key.row, _OPEN, assign)
+
+    def stop(self, key: ImportKey, by: str, at: datetime) -> bool:
+        """Note that an import is to be stopped, unless it has ended."""
+        return self._update(key.row, _OPEN, {"stopped_by": by, "updated_at": at.isoformat()})
+
+    def end(self, key: ImportKey, status: Status, values: Mapping[str, Any], at: datetime) -> bool:
+        """Set the final status and what belongs to it, once."""
+        times = {"updated_at": at.isoformat(), "ended_at": at.isoformat()}
+        return self._update(key.row, _OPEN, {**values, **times, "status": status}, remove=[OPEN_SINCE])
+
+    def record(self, key: ImportKey, batch: BatchRecord, at: datetime) -> bool:
+        """Write the record of a batch, unless there is one."""
+        values = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
+        parameters = {**conditional_put(self.name, {}, _NEW, {}), "Item": _item(values)}
+        return until_decided(lambda: put(self.client, parameters)).applied
+
+    def settle(self, key: ImportKey, batch: BatchRecord, at: datetime) -> None:
+        """Complete the record of a batch that was barred."""
+        values = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
+        parameters = {**conditional_put(self.name, {}, "#barred = :barred", {"barred": True}), "Item": _item(values)}
+        until_decided(lambda: put(self.client, parameters))
+
+    def not_barred(self, key: ImportKey, first_row: int) -> Action:
+        """The batch is not barred."""
+        return {"ConditionCheck": condition_check(self.name, key.batch(first_row), "attribute_not_exists(#barred)", {})}
+
+    def batches(self, key: ImportKey) -> Iterator[BatchRecord]:
+        """The records of an import's batches, in the order of the file, read consistently."""
+        pages = self.client.get_paginator("query").paginate(
+            TableName=self.name,
+            KeyConditionExpression="#pk = :pk AND begins_with(#sk, :prefix)",
+            ExpressionAttributeNames={"#pk": "pk", "#sk": "sk"},
+            ExpressionAttributeValues={":pk": {"S": key.pk}, ":prefix": {"S": key.batches}},
+            ConsistentRead=True,
+            PaginationConfig={"PageSize": _PAGE},
+        )
+        for page in pages:
+            yield from map(BatchRecord.of, page["Items"])
+
+    def open(self) -> Iterator[Import]:
+        """The imports that have not ended, as the index has them, which may be late."""
+        for page in self.client.get_paginator("scan").paginate(TableName=self.name, IndexName=OPEN_SINCE):
+            yield from map(Import.of, page["Items"])
+
+    def count(self, key: ImportKey, batches: Sequence[tuple[int, Mapping[str, int]]], at: datetime) -> None:
+        """Add batches to the counters, each once, in one transaction.
+
+        batches: first row and counts of each, up to 99. Raises Contention, StoreUnavailable.
+        """
+        left = dict(batches)
+        while left:
+            numbers = list(left)
+            cancelled = written(
+                self.client, [self._counted(key, left, at), *(self._mark(key, one, at) for one in numbers)]
+            )
+            # After the end, the counters are those of the recount.
+            if cancelled is None or 0 in cancelled.refusals:
+                return
+            for index in cancelled.refusals:
+                del left[numbers[index - 1]]
+
+    def _counted(self, key: ImportKey, batches: Mapping[int, Mapping[str, int]], at: datetime) -> Action:
+        total: Counter[str] = Counter()
+        for counts in batches.values():
+            total.update(counts)
+        added = {**{name: total[name] for name in COUNTERS}, "unprocessed_rows": -total["processed_rows"]}
+        parameters = conditional_update(
+            self.name,
+            key.row,
+            condition=_OPEN,
+            assign={"updated_at": at.isoformat()},
+            computed={name: f"#{name} + :{name}" for name in added},
+            values=added,
+        )
+        return {"Update": parameters}
+
+    def _mark(self, key: ImportKey, first_row: int, at: datetime) -> Action:
+        condition = "attribute_exists(#pk) AND attribute_not_exists(#counted_at)"
+        assign = {"counted_at": at.isoformat()}
+        return {"Update": conditional_update(self.name, key.batch(first_row), condition=condition, assign=assign)}
+
+    def _follows(self, made: Import, tip: str) -> Action:
+        """The chain's first import names its newest one."""
+        head = ImportKey(made.key.tenant_code, made.first)
+        condition = "#tip = :seen" if tip != made.first else "attribute_exists(#pk) AND attribute_not_exists(#tip)"
+        assign = {"tip": made.key.import_id}
+        return {
+            "Update": conditional_update(self.name, head.row, condition=condition, assign=assign, values={"seen": tip})
+        }
+
+    def _update(
+        self, key: Mapping[str, str], condition: str, assign: Mapping[str, Any], remove: Sequence[str] = ()
+    ) -> bool:
+        parameters = conditional_update(self.name, key, condition=condition, assign=assign, remove=remove)
+        return until_decided(lambda: update(self.client, parameters)).applied
+
+
+def _item(values: Mapping[str, Any]) -> Item:
+    return {name: to_value(value) for name, value in values.items()}

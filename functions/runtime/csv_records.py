@@ -1,0 +1,155 @@
+"""Finds where each record of a CSV stream begins and ends, in constant memory and one pass.
+
+A record ends where Python's csv module ends it (RFC 4180; lone carriage returns and stray quotes are accepted).
+In UTF-8 and cp932, only these characters themselves contain the byte of a comma, a quote or a line end.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from .encodings import UTF_8, Encoding, decoded
+
+_BOM = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+# Possessive: an incomplete field must not match in part.
+_FIELD = rb'(?:"(?:[^"]++|"")*+"[^,\r\n]*+|[^",\r\n][^,\r\n]*+|)'
+_RECORD = re.compile(rb"(%b(?:,%b)*+)(?:\r\n?|\n)" % (_FIELD, _FIELD))
+_FIELD_END = re.compile(rb"[,\r\n]")
+_QUOTE, _COMMA = b'"'[0], b","[0]
+# A spreadsheet runs a cell that starts with one of these.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+class Utf16Found(ValueError):
+    """The file starts with the byte order mark of UTF-16."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of the file, without its line end. offset, length: in bytes, from the start of the file.
+
+    data: None if it is longer than the reader keeps. closed: False for a quote that is open at the end of the file.
+    """
+
+    offset: int
+    length: int
+    data: bytes | None
+    closed: bool = True
+
+
+def records(chunks: Iterable[bytes], max_length: int, *, past_long: bool = True) -> Iterator[Record]:
+    """The records of a file that arrives in chunks of any size, without byte order mark and blank lines.
+
+    max_length: bytes of a record that are kept. past_long: look for the end of a longer one, and go on; otherwise it
+    is the last one, and its length is not known.
+    Raises Utf16Found.
+    """
+    source = iter(chunks)
+    head = _head(source)
+    offset = len(_BOM) if head.startswith(_BOM) else 0
+    pending = head[offset:]
+    skipped: _Skipped | None = None
+    for chunk in chain([b""], source, [b"\n"]):
+        if skipped:
+            if (end := skipped.end(chunk)) is None:
+                continue
+            yield Record(skipped.offset, end - skipped.offset, None)
+            pending, offset, skipped = chunk[end - skipped.seen :], end, None
+        else:
+            pending += chunk
+        position = 0
+        while match := _RECORD.match(pending, position):
+            if match[1].strip():
+                yield _kept(offset + position, match[1], max_length)
+            position = match.end()
+        pending, offset = pending[position:], offset + position
+        if len(pending) > max_length:
+            if not past_long:
+                yield Record(offset, len(pending), None, closed=False)
+                return
+            skipped = _Skipped(offset)
+            skipped.end(pending)
+            pending = b""
+    # The line end that was added at the end of the file is not the record's.
+    if skipped:
+        yield Record(skipped.offset, skipped.next - 1 - skipped.offset, None, closed=False)
+    elif pending:
+        yield Record(offset, len(pending) - 1, pending[:-1], closed=False)
+
+
+def cells(data: bytes, encoding: Encoding = UTF_8, *, strict: bool = False) -> list[str]:
+    """The cells of a record. strict: no stray quote. Raises UnicodeDecodeError; csv.Error, only if strict."""
+    text = decoded(data, encoding)
+    if '"' not in text:
+        return text.rstrip("\r\n").split(",")
+    return next(csv.reader(io.StringIO(text, newline=""), strict=strict), [])
+
+
+def safe(cell: str) -> str:
+    """A cell that no spreadsheet runs as a formula."""
+    return f"'{cell}" if cell.startswith(_FORMULA_STARTS) else cell
+
+
+def restored(cell: str) -> str:
+    """The inverse of `safe`."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA_STARTS) else cell
+
+
+def _kept(offset: int, data: bytes, max_length: int) -> Record:
+    return Record(offset, len(data), data if len(data) <= max_length else None)
+
+
+def _head(source: Iterator[bytes]) -> bytes:
+    """Enough bytes to detect a byte order mark."""
+    head = b""
+    while len(head) < len(_BOM) and (chunk := next(source, None)) is not None:
+        head += chunk
+    if head.startswith(_UTF_16):
+        raise Utf16Found("the file is in UTF-16")
+    return head
+
+
+class _Skipped:
+    """A record that is too long to keep. Its bytes are looked at once.
+
+    offset: of the record. seen: where the last chunk starts. next: where the next one will.
+    """
+
+    def __init__(self, offset: int) -> None:
+        self.offset = self.seen = self.next = offset
+        self._quoted = False
+        self._field_starts = True
+        # The last byte was a quote within a quoted field: its end, or half of an escaped quote.
+        self._half = False
+
+    def end(self, chunk: bytes) -> int | None:
+        """Where the record ends in the file, if it does so in this chunk."""
+        self.seen, self.next = self.next, self.next + len(chunk)
+        position = 0
+        while position < len(chunk):
+            if self._quoted:
+                position = self._in_quotes(chunk, position)
+                continue
+            if self._half or self._field_starts:
+                self._quoted = chunk[position] == _QUOTE
+                self._half = self._field_starts = False
+                position += self._quoted
+                continue
+            found = _FIELD_END.search(chunk, position)
+            if found is None:
+                return None
+            if chunk[found.start()] != _COMMA:
+                return self.seen + found.start()
+            self._field_starts, position = True, found.end()
+        return None
+
+    def _in_quotes(self, chunk: bytes, position: int) -> int:
+        found = chunk.find(b'"', position)
+        if found < 0:
+            return len(chunk)
+        self._quoted, self._half = False, True
+        return found + 1

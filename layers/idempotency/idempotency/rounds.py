@@ -1,0 +1,88 @@
+"""Steps that may be refused, and tried again in a later round.
+
+| call     | record found                    | what happens                                                     |
+| -------- | ------------------------------- | ---------------------------------------------------------------- |
+| commit   | none, or REFUSED in an older    | record COMMITTED and business writes, atomically                 |
+|          | round                           |                                                                  |
+| refuse   | the same                        | record REFUSED and business writes, atomically                   |
+| either   | COMMITTED, or REFUSED in this   | nothing is written; the record is returned, and it alone decides |
+|          | round or a newer one            |                                                                  |
+
+COMMITTED is final. Rounds of one step must not overlap: start the next one after the one before has ended.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from .dynamodb import Action, StepClient, state_conflict, transact
+from .expressions import conditional_put
+from .payloads import canonical_json, payload_hash
+from .steps import COMMITTED, Step
+
+REFUSED = "REFUSED"
+_OPEN = "attribute_not_exists(#pk) OR (#status = :refused AND #round < :round)"
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a record says. round: in which it was written. result: as it was committed or refused."""
+
+    committed: bool
+    round: int
+    result: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, item: Mapping[str, Any]) -> "Decided":
+        """Read a record from DynamoDB JSON."""
+        return cls(item["status"]["S"] == COMMITTED, int(item["round"]["N"]), json.loads(item["result"]["S"]))
+
+    def is_final(self, number: int) -> bool:
+        """Whether it decides in the round of this number."""
+        return self.committed or self.round >= number
+
+
+@dataclass(frozen=True, slots=True)
+class RoundStore:
+    """Records of such steps, in the table of step records. lifetime: of a record after its last write."""
+
+    client: StepClient
+    table: str
+    lifetime: timedelta = timedelta(days=90)
+
+    def commit(self, step: Step, number: int, writes: Sequence[Action], result: Mapping[str, Any]) -> Decided:
+        """Commit the step with its business writes, or return what is decided. One DynamoDB call.
+
+        number: of the round, from 1.
+        Raises StateConflict (the condition of a write failed), Contention, StoreUnavailable.
+        """
+        return self._write(step, Decided(True, number, result), writes)
+
+    def refuse(self, step: Step, number: int, writes: Sequence[Action], result: Mapping[str, Any]) -> Decided:
+        """Refuse the step in this round, or return what is decided. One DynamoDB call. Raises as `commit`."""
+        return self._write(step, Decided(False, number, result), writes)
+
+    def _write(self, step: Step, decided: Decided, writes: Sequence[Action]) -> Decided:
+        cancelled = transact(self.client, [{"Put": self._record(step, decided)}, *writes])
+        if cancelled is None:
+            return decided
+        if 0 not in cancelled.refusals:
+            raise state_conflict(step.key, writes, cancelled)
+        # A failed condition of this kind always has an item.
+        return Decided.of(cancelled.refusals[0].item or {})
+
+    def _record(self, step: Step, decided: Decided) -> Mapping[str, Any]:
+        item = {
+            "pk": step.key,
+            "status": COMMITTED if decided.committed else REFUSED,
+            "round": decided.round,
+            "result": canonical_json(decided.result),
+            "payload_hash": payload_hash(step.payload),
+            "owner": step.owner,
+            "created_at": step.at.isoformat(),
+            "updated_at": step.at.isoformat(),
+            "expires_at": int((step.at + self.lifetime).timestamp()),
+        }
+        return conditional_put(self.table, item, _OPEN, {"refused": REFUSED, "round": decided.round})
