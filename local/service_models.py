@@ -24,10 +24,21 @@ OPERATIONS = {
         "ListSecurityProfiles",
         "SearchUsers",
     ),
-    "dynamodb": ("BatchGetItem", "PutItem", "Scan", "TransactWriteItems", "UpdateItem"),
-    "s3": ("GetObject", "HeadObject", "ListObjectsV2", "PutObject"),
+    "dynamodb": ("BatchGetItem", "PutItem", "Query", "Scan", "TransactWriteItems", "UpdateItem"),
+    "s3": (
+        "AbortMultipartUpload",
+        "CompleteMultipartUpload",
+        "CreateMultipartUpload",
+        "DeleteObjects",
+        "GetObject",
+        "HeadObject",
+        "ListObjectVersions",
+        "ListObjectsV2",
+        "PutObject",
+        "UploadPart",
+    ),
     "secretsmanager": ("GetSecretValue",),
-    "stepfunctions": ("DescribeExecution", "SendTaskSuccess", "StartExecution"),
+    "stepfunctions": ("DescribeExecution", "ListMapRuns", "SendTaskSuccess", "StartExecution", "StopExecution"),
 }
 """The operations that the functions call. Their clients have no others."""
 BY_BOTOCORE = {"s3": ("HeadBucket",)}
