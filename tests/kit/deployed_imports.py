@@ -19,7 +19,8 @@ type Cells = Mapping[str, str]
 
 def product(number: int, **cells: str) -> Cells:
     """A valid row."""
-    return {"code": f"p{number:06}", "name": f"Product {number}", "category": "tea", "price": str(number), "currency": "JPY"} | cells  # fmt: skip
+    row = {"code": f"p{number:06}", "name": f"Product {number}", "category": "tea", "price": str(number)}
+    return {**row, "currency": "JPY", **cells}
 
 
 def csv_text(rows: Iterable[Cells], header: Sequence[str] = HEADER) -> str:
