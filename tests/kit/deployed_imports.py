@@ -57,8 +57,11 @@ class ProductImports:
         """Import a file of products. Returns the import's id."""
         return str(self.create(key=self.upload(text), type="PRODUCT", **fields)["import_id"])
 
+    def find(self, import_id: str) -> Row | None:
+        return self.stack.row("ImportsTable", pk=f"TENANT#{self.tenant}", sk=f"IMPORT#{import_id}")
+
     def row(self, import_id: str) -> Row:
-        found = self.stack.row("ImportsTable", pk=f"TENANT#{self.tenant}", sk=f"IMPORT#{import_id}")
+        found = self.find(import_id)
         assert found is not None
         return found
 
