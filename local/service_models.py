@@ -26,10 +26,13 @@ OPERATIONS = {
     ),
     "dynamodb": ("BatchGetItem", "PutItem", "Query", "Scan", "TransactWriteItems", "UpdateItem"),
     "s3": (
+        "AbortMultipartUpload",
         "CompleteMultipartUpload",
         "CreateMultipartUpload",
+        "DeleteObjects",
         "GetObject",
         "HeadObject",
+        "ListObjectVersions",
         "ListObjectsV2",
         "PutObject",
         "UploadPart",

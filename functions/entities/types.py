@@ -67,6 +67,10 @@ class Types:
                 raise UnknownTarget(f"{one.name} has no such target: {', '.join(sorted(unknown))}")
             self._types[one.name] = one
 
+    def has(self, name: str) -> bool:
+        """Whether a type of this name is registered."""
+        return name in self._types
+
     def of(self, name: str) -> EntityType:
         """The type of this name. One that is not registered is stored unchanged."""
         return self._types.get(name) or EntityType(name)

@@ -28,6 +28,7 @@ class Environment:
     imports_bucket: str
     idempotency_table: str
     import_csv_arn: str
+    import_zip_arn: str
 
 
 @cache
@@ -36,7 +37,7 @@ def sweep() -> ImportSweep:
     table = ImportsTable(dynamodb(), own.imports_table)
     records = RoundStore(dynamodb(), own.idempotency_table)
     finalization = Finalization(table, Files(client("s3"), own.imports_bucket), TYPES, records)
-    return ImportSweep(finalization, Machines(partial(client, "stepfunctions"), own.import_csv_arn))
+    return ImportSweep(finalization, Machines(partial(client, "stepfunctions"), own.import_csv_arn, own.import_zip_arn))
 
 
 @handler(parse_ended, ids=("import_id",))

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
@@ -15,6 +15,8 @@ from .state import Import
 
 RUNNING = "RUNNING"
 _TRANSIENT = frozenset({"ExecutionLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException"})
+# The state has ended, or was retried with a newer token.
+_DEAD_TOKEN = frozenset({"InvalidToken", "TaskDoesNotExist", "TaskTimedOut"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,15 @@ class Machines:
         except ClientError as error:
             if _code(error) != "ExecutionDoesNotExist":
                 raise
+
+    def wake(self, tokens: Iterable[str]) -> None:
+        """Answer callback tokens; dead ones are ignored. Raises ExecutionsUnavailable."""
+        for token in tokens:
+            try:
+                _answered(lambda token=token: self.client().send_task_success(taskToken=token, output="{}"))  # type: ignore[misc]
+            except ClientError as error:
+                if _code(error) not in _DEAD_TOKEN:
+                    raise
 
     def check_map_run_ended(self, key: ImportKey) -> None:
         """Raises StillRunning while batches of an import may run, ExecutionsUnavailable."""

@@ -38,6 +38,12 @@ class Files:
         answer = _answered(lambda: self.client.head_object(Bucket=self.name, Key=key), key)
         return Source(key, answer["VersionId"])
 
+    def size(self, source: Source) -> int:
+        """Bytes of a version. Raises InvalidImport, FileUnavailable."""
+        version = {"Key": source.key, "VersionId": source.version_id}
+        answer = _answered(lambda: self.client.head_object(Bucket=self.name, **version), source.key)
+        return int(answer["ContentLength"])
+
     def stream(self, source: Source, chunk: int = _CHUNK) -> Generator[bytes]:
         """The file, in chunks. Closing the iterator ends the download. Raises InvalidImport, FileUnavailable."""
         body = self._get(source.key, VersionId=source.version_id)
@@ -63,6 +69,19 @@ class Files:
         """Write an object. Raises FileUnavailable."""
         self._call(self.client.put_object, key, Body=data, ContentType=content_type)
 
+    def delete_all(self, prefix: str) -> None:
+        """Delete every version of every object with this prefix. Raises FileUnavailable."""
+        while found := self._versions(prefix):
+            done = self._of_bucket(self.client.delete_objects, prefix, Delete={"Objects": found, "Quiet": True})
+            if done.get("Errors"):
+                raise FileUnavailable(f"{prefix}: S3 did not delete every object")
+
+    def _versions(self, prefix: str) -> list[dict[str, str]]:
+        """Up to 1,000 versions and delete markers."""
+        page = self._of_bucket(self.client.list_object_versions, prefix, Prefix=prefix)
+        listed = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+        return [{"Key": one["Key"], "VersionId": one["VersionId"]} for one in listed]
+
     def writer(self, key: str) -> "Writer":
         """Writes an object of any size, in constant memory."""
         return Writer(self, key)
@@ -71,7 +90,10 @@ class Files:
         return _answered(lambda: self.client.get_object(Bucket=self.name, Key=key, **more), key)["Body"]
 
     def _call(self, method: Callable[..., Any], key: str, **more: Any) -> Any:
-        return _answered(lambda: method(Bucket=self.name, Key=key, **more), key, gone=frozenset())
+        return self._of_bucket(method, key, Key=key, **more)
+
+    def _of_bucket(self, method: Callable[..., Any], key: str, **more: Any) -> Any:
+        return _answered(lambda: method(Bucket=self.name, **more), key, gone=frozenset())
 
 
 class Writer:
@@ -94,6 +116,17 @@ class Writer:
         self._csv.writerow(cells)
         if self._text.tell() >= _CHUNK:
             self._flush()
+
+    def write(self, data: bytes) -> None:
+        """Write bytes. Raises FileUnavailable."""
+        self._pending += data
+        if len(self._pending) >= _PART:
+            self._send()
+
+    def abort(self) -> None:
+        """Drop what was written. Raises FileUnavailable."""
+        if self._upload is not None:
+            self._files._call(self._files.client.abort_multipart_upload, self._key, UploadId=self._upload)
 
     def close(self) -> str:
         """Write what is left. Returns the key. Raises FileUnavailable."""

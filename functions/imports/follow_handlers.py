@@ -22,18 +22,19 @@ from .table import ImportsTable
 class Environment:
     imports_table: str
     import_csv_arn: str
+    import_zip_arn: str
 
 
 @cache
 def following() -> Following:
     own = read_environment(Environment)
-    machines = Machines(partial(client, "stepfunctions"), own.import_csv_arn)
+    machines = Machines(partial(client, "stepfunctions"), own.import_csv_arn, own.import_zip_arn)
     return Following(ImportsTable(dynamodb(), own.imports_table), machines)
 
 
 @handler(parse_records)
 def follow_imports(records: Sequence[Record], call: Call) -> dict[str, Any]:
-    """Start the machines of new imports, and count batches (stream of ImportsTable, new rows)."""
+    """Start the machines of new imports, count batches, and answer for children that ended (stream of ImportsTable)."""
     return following().follow(records, call.at)
 
 

@@ -1,4 +1,4 @@
-"""What follows changes of ImportsTable: a machine is started, and batches are counted."""
+"""What follows changes of ImportsTable: a machine is started, batches are counted, and the end of a child is told."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from .keys import ImportKey
 from .request import STEP_FUNCTION
 from .state import Import
 from .table import ImportsTable
+from .zip_children import Children
+from .zip_rows import ZipRows
 
 # A transaction has 100 actions, and one is for the import's own row.
 _AT_ONCE = 99
@@ -25,9 +27,11 @@ class Following:
     machines: Machines
 
     def follow(self, records: Sequence[Record], at: datetime) -> dict[str, Any]:
-        """Start imports, and count batches. A failure of one import lets all records come again.
+        """Start imports, count batches, and answer the tokens of children that have ended.
 
-        Returns {"batchItemFailures": [...]}. Counting again, or starting again, changes nothing.
+        A failure of one import lets all records come again.
+
+        Returns {"batchItemFailures": [...]}. Doing it again changes nothing.
         """
         new = [record["dynamodb"]["NewImage"] for record in records if record.get("eventName") == "INSERT"]
         for image in new:
@@ -41,6 +45,9 @@ class Following:
         for key, batches in counted.items():
             for start in range(0, len(batches), _AT_ONCE):
                 self.table.count(key, batches[start : start + _AT_ONCE], at)
+        for record in records:
+            if record.get("eventName") == "MODIFY":
+                Children(ZipRows(self.table), self.machines).answer(record["dynamodb"]["NewImage"])
         return {"batchItemFailures": []}
 
 

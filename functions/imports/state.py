@@ -21,6 +21,8 @@ from .request import DIRECT, ZIP, Options
 BATCH_ROWS = 100
 """Rows of a batch: of the Map's, and of a DIRECT import's."""
 COUNTERS = ("processed_rows", "succeeded_rows", "failed_rows", "created_rows", "updated_rows", "unchanged_rows")
+# No import has its callback tokens: not in a list, a plan or a log.
+_TOKENS = "tokens"
 
 
 class Status(StrEnum):
@@ -45,7 +47,7 @@ class Import:
     @classmethod
     def of(cls, item: Item) -> "Import":
         """Read it from DynamoDB's own JSON."""
-        values = {name: from_value(value) for name, value in item.items()}
+        values = {name: from_value(value) for name, value in item.items() if name != _TOKENS}
         return cls(ImportKey(values["tenant_code"], values["import_id"]), values)
 
     @property

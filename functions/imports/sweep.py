@@ -58,7 +58,7 @@ class ImportSweep:
             if status is None:
                 self.machines.start(made)
                 return "started"
-            if status == RUNNING:
+            if status == RUNNING or made.zip:
                 return "running"
             self.machines.check_map_run_ended(made.key)
         self.finalization.finish_cut_off(made, at)

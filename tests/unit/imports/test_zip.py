@@ -1,0 +1,310 @@
+"""A ZIP state by state, also with calls that are lost, late or repeated."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from idempotency import Contention
+from imports.errors import ImportCutOff, StillRunning, SweepUnfinished
+from imports.state import Status
+from imports.zip_end import status_of
+from imports.zip_entries import LIST
+from tests.kit.zip_builder import CSV, File, archive
+
+from .zip_world import START, World
+
+TWO = archive(File(b"STAFF_2026.csv"), File("倉庫/商品.csv"))
+LIE = archive(File(b"a.csv"), File(b"b.csv", local={"crc": 7}, central={"crc": 7}))
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_each_entry_becomes_a_file_and_a_number(world: World) -> None:
+    key = world.upload(TWO, options={"parallel": 3})
+
+    assert world.unzip(key) == {"items": [1, 2], "parallel": 3}
+    assert sorted(world.objects(key)) == ["entries.json", "entries/0001.csv", "entries/0002.csv"]
+    assert world.files.read(f"{key.work}entries/0002.csv") == CSV
+    assert world.found(key).status is Status.PROCESSING
+
+
+def test_an_unzip_that_is_repeated_writes_nothing(world: World) -> None:
+    key = world.upload(TWO)
+    first = world.unzip(key)
+    written = list(world.objects(key))
+
+    assert world.unzip(key) == first
+    assert list(world.objects(key)) == written
+
+
+def test_an_entry_of_more_than_one_part_is_written_whole(world: World) -> None:
+    data = b"".join(b"%09d\n" % number for number in range(1_200_000))
+    key = world.upload(archive(File(data=data)))
+    world.unzip(key)
+
+    assert world.files.read(f"{key.work}entries/0001.csv") == data
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("STAFF.csv", "STAFF"),
+        ("STAFF_2026.csv", "STAFF"),
+        ("a/STAFF.old.csv", "STAFF"),
+        ("staff.csv", "PRODUCT"),
+        ("STAFF-2026.csv", "PRODUCT"),
+        ("STAFF/2026.csv", "PRODUCT"),
+        ("ORDER_1.csv", "PRODUCT"),
+    ],
+)
+def test_the_type_of_an_entry_is_the_start_of_its_name_or_the_one_of_the_zip(
+    world: World, name: str, kind: str
+) -> None:
+    key = world.upload(archive(File(name)))
+    world.unzip(key)
+    child = world.found(world.trigger(key, 1))
+
+    assert (child.values["type"], child.values["entry"]) == (kind, name)
+
+
+@pytest.mark.parametrize(("data", "code"), [(LIE, "WrongCrc"), (archive(), "EmptyArchive"), (b"", "NotAnArchive")])
+def test_a_refused_archive_has_its_reason_and_leaves_nothing(world: World, data: bytes, code: str) -> None:
+    key = world.upload(data)
+
+    assert world.unzip(key)["items"] == []
+    assert world.end.finalize(key, START) is Status.FAILED
+    assert world.found(key).values["error"]["code"] == code
+    assert list(world.objects(key)) == []
+    with pytest.raises(ImportCutOff):
+        world.trigger(key, 1)
+
+
+def test_a_zip_that_is_gone_has_an_error(world: World) -> None:
+    key = world.upload(TWO, version_id="2c8ad25c-0000-4000-8000-000000000000")
+
+    assert world.unzip(key)["items"] == []
+    assert world.found(key).values["error"]["code"] == "InvalidImport"
+
+
+def test_an_unzip_that_crashed_leaves_nothing(world: World) -> None:
+    key = world.upload(TWO)
+    world.files.put(f"{key.work}entries/0001.csv", CSV)
+    world.files.put(f"{key.work}entries/0001.csv", CSV)
+
+    assert world.end.finalize(key, START) is Status.FAILED
+    assert list(world.objects(key)) == []
+
+
+@pytest.mark.parametrize("values", [{"stopped_by": "operator"}, {"status": "FAILED"}])
+def test_nothing_is_unzipped_for_an_import_that_was_stopped_or_has_ended(
+    world: World, values: Mapping[str, str]
+) -> None:
+    key = world.upload(TWO, **values)
+
+    with pytest.raises(ImportCutOff):
+        world.unzip(key)
+    assert list(world.objects(key)) == []
+
+
+def test_a_child_has_the_options_of_its_zip_and_its_own_id(world: World) -> None:
+    key = world.upload(TWO, options={"parallel": 3, "encoding": "cp932"}, validated=True)
+    world.unzip(key)
+    child = world.found(world.trigger(key, 2))
+
+    assert child.key.import_id == f"{key.import_id}-0002"
+    assert child.values["parent_id"] == key.import_id
+    assert child.values["processing_mode"] == "STEP_FUNCTION"
+    assert child.values["options"] == {"encoding": "cp932"}
+    assert child.validated
+    assert world.files.read(child.source.key) == CSV
+
+
+def test_tokens_are_in_no_import_and_no_file(world: World) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    child = world.trigger(key, 1, "secret-token")
+
+    assert "secret-token" in str(world.item(child))
+    assert "secret-token" not in json.dumps(world.found(child).values, default=str)
+    assert "secret-token" not in str(list(world.table.open()))
+
+
+def test_the_end_of_a_child_answers_every_token_once(world: World) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    child = world.trigger(key, 1, "first")
+    world.trigger(key, 1, "second")
+    assert world.stepfunctions.answers == []
+    record = world.ended(child)
+    for _ in range(2):
+        world.children.answer(record)
+
+    assert sorted(world.stepfunctions.answers) == ["first", "second"]
+    assert "tokens" not in world.item(child)
+
+
+def test_a_child_that_runs_answers_nothing(world: World) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    world.children.answer(world.item(world.trigger(key, 1)))
+
+    assert world.stepfunctions.answers == []
+
+
+def test_a_token_that_comes_after_the_end_is_answered_at_once(world: World) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    world.ended(world.trigger(key, 1))
+    world.trigger(key, 1, "late")
+
+    assert world.stepfunctions.answers == ["late"]
+    assert world.found(key).values["children"] == 1
+
+
+def test_a_token_whose_answer_was_lost_is_answered_by_the_sweep(world: World) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    world.ended(world.trigger(key, 2, "lost"))
+    world.sweep.run(START, lambda: True)
+
+    assert world.stepfunctions.answers == ["lost"]
+    assert world.found(key).status is Status.PROCESSING
+
+
+def test_a_late_trigger_creates_no_child_of_a_zip_that_has_ended(world: World) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    world.ended(world.trigger(key, 1), succeeded_rows=3, total_rows=3)
+    assert world.end.finalize(key, START) is Status.COMPLETED_WITH_FAILURES
+
+    with pytest.raises(ImportCutOff):
+        world.trigger(key, 2)
+    assert world.found(key).values["error"]["code"] == "Stopped"
+
+
+def test_a_child_that_is_created_while_the_zip_ends_is_not_missed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    world.ended(world.trigger(key, 1))
+    read = type(world.rows).children
+
+    def children(rows: object, parent: object) -> object:
+        found = read(rows, parent)  # type: ignore[arg-type]
+        world.trigger(key, 2)
+        return found
+
+    monkeypatch.setattr(type(world.rows), "children", children)
+    with pytest.raises(Contention):
+        world.end.finalize(key, START)
+    monkeypatch.undo()
+    with pytest.raises(StillRunning):
+        world.end.finalize(key, START)
+
+
+def test_the_counters_are_those_of_the_children(world: World) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    done = {"total_rows": 5, "processed_rows": 5, "succeeded_rows": 5, "created_rows": 4, "unchanged_rows": 1}
+    partly = {"total_rows": 7, "processed_rows": 6, "succeeded_rows": 4, "failed_rows": 2, "unprocessed_rows": 1}
+    world.ended(world.trigger(key, 1), **done)
+    second = world.trigger(key, 2)
+    with pytest.raises(StillRunning):
+        world.end.finalize(key, START)
+    world.ended(second, Status.COMPLETED_WITH_FAILURES, **partly)
+
+    assert world.end.finalize(key, START) is Status.COMPLETED_WITH_FAILURES
+    found = world.found(key).values
+    assert {name: found[name] for name in (*partly, "created_rows", "unchanged_rows", "updated_rows")} == {
+        "total_rows": 12,
+        "processed_rows": 11,
+        "succeeded_rows": 9,
+        "failed_rows": 2,
+        "unprocessed_rows": 1,
+        "created_rows": 4,
+        "unchanged_rows": 1,
+        "updated_rows": 0,
+    }
+    assert "open_since" not in found
+    assert "error" not in found
+    assert world.end.finalize(key, START) is Status.COMPLETED_WITH_FAILURES
+
+
+@pytest.mark.parametrize(
+    ("children", "complete", "status"),
+    [
+        ([("COMPLETED", 3), ("COMPLETED", 0)], True, "COMPLETED"),
+        ([("COMPLETED", 3)], False, "COMPLETED_WITH_FAILURES"),
+        ([("COMPLETED", 3), ("FAILED", 0)], True, "COMPLETED_WITH_FAILURES"),
+        ([("COMPLETED_WITH_FAILURES", 1)], True, "COMPLETED_WITH_FAILURES"),
+        ([("FAILED", 0), ("FAILED", 0)], True, "FAILED"),
+        ([("COMPLETED", 0), ("FAILED", 0)], True, "FAILED"),
+        ([], False, "FAILED"),
+    ],
+)
+def test_the_status_is_no_better_than_the_truth(
+    world: World, children: list[tuple[str, int]], complete: bool, status: str
+) -> None:
+    key = world.upload(TWO)
+    found = [type(world.found(key))(key, {"status": one, "succeeded_rows": succeeded}) for one, succeeded in children]
+
+    assert status_of(found, complete=complete) == status
+
+
+def test_a_zip_whose_machine_was_stopped_waits_for_its_children(world: World) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    child = world.trigger(key, 1)
+    world.stepfunctions.stop_execution(executionArn=key.import_id)
+
+    with pytest.raises(StillRunning):
+        world.sweep.cut_off(key, START)
+    assert child.import_id in world.stepfunctions.running
+    assert world.sweep.run(START, lambda: True)["ended"] == 0
+    world.ended(child, succeeded_rows=1, total_rows=1)
+    assert world.sweep.run(START, lambda: True)["ended"] == 1
+    assert world.found(key).status is Status.COMPLETED_WITH_FAILURES
+
+
+def test_a_zip_that_a_person_stopped_stops_its_children(world: World) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    child = world.trigger(key, 1)
+    world.table.stop(key, "operator", START)
+    world.stepfunctions.stop_execution(executionArn=key.import_id)
+
+    with pytest.raises(StillRunning):
+        world.sweep.cut_off(key, START)
+    assert world.found(child).values["stopped_by"] == "operator"
+    assert child.import_id in world.stepfunctions.ended
+    with pytest.raises(ImportCutOff):
+        world.trigger(key, 2)
+
+
+def test_a_sweep_that_fails_for_one_zip_says_so(world: World) -> None:
+    key = world.upload(TWO)
+    world.stepfunctions.stop_execution(executionArn=key.import_id)
+
+    with pytest.raises(SweepUnfinished, match="1 of 1"):
+        world.sweep.run(START, lambda: False)
+
+
+def test_a_zip_that_has_not_started_is_left_to_the_sweep_of_imports(world: World) -> None:
+    key = world.upload(TWO)
+    world.stepfunctions.running.clear()
+    world.sweep.run(START, lambda: True)
+
+    assert world.found(key).status is Status.CREATED
+
+
+def test_the_list_of_entries_is_written_last(world: World) -> None:
+    """An unzip that was cut off before it has no list, so no child finds its entry."""
+    key = world.upload(TWO)
+    world.unzip(key)
+
+    assert json.loads(world.files.read(key.work + LIST))[0] == {"number": 1, "name": "STAFF_2026.csv", "type": "STAFF"}
