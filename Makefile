@@ -69,8 +69,8 @@ deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Lin
 faults: setup ## Run the fault explorer; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one scenario
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
-faults-commands: setup ## Play 10,000 schedules of commands; OPTIONS='--schedules N --seed N': others
-	@python -m tests.faults.commands $(OPTIONS)
+faults-commands: setup ## Play 10,000 schedules of commands; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.commands $(OPTIONS)
 
 faults-second-saga: setup ## Every single fault of docs/second-saga.md's trips; `make test` draws one of each kind at each state
 	@EVERY_FAULT=1 python -m pytest -q tests/integration/test_second_saga.py
@@ -80,8 +80,9 @@ bench: setup ## Cold starts and calls beside Powertools, sagas per second throug
 	@python -m benchmarks.calls
 	@python -m benchmarks.sagas
 
-bench-commands: setup ## Commands per second through the local stack; latency to data and to the next version
+bench-commands: setup ## Commands per second through the local stack; latency to data and to the next version; what each kind consumes
 	@python -m benchmarks.commands
+	@python -m benchmarks.costs --commands
 
 bench-import: setup ## Reads, time and memory of a user import: 3 minutes
 	@python -m benchmarks.user_import

@@ -1,7 +1,8 @@
-"""Latency and throughput of commands on the local stack: `python -m benchmarks.commands`. Prints a table."""
+"""Latency and throughput of commands on the local stack: `python -m benchmarks.commands`. Prints as it goes."""
 
 import os
 import statistics
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,18 +18,27 @@ from operations import commands
 from operations.orders import execution_arn
 from operations.stack import Stack
 
-KEYS, PAIRS, CONCURRENCY, WARM_UP = 100, 20, 8, 20
+KEYS, PAIRS, CONCURRENCY, WARM_UP = 60, 12, 8, 16
 _TENANT = "bench"
 _POLL_SECONDS = 0.01
 
 
 def main() -> None:
+    _say("deploying a local stack")
     with emulator.attached() as running:
         deploy(running.endpoint, running.log)
         stack = Stack.local(running.endpoint, services=running.simulators)
+        _say(f"{WARM_UP} commands to warm up")
         _many(stack, "warm", WARM_UP)
-        latencies = [_to_data(stack, f"alone-{number}") for number in range(PAIRS)]
-        gaps = sorted(gap for number in range(PAIRS) for gap in _to_next_start(stack, f"pair-{number}"))
+        latencies = [
+            _said("publish to data", number, _to_data(stack, f"alone-{number}")) for number in range(1, PAIRS + 1)
+        ]
+        gaps = sorted(
+            _said("finish(n) to start(n + 1)", number, gap)
+            for number in range(1, PAIRS + 1)
+            for gap in _to_next_start(stack, f"pair-{number}")
+        )
+        _say(f"{KEYS} commands of as many keys")
         rate = _many(stack, "many", KEYS)
     rows = [
         [f"publish to data, alone, median of {len(latencies)}", f"{statistics.median(latencies):.3f} s"],
@@ -41,6 +51,16 @@ def main() -> None:
     views.console().print(
         views.table("Commands of type PRODUCT through the local stack, warm", ["figure", "value"], rows)
     )
+
+
+def _said(what: str, number: int, seconds: float) -> float:
+    _say(f"{what}, {number} of {PAIRS}: {seconds:.3f} s")
+    return seconds
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def command(name: str, version: int, kind: str = "PRODUCT", mode: str = "async") -> dict[str, Any]:

@@ -4,6 +4,7 @@ Real runs on a separate local stack: state transitions from the histories, invoc
 from DynamoDB's responses. All figures are measured; prices are inputs, in prices.json.
 """
 
+import argparse
 import json
 import sys
 import tempfile
@@ -26,24 +27,56 @@ from . import commands
 from .metering import Proxy, proxy
 from .pricing import Use, costs, express_cost
 
-ORDERS = 20
+ORDERS, FEW = 20, 5
 ROWS, USERS = (10, 50), 1000
 _PRICES = Path(__file__).with_name("prices.json")
 _QUIET_SECONDS = 3.0
 
 
 def main() -> None:
-    prices = json.loads(Path(sys.argv[1] if len(sys.argv) > 1 else _PRICES).read_text())
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.costs", description=__doc__)
+    parser.add_argument("prices", nargs="?", type=Path, default=_PRICES, help="a file with your own prices")
+    parser.add_argument("--commands", action="store_true", help=f"only commands, {FEW} of a kind")
+    arguments = parser.parse_args()
+    prices = json.loads(arguments.prices.read_text())
+    orders: dict[str, Use] = {}
+    users: dict[str, Use] = {}
+    _say("deploying a local stack")
     with _stack() as (stack, metered):
-        orders = dict(_orders(stack, metered))
-        of_commands = dict(_commands(stack, metered))
-        used = {**orders, f"user, of {USERS:,}": _import_of_many(stack, metered), **of_commands}
+        if not arguments.commands:
+            orders = dict(_said(_orders(stack, metered)))
+            users = {f"user, of {USERS:,}": _import_of_many(stack, metered)}
+        of_commands = dict(_said(_commands(stack, metered, FEW if arguments.commands else ORDERS)))
+    _print(prices, orders, {**orders, **users, **with_one_target(of_commands)})
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _said(found: Iterator[tuple[str, Use]]) -> Iterator[tuple[str, Use]]:
+    """The same, each printed at once."""
+    for case, use in found:
+        _say(f"{case}: {use.transitions:.4g} transitions, {use.calls:.4g} calls, {use.writes:.4g} write units")
+        yield case, use
+
+
+def with_one_target(used: dict[str, Use]) -> dict[str, Use]:
+    """With a row between that is calculated: data and ProductsTable are three targets without the bucket."""
+    three, *others = used.items()
+    # Its SyncData reads gate, command and data row in one call.
+    bucket = Use(1, 0, 1, three[1].milliseconds / three[1].invocations, 1, 0, 0, 3, 0)
+    return dict([three, ("command, async, data and one target (calculated)", three[1] - bucket), *others])
+
+
+def _print(prices: dict[str, Any], orders: dict[str, Use], used: dict[str, Use]) -> None:
     out = views.console()
     columns = ["of one", *(one.name for one in fields(Use))]
     rows = [[case, *(f"{getattr(use, one.name):.4g}" for one in fields(Use))] for case, use in used.items()]
     out.print(
         views.table(
-            f"Consumed: the mean of {ORDERS} orders and commands; imports of {ROWS[0]} and {ROWS[1]} rows",
+            f"Consumed, mean; imports of {ROWS[0]} and {ROWS[1]} rows",
             columns,
             rows,
         )
@@ -55,6 +88,8 @@ def main() -> None:
         [case, *(f"{1000 * cost:.4f}" for cost in (*one.values(), sum(one.values())))] for case, one in parts.items()
     ]
     out.print(views.table(title, columns, rows))
+    if not orders:
+        return
     express = [
         [case, f"{use.seconds:.4f} s", f"{1000 * express_cost(use, prices['prices']):.4f}"]
         for case, use in orders.items()
@@ -106,15 +141,15 @@ def _place(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
     return [execution_arn(stack, document["order_id"]) for document in documents]
 
 
-def _commands(stack: Stack, metered: Proxy) -> Iterator[tuple[str, Use]]:
+def _commands(stack: Stack, metered: Proxy, count: int) -> Iterator[tuple[str, Use]]:
     """The second version of each key, so that the first one goes to the history."""
     cases = {"async, three targets": ("PRODUCT", "async"), "async, data alone": ("NOTE", "async")}
     cases |= {"sync, three targets": ("PRODUCT", "sync"), "sync, data alone": ("NOTE", "sync")}
     for case, (kind, mode) in cases.items():
         for version in (1, 2):
-            documents = [commands.command(f"{mode}-{number}", version, kind, mode) for number in range(ORDERS)]
+            documents = [commands.command(f"{mode}-{number}", version, kind, mode) for number in range(count)]
             used = _used(stack, metered, lambda documents=documents: _publish(stack, documents))  # type: ignore[misc]
-        yield f"command {case}", used / ORDERS
+        yield f"command, {case}", used / count
 
 
 def _publish(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:

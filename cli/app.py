@@ -34,8 +34,8 @@ app.command("invoke")(invoke_command.invoke)
 app.command("import")(import_command.import_users)
 app.command("replay")(replay)
 
-# How long to follow a recovery, which may run longer.
-_RECOVERY_SECONDS = 28_800
+RECOVERY_SECONDS = 43_200
+"""The life of order-recovery."""
 _SEED = Path(__file__).with_name("seed_stock.json")
 
 OrderId = Annotated[str, typer.Argument(help="The order's id.")]
@@ -157,7 +157,7 @@ def recover(
         raise typer.Exit(0 if last.status == "SUCCEEDED" else 1)
     execution_name = recovery.recover(stack, order_id, _document(file) if file else None)
     with out.status(f"recovering {order_id}"):
-        last = ended(stack, execution_name, seconds=_RECOVERY_SECONDS, output="OrderRecoveryArn")
+        last = ended(stack, execution_name, seconds=RECOVERY_SECONDS, output="OrderRecoveryArn")
     out.print(views.states(last))
     out.print(views.order(view(stack, order_id)))
     raise typer.Exit(0 if last.status == "SUCCEEDED" else 1)

@@ -53,7 +53,7 @@ class CatalogBucket:
         key = _key(document.pk, document.sk)
         for _ in range(_ROUNDS):
             found = self._read(key)
-            if (found and is_shown(document, found.version, skipped)) or self._put(key, document, found):
+            if is_shown(document, found.version if found else 0, skipped) or self._put(key, document, found):
                 return
         raise Contention(f"{key} is being written by other calls")
 

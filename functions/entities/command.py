@@ -16,11 +16,12 @@ from .values import Unstorable, json_size, storable
 
 MAX_ATTRIBUTES = 100 * 1024
 """Bytes of a command's attributes as JSON."""
+MAX_VERSION = 10**9
 
 type TenantCode = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,50}\Z")]
 type Pk = Annotated[str, Meta(pattern=r"^TENANT#[A-Za-z0-9_-]{1,50}\Z")]
 type Sk = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,50}(#[A-Za-z0-9_-]{1,100}){1,4}\Z")]
-type Version = Annotated[int, Meta(ge=1, le=10**9)]
+type Version = Annotated[int, Meta(ge=1, le=MAX_VERSION)]
 type Text = Annotated[str, Meta(min_length=1, max_length=256)]
 
 

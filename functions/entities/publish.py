@@ -10,7 +10,7 @@ from idempotency import Contention, PayloadMismatch, StateConflict, Step, StepSt
 from idempotency.dynamodb import Action, read_rows
 
 from .backoff import pause
-from .command import Command
+from .command import MAX_VERSION, Command
 from .document import Change
 from .errors import InvalidCommand, PendingCommand, StaleCommand, VersionConflict, VersionGap
 from .gate import Gates
@@ -85,11 +85,15 @@ class Publication:
 
     def _next_once(self, step: Step, command: Command, owner: str, at: datetime) -> Answer:
         # A duplicate must not be refused for what has happened since.
-        if command.mode == "sync" and (kept := self.steps.find(step, absence=[])):
-            return _answer(command, kept["version"], "duplicate")
+        if command.mode == "sync" and (duplicate := self._duplicate(step, command)):
+            return duplicate
         for number in range(1, (_SYNC_ROUNDS if command.mode == "sync" else _ROUNDS) + 1):
             gate, data, _ = self._read(command, None)
             version = next_version(gate)
+            if version > MAX_VERSION:
+                if duplicate := self._duplicate(step, command):
+                    return duplicate
+                raise InvalidCommand(f"version: {command.sk} has the last one that is possible, {MAX_VERSION}")
             _check_type(command, gate)
             try:
                 kept = self.steps.commit(
@@ -109,6 +113,10 @@ class Publication:
         """
         _check_type(command, gate)
         return self._writes(command, next_version(gate), gate, data, at)
+
+    def _duplicate(self, step: Step, command: Command) -> Answer | None:
+        kept = self.steps.find(step, absence=[])
+        return _answer(command, kept["version"], "duplicate") if kept else None
 
     def _writes(
         self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime

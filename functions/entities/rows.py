@@ -111,13 +111,13 @@ class Rows:
         return {**attribute_values(known), "attributes": to_value(command.attributes)}
 
     def parked(self, attempt: Attempt, token: str, at: str) -> Action:
-        """Keep a callback token."""
+        """Keep a callback token. Of an attempt that has ended, a late duplicate of the call may still run."""
         return self._command(
             attempt,
-            _OWN,
+            f"{_OWN} AND NOT contains(#status, :failed)",
             assign={"status": "wait_prev_command:STARTED", "updated_at": at},
             add={"tokens": "token"},
-            values={"attempt": attempt.number, "token": frozenset({token}), **_ENDED},
+            values={"attempt": attempt.number, "token": frozenset({token}), "failed": ":FAILED", **_ENDED},
         )
 
     def noted(self, state: State, status: str, also: Mapping[str, Any], at: str) -> Mapping[str, Any]:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from runtime.dynamodb import attribute
+
 type Item = Mapping[str, Any]
 """A row, or a map, in DynamoDB's own JSON."""
 
@@ -48,20 +50,11 @@ def storable(value: Any, path: str, depth: int = 0) -> Any:
 
 def to_value(value: Any) -> dict[str, Any]:
     """A value that `storable` returned, in DynamoDB's own JSON."""
-    match value:
-        case str():
-            return {"S": value}
-        case bool():
-            return {"BOOL": value}
-        case int():
-            return {"N": str(value)}
-        case float():
-            return {"N": str(Decimal(repr(value)))}
-        case None:
-            return {"NULL": True}
-        case list():
-            return {"L": [to_value(element) for element in value]}
-    return {"M": {name: to_value(element) for name, element in value.items()}}
+    return attribute(value, _real)
+
+
+def _real(value: float) -> dict[str, str]:
+    return {"N": str(Decimal(repr(value)))}
 
 
 def from_value(value: Mapping[str, Any]) -> Any:

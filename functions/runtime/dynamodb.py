@@ -1,6 +1,6 @@
 """The DynamoDB client, and the conversion of Python values to DynamoDB JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .clients import client
@@ -20,10 +20,15 @@ def attributes(values: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises TypeError for anything else, also for floats: money is an integer.
     """
-    return {name: _attribute(value) for name, value in values.items()}
+    return {name: attribute(value) for name, value in values.items()}
 
 
-def _attribute(value: Any) -> dict[str, Any]:
+def _refused(value: Any) -> dict[str, Any]:
+    raise TypeError(f"no DynamoDB type for {type(value).__name__}")
+
+
+def attribute(value: Any, other: Callable[[Any], dict[str, Any]] = _refused) -> dict[str, Any]:
+    """One value in DynamoDB JSON. other: converts what `attributes` refuses."""
     match value:
         case str():
             return {"S": value}
@@ -34,7 +39,7 @@ def _attribute(value: Any) -> dict[str, Any]:
         case None:
             return {"NULL": True}
         case list() | tuple():
-            return {"L": [_attribute(element) for element in value]}
+            return {"L": [attribute(element, other) for element in value]}
         case Mapping():
-            return {"M": attributes(value)}
-    raise TypeError(f"no DynamoDB type for {type(value).__name__}")
+            return {"M": {name: attribute(element, other) for name, element in value.items()}}
+    return other(value)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cli.app import RECOVERY_SECONDS
 from tests.contract import dashboard
 from tests.contract.alarms import ALARMS, watched
 from tests.contract.metrics import exists, own
@@ -168,3 +169,7 @@ def test_lost_notice_raises_an_alarm(machine: str) -> None:
 
     assert [one["FilterPattern"] for one in filters] == ['{ $.details.resourceType = "sns" }']
     assert made == [ALARMS["NoticeFailedAlarm"]["MetricName"]]
+
+
+def test_a_recovery_is_followed_to_the_end_of_its_life() -> None:
+    assert MACHINES["OrderRecovery"].definition["TimeoutSeconds"] == RECOVERY_SECONDS

@@ -131,6 +131,7 @@ def test_a_machine_logs_to_a_group_of_its_own_without_its_data(machine: Machine)
     logging = machine.properties["Logging"]
     (destination,) = logging["Destinations"]
 
+    assert logging["Level"] == {"Ref": "StateMachineLogLevel"}
     assert logging["IncludeExecutionData"] is False
     assert arn_of(destination["CloudWatchLogsLogGroup"]["LogGroupArn"]) == f"{machine.name}LogGroup"
 

@@ -142,6 +142,14 @@ STATE_KINDS = {
     RUNTIME_ERROR_BEFORE: "States.Runtime as the state is entered: no Catch sees it",
     RUNTIME_ERROR_AFTER: "States.Runtime on the state's result: no Catch sees it",
 }
+STATUS_AFTER = {
+    ABORTED_BEFORE: "ABORTED",
+    ABORTED_AFTER: "ABORTED",
+    EXECUTION_TIMED_OUT_BEFORE: "TIMED_OUT",
+    EXECUTION_TIMED_OUT_AFTER: "TIMED_OUT",
+}
+"""Of an execution that one of these ends from outside."""
+BEFORE_STATE = {ABORTED_BEFORE, EXECUTION_TIMED_OUT_BEFORE, RUNTIME_ERROR_BEFORE}
 EVENT_KINDS = {
     EVENT_LOST: "the status event never arrives",
     EVENT_LATE: "the status event arrives when sweep and recovery are over",

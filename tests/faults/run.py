@@ -18,13 +18,6 @@ from tests.faults.subject import SUBJECT
 
 RECOVERY_PREFIX, SECOND_PREFIX, NEIGHBOR_PREFIX, STRAY_PREFIX = "recovery.", "second.", "neighbor.", "stray."
 OUTSIDE_A_MACHINE = SUBJECT.outside_a_machine
-_ENDS = {
-    f.ABORTED_BEFORE: "ABORTED",
-    f.ABORTED_AFTER: "ABORTED",
-    f.EXECUTION_TIMED_OUT_BEFORE: "TIMED_OUT",
-    f.EXECUTION_TIMED_OUT_AFTER: "TIMED_OUT",
-}
-_BEFORE = {f.ABORTED_BEFORE, f.EXECUTION_TIMED_OUT_BEFORE, f.RUNTIME_ERROR_BEFORE}
 
 
 @dataclass
@@ -190,12 +183,12 @@ class Run(Invoking):
 
     def _ended(self, visit: Visit, state: str, *, before: bool) -> tuple[Any, str | None] | None:
         for fault in () if self.lifted else self.by_place.get(state, ()):
-            if fault.kind not in f.STATE_KINDS or (fault.kind in _BEFORE) != before or fault in self.injected:
+            if fault.kind not in f.STATE_KINDS or (fault.kind in f.BEFORE_STATE) != before or fault in self.injected:
                 continue
             self.has(fault.kind, state)
             if fault.kind in {f.RUNTIME_ERROR_BEFORE, f.RUNTIME_ERROR_AFTER}:
                 raise execution_error("States.Runtime", "a path that is not there")
-            self.engine.stop(visit.execution, _ENDS[fault.kind])
+            self.engine.stop(visit.execution, f.STATUS_AFTER[fault.kind])
             return {}, None
         return None
 

@@ -5,6 +5,7 @@ requests, before a request is sent.
 """
 
 import json
+import marshal
 import os
 import socket
 import time
@@ -71,7 +72,7 @@ def _skip_waits() -> None:
     replace(stepfunctions, "time", sleepless)
     replace(botocore.endpoint, "time", sleepless)
     replace(charges, "time", sleepless)
-    replace(dynamodb, "copy", types.SimpleNamespace(deepcopy=_copied))
+    replace(dynamodb, "copy", types.SimpleNamespace(deepcopy=copied))
     _skip_repetition()
     # A thousand injected faults must not use up the SDK's retry quota.
     replace(RetryQuota, "acquire", lambda *_: True)
@@ -198,13 +199,9 @@ def forget() -> None:
     dynamodb._txn_idempotency.clear()
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
     """A fast `copy.deepcopy` for JSON values."""
-    if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_copied(inner) for inner in value]
-    return value
+    return marshal.loads(marshal.dumps(value))  # noqa: S302
 
 
 def replace(owner: Any, name: str, value: Any) -> None:

@@ -4,7 +4,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from tests.faults.commands.mutants import MUTANTS, Finding, hunt
+from tests.faults.commands.hunt import MUTANTS, Finding, hunt
 from tests.faults.workers import Workers
 
 

@@ -27,6 +27,11 @@ def test_every_kind_of_fault_is_injected(totals: Totals) -> None:
     assert set(totals.faults) == set(KINDS)
 
 
+def test_two_keys_and_a_type_that_skips_are_played(totals: Totals) -> None:
+    assert totals.two_keys > SCHEDULES // 10
+    assert totals.skipping > SCHEDULES // 10
+
+
 def test_versions_arrive_in_every_order(totals: Totals) -> None:
     assert {order for order in totals.arrivals if len(order) == 3} == {
         *((1, 2, 3), (1, 3, 2), (2, 1, 3), (2, 3, 1), (3, 1, 2), (3, 2, 1))

@@ -128,7 +128,7 @@ def test_a_move_whose_answer_is_lost_may_be_made_again(
 
 
 def _said(world: World) -> Any:
-    """What the rows say, but for who called."""
+    """What the rows say, without the caller."""
     return [[row for row in rows if "owner" not in row] for rows in world.everything()]
 
 

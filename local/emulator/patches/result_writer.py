@@ -29,7 +29,7 @@ def record(child: Child) -> dict[str, Any]:
 
 
 def results(children: Iterable[Child], transformation: str) -> list[Any]:
-    """In the children's order. One that did not succeed is left as it is."""
+    """In the children's order. One that did not succeed is not changed."""
     found: list[Any] = []
     for child in children:
         if child.phase != "succeeded" or child.execution is None or transformation == "NONE":

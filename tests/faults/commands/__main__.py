@@ -1,15 +1,14 @@
 """`python -m tests.faults.commands`: play schedules of commands, or replay one."""
 
 import argparse
-import multiprocessing
 import os
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
 
 from tests.faults.commands.explore import Totals, explored, print_report
 from tests.faults.commands.play import play
 from tests.faults.commands.schedule import Schedule
+from tests.faults.workers import Workers
 
 _SCHEDULES = 10_000
 _TELL_EVERY = 1000
@@ -40,13 +39,12 @@ def replay(scenario: str) -> int:
 
 def _explore(first: int, number: int) -> int:
     began = time.monotonic()
-    processes = os.process_cpu_count() or 1
     totals = Totals()
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        for totals in explored(pool, first, number):
+    with Workers(dynamodb=os.environ.get("DYNAMODB", "")) as workers:
+        for totals in explored(workers.pool, first, number):
             if totals.schedules % _TELL_EVERY == 0:
                 _say(f"{totals.schedules:,} of {number:,} schedules, {len(totals.failed)} violations")
-    print_report(totals, time.monotonic() - began, processes)
+    print_report(totals, time.monotonic() - began, workers.count)
     return 1 if totals.failed else 0
 
 

@@ -4,6 +4,7 @@ MiniStack's Step Functions, DynamoDB and S3 answer real botocore clients, throug
 executions overlap, so what blocks in them is replaced: callbacks, waits and the branches of a Map.
 """
 
+import dataclasses
 import gc
 import json
 import logging
@@ -20,9 +21,14 @@ import commands.sweep
 import entities.backoff
 import idempotency.steps
 import runtime.handler
+from entities.products import PRODUCT
+from entities.registered import TYPES
+from entities.types import Policy
 from runtime import clients
+from tests.faults.commands.beside import REBUILD, rebuild
+from tests.faults.commands.database import Database, database
 from tests.faults.commands.wire import Session
-from tests.faults.seams import Document, Send, forget, in_process, replace, take_hold
+from tests.faults.seams import Document, Send, forget, replace, take_hold
 from tests.kit.deployed_stack import ACCOUNT, REGION, Handler, Rule, Stack
 from tests.kit.template import FUNCTIONS
 
@@ -63,6 +69,7 @@ class Engine:
     handlers: dict[str, Handler] = field(default_factory=dict)
     mappings: dict[str, list[Mapping]] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
+    database: Database = field(default_factory=database)
 
     def start(self) -> "Engine":
         """Deploy the commands into this process."""
@@ -72,10 +79,10 @@ class Engine:
         self._hold()
         for table in self.stack.tables():
             if table["TableName"] in map(self.stack.name, TABLES):
-                in_process("CreateTable", table)
+                self.database.create(table)
         self._make_bucket()
         names = [name for name, one in FUNCTIONS.items() if one.properties["Handler"].startswith("commands.")]
-        self.handlers = self.stack.handlers(names)
+        self.handlers = {**self.stack.handlers(names), REBUILD: rebuild}
         for name in names:
             config = {"FunctionName": name, "FunctionArn": self.stack.arn(name), "Version": "$LATEST"}
             lambda_svc._functions[name] = {"config": config, "versions": {}, "aliases": {}}
@@ -88,15 +95,21 @@ class Engine:
         )
         if status != 200:
             raise RuntimeError(body)
+        self.database.start()
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         return self
 
+    def begin(self, run: "Run") -> None:
+        """From here on, the run is asked."""
+        self.run = run
+        policy = Policy.SKIP if run.skips else Policy.BLOCK
+        TYPES._types[PRODUCT.name] = dataclasses.replace(PRODUCT, policy=policy)
+
     def clear(self) -> None:
         """Forget everything of a run."""
         self.run = None
-        for name in TABLES:
-            dynamodb._tables[self.stack.name(name)]["items"].clear()
+        self.database.clear([*map(self.stack.name, TABLES)])
         self._make_bucket()
         stepfunctions._executions.clear()
         stepfunctions._task_tokens.clear()
@@ -155,6 +168,9 @@ class Engine:
         replace(stepfunctions, "_invoke_with_callback", lambda *given: self.on.callback(*given))
         replace(stepfunctions, "_run_map_items", lambda *given: self.on.items(*given))
         replace(stepfunctions, "new_uuid", lambda: self.run.new_token() if self.run else "none")
+        # Nobody reads the history of an execution.
+        replace(stepfunctions, "_add_event", lambda *_: {"id": 0})
+        replace(stepfunctions, "now_iso", lambda: START.isoformat())
         # Nothing here is large or malformed, and to check that is a good part of a request's time.
         replace(dynamodb, "_item_size_bytes", lambda _: 1)
         replace(dynamodb, "_transact_write_action_error", lambda *_: None)
@@ -163,7 +179,7 @@ class Engine:
         def emitted(table: str, event: str, old: Document | None, new: Document | None, *more: Any) -> None:
             wrote(table, event, old, new, *more)
             if self.run:
-                self.run.judge.wrote(table, old, new)
+                self.run.wrote(table, old, new)
 
         replace(dynamodb, "_emit_stream_event", emitted)
 

@@ -1,9 +1,8 @@
 """Executions of the machine: their states, callbacks and branches, and what ends them from outside."""
 
-import copy
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -12,23 +11,18 @@ from ministack.services import stepfunctions
 from tests.faults import faults as f
 from tests.faults.commands import schedule as s
 from tests.faults.commands.invoking import Invoking
-from tests.faults.commands.notes import Visit
+from tests.faults.commands.notes import Visit, key_of
+from tests.faults.commands.plan import MARKS
 from tests.faults.commands.simulation import Flag, Gone
 from tests.faults.engine import execution_error
-from tests.faults.seams import Document
-
-_ENDS = {
-    f.ABORTED_BEFORE: "ABORTED",
-    f.ABORTED_AFTER: "ABORTED",
-    f.EXECUTION_TIMED_OUT_BEFORE: "TIMED_OUT",
-    f.EXECUTION_TIMED_OUT_AFTER: "TIMED_OUT",
-}
-_BEFORE = {f.ABORTED_BEFORE, f.EXECUTION_TIMED_OUT_BEFORE, f.RUNTIME_ERROR_BEFORE}
+from tests.faults.seams import Document, copied
 
 
 @dataclass
 class Executing(Invoking):
-    """Asked by the engine of state machines."""
+    """Asked by the engine of state machines. waiting: for callbacks."""
+
+    waiting: list[Flag] = field(default_factory=list)
 
     def started(self, run: Callable[[], None]) -> None:
         self.spawn(run, self.chance.uniform(0.02, 0.2))
@@ -42,9 +36,10 @@ class Executing(Invoking):
         actor = self.simulation.current
         assert actor is not None
         own = context["Execution"]["Input"]
+        actor.notes["key"] = key = key_of(own)
         state = context["State"]["Name"]
         item = f":{context['Map']['Item']['Value']}" if "Map" in context else ""
-        place = f"{state}{item}@{own['version']}.{own['attempt']}"
+        place = f"{state}{item}@{MARKS[key]}{own['version']}.{own['attempt']}"
         outer: Visit | None = actor.notes.get("visit")
         visit = actor.notes["visit"] = Visit(place, execution, context, outer.cancelled if outer else None)
         self._go_on(visit)
@@ -53,23 +48,23 @@ class Executing(Invoking):
         if kind:
             self.judge.stops[state, kind] += 1
         actor.notes["waits"] = self.late() if kind == s.TIMED_OUT_WAITING else None
-        self._end(visit, kind if kind in _BEFORE else "")
+        self._end(visit, kind if kind in f.BEFORE_STATE else "")
         try:
             answer = run()
         except stepfunctions._ExecutionError:
             self._go_on(visit)
             raise
-        self._end(visit, "" if kind in _BEFORE else kind)
+        self._end(visit, "" if kind in f.BEFORE_STATE else kind)
         return answer
 
     def _state_kinds(self, state: str, item: str) -> list[str]:
         if item:
-            return [kind for kind in f.STATE_KINDS if kind in _ENDS]
+            return [kind for kind in f.STATE_KINDS if kind in f.STATUS_AFTER]
         return [*f.STATE_KINDS, *(s.WAIT_KINDS if state == "wait_prev_command" else ())]
 
     def _end(self, visit: Visit, kind: str) -> None:
-        if kind in _ENDS:
-            self.engine.stop(visit.execution, _ENDS[kind])
+        if kind in f.STATUS_AFTER:
+            self.engine.stop(visit.execution, f.STATUS_AFTER[kind])
         self._go_on(visit)
         if kind in {f.RUNTIME_ERROR_BEFORE, f.RUNTIME_ERROR_AFTER}:
             raise execution_error("States.Runtime", "a path that is not there")
@@ -81,8 +76,7 @@ class Executing(Invoking):
 
     def back_off(self, seconds: float) -> None:
         """The machine's pause before a retry."""
-        self.excess += seconds
-        self.simulation.sleep(seconds)
+        self.delay(seconds)
         self._go_on(self.visit)
 
     def invoke_in_machine(self, function: str, event: Document) -> Document:
@@ -110,7 +104,9 @@ class Executing(Invoking):
                 del stepfunctions._task_tokens[token]
                 visit.context["Task"] = {"Token": self.new_token()}
                 raise
+        self.waiting.append(answered)
         waited = answered.wait(actor.notes["waits"])
+        self.waiting.remove(answered)
         self._go_on(visit)
         del stepfunctions._task_tokens[token]
         if not waited:
@@ -126,7 +122,7 @@ class Executing(Invoking):
         failures: list[Exception] = []
 
         def branch(index: int, value: Any) -> None:
-            inner = {**copy.deepcopy(context), "Map": {"Item": {"Index": index, "Value": value}}}
+            inner = {**copied(context), "Map": {"Item": {"Index": index, "Value": value}}}
             given = stepfunctions._resolve_params_obj(state["ItemSelector"], effective, inner)
             processor = state["ItemProcessor"]
             try:

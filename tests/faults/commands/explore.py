@@ -19,10 +19,13 @@ class Totals:
     """hits: faults at calls, by function, operation and kind. stops: ends from outside, by state and kind.
 
     arrivals: orders in which the first three versions began. states: distinct ones of a key. hours: of virtual time.
+    two_keys: schedules with another key. skipping: schedules whose type skips dead versions.
     """
 
     schedules: int = 0
     clean: int = 0
+    two_keys: int = 0
+    skipping: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     schedules_with: Counter[str] = field(default_factory=Counter)
     violations: Counter[str] = field(default_factory=Counter)
@@ -42,6 +45,8 @@ class Totals:
         kinds = {fault.kind for fault in faults}
         self.schedules += 1
         self.clean += not faults
+        self.two_keys += outcome.keys > 1
+        self.skipping += outcome.skips
         self.faults.update(fault.kind for fault in faults)
         self.schedules_with.update(kinds)
         for name in ("outcomes", "calls", "hits", "stops", "ends"):
@@ -67,10 +72,9 @@ class Totals:
             "ends",
         ):
             getattr(self, name).update(getattr(other, name))
-        self.schedules += other.schedules
-        self.clean += other.clean
+        for name in ("schedules", "clean", "two_keys", "skipping", "hours"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.states |= other.states
-        self.hours += other.hours
         self.failed += other.failed
 
 
@@ -109,7 +113,8 @@ def print_report(totals: Totals, seconds: float, processes: int) -> None:
             console.print(f"    {invariant}: {detail}", soft_wrap=True, markup=False)
     calls = {(function, operation) for function, operation, _ in totals.hits}
     console.print(
-        f"{totals.schedules:,} schedules ({totals.clean:,} without a fault), {totals.faults.total():,} faults, "
+        f"{totals.schedules:,} schedules ({totals.clean:,} without a fault, {totals.two_keys:,} with two keys, "
+        f"{totals.skipping:,} with a type that skips), {totals.faults.total():,} faults, "
         f"{len(totals.failed)} violations",
         f"{totals.outcomes.total():,} invocations with {len(totals.outcomes)} outcomes, "
         f"{totals.calls.total():,} calls, with faults at {len(calls)} of {len(totals.calls)} kinds",

@@ -15,6 +15,11 @@ from tests.faults.seams import Document, Send
 
 _STOPPED = {s.ABORTED_AT: "ABORTED", s.EXECUTION_TIMED_OUT_AT: "TIMED_OUT"}
 _WRITES = {"TransactWriteItems", "UpdateItem", "PutItem", "PutObject"}
+# Which target a function that writes targets alone calls.
+_TARGET_OF = {
+    **dict.fromkeys(("BatchGetItem", "TransactWriteItems"), "products"),
+    **dict.fromkeys(("GetObject", "PutObject"), "catalog"),
+}
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>slow down</Message></Error>"
 
 
@@ -53,8 +58,7 @@ class Invoking(Notes):
         return self._timed_out(invocation) if kind == f.TIMED_OUT_AFTER else answer
 
     def _timed_out(self, invocation: Invocation) -> Document:
-        self.excess += invocation.timeout
-        self.simulation.sleep(invocation.timeout)
+        self.delay(invocation.timeout)
         return failure("Sandbox.Timedout")
 
     def run_invocation(self, invocation: Invocation) -> Document:
@@ -84,8 +88,11 @@ class Invoking(Notes):
             self.say(f"{invocation.id} hangs before call {invocation.calls}")
             self.simulation.sleep(actor.notes["late"])
             self.say(f"{invocation.id} goes on")
-        place = f"{invocation.id}.call{invocation.calls}"
         self.judge.calls[invocation.function, invocation.operation] += 1
+        if actor.notes.get("fails") == _TARGET_OF.get(invocation.operation, "none"):
+            actor.notes["fault"] = f.THROTTLED
+            return
+        place = f"{invocation.id}.call{invocation.calls}"
         actor.notes["fault"] = kind = self.fault_at(place, self._call_kinds(invocation))
         if kind:
             self.judge.hits[invocation.function, invocation.operation, kind] += 1
@@ -103,11 +110,9 @@ class Invoking(Notes):
         """What somebody else does."""
         match kind:
             case s.SLOW:
-                seconds = self.later.uniform(0.5, 8)
-                self.excess += seconds
-                self.simulation.sleep(seconds)
+                self.delay(self.later.uniform(0.5, 8))
             case f.DUPLICATE_AT:
-                duplicate = Invocation(f"{invocation.id}'", invocation.function, invocation.event)
+                duplicate = type(invocation)(f"{invocation.id}'", invocation.function, invocation.event)
                 self.spawn(partial(self.run_invocation, duplicate), self.later.uniform(0, 0.05), bare=True)
             case s.ABORTED_AT | s.EXECUTION_TIMED_OUT_AT if self.visit:
                 self.engine.stop(self.visit.execution, _STOPPED[kind])
@@ -154,7 +159,8 @@ class Invoking(Notes):
         answer = send()
         if service == "s3" and body:
             self.judge.stored(body, answer[0])
-        self.judge.moment()
+        for judge in self.judges:
+            judge.moment()
         self.stream()
         return answer
 

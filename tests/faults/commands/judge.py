@@ -3,9 +3,8 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.faults.commands.invariants import BACK, DATA, ENDS, FINAL, GATE, HISTORY, ONE_ROW, ORDER
+from tests.faults.commands.invariants import BACK, DATA, ENDS, FINAL, GATE, HISTORY, LAGS, ONE_ROW, ORDER, STATUS
 from tests.faults.commands.ledger import has_ended, plain
-from tests.faults.commands.schedule import PK, SK
 from tests.faults.commands.waits import Waits
 from tests.faults.seams import Document
 
@@ -16,8 +15,9 @@ if TYPE_CHECKING:
 class Judge(Waits):
     """Is told of each write, and of each request that was carried out."""
 
-    def __init__(self, run: "Run") -> None:
-        super().__init__(run)
+    def __init__(self, run: "Run", number: int) -> None:
+        super().__init__(run, number)
+        self._listed: set[str] = set()
         self._documents: dict[int, Document] = {}
         self._changed = False
 
@@ -27,19 +27,30 @@ class Judge(Waits):
         key = (item["pk"]["S"], item["sk"]["S"]) if "sk" in item else (item["pk"]["S"], "")
         self._changed = True
         if table == "CommandsTable" and old and has_ended(old) and old != new:
+            if new is None and self._expires(old):
+                self.expired.add(int(old["version"]["N"]))
+                return
             self.broken(FINAL, f"{key[1]} was {old['status']['S']}")
         if table == "HistoryTable" and old:
             self.broken(HISTORY, f"{key[1]} was written twice")
         if table == "GatesTable" and new:
             self._gate_moved(self.rows[table].get(key), new)
-        if table == "ProductsTable" and key == (PK, SK) and new:
-            self._target("products", int(self.rows[table].get(key, {}).get("version", {}).get("N", 0)), new)
+        if table == "ProductsTable" and key == self.own and new:
+            self._target("products", self.products, new)
         if new is None:
             self.rows[table].pop(key, None)
             if table in {"GatesTable", "DataTable", "CommandsTable", "HistoryTable"}:
                 self.broken(FINAL, f"{key[1]} was removed from {table}")
         else:
+            if table == "CommandsTable" and int(new["version"]["N"]) in self.expired:
+                self.broken(FINAL, f"{key[1]} is written again, after it expired")
             self.rows[table][key] = new
+            if table == "GatesTable":
+                self.gate_is(new)
+
+    def _expires(self, command: Document) -> bool:
+        moment = self.run.present.timestamp()
+        return has_ended(command) and int(command.get("expires_at", {}).get("N", 10**12)) <= moment
 
     def stored(self, body: bytes, status: int) -> None:
         """An answer of S3. body: of the write."""
@@ -76,7 +87,15 @@ class Judge(Waits):
             self._check_products()
             self.check_dead()
             self.note_turn()
+            self._check_lagging()
         self.states.add(self.described())
+
+    def _check_lagging(self) -> None:
+        for name in (self._listed - self.lagging) & self.behind():
+            self.broken(LAGS, f"{name} is taken off the list, and shows an older version than data")
+        if self.lagging - self._listed:
+            self.run.when_lagging(self)
+        self._listed = self.lagging
 
     def _check_commands(self) -> None:
         for version in range(1, self.newest + 1):
@@ -88,6 +107,8 @@ class Judge(Waits):
                     self.broken(GATE, f"version {version} is {status}, the gate at {self.finished}")
             elif version <= self.finished:
                 self.broken(GATE, f"version {version} is {status}, the gate at {self.finished}")
+            if version in self.dead and not status.endswith(":FAILED"):
+                self.broken(STATUS, f"version {version} is {status}")
             if "expires_at" in self.command(version) and not has_ended(self.command(version)):
                 self.broken(FINAL, f"version {version} expires, and is {status}")
         if self.command(self.newest + 1):
@@ -113,7 +134,7 @@ class Judge(Waits):
             self.broken(HISTORY, f"has {sorted(history)}; replaced are {done[:-1]}")
             return
         for version, row in history.items():
-            if {**row, "sk": {"S": SK}} != self._documents.get(int(version)):
+            if {**row, "sk": {"S": self.key.sk}} != self._documents.get(int(version)):
                 self.broken(HISTORY, f"the copy of version {version} is not what was replaced")
 
     def _attributes(self, version: int, before: Document) -> Any:
@@ -125,8 +146,8 @@ class Judge(Waits):
         return {name: value for name, value in {**older, **given}.items() if given.get(name, 0) is not None}
 
     def _check_products(self) -> None:
-        pointer = self.rows["ProductsTable"].get((PK, SK))
-        shown = {key[0].rpartition("#")[2]: row for key, row in self.rows["ProductsTable"].items() if key[0] != PK}
+        pointer = self.rows["ProductsTable"].get(self.own)
+        shown = {key[0].rpartition("#")[2]: row for key, row in self.rows["ProductsTable"].items() if key != self.own}
         if pointer is None:
             wanted = {}
         else:

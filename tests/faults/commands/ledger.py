@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from boto3.dynamodb.types import TypeDeserializer
 
-from entities.command import Attempt, Key
-from tests.faults.commands.schedule import PK, SK
+from entities.command import Attempt
+from tests.faults.commands.plan import KEYS, MARKS
 from tests.faults.seams import Document
 
 if TYPE_CHECKING:
@@ -17,15 +17,30 @@ _deserialize = TypeDeserializer().deserialize
 
 
 class Ledger:
-    """rows: by table and key, in DynamoDB's own JSON. catalog: the version that the bucket shows; shown: its object.
+    """Of one key. number: which one it is of KEYS.
 
+    rows: by table and key, in DynamoDB's own JSON. gate: the key's. newest: version that was published.
+    catalog: the version that the bucket shows; shown: its object.
+    disturbed: whether a fault may cost the five minutes of a sweep. excess: seconds that faults cost.
+    published: answers by version. expired: versions whose row TTL has deleted; `rows` still has it.
     violations: (invariant, detail) in order. outcomes, calls, hits, stops, states, starts: what was reached.
     """
 
-    def __init__(self, run: "Run") -> None:
+    def __init__(self, run: "Run", number: int) -> None:
         self.run = run
+        self.number = number
+        self.key = KEYS[number]
+        self.own = (self.key.pk, self.key.sk)
+        self.disturbed = False
+        self.excess = 0.0
+        self.published: Counter[int] = Counter()
+        self.expired: set[int] = set()
         self.violations: list[tuple[str, str]] = []
         self.rows: dict[str, dict[tuple[str, str], Document]] = defaultdict(dict)
+        self.gate: Document | None = None
+        self.finished = 0
+        self.newest = 0
+        self.dead: set[int] = set()
         self.catalog = 0
         self.shown: Document = {}
         self.outcomes: Counter[tuple[str, str]] = Counter()
@@ -38,42 +53,45 @@ class Ledger:
     def broken(self, invariant: str, detail: str) -> None:
         if (invariant, detail) not in self.violations:
             self.violations.append((invariant, detail))
-            self.run.say(f"VIOLATION {invariant}: {detail}")
-
-    @property
-    def gate(self) -> Document | None:
-        """In DynamoDB's own JSON."""
-        return self.rows["GatesTable"].get((PK, SK))
+            self.run.say(f"VIOLATION {MARKS[self.number]} {invariant}: {detail}")
 
     @property
     def data(self) -> Document | None:
-        return self.rows["DataTable"].get((PK, SK))
+        return self.rows["DataTable"].get(self.own)
 
-    @property
-    def finished(self) -> int:
-        return int(self.gate["finished"]["N"]) if self.gate else 0
-
-    @property
-    def newest(self) -> int:
-        """The newest published version."""
-        return int(self.gate["published"]["N"]) if self.gate else 0
-
-    @property
-    def dead(self) -> set[int]:
-        return set(map(int, (self.gate or {}).get("dead", {}).get("NS", ())))
+    def gate_is(self, gate: Document) -> None:
+        """It was written."""
+        self.gate = gate
+        self.finished, self.newest = int(gate["finished"]["N"]), int(gate["published"]["N"])
+        self.dead = set(map(int, gate.get("dead", {}).get("NS", ())))
 
     @property
     def blocked(self) -> bool:
         return self.finished + 1 in self.dead
 
+    @property
+    def products(self) -> int:
+        """The version that ProductsTable shows."""
+        return int(self.rows["ProductsTable"].get(self.own, {}).get("version", {}).get("N", 0))
+
+    @property
+    def lagging(self) -> set[str]:
+        """Names of the targets that are listed."""
+        return set((self.gate or {}).get("lagging", {}).get("SS", ()))
+
+    def behind(self) -> set[str]:
+        """Names of the targets that show an older version than data."""
+        data = int(self.data["version"]["N"]) if self.data else 0
+        return {name for name, shown in (("products", self.products), ("catalog", self.catalog)) if shown < data}
+
     def command(self, version: int) -> Document:
-        return self.rows["CommandsTable"].get((PK, f"{SK}@{version}"), {})
+        return self.rows["CommandsTable"].get((self.key.pk, f"{self.key.sk}@{version}"), {})
 
     def status(self, version: int) -> str:
         return str(self.command(version).get("status", {}).get("S", ""))
 
     def name(self, version: int, attempt: int) -> str:
-        return Attempt(Key(PK, SK), version, attempt).name
+        return Attempt(self.key, version, attempt).name
 
     def ends(self) -> Counter[str]:
         """How many versions ended in which way."""
@@ -92,8 +110,7 @@ class Ledger:
         commands = " ".join(
             f"{row['status']['S']} {row['attempt']['N']} {len(row.get('tokens', {}).get('SS', ()))}" for row in rows
         )
-        pointer = self.rows["ProductsTable"].get((PK, SK), {}).get("version", {}).get("N", 0)
-        return f"{self.finished}/{self.newest} {sorted(self.dead)} {commands} {pointer} {self.catalog}"
+        return f"{self.finished}/{self.newest} {sorted(self.dead)} {commands} {self.products} {self.catalog}"
 
 
 def has_ended(command: Document) -> bool:

@@ -3,9 +3,8 @@
 Each is a small patch of the loaded code. `focus` says where its faults are drawn: a few schedules must do.
 """
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from commands import finish_handlers, handlers
@@ -21,61 +20,17 @@ from idempotency.dynamodb import update
 from tests.faults import faults as f
 from tests.faults.commands import invariants as breaks
 from tests.faults.commands import schedule as s
-from tests.faults.commands.play import Outcome, play
-from tests.faults.commands.schedule import Focus, Schedule
+from tests.faults.commands.mutant import DEAD_FIRST, mutant
 from tests.faults.mutant import replaced
 
-type Patch = Callable[[], AbstractContextManager[Any]]
-
-_SCHEDULES = 100
 _LATE_TARGET = ((r"^sync_data:.*#1$", (f.LATE, f.AGAIN)), (r"^sync_data:.*#1\.call", (s.HELD,)))
-_DEAD_FIRST = (r"^(set_ttl_command|transform_data)@1\.1$", (f.ABORTED_BEFORE,))
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """invariants: the one that breaks first is one of these. focus: where faults are drawn; nowhere if empty."""
-
-    patch: Patch
-    invariants: frozenset[str]
-    focus: Focus
-
-
-MUTANTS: dict[str, Mutant] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """outcome: the first that broke an invariant, if any; tried: how many schedules it took."""
-
-    outcome: Outcome | None
-    tried: int
-
-
-def hunt(name: str) -> Finding:
-    """Put the mutant on in this process, and play schedules until one fails."""
-    mutant = MUTANTS[name]
-    with mutant.patch():
-        for seed in range(1, _SCHEDULES + 1):
-            outcome = play(Schedule(seed), mutant.focus)
-            if outcome.violations:
-                return Finding(outcome, seed)
-    return Finding(None, _SCHEDULES)
-
-
-def _mutant(name: str, *broken: str, focus: Focus = ()) -> Callable[[Patch], Patch]:
-    def register(patch: Patch) -> Patch:
-        MUTANTS[name] = Mutant(patch, frozenset(broken), focus)
-        return patch
-
-    return register
 
 
 def _unconditional(action: Any) -> Any:
     return {"Put": {name: action["Put"][name] for name in ("TableName", "Item")}}
 
 
-@_mutant("a token that is stored after the check", breaks.WAITS, focus=((r"^wait_prev.*\.call2$", (s.SLOW,)),))
+@mutant("a token that is stored after the check", breaks.WAITS, focus=((r"^wait_prev.*\.call2$", (s.SLOW,)),))
 def _token_after_check() -> AbstractContextManager[None]:
     """The predecessor finishes in between, and wakes nobody."""
 
@@ -89,8 +44,8 @@ def _token_after_check() -> AbstractContextManager[None]:
     return replaced(Gates, "park", park)
 
 
-@_mutant(
-    "one slot for tokens", breaks.ENDS, breaks.WAITS, focus=(_DEAD_FIRST, (r"^wait_prev_command@\d\.1#1$", (f.LATE,)))
+@mutant(
+    "one slot for tokens", breaks.ENDS, breaks.WAITS, focus=(DEAD_FIRST, (r"^wait_prev_command@\d\.1#1$", (f.LATE,)))
 )
 def _one_token() -> AbstractContextManager[None]:
     """A late token takes the place of the newer one."""
@@ -107,7 +62,7 @@ def _one_token() -> AbstractContextManager[None]:
     return replaced(Rows, "parked", only)
 
 
-@_mutant(
+@mutant(
     "an end without the fence of its attempt",
     breaks.DEAD,
     focus=(
@@ -126,11 +81,11 @@ def _no_fence() -> AbstractContextManager[None]:
     return replaced(Gates, "ended", whichever)
 
 
-@_mutant(
+@mutant(
     "a wake-up by the predecessor alone",
     breaks.WAITS,
     breaks.ENDS,
-    focus=(_DEAD_FIRST, (r"^finish@\d\.1#1\.call[3-5]$", (f.DIES_AFTER,))),
+    focus=(DEAD_FIRST, (r"^finish@\d\.1#1\.call[3-5]$", (f.DIES_AFTER,))),
 )
 def _wake_by_predecessor() -> AbstractContextManager[Any]:
     """Who dies between the two, or is skipped, wakes nobody."""
@@ -149,7 +104,7 @@ def _wake_by_predecessor() -> AbstractContextManager[Any]:
     return stack
 
 
-@_mutant("a gate that an abort does not close", breaks.ENDS, focus=(_DEAD_FIRST,))
+@mutant("a gate that an abort does not close", breaks.ENDS, focus=(DEAD_FIRST,))
 def _abort_ignored() -> AbstractContextManager[None]:
     """Only a failure makes a version dead."""
     ended = Gates.ended
@@ -160,7 +115,7 @@ def _abort_ignored() -> AbstractContextManager[None]:
     return replaced(Gates, "ended", failed)
 
 
-@_mutant("data that is written before finish", breaks.DATA)
+@mutant("data that is written before finish", breaks.DATA)
 def _data_first() -> AbstractContextManager[None]:
     """What fails afterwards is already seen."""
     transform = Machine.transform
@@ -176,7 +131,7 @@ def _data_first() -> AbstractContextManager[None]:
     return replaced(Machine, "transform", transform_and_write)
 
 
-@_mutant("an object that is written unconditionally", breaks.BACK, focus=_LATE_TARGET)
+@mutant("an object that is written unconditionally", breaks.BACK, focus=_LATE_TARGET)
 def _unconditional_object() -> AbstractContextManager[None]:
     """A late writer shows an old version again."""
     put = CatalogBucket._put
@@ -194,7 +149,7 @@ def _unconditional_object() -> AbstractContextManager[None]:
     return replaced(CatalogBucket, "_put", without)
 
 
-@_mutant("a row of a target that is written unconditionally", breaks.BACK, focus=_LATE_TARGET)
+@mutant("a row of a target that is written unconditionally", breaks.BACK, focus=_LATE_TARGET)
 def _unconditional_row() -> AbstractContextManager[None]:
     """The same in a table."""
 
@@ -205,7 +160,7 @@ def _unconditional_row() -> AbstractContextManager[None]:
     return replaced(ProductsTable, "write", write)
 
 
-@_mutant("a row that comes back in an old category", breaks.ONE_ROW, focus=_LATE_TARGET)
+@mutant("a row that comes back in an old category", breaks.ONE_ROW, focus=_LATE_TARGET)
 def _old_category() -> AbstractContextManager[None]:
     """The pointer never goes back, and the row has a condition of its own: there is none in the old category."""
 
@@ -224,7 +179,7 @@ def _old_category() -> AbstractContextManager[None]:
     return replaced(ProductsTable, "write", write)
 
 
-@_mutant("a history that is written after the change", breaks.HISTORY)
+@mutant("a history that is written after the change", breaks.HISTORY)
 def _history_afterwards() -> AbstractContextManager[Any]:
     """Who dies in between has lost a version."""
     finish = Gates.finish
@@ -239,7 +194,7 @@ def _history_afterwards() -> AbstractContextManager[Any]:
     return replaced(Gates, "finish", and_then)
 
 
-@_mutant("a synchronous publication that does not check the gate", breaks.GATE, breaks.DATA)
+@mutant("a synchronous publication that does not check the gate", breaks.GATE, breaks.DATA)
 def _sync_unchecked() -> AbstractContextManager[Any]:
     """It overtakes the versions that wait."""
     published = Rows.published_finished

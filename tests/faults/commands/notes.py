@@ -4,17 +4,27 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
+from tests.faults import faults as f
 from tests.faults.commands import schedule as s
-from tests.faults.commands.engine import Engine, Mapping
+from tests.faults.commands.engine import START, Engine, Mapping
 from tests.faults.commands.judge import Judge
+from tests.faults.commands.plan import KEYS, plan, skips
 from tests.faults.commands.schedule import Faults, Focus, Schedule
 from tests.faults.commands.simulation import Flag, Simulation
 from tests.faults.seams import Document
 
 # What lets a successor go, or lists a dead version: a fault in it may cost the five minutes of a sweep.
 _WAKING = re.compile(r"^(record|event|check_version|wait_prev|Start|Wake|CommandEnded|Retry|Skip|Sweep|stray)")
+
+
+# What an actor does not have from the one that made it.
+_OWN = {"visit": None, "invocation": None, "bare": False, "rebuilding": False, "fails": ""}
+
+# They lose no message: what ends an execution is told by its event.
+_TOLD = {s.SLOW, *f.STATE_KINDS, *s.MACHINE_CALL_KINDS}
 
 
 @dataclass(frozen=True)
@@ -27,11 +37,17 @@ class Visit:
     cancelled: Flag | None = None
 
 
+def key_of(row: Document) -> int:
+    """The number of the key of an input or a row's key."""
+    return next(number for number, key in enumerate(KEYS) if row["sk"].partition("@")[0] == key.sk)
+
+
 @dataclass
 class Notes:
-    """Of one run. disturbed: whether a fault may cost the five minutes of a sweep. sweep_faults: that hit a sweep.
+    """Of one run. sweep_faults: that hit a sweep. swept: what the last sweep answered.
 
-    excess: seconds that faults cost. swept: what the last sweep answered. undelivered: records that were lost.
+    undelivered: records that were lost. projecting: records of synchronous commands on their way. events: all status
+    events that were delivered.
     """
 
     engine: Engine
@@ -41,10 +57,9 @@ class Notes:
     trace: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     undelivered: list[tuple[Mapping, Document]] = field(default_factory=list)
-    published: dict[int, int] = field(default_factory=dict)
-    disturbed: bool = False
+    projecting: int = 0
+    events: list[Callable[[], object]] = field(default_factory=list)
     sweep_faults: int = 0
-    excess: float = 0.0
     swept: Document | None = None
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -52,7 +67,9 @@ class Notes:
         self.chance = self.schedule.chance("order")
         self.later = self.schedule.chance("later")
         self.faults = Faults(self.schedule, self.focus)
-        self.judge = Judge(self)
+        self.plan = plan(self.schedule)
+        self.skips = skips(self.schedule)
+        self.judges = [Judge(self, number) for number in sorted({one.key for one in self.plan})]
 
     def say(self, line: str) -> None:
         self.trace.append(f"{self.simulation.now:8.2f} {line}")
@@ -65,12 +82,13 @@ class Notes:
         kind = self.faults.at(place, kinds, weight)
         if kind:
             self.say(f"FAULT {kind} {place}")
-            self.disturbed |= bool(_WAKING.match(place)) and kind != s.SLOW
+            for judge in self.concerned:
+                judge.disturbed |= bool(_WAKING.match(place)) and kind not in _TOLD
             self.sweep_faults += place.startswith("Sweep")
         return kind
 
     def spawn(self, work: Callable[[], object], delay: float = 0, **notes: Any) -> None:
-        self.simulation.spawn(work, delay, **{"visit": None, "invocation": None, "bare": False, **notes})
+        self.simulation.spawn(work, delay, **{**_OWN, **notes})
 
     def late(self) -> float:
         """Seconds: usually minutes."""
@@ -80,6 +98,29 @@ class Notes:
     def visit(self) -> Visit | None:
         current = self.simulation.current
         return current.notes.get("visit") if current else None
+
+    @property
+    def judge(self) -> Judge:
+        """Of the key that the actor acts for; a sweep acts for all."""
+        current = self.simulation.current
+        return self.judges[current.notes.get("key") or 0 if current else 0]
+
+    @property
+    def concerned(self) -> Sequence[Judge]:
+        """Those whose key may suffer from what hits the actor."""
+        current = self.simulation.current
+        key = current.notes.get("key") if current else None
+        return self.judges if key is None else [self.judges[key]]
+
+    def delay(self, seconds: float) -> None:
+        """A fault costs this time."""
+        for judge in self.concerned:
+            judge.excess += seconds
+        self.simulation.sleep(seconds)
+
+    @property
+    def present(self) -> datetime:
+        return START + timedelta(seconds=self.simulation.now)
 
     @property
     def rebuilding(self) -> bool:

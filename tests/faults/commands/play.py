@@ -1,5 +1,6 @@
 """Plays one schedule to its end, and judges it on the way."""
 
+import os
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -7,8 +8,12 @@ from functools import cache, partial
 from tests.faults.commands.closing import at_last, at_rest, rebuilt, stale_targets
 from tests.faults.commands.engine import Engine
 from tests.faults.commands.invariants import ENDS
+from tests.faults.commands.judge import Judge
+from tests.faults.commands.notes import key_of
 from tests.faults.commands.run import Run
-from tests.faults.commands.schedule import Focus, Schedule, plan
+from tests.faults.commands.schedule import Focus, Schedule
+from tests.faults.seams import DYNAMODB_ENDPOINT
+from tests.kit.deployed_stack import Stack
 
 _SWEEP_EVERY = 300.0
 _MAX_SWEEPS = 60
@@ -21,7 +26,7 @@ class Outcome:
     """violations: invariant and detail. injected: the faults. trace: what happened. seconds: of virtual time.
 
     hits: faults at calls. stops: ends from outside, by state and kind. ends: how versions ended. states: that the key
-    was in. starts: versions in order of arrival.
+    was in. starts: versions of the first key in order of arrival. keys: how many. skips: whether the policy skips.
     """
 
     schedule: Schedule
@@ -36,36 +41,47 @@ class Outcome:
     ends: Counter[str] = field(default_factory=Counter)
     states: frozenset[str] = frozenset()
     starts: tuple[int, ...] = ()
+    keys: int = 1
+    skips: bool = False
 
 
 @cache
 def engine() -> Engine:
     """The engine of this process."""
-    return Engine().start()
+    # On one DynamoDB Local, each process has its own tables.
+    prefix = f"p{os.getpid()}-" if DYNAMODB_ENDPOINT in os.environ else ""
+    return Engine(Stack(prefix)).start()
 
 
 def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
     """Play one schedule in this process. focus: draws faults there only."""
-    run = engine().run = Run(engine(), schedule, focus)
+    run = Run(engine(), schedule, focus)
+    engine().begin(run)
     try:
         _live(run)
     finally:
         run.simulation.close()
         engine().clear()
-    judge = run.judge
+    judges = run.judges
+
+    def total[K](name: str) -> Counter[K]:
+        return sum((getattr(judge, name) for judge in judges), Counter())
+
     return Outcome(
         schedule,
-        tuple(judge.violations),
+        tuple(violation for judge in judges for violation in judge.violations),
         Schedule(schedule.seed, tuple(run.faults.injected)),
         tuple(run.trace),
         run.simulation.now,
-        judge.outcomes,
-        judge.calls,
-        judge.hits,
-        judge.stops,
-        judge.ends(),
-        frozenset(judge.states),
-        tuple(dict.fromkeys(judge.starts)),
+        total("outcomes"),
+        total("calls"),
+        total("hits"),
+        total("stops"),
+        sum((judge.ends() for judge in judges), Counter()),
+        frozenset().union(*(judge.states for judge in judges)),
+        tuple(dict.fromkeys(judges[0].starts)),
+        len(judges),
+        run.skips,
     )
 
 
@@ -76,52 +92,69 @@ def trace(scenario: str) -> list[str]:
 
 
 def _live(run: Run) -> None:
-    for publication in plan(run.schedule):
-        run.spawn(partial(run.publish_version, publication), publication.after)
+    for publication in run.plan:
+        run.spawn(partial(run.publish_version, publication), publication.after, key=publication.key)
     _let_it_go_on(run)
+    if run.rests():
+        _let_it_go_on(run)
     _deliver_what_is_left(run)
-    at_last(run.judge)
-    stale_targets(run.judge)
-    run.spawn(run.rebuild, bare=True)
+    for judge in run.judges:
+        at_last(judge)
+        stale_targets(judge)
+        run.spawn(run.rebuild, bare=True, key=judge.number)
     run.simulation.run()
-    rebuilt(run.judge)
+    for judge in run.judges:
+        rebuilt(judge)
 
 
 def _let_it_go_on(run: Run) -> None:
     """Until every version has ended: a sweep every five minutes, and an operator for what is listed."""
-    found, before = 0, _reached(run)
-    for number in range(1, _MAX_SWEEPS + 1):
-        run.simulation.run(until=number * _SWEEP_EVERY)
-        if run.simulation.quiet and run.judge.finished == run.judge.newest:
+    found, before, due = Counter[int](), _reached(run), run.simulation.now
+    for _ in range(_MAX_SWEEPS):
+        due += _SWEEP_EVERY
+        run.simulation.run(until=due)
+        if run.simulation.quiet and all(judge.finished == judge.newest for judge in run.judges):
             return
         run.spawn(run.sweep)
-        run.simulation.run(until=number * _SWEEP_EVERY + 100)
+        run.simulation.run(until=due + 100)
         # For minutes nothing happened by itself, and a sweep that was not hit has changed nothing.
         if run.swept is not None and _reached(run) == before:
-            at_rest(run.judge)
+            _judge_rest(run)
         before = _reached(run)
-        if run.judge.blocked:
-            found += 1
-            if found % _OPERATOR_COMES == 0:
-                _operate(run)
-    run.judge.broken(ENDS, f"after {_MAX_SWEEPS} sweeps version {run.judge.finished + 1} has not ended")
+        if run.simulation.quiet and run.rests():
+            due = run.simulation.now
+            continue
+        for judge in run.judges:
+            found[judge.number] += judge.blocked
+            if judge.blocked and not run.skips and found[judge.number] % _OPERATOR_COMES == 0:
+                _operate(run, judge)
+    for judge in run.judges:
+        if judge.finished < judge.newest:
+            judge.broken(ENDS, f"after {_MAX_SWEEPS} sweeps version {judge.finished + 1} has not ended")
+
+
+def _judge_rest(run: Run) -> None:
+    for judge in run.judges:
+        at_rest(judge)
 
 
 def _reached(run: Run) -> tuple[str, ...]:
-    """The state of the key and of its executions."""
-    return run.judge.described(), *(execution["status"] for execution in run.engine.executions())
+    """The state of the keys and of their executions."""
+    keys = (judge.described() for judge in run.judges)
+    return *keys, *(execution["status"] for execution in run.engine.executions())
 
 
-def _operate(run: Run) -> None:
+def _operate(run: Run, judge: Judge) -> None:
     """An operator retries what is listed, and skips it if that did not help."""
-    retried = int(run.judge.command(run.judge.finished + 1)["attempt"]["N"])
+    retried = int(judge.command(judge.finished + 1)["attempt"]["N"])
     function = "SkipCommandFunction" if run.chance.random() < 0.3 or retried > 3 else "RetryCommandFunction"
-    run.spawn(partial(run.operate, function))
+    run.spawn(partial(run.operate, function), key=judge.number)
 
 
 def _deliver_what_is_left(run: Run) -> None:
     """What the mapping of DataTable gave up is replayed: nothing else brings the targets there."""
     for mapping, record in run.undelivered:
         if mapping.function == "SyncTargetsFunction":
-            run.spawn(partial(run.deliver, mapping, record), bare=True)
+            key = key_of({"sk": record["dynamodb"]["Keys"]["sk"]["S"]})
+            run.spawn(partial(run.deliver, mapping, record), bare=True, key=key)
     run.simulation.run()

@@ -1,54 +1,57 @@
 """One run of a schedule: publishers, operators, the sweep, streams and events."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from ministack.services import dynamodb
 
 from tests.faults.commands import schedule as s
+from tests.faults.commands.beside import REBUILD, Rebuilding
 from tests.faults.commands.engine import Mapping
-from tests.faults.commands.executing import Executing
 from tests.faults.commands.invariants import ANSWERS
-from tests.faults.commands.schedule import PK, SK, Publication
+from tests.faults.commands.judge import Judge
+from tests.faults.commands.months import Months
+from tests.faults.commands.notes import key_of
+from tests.faults.commands.plan import MARKS, Publication
 from tests.faults.invocation import Invocation, as_delivered
 from tests.faults.seams import Document
 
-KEY = {"pk": PK, "sk": SK}
 _OF_MACHINE = ("CheckVersion", "SetTtlCommand", "HistoryCopy", "TransformData", "FinishCommand", "FinishCommand")
+_REBUILDS = 10
+# So that a target fails more often than a record gets lost.
+_OFTEN = 3
 _REPLACEMENT = {"attributes": {"category": "tea", "price": 1, "currency": "JPY"}}
 
 
 @dataclass
-class Run(Executing):
+class Run(Months):
     """Asked by the engine at each seam."""
 
     def publish_version(self, publication: Publication) -> None:
         """Publish until it has an answer that is final."""
-        name = f"PublishCommand@{publication.version or 'next'}"
+        judge = self.judge
+        name = f"PublishCommand@{MARKS[publication.key]}{publication.version or 'next'}"
         for number in range(200):
             answer = self.invoke("PublishCommandFunction", publication.document, name)
             if not answer.get("error"):
-                version = answer["body"]["version"]
-                self.published[version] = self.published.get(version, 0) + 1
+                judge.published[answer["body"]["version"]] += 1
                 return
             error = answer["body"]["errorType"]
             if error in {"VersionConflict", "InvalidCommand", "AttributesTooLarge"}:
                 if not (error == "InvalidCommand" and publication.document["mode"] == "sync"):
-                    self.judge.broken(ANSWERS, f"{name} was refused: {answer['body']['errorMessage']}")
+                    judge.broken(ANSWERS, f"{name} was refused: {answer['body']['errorMessage']}")
                     return
                 # What stands cannot be merged with it. Another version may be published in its stead.
-                publication = Publication(
-                    publication.version, 0, {**publication.document, "merge": False, **_REPLACEMENT}
-                )
+                publication = replace(publication, document={**publication.document, "merge": False, **_REPLACEMENT})
             self.simulation.sleep(min(0.3 * 3 ** min(number, 9), 120) * self.chance.uniform(0.5, 1))
-        self.judge.broken(ANSWERS, f"{name} gets no answer that is final")
+        judge.broken(ANSWERS, f"{name} gets no answer that is final")
 
     def operate(self, function: str) -> None:
         """An operator retries or skips."""
-        order = {**KEY, "reason": "because", "by": "operator"}
-        self.invoke(function, order, function.removesuffix("Function"))
+        order = {**self.judge.key.row, "reason": "because", "by": "operator"}
+        self.invoke(function, order, f"{function.removesuffix('Function')}{_at(self.judge)}")
 
     def sweep(self) -> None:
         """The schedule of the sweep: an asynchronous invocation."""
@@ -61,53 +64,76 @@ class Run(Executing):
             self.simulation.sleep(pause)
 
     def rebuild(self) -> None:
-        """As an operator rebuilds the targets of a key, from its data row."""
-        from commands.target_handlers import targets
-        from entities.document import document_of
-
-        gate, data = self.judge.gate, self.judge.data
-        if gate is None or data is None:
-            return
-        document, skipped = document_of(data), self.judge.finished
+        """An operator runs `commands rebuild` for the key and each target; again, if a call fails."""
         assert self.simulation.current is not None
         self.simulation.current.notes["rebuilding"] = True
-        for name, target in targets().items():
-            target.write(document, skipped=skipped)
-            self.say(f"rebuilt {name}")
+        for name in ("products", "catalog"):
+            for _ in range(_REBUILDS):
+                self.counts["Rebuild"] += 1
+                event = json.dumps({**self.judge.key.row, "target": name})
+                invocation = Rebuilding(f"Rebuild{_at(self.judge)}#{self.counts['Rebuild']}", REBUILD, event)
+                if not self.run_invocation(invocation).get("error"):
+                    break
+                self.simulation.sleep(30)
 
-    def when_dead(self) -> None:
+    def when_dead(self, judge: Judge) -> None:
         """An operator may come at once."""
         for function in self.chance.choice(((), (), ("Retry",), ("Skip",), ("Retry", "Skip"))):
-            self.spawn(partial(self.operate, f"{function}CommandFunction"), self.chance.uniform(0, 3))
+            work = partial(self.operate, f"{function}CommandFunction")
+            self.spawn(work, self.chance.uniform(0, 3), key=judge.number)
+
+    def when_lagging(self, judge: Judge) -> None:
+        """An operator may rebuild at once."""
+        if self.chance.random() < 0.5:
+            self.spawn(self.rebuild, self.chance.uniform(0, 3), key=judge.number)
 
     def meanwhile(self, kind: str) -> None:
         match kind:
             case s.STRAY_AT:
-                self.spawn(self._stray, bare=True)
+                self.spawn(self.stray, bare=True, key=self.later.choice(self.judges).number)
             case s.RETRY_AT | s.SKIP_AT:
                 function = "RetryCommandFunction" if kind == s.RETRY_AT else "SkipCommandFunction"
                 self.spawn(partial(self.operate, function), bare=True)
             case s.REBUILD_AT:
                 self.spawn(self.rebuild, bare=True)
 
-    def _stray(self) -> None:
+    def stray(self) -> None:
         """Somebody calls any function, with any version and attempt, under the right name or another."""
+        judge = self.judge
         version, attempt = self.later.randint(1, 4), self.later.randint(1, 2)
-        name = self.judge.name(version, self.later.choice((attempt, attempt, 1)))
-        task = {**KEY, "version": version, "attempt": attempt, "execution": self.later.choice((name, name, "other"))}
+        name = judge.name(version, self.later.choice((attempt, attempt, 1)))
+        task = {
+            **judge.key.row,
+            "version": version,
+            "attempt": attempt,
+            "execution": self.later.choice((name, name, "other")),
+        }
         function, event = self.later.choice(
             [
                 *((f"{one}Function", task) for one in _OF_MACHINE),
                 ("WaitPrevCommandFunction", {**task, "token": "stray-token"}),
                 *(("SyncDataFunction", {**task, "target": target}) for target in ("products", "catalog")),
                 ("SweepCommandsFunction", {}),
-                *(("PublishCommandFunction", one.document) for one in s.plan(self.schedule)[:1]),
+                *(("PublishCommandFunction", one.document) for one in self._strays()),
             ]
         )
         self.say(f"stray call of {function} {version}.{attempt} as {task['execution'][-8:]}")
         self.run_invocation(Invocation(f"stray.{function}", function, json.dumps(event)))
 
+    def _strays(self) -> list[Publication]:
+        """What a stray caller may publish: no request of which nobody knows any more that it was carried out."""
+        own = [one for one in self.plan if one.key == self.judge.number]
+        return [one for one in own[:1] if one.version or not self.passed]
+
     # Streams and events.
+
+    def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
+        """A row was written; its transaction may go on."""
+        table = table.removeprefix(self.engine.stack.prefix)
+        sk = (new or old or {}).get("sk", {}).get("S", "").partition("@")[0]
+        for judge in self.judges:
+            if judge.key.sk == sk:
+                judge.wrote(table, old, new)
 
     def stream(self) -> None:
         for table, mappings in self.engine.mappings.items():
@@ -116,19 +142,28 @@ class Run(Executing):
                 record = records.pop(0)
                 for mapping in mappings:
                     if mapping.takes(record):
-                        self.spawn(partial(self._record, mapping, record))
+                        keys = record["dynamodb"]["Keys"]
+                        key = key_of({"sk": keys["sk"]["S"]})
+                        self.spawn(partial(self._record, mapping, record), key=key)
 
     def _record(self, mapping: Mapping, record: Document) -> None:
         name = mapping.function.removesuffix("Function")
+        projects = name == "SyncTargets"
         self.counts[f"record:{name}"] += 1
-        kind = self.fault_at(f"record:{name}#{self.counts[f'record:{name}']}", [*s.RECORD_KINDS], 4)
+        kinds = [*s.RECORD_KINDS, *(_OFTEN * [*s.TARGET_KINDS] if projects else ())]
+        kind = self.fault_at(f"record:{name}#{self.counts[f'record:{name}']}", kinds, 12 if projects else 4)
         if kind == s.RECORD_LOST:
             self.undelivered.append((mapping, record))
             return
         if kind == s.RECORD_TWICE:
             self.spawn(partial(self.deliver, mapping, record), self.late())
+        fails = self.later.choice(("products", "catalog")) if kind == s.TARGET_FAILS else ""
+        assert self.simulation.current is not None
+        self.simulation.current.notes["fails"] = fails
+        self.projecting += projects
         self.simulation.sleep(self.late() if kind == s.RECORD_LATE else self.chance.uniform(0.05, 0.8))
         self.deliver(mapping, record)
+        self.projecting -= projects
 
     def deliver(self, mapping: Mapping, record: Document) -> None:
         """Invoke the function for a record until it has taken it, or the mapping gives up."""
@@ -144,12 +179,15 @@ class Run(Executing):
         if detail["status"] == "RUNNING":
             return
         own = json.loads(detail["input"])
-        place = f"{own['version']}.{own['attempt']}"
+        key = key_of(own)
+        place = f"{MARKS[key]}{own['version']}.{own['attempt']}"
         self.say(f"execution {place} {detail['status']} {detail['error'] or ''}".rstrip())
-        self.judge.ended(own["version"], own["attempt"], detail["status"], detail["error"] or "")
+        self.judges[key].ended(own["version"], own["attempt"], detail["status"], detail["error"] or "")
         for rule in self.engine.rules:
             if self.engine.matches(rule, event):
-                self.spawn(partial(self._event, place, rule, rule.delivered(as_delivered(event))))
+                delivered = rule.delivered(as_delivered(event))
+                self.events.append(partial(self._delivered, place, rule, delivered))
+                self.spawn(partial(self._event, place, rule, delivered), key=key)
 
     def _event(self, place: str, rule: Any, event: Document) -> None:
         kind = self.fault_at(f"event@{place}", [*s.EVENT_KINDS], 8)
@@ -165,3 +203,7 @@ class Run(Executing):
             if not self.invoke(rule.function, event, f"CommandEnded@{place}").get("error"):
                 return
             self.simulation.sleep(60 * (number + 1))
+
+
+def _at(judge: Judge) -> str:
+    return f"@{MARKS[judge.number]}" if judge.number else ""

@@ -1,17 +1,14 @@
-"""A schedule: which versions are published, how they interleave, which faults hit. One line replays it."""
+"""A schedule: how everything interleaves, and which faults hit. One line replays it."""
 
 import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tests.faults import faults as f
 from tests.faults.faults import Fault
 
 NAME = "commands"
-PK, SK = "TENANT#tenant1", "PRODUCT#tea-01"
-
 SLOW = "slow at"
 HELD = "lands late:"
 ABORTED_AT = "aborted at"
@@ -20,6 +17,8 @@ STRAY_AT = "stray call at"
 RETRY_AT, SKIP_AT = "operator retries at", "operator skips at"
 REBUILD_AT = "operator rebuilds at"
 TIMED_OUT_WAITING = "waited too long in"
+TARGET_FAILS = "target fails for"
+MONTHS_PASS = "months pass at"
 RECORD_LOST, RECORD_LATE, RECORD_TWICE = "record lost:", "record late:", "record twice:"
 EVENT_LOST, EVENT_LATE, EVENT_THRICE = "event lost:", "event late:", "event thrice:"
 
@@ -62,11 +61,13 @@ RECORD_KINDS = {
     RECORD_LATE: "it arrives minutes later",
     RECORD_TWICE: "it arrives twice, minutes apart or at once",
 }
+TARGET_KINDS = {TARGET_FAILS: "a target of a synchronous command fails until its delivery gives up"}
 EVENT_KINDS = {
     EVENT_LOST: "it never arrives",
     EVENT_LATE: "it arrives minutes later, perhaps in a later attempt",
     EVENT_THRICE: "it arrives three times",
 }
+REST_KINDS = {MONTHS_PASS: "91 days pass while nothing happens; then TTL deletes any of the rows that have expired"}
 KINDS: Mapping[str, str] = {
     **CALL_KINDS,
     **WRITE_KINDS,
@@ -77,7 +78,9 @@ KINDS: Mapping[str, str] = {
     **WAIT_KINDS,
     **PUBLISH_KINDS,
     **RECORD_KINDS,
+    **TARGET_KINDS,
     **EVENT_KINDS,
+    **REST_KINDS,
 }
 _MAX_FIRST = sorted(KINDS, key=len, reverse=True)
 _SEED = re.compile(rf"^{NAME} (\d+)$")
@@ -158,55 +161,3 @@ class Faults:
             if possible and re.search(pattern, place) and self._chance.random() < _AT_FOCUS:
                 return Fault(self._chance.choice(possible), place)
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """One call of PublishCommand. version: None if it takes the next one. after: seconds until it is called."""
-
-    version: int | None
-    after: float
-    document: Mapping[str, Any]
-
-
-_CATEGORIES = ("tea", "green-tea", "gifts")
-
-
-def plan(schedule: Schedule) -> list[Publication]:
-    """Three to five versions of one key: whole, merged or deleted; asynchronous or synchronous; in any order."""
-    chance = schedule.chance("plan")
-    count = chance.choice((3, 3, 3, 3, 3, 3, 4, 5))
-    numbered = chance.random() < 0.8
-    synchronous = chance.choice((0.0, 0.0, 0.35))
-    span = chance.choice((0.0, 0.5, 6.0))
-    return [
-        Publication(
-            index if numbered else None,
-            chance.uniform(0, span),
-            _document(chance, index, index if numbered else None, synchronous),
-        )
-        for index in range(1, count + 1)
-    ]
-
-
-def _document(chance: random.Random, index: int, version: int | None, synchronous: float) -> dict[str, Any]:
-    kind = chance.choice(("whole", "whole", "merge", "delete")) if index > 1 else "whole"
-    document: dict[str, Any] = {
-        "pk": PK,
-        "sk": SK,
-        "tenant_code": "tenant1",
-        "id": "tea-uuid",
-        "code": "tea-01",
-        "name": f"Tea {index}",
-        "type": "PRODUCT",
-        "mode": "sync" if chance.random() < synchronous else "async",
-        **({"request_id": f"request-{index}"} if version is None else {"version": version}),
-    }
-    whole = {"category": chance.choice(_CATEGORIES), "price": 1000 + index, "currency": "JPY"}
-    if kind == "delete":
-        return {**document, "deleted": True, "attributes": {}}
-    if kind == "merge":
-        # On top of a deletion it is not valid, and must be skipped.
-        changes = {"price": 2000 + index, "category": whole["category"], "description": None}
-        return {**document, "merge": True, "attributes": dict(chance.sample(sorted(changes.items(), key=str), 2))}
-    return {**document, "attributes": {**whole, "description": f"no. {index}", "available": chance.random() < 0.5}}

@@ -155,6 +155,12 @@ class Flag:
                 self._simulation._wake(actor, 0)
         self._waiting.clear()
 
+    def give_up(self) -> None:
+        """Nobody sets it in time."""
+        for actor, turn in self._waiting:
+            if actor.turn == turn:
+                self._simulation._wake(actor, 0)
+
     def wait(self, seconds: float | None = None) -> bool:
         """Whether it was set in time. seconds: None for no limit."""
         actor = self._simulation.current

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tests.faults.commands.invariants import ALARM, DEAD, LISTED, WAITS
+from tests.faults.commands.invariants import ALARM, DEAD, LISTED, SKIPPED, WAITS
 from tests.faults.commands.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -14,8 +14,9 @@ _AT_ONCE, _SWEPT, _SWEEP = 5.0, 310.0, 300.0
 class Waits(Ledger):
     """Judges the time that versions wait for their turn, and dead ones to be listed."""
 
-    def __init__(self, run: "Run") -> None:
-        super().__init__(run)
+    def __init__(self, run: "Run", number: int) -> None:
+        super().__init__(run, number)
+        self._blocked_at: dict[int, float] = {}
         self.turned = 0.0
         self._ready: dict[int, float] = {}
         self._dead: set[int] = set()
@@ -30,8 +31,18 @@ class Waits(Ledger):
             if version == self.finished + 1:
                 self._in_time(LISTED, version, max(self._ended_at.get(version, 0), self.turned))
             self._ready.pop(version, None)
-            self.run.when_dead()
+            self.run.when_dead(self)
         self._dead = self.dead
+        if self.run.skips:
+            self._check_skipped()
+
+    def _check_skipped(self) -> None:
+        """A dead version whose turn it is is skipped, unless an operator is faster."""
+        turn = self.finished + 1
+        for version in [one for one in self._blocked_at if one != turn or not self.blocked]:
+            self._in_time(SKIPPED, version, self._blocked_at.pop(version))
+        if self.blocked:
+            self._blocked_at.setdefault(turn, self.run.simulation.now)
 
     def note_turn(self) -> None:
         turn = self.finished + 1
@@ -61,7 +72,7 @@ class Waits(Ledger):
 
     def _in_time(self, invariant: str, version: int, since: float) -> None:
         run = self.run
-        most = run.excess + (_SWEPT + _SWEEP * run.sweep_faults if run.disturbed else _AT_ONCE)
+        most = self.excess + (_SWEPT + _SWEEP * run.sweep_faults if self.disturbed else _AT_ONCE)
         waited = run.simulation.now - since
         if waited > most:
             self.broken(invariant, f"version {version}: {waited:.1f} s, at most {most:.1f} s")

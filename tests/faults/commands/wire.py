@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from botocore.exceptions import ClientError, HTTPClientError
-from ministack.services import dynamodb, s3, stepfunctions
+from ministack.services import s3, stepfunctions
 
+from tests.faults.commands.database import Database
 from tests.faults.seams import Document
 from tests.kit.engines.in_process import Answer, at_once, finished
 
-_TARGETS = {"dynamodb": (dynamodb, "DynamoDB_20120810"), "stepfunctions": (stepfunctions, "AWSStepFunctions")}
 _TRIES = 2
 # Of the answers that the SDK does not take for final.
 _RETRIED = re.compile(r"Throttling|SlowDown|InternalError|InternalServerError|ServiceUnavailable")
@@ -26,6 +26,8 @@ type Send = Callable[[], Answer]
 
 class Wire(Protocol):
     """Asked before a call, at each try, and between two tries."""
+
+    database: Database
 
     def call(self, operation: str) -> None: ...
 
@@ -75,14 +77,15 @@ class Client:
             self.wire.pause(0.5)
         if code:
             raise ClientError(_error(status, code, answer), operation)
-        return _read(headers, answer) if self.service == "s3" else json.loads(answer or b"{}")
+        return _read(headers, answer) if self.service == "s3" else _parsed(answer)
 
     def _json(self, operation: str, parameters: Document) -> tuple[Send, bytes]:
-        service, prefix = _TARGETS[self.service]
         if operation == "TransactWriteItems":
             parameters = {**parameters, "ClientRequestToken": self.wire.new_token()}
+        if self.service == "dynamodb":
+            return lambda: self.wire.database.execute(operation, parameters), b""
         body = json.dumps(parameters).encode()
-        return lambda: at_once(service.handle_request, f"{prefix}.{operation}", body), b""
+        return lambda: at_once(stepfunctions.handle_request, f"AWSStepFunctions.{operation}", body), b""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,10 @@ def _stored(operation: str, parameters: Document) -> tuple[Send, bytes]:
     headers = {name: value for name, value in headers.items() if value}
     body = parameters.get("Body", b"")
     return lambda: finished(s3.handle_request(method, path, {**headers, "host": "s3"}, body, {}), path), body
+
+
+def _parsed(answer: Any) -> Document:
+    return answer if isinstance(answer, dict) else json.loads(answer or b"{}")
 
 
 def _read(headers: Document, body: Any) -> Document:

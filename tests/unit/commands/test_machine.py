@@ -256,6 +256,19 @@ def test_an_older_attempt_cannot_park(world: World) -> None:
     assert world.everything() == before
 
 
+def test_a_late_duplicate_of_a_wait_leaves_a_dead_version_failed(world: World) -> None:
+    world.publish(order())
+    world.publish(order(2))
+    world.machine.wait(world.waiting_task(2, "first"), world.executions, START)
+    world.die(2)
+    before = world.everything()
+
+    with pytest.raises(StaleCommand):
+        world.machine.wait(world.waiting_task(2, "late"), world.executions, START)
+    assert world.everything() == before
+    assert world.command(2)["status"] == "wait_prev_command:FAILED"
+
+
 def test_tokens_do_not_outlive_their_version(world: World) -> None:
     world.publish(order())
     world.publish(order(2))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from entities.command import MAX_VERSION
 from entities.errors import (
     AttributesTooLarge,
     InvalidCommand,
@@ -151,6 +152,17 @@ def test_next_version_of_a_synchronous_command(world: World) -> None:
 
     assert world.publish(order(None, mode="sync", request_id="r-1"))["status"] == "duplicate"
     refused(world, order(None, mode="sync", request_id="r-2"), PendingCommand)
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+def test_no_version_follows_the_last_one(world: World, mode: str) -> None:
+    world.run(order())
+    world.pass_to(MAX_VERSION - 1)
+    last = order(None, mode=mode, request_id="r-1")
+
+    assert world.publish(last)["version"] == MAX_VERSION
+    assert world.publish(last)["status"] == "duplicate"
+    assert refused(world, order(None, mode=mode, request_id="r-2"), InvalidCommand).startswith("version: ")
 
 
 def test_request_with_another_payload_conflicts(world: World) -> None:

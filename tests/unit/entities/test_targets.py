@@ -168,6 +168,12 @@ def test_a_writer_that_lost_a_race_looks_again(
         assert len(rows(target)) == 2
 
 
+def test_a_rebuild_of_a_product_that_was_never_shown_writes_no_object(bucket: CatalogBucket) -> None:
+    bucket.write(tea(0, deleted=True), skipped=1)
+
+    assert "Contents" not in bucket.client.list_objects_v2(Bucket="catalog")
+
+
 def test_a_race_lost_too_often_is_contention(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     target.write(tea(1))
     name = "_read" if isinstance(target, CatalogBucket) else "_pointer"

@@ -1,0 +1,123 @@
+"""Broken variants of what two keys, policies, lagging targets, rebuilds and expired rows depend on."""
+
+import hashlib
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Any
+
+from commands.streams import images
+from commands.sweep import CommandSweep
+from commands.waking import Turns
+from entities.command import Attempt
+from entities.document import document_of
+from entities.lagging import Lagging
+from entities.rows import Rows
+from entities.state import Gate
+from idempotency.dynamodb import read_rows
+from operations.rebuild import Rebuild
+from tests.faults import faults as f
+from tests.faults.commands import invariants as breaks
+from tests.faults.commands import schedule as s
+from tests.faults.commands.mutant import DEAD_FIRST, mutant
+from tests.faults.mutant import replaced
+
+
+@mutant("executions that two keys share", breaks.WAITS, breaks.DEAD, breaks.LISTED)
+def _shared_names() -> AbstractContextManager[None]:
+    """The name of an execution does not have the sk: the second key's start is taken for a duplicate."""
+
+    def name(self: Any) -> str:
+        return f"{hashlib.sha256(self.key.pk.encode()).hexdigest()[:40]}-{self.version}-{self.number}"
+
+    return replaced(Attempt, "name", property(name))
+
+
+@mutant(
+    "a sweep that one key holds up",
+    breaks.WAITS,
+    focus=(DEAD_FIRST, (r"^record:StartCommands", (s.RECORD_LOST,))),
+)
+def _sweep_of_one_key() -> AbstractContextManager[None]:
+    """It looks at the key that is pending for the longest time alone."""
+    index = CommandSweep._index
+
+    def oldest(self: Any, name: str) -> Any:
+        return islice(sorted(index(self, name), key=lambda gate: gate[name]["S"]), 1)
+
+    return replaced(CommandSweep, "_index", oldest)
+
+
+@mutant(
+    "a policy that misses a version that died before its turn",
+    breaks.SKIPPED,
+    focus=((r"^wait_prev_command@2\.1#1\.call1$", (s.ABORTED_AT,)),),
+)
+def _skipped_at_death_only() -> AbstractContextManager[None]:
+    """It looks when a version dies, and not when its turn comes."""
+    followed = Turns.follow
+
+    def follow(self: Any, record: Any, executions: Any, at: Any) -> None:
+        before, after = (Gate.of(image) if image else None for image in images(record))
+        if before and after and before.dead == after.dead and after.blocked:
+            return
+        followed(self, record, executions, at)
+
+    return replaced(Turns, "follow", follow)
+
+
+@mutant("a failing target that nobody lists", breaks.LAGS, focus=((r"^record:SyncTargets", (s.TARGET_FAILS,)),))
+def _not_listed() -> AbstractContextManager[None]:
+    """It shows an older version than data, and nobody knows."""
+    return replaced(Lagging, "mark", lambda *_: None)
+
+
+@mutant("a rebuild that replaces what still runs", breaks.BACK, focus=((r"^finish@\d\.1#1\.call", (s.REBUILD_AT,)),))
+def _rebuild_unchecked() -> AbstractContextManager[None]:
+    """It takes every newer version for one that was skipped."""
+
+    def run(self: Any, key: Any, _: str, target: Any) -> int:
+        item, row = read_rows(self.client, [(self.tables.gates, key.row), (self.tables.data, key.row)])
+        if item and row:
+            target.write(document_of(row), None, skipped=Gate.of(item).published)
+        return 0
+
+    return replaced(Rebuild, "run", run)
+
+
+@mutant("an expired version that is published again", breaks.GATE, breaks.FINAL, focus=((r"^rest", (s.MONTHS_PASS,)),))
+def _published_again() -> AbstractContextManager[None]:
+    """Only the row of its command tells that it was published."""
+    published = Rows.published
+
+    def whenever(self: Any, command: Any, version: int, at: str) -> Any:
+        action: Any = published(self, command, version, at)
+        parameters = action["Update"]
+        condition = parameters["ConditionExpression"]
+        parameters["ConditionExpression"] = condition.replace("#published = :previous", "#published >= :previous")
+        return action
+
+    return replaced(Rows, "published", whenever)
+
+
+@mutant(
+    "a late wait that hides a failure",
+    breaks.STATUS,
+    focus=(
+        DEAD_FIRST,
+        (r"^wait_prev_command@2\.1#1$", (f.AGAIN,)),
+        (r"^wait_prev_command@2\.1#1\.call1$", (s.ABORTED_AT,)),
+    ),
+)
+def _late_wait() -> AbstractContextManager[None]:
+    """A duplicate of the call parks a version that is dead."""
+    parked = Rows.parked
+
+    def whenever(self: Any, attempt: Any, token: str, at: str) -> Any:
+        action: Any = parked(self, attempt, token, at)
+        parameters = action["Update"]
+        condition, values = parameters["ConditionExpression"], parameters["ExpressionAttributeValues"]
+        del values[":failed"]
+        parameters["ConditionExpression"] = condition.replace(" AND NOT contains(#status, :failed)", "")
+        return action
+
+    return replaced(Rows, "parked", whenever)
