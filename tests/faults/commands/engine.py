@@ -25,9 +25,9 @@ from entities.products import PRODUCT
 from entities.registered import TYPES
 from entities.types import Policy
 from runtime import clients
+from tests.faults.actors.database import Database, database
+from tests.faults.actors.wire import Session
 from tests.faults.commands.beside import REBUILD, rebuild
-from tests.faults.commands.database import Database, database
-from tests.faults.commands.wire import Session
 from tests.faults.seams import Document, Send, forget, replace, take_hold
 from tests.kit.deployed_stack import ACCOUNT, REGION, Handler, Rule, Stack
 from tests.kit.template import FUNCTIONS

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tests.faults import faults as f
+from tests.faults.actors.simulation import Flag, Simulation
 from tests.faults.commands import schedule as s
 from tests.faults.commands.engine import START, Engine, Mapping
 from tests.faults.commands.judge import Judge
 from tests.faults.commands.plan import KEYS, plan, skips
 from tests.faults.commands.schedule import Faults, Focus, Schedule
-from tests.faults.commands.simulation import Flag, Simulation
 from tests.faults.seams import Document
 
 # What lets a successor go, or lists a dead version: a fault in it may cost the five minutes of a sweep.

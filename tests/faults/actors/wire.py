@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from botocore.exceptions import ClientError, HTTPClientError
 from ministack.services import s3, stepfunctions
 
-from tests.faults.commands.database import Database
+from tests.faults.actors.database import Database
 from tests.faults.seams import Document
 from tests.kit.engines.in_process import Answer, at_once, finished
 
