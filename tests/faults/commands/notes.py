@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 
 from tests.faults import faults as f
 from tests.faults.actors.acting import Acting
+from tests.faults.actors.engine import START, Mapping
 from tests.faults.commands import schedule as s
-from tests.faults.commands.engine import START, Engine, Mapping
+from tests.faults.commands.engine import Engine
 from tests.faults.commands.judge import Judge
 from tests.faults.commands.plan import KEYS, plan, skips
 from tests.faults.seams import Document
