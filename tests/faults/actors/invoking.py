@@ -56,6 +56,10 @@ class Invoking(Acting, ABC):
     def carried_out(self, service: str, body: bytes, status: int) -> None:
         """A request was carried out: judge it, and deliver the records of streams."""
 
+    def hold_at(self) -> int:
+        """The call before which a late invocation hangs. Most functions have few calls."""
+        return min(self.later.randint(1, 6), self.later.randint(1, 6), self.later.randint(1, 6))
+
     def own_call_kinds(self) -> Iterable[str]:
         """Faults at a call, beside those of all actors."""
         return ()
@@ -66,8 +70,7 @@ class Invoking(Acting, ABC):
         invocation = Invocation(f"{name}#{self.counts[name]}", function, json.dumps(event))
         kind = self.fault_at(invocation.id, [*s.INVOCATION_KINDS], 1.2)
         if kind in {f.LATE, f.ABANDONED}:
-            # Most functions have few calls.
-            invocation.holds_at = min(self.later.randint(1, 6), self.later.randint(1, 6), self.later.randint(1, 6))
+            invocation.holds_at = self.hold_at()
             self.spawn(partial(self.run_invocation, invocation), visit=self.visit, late=self.late())
             return self._timed_out(invocation) if kind == f.LATE else failure("RuntimeError")
         if kind == f.ERROR_BEFORE:

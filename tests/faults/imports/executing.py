@@ -70,6 +70,9 @@ class Executing(Invoking):
     def started(self, run: Callable[[], None]) -> None:
         self.spawn(run, self.chance.uniform(0.02, 0.2))
 
+    def hold_at(self) -> int:
+        return self.later.randint(1, 9)
+
     def run_invocation(self, invocation: Invocation) -> Document:
         began, current = self.simulation.now, self.simulation.current
         assert current is not None

@@ -135,7 +135,7 @@ class Judge(Ledger):
             stored = place == wanted and cells[1:] == [PK, said["sk"], str(said["version"])]
             right = stored or (moved and place == "failed")
         elif wanted == "failed":
-            codes = {"NotAllowed"} if moved else {why} if why else {*_FOR_NOW, "NotAllowed"}
+            codes = {"NotAllowed", why} if moved else {why} if why else {*_FOR_NOW, "NotAllowed"}
             right = place == wanted and cells[1] == said["code"] and cells[1] in codes
         else:
             right = place == wanted

@@ -152,8 +152,7 @@ def corrected(chance: random.Random, first: File, failed: Sequence[Row], unproce
 
 def _corrected(row: Row) -> Row:
     cells = dict(zip(COLUMNS, row.cells, strict=True))
-    number = row.number
-    right = {"code": cells["code"] or f"p{number}", "name": f"Row {number}", "category": "tea", "price": "1", "currency": "JPY"}  # fmt: skip
+    right = {"name": f"Row {row.number}", "category": "tea", "price": "1"}
     wrong = {column for column, cell, _ in _WRONG if cells[column] == cell}
     return replace(row, cells=tuple(right[name] if name in wrong else cells[name] for name in COLUMNS))
 

@@ -18,6 +18,8 @@ from tests.faults.seams import DYNAMODB_ENDPOINT
 from tests.kit.deployed_stack import Stack
 
 _SWEEP_EVERY = 300.0
+_LOOK_EVERY = 3.0
+_IMPATIENT = 0.5
 _MAX_SWEEPS = 40
 _DAY = 86_400
 _WORK_EXPIRES, _EXECUTIONS_EXPIRE = 7, 90
@@ -99,23 +101,26 @@ def _live(run: Run) -> None:
     for work, moments in ((run.other, run.plan.others), (run.stop_import, run.plan.stops)):
         for moment in moments:
             run.spawn(work, moment, bare=True)
-    _let_it_go_on(run)
     for number in range(1, run.plan.retries + 1):
-        _rest(run)
+        _let_it_go_on(run, impatient=run.chance.random() < _IMPATIENT)
+        if run.simulation.quiet:
+            _rest(run)
         for request in run.retry_requests(number):
             run.spawn(partial(run.ask, request))
-        _let_it_go_on(run)
+    _let_it_go_on(run)
     run.judge.at_last()
 
 
-def _let_it_go_on(run: Run) -> None:
-    """Until every import has ended: a sweep every five minutes."""
-    due = run.simulation.now
+def _let_it_go_on(run: Run, *, impatient: bool = False) -> None:
+    """Until every import has ended: a sweep every five minutes. impatient: what is late may still land afterwards."""
+    swept = run.simulation.now
     for _ in range(_MAX_SWEEPS):
-        due += _SWEEP_EVERY
-        run.simulation.run(until=due)
-        if run.simulation.quiet and all(row["status"] in FINAL_STATUSES for row in run.judge.imports.values()):
-            return
+        while run.simulation.now < swept + _SWEEP_EVERY:
+            run.simulation.run(until=run.simulation.now + (_LOOK_EVERY if impatient else _SWEEP_EVERY))
+            statuses = [row["status"] for row in run.judge.imports.values()]
+            if FINAL_STATUSES.issuperset(statuses) and (run.simulation.quiet or (impatient and statuses)):
+                return
+        swept = run.simulation.now
         run.spawn(run.sweep)
 
 

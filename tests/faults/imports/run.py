@@ -45,7 +45,10 @@ class Run(Executing):
             detail = {"bucket": {"name": self.engine.bucket}, "object": {"key": key, "version-id": version}}
             return [{"detail-type": "Object Created", "source": "aws.s3", "detail": detail}] * (1 + self.plan.twice)
         request = {
-            "tenant_code": TENANT, "key": key, "type": "PRODUCT", "options": self.plan.options,
+            "tenant_code": TENANT,
+            "key": key,
+            "type": "PRODUCT",
+            "options": self.plan.options,
             **({"processing_mode": self.plan.mode} if self.plan.mode else {}),
             **({"validate_only": True} if self.plan.validate_only else {}),
         }
@@ -141,9 +144,16 @@ class Run(Executing):
         number = self.counts["other"]
         attributes = {"category": "tea", "price": 100 + row.number if same else number, "currency": "JPY"}
         document = {
-            "pk": PK, "sk": row.sk, "tenant_code": TENANT, "id": f"id-{number}", "code": cells["code"],
-            "name": cells["name"] if same and cells["name"] else f"Other {number}", "type": "PRODUCT",
-            "mode": mode, "request_id": f"request-{number}", "attributes": attributes,
+            "pk": PK,
+            "sk": row.sk,
+            "tenant_code": TENANT,
+            "id": f"id-{number}",
+            "code": cells["code"],
+            "name": cells["name"] if same and cells["name"] else f"Other {number}",
+            "type": "PRODUCT",
+            "mode": mode,
+            "request_id": f"request-{number}",
+            "attributes": attributes,
         }
         answer = self.invoke(PUBLISH, document, "PublishCommand")
         return 0 if answer.get("error") else int(answer["body"]["version"])
@@ -169,7 +179,7 @@ class Run(Executing):
         """A row was written; its transaction may go on."""
         self.judge.wrote(table.removeprefix(self.engine.stack.prefix), old, new)
 
-    def carried_out(self, service: str, body: bytes, status: int) -> None:
+    def carried_out(self, *_: object) -> None:
         self.judge.moment()
         for table, mappings in self.engine.mappings.items():
             records = dynamodb._stream_records.get(table)
