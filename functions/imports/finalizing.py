@@ -13,7 +13,7 @@ from runtime.csv_records import cells, records
 from . import codes
 from .batch_record import BatchRecord, Outcome, Unprocessed
 from .batches import Contents, read_rows
-from .errors import FileRefused
+from .errors import FileRefused, ImportCutOff
 from .files import Files
 from .loading import INDEX, Loaded, Loader
 from .request import Pointer
@@ -43,6 +43,8 @@ class Finalization:
         """
         if made.status.final:
             return made.status
+        if not made.loaded:
+            raise ImportCutOff(f"{made.key.import_id}: its file has not been read")
         results = Results(self.files, made, made.layout(self.types))
         for batch in self._batches(made, at):
             results.add(batch, contents)
@@ -108,7 +110,7 @@ class Finalization:
             if standing and len(standing.outcomes) == standing.rows:
                 return standing
         batch = BatchRecord(first, len(pointers), self._outcomes(made, pointers), barred=True)
-        self.table.settle(made.key, batch, at)
+        self.table.complete_barred(made.key, batch, at)
         return batch
 
     def _outcomes(self, made: Import, pointers: Sequence[Pointer]) -> list[Outcome | Unprocessed]:
