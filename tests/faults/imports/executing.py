@@ -156,7 +156,8 @@ class Executing(Invoking):
         ended = Flag(self.simulation)
         self.spawn(partial(self._map_run, state, document, execution, context, text, ended))
         if kind in _STOPPED:
-            self.spawn(partial(self.engine.stop, execution, _STOPPED[kind]), self.later.uniform(0, 6))
+            moment = self.later.choice((self.later.uniform(0, 1), self.later.uniform(0, 6)))
+            self.spawn(partial(self.engine.stop, execution, _STOPPED[kind]), moment)
         ended.wait()
         self._end(visit, "" if kind in f.BEFORE_STATE else kind)
         output = stepfunctions._apply_result_path(state, document, {"MapRunArn": f"map-of-{name}"})
