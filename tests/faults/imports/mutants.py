@@ -31,7 +31,8 @@ MUTANTS = mutant = Mutants()
 _ROWS_LOST = ((r"^csv_rows_handler@\d\.\d+$", (CHILD_LOST,)),)
 _BATCH_CUT = ((r"^csv_rows_handler@\d\.\d+#\d\.call[5-9]$", (f.DIES_BEFORE, f.DIES_AFTER)),)
 _LATE_BATCH = ((r"^csv_rows_handler@\d\.\d+#1$", (f.ABANDONED,)),)
-_PARENT_STOPPED = ((r"^import-csv@", (s.ABORTED_AT, s.EXECUTION_TIMED_OUT_AT)),)
+_SLOW_ROWS = (r"^csv_rows_handler@\d\.\d+#1\.call\d+$", (s.SLOW,))
+_PARENT_STOPPED = ((r"^import-csv@", (s.ABORTED_AT, s.EXECUTION_TIMED_OUT_AT)), _SLOW_ROWS)
 
 
 @mutant("a counter outside the record", breaks.COUNTERS, focus=((r"^record:", (s.RECORD_TWICE,)),))
@@ -139,7 +140,7 @@ def _young() -> AbstractContextManager[None]:
     return replaced(Creation, "_tip", of_retry)
 
 
-@mutant("a loader that sets counters back", breaks.SUM, focus=((r"^csv_loader@\d#1$", (f.AGAIN, f.LATE)),))
+@mutant("a loader that sets counters back", breaks.SUM, focus=((r"^csv_loader@\d#1$", (f.AGAIN,)), _SLOW_ROWS))
 def _set_back() -> AbstractContextManager[None]:
     def loaded(self: Any, key: Any, values: Any, at: Any) -> bool:
         assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
