@@ -72,7 +72,7 @@ class Creation:
     ) -> tuple[Import, str | None]:
         """The import, and the tip of the chain that it follows; a validation follows none. Raises InvalidImport."""
         key = ImportKey(request.tenant_code, import_id)
-        earlier = self._earlier(request, at) if request.retry_of else None
+        earlier = self._earlier(request) if request.retry_of else None
         kind = request.type or (earlier.values["type"] if earlier else "")
         importable(self.direct.finalization.types.of(kind))
         if request.key:
@@ -104,13 +104,13 @@ class Creation:
         _check_zip(source.key, request)
         if earlier is None:
             return Import(key, values), None
-        tip = self._tip(earlier)
+        tip = self._tip(earlier, at)
         corrected = request.key is not None or earlier.corrected
         values |= {"retry_of": earlier.key.import_id, "first_import_id": earlier.first, "round": tip.round + 1}
         values |= {"corrected": True} if corrected else {}
         return Import(key, values), None if request.validate_only else tip.key.import_id
 
-    def _earlier(self, request: CreateRequest, at: datetime) -> Import:
+    def _earlier(self, request: CreateRequest) -> Import:
         """The import that is retried. Raises InvalidImport."""
         earlier = self.table.find(ImportKey(request.tenant_code, request.retry_of or ""))
         if earlier is None:
@@ -121,14 +121,15 @@ class Creation:
             raise InvalidImport("retry_of: this import has not ended")
         if request.type and request.type != earlier.values["type"]:
             raise InvalidImport("type: must be that of the import that is retried")
-        if earlier.created + self.lifetime < at + timedelta(days=1):
-            raise InvalidImport("retry_of: too old; the records of its rows expire")
         return earlier
 
-    def _tip(self, earlier: Import) -> Import:
-        """The newest import of the chain. Raises InvalidImport if it has not ended."""
-        head = self.table.find(ImportKey(earlier.key.tenant_code, earlier.first))
-        name = head.values.get("tip", earlier.first) if head else earlier.first
+    def _tip(self, earlier: Import, at: datetime) -> Import:
+        """The newest import of the chain. Raises InvalidImport if it has not ended, or if the chain is too old."""
+        head = self.table.known(ImportKey(earlier.key.tenant_code, earlier.first))
+        # A row that the first import stored has the first import's record: no retry writes it again.
+        if head.created + self.lifetime < at + timedelta(days=1):
+            raise InvalidImport("retry_of: too old; the records of its rows expire")
+        name = head.values.get("tip", earlier.first)
         tip = self.table.find(ImportKey(earlier.key.tenant_code, name))
         if tip is None or not tip.status.final:
             raise InvalidImport(f"retry_of: its retry {name} has not ended")

@@ -64,9 +64,9 @@ class ImportsTable:
         return Import.of(cancelled.refusals[0].item or {}) if 0 in cancelled.refusals else None
 
     def loaded(self, key: ImportKey, values: Mapping[str, Any], at: datetime) -> bool:
-        """Note what the loader found, unless the import has ended."""
+        """Note what the loader found, once, unless the import has ended: a late loader must not set counters back."""
         assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
-        return self._update(key.row, _OPEN, assign)
+        return self._update(key.row, f"{_OPEN} AND attribute_not_exists(#columns)", assign)
 
     def stop(self, key: ImportKey, by: str, at: datetime) -> bool:
         """Note that an import is to be stopped, unless it has ended."""

@@ -12,6 +12,8 @@ from tests.faults.commands.schedule import NAME as COMMANDS
 from tests.faults.explore import Singles, pools, random_runs, singles
 from tests.faults.explore_edges import edge_singles, wanted_of_others
 from tests.faults.faults import Fault
+from tests.faults.imports.__main__ import replay as replay_import
+from tests.faults.imports.schedule import NAME as IMPORTS
 from tests.faults.play import play
 from tests.faults.report import Report
 from tests.faults.scenario import Scenario
@@ -42,6 +44,8 @@ def main() -> int:
     dynamodb = os.environ.get("DYNAMODB", "")
     if arguments.scenario and arguments.scenario.startswith(f"{COMMANDS} "):
         return replay(arguments.scenario)
+    if arguments.scenario and arguments.scenario.startswith(f"{IMPORTS} "):
+        return replay_import(arguments.scenario)
     try:
         scenario = Scenario.parse(arguments.scenario) if arguments.scenario else None
     except ValueError as error:

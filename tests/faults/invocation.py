@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.faults.seams import Document
@@ -44,6 +45,8 @@ class Invocation:
     wrote: list[bytes] = field(default_factory=list)
     charged: bool = False
     moved: bool = False
+    # Seconds until it times out; None if no time passes.
+    remaining: Callable[[], float] | None = None
     # The call before which it stops, and the event that continues it.
     holds_at: int = 0
     held: threading.Event = field(default_factory=threading.Event)
@@ -63,11 +66,7 @@ class Invocation:
 def handled(handler: Handler, invocation: Invocation) -> Document:
     """Run the handler as Lambda does: JSON in, and JSON or the error's class name out."""
     try:
-        return {
-            "body": json.loads(
-                json.dumps(handler(json.loads(invocation.event), _Context(invocation.id, invocation.timeout)))
-            )
-        }
+        return {"body": json.loads(json.dumps(handler(json.loads(invocation.event), _Context(invocation))))}
     except Died:
         return failure("Runtime.ExitError")
     except Exception as error:
@@ -82,11 +81,15 @@ def outcome(answer: Document) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    aws_request_id: str
-    timeout: int
+    invocation: Invocation
+
+    @property
+    def aws_request_id(self) -> str:
+        return self.invocation.id
 
     def get_remaining_time_in_millis(self) -> int:
-        return self.timeout * 1000
+        seconds = self.invocation.remaining() if self.invocation.remaining else self.invocation.timeout
+        return int(seconds * 1000)
 
 
 def failure(kind: str, message: str = "") -> Document:

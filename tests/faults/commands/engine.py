@@ -1,237 +1,38 @@
-"""The command machine and its functions inside this process, each execution an actor of the run that is on.
-
-MiniStack's Step Functions, DynamoDB and S3 answer real botocore clients, through the same seams as for orders. Here
-executions overlap, so what blocks in them is replaced: callbacks, waits and the branches of a Map.
-"""
+"""The command machine and its functions."""
 
 import dataclasses
-import gc
-import json
-import logging
-import os
-import types
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING, Any
-
-from ministack.services import dynamodb, eventbridge, lambda_svc, s3, stepfunctions
+from typing import TYPE_CHECKING, ClassVar
 
 import commands.sweep
-import entities.backoff
-import idempotency.steps
-import runtime.handler
 from entities.products import PRODUCT
 from entities.registered import TYPES
 from entities.types import Policy
-from runtime import clients
+from tests.faults.actors import engine as shared
+from tests.faults.actors.engine import STEADY
 from tests.faults.commands.beside import REBUILD, rebuild
-from tests.faults.commands.database import Database, database
-from tests.faults.commands.wire import Session
-from tests.faults.seams import Document, Send, forget, replace, take_hold
-from tests.kit.deployed_stack import ACCOUNT, REGION, Handler, Rule, Stack
+from tests.faults.seams import replace
 from tests.kit.template import FUNCTIONS
 
 if TYPE_CHECKING:
     from tests.faults.commands.run import Run
 
-MACHINE = "Command"
-START = datetime(2026, 11, 22, 9, tzinfo=UTC)
-TABLES = ("CommandsTable", "GatesTable", "DataTable", "HistoryTable", "ProductsTable", "IdempotencyTable")
-_ENVIRONMENT = {
-    "AWS_ACCESS_KEY_ID": "test",
-    "AWS_SECRET_ACCESS_KEY": "test",
-    "AWS_DEFAULT_REGION": REGION,
-    # Bodies are sent as they are.
-    "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
-    "AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required",
-}
 
-
-@dataclass(frozen=True, slots=True)
-class Mapping:
-    """An event source mapping. tries: of one record."""
-
-    function: str
-    criteria: Document
-    tries: int
-
-    def takes(self, record: Document) -> bool:
-        return bool(lambda_svc._apply_filter_criteria([record], {"FilterCriteria": self.criteria}))
-
-
-@dataclass
-class Engine:
-    """Implements tests.faults.seams.Seam. run: asked while one is on."""
-
-    stack: Stack = field(default_factory=Stack)
-    run: "Run | None" = None
-    handlers: dict[str, Handler] = field(default_factory=dict)
-    mappings: dict[str, list[Mapping]] = field(default_factory=dict)
-    rules: list[Rule] = field(default_factory=list)
-    database: Database = field(default_factory=database)
+class Engine(shared.Engine):
+    MACHINE: ClassVar = "Command"
+    TABLES: ClassVar = ("CommandsTable", "GatesTable", "DataTable", "HistoryTable", "ProductsTable", "IdempotencyTable")
+    BUCKET: ClassVar = "CatalogBucket"
+    FUNCTIONS: ClassVar = [name for name, one in FUNCTIONS.items() if one.properties["Handler"].startswith("commands.")]
 
     def start(self) -> "Engine":
-        """Deploy the commands into this process."""
-        logging.disable(logging.CRITICAL)
-        os.environ.update({**self.stack.environment(), **_ENVIRONMENT})
-        take_hold(self)
-        self._hold()
-        for table in self.stack.tables():
-            if table["TableName"] in map(self.stack.name, TABLES):
-                self.database.create(table)
-        self._make_bucket()
-        names = [name for name, one in FUNCTIONS.items() if one.properties["Handler"].startswith("commands.")]
-        self.handlers = {**self.stack.handlers(names), REBUILD: rebuild}
-        for name in names:
-            config = {"FunctionName": name, "FunctionArn": self.stack.arn(name), "Version": "$LATEST"}
-            lambda_svc._functions[name] = {"config": config, "versions": {}, "aliases": {}}
-            self._map(name)
-        self.rules = [rule for rule in self.stack.rules() if rule.function in names]
-        definition = json.dumps(self.stack.definition(MACHINE))
-        role = f"arn:aws:iam::{ACCOUNT}:role/CommandRole"
-        status, _, body = stepfunctions._create_state_machine(
-            {"name": MACHINE, "definition": definition, "roleArn": role}
-        )
-        if status != 200:
-            raise RuntimeError(body)
-        self.database.start()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 100)
+        super().start()
+        self.handlers[REBUILD] = rebuild
         return self
 
     def begin(self, run: "Run") -> None:
-        """From here on, the run is asked."""
-        self.run = run
+        super().begin(run)
         policy = Policy.SKIP if run.skips else Policy.BLOCK
         TYPES._types[PRODUCT.name] = dataclasses.replace(PRODUCT, policy=policy)
 
-    def clear(self) -> None:
-        """Forget everything of a run."""
-        self.run = None
-        self.database.clear([*map(self.stack.name, TABLES)])
-        self._make_bucket()
-        stepfunctions._executions.clear()
-        stepfunctions._task_tokens.clear()
-        forget()
-
-    def executions(self) -> list[Document]:
-        return list(stepfunctions._executions.values())
-
-    def execution(self, name: str) -> Document | None:
-        arn = self.stack.arn(MACHINE).replace(":stateMachine:", ":execution:")
-        found: Document | None = stepfunctions._executions.get(f"{arn}:{name}")
-        return found
-
-    def stop(self, execution: Document, status: str) -> None:
-        """End an execution from outside, as StopExecution (ABORTED) or a timeout of its own would."""
-        if execution["status"] == "RUNNING":
-            execution.update(status=status, stopDate=stepfunctions.now_iso())
-            for token in execution.get("tokens", ()):
-                stepfunctions._task_tokens.pop(token, None)
-            stepfunctions._emit_execution_status_event(execution)
-
-    def matches(self, rule: Rule, event: Document) -> bool:
-        return bool(eventbridge._matches_pattern(rule.pattern, event))
-
-    def _make_bucket(self) -> None:
-        s3._buckets.pop(self.bucket, None)
-        s3._create_bucket(self.bucket, b"", {})
-
-    @property
-    def bucket(self) -> str:
-        return self.stack.name("CatalogBucket")
-
-    def _map(self, function: str) -> None:
-        for event in FUNCTIONS[function].properties.get("Events", {}).values():
-            if event["Type"] == "DynamoDB":
-                properties = event["Properties"]
-                table = self.stack.name(properties["Stream"]["Fn::GetAtt"][0])
-                tries = 1 + properties["MaximumRetryAttempts"]
-                self.mappings.setdefault(table, []).append(Mapping(function, properties["FilterCriteria"], tries))
-
-    # What blocks, or depends on the real time.
-
-    def _hold(self) -> None:
-        present = _present(lambda: self.on.simulation.now if self.run else 0)
-        for module in (runtime.handler, idempotency.steps):
-            if hasattr(module, "datetime"):
-                replace(module, "datetime", present)
-        waits = types.SimpleNamespace(sleep=lambda seconds: self.on.simulation.sleep(seconds))
-        replace(clients, "session", lambda: Session(self))
-        replace(clients, "trace_aws_calls", lambda: None)
-        replace(entities.backoff, "time", waits)
-        steady = types.SimpleNamespace(uniform=lambda _, most: most / 2, shuffle=lambda _: None)
-        replace(entities.backoff, "random", steady)
-        replace(commands.sweep, "random", steady)
-        replace(stepfunctions, "_scaled_sleep", lambda seconds: self.on.back_off(seconds))
-        replace(stepfunctions, "_invoke_with_callback", lambda *given: self.on.callback(*given))
-        replace(stepfunctions, "_run_map_items", lambda *given: self.on.items(*given))
-        replace(stepfunctions, "new_uuid", lambda: self.run.new_token() if self.run else "none")
-        # Nobody reads the history of an execution.
-        replace(stepfunctions, "_add_event", lambda *_: {"id": 0})
-        replace(stepfunctions, "now_iso", lambda: START.isoformat())
-        # Nothing here is large or malformed, and to check that is a good part of a request's time.
-        replace(dynamodb, "_item_size_bytes", lambda _: 1)
-        replace(dynamodb, "_transact_write_action_error", lambda *_: None)
-        wrote = dynamodb._emit_stream_event
-
-        def emitted(table: str, event: str, old: Document | None, new: Document | None, *more: Any) -> None:
-            wrote(table, event, old, new, *more)
-            if self.run:
-                self.run.wrote(table, old, new)
-
-        replace(dynamodb, "_emit_stream_event", emitted)
-
-    # Seam.
-
-    def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
-        return self.on.task(execution, context, run)
-
-    def invoke(self, function: str, event: Any) -> Document:
-        return self.on.invoke_in_machine(function, event)
-
-    def publish(self, _topic: str, message: Any) -> bool:
-        return self.on.publish(message)
-
-    def status_changed(self, event: Document) -> None:
-        self.on.status_changed({**event, "Account": ACCOUNT, "Region": REGION})
-
-    def started(self, run: Callable[[], None]) -> None:
-        self.on.started(run)
-
-    def call(self, operation: str) -> None:
-        self.on.call(operation)
-
-    def sent(self, service: str, send: Send, body: bytes) -> Any:
-        return self.on.request(service, send, body)
-
-    def pause(self, seconds: float) -> None:
-        self.on.simulation.sleep(seconds)
-
-    def new_token(self) -> str:
-        return self.on.new_token()
-
-    def request(self, service: str, send: Send, body: bytes) -> Any:
-        raise NotImplementedError
-
-    def branches(self) -> str:
-        raise NotImplementedError
-
-    def charge_card(self, request: Any) -> Any:
-        raise NotImplementedError
-
-    @property
-    def on(self) -> "Run":
-        if self.run is None:
-            raise RuntimeError("no run is on")
-        return self.run
-
-
-def _present(now: Callable[[], float]) -> type[datetime]:
-    class Present(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> Any:
-            return (START + timedelta(seconds=now())).astimezone(tz)
-
-    return Present
+    def hold(self) -> None:
+        super().hold()
+        replace(commands.sweep, "random", STEADY)

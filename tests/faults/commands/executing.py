@@ -9,11 +9,12 @@ from typing import Any
 from ministack.services import stepfunctions
 
 from tests.faults import faults as f
+from tests.faults.actors.acting import Visit
+from tests.faults.actors.simulation import Flag, Gone
 from tests.faults.commands import schedule as s
 from tests.faults.commands.invoking import Invoking
-from tests.faults.commands.notes import Visit, key_of
+from tests.faults.commands.notes import key_of
 from tests.faults.commands.plan import MARKS
-from tests.faults.commands.simulation import Flag, Gone
 from tests.faults.engine import execution_error
 from tests.faults.seams import Document, copied
 

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from commands.streams import images
+
 from commands.sweep import CommandSweep
 from commands.waking import Turns
 from entities.command import Attempt

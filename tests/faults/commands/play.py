@@ -55,7 +55,7 @@ def engine() -> Engine:
 
 def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
     """Play one schedule in this process. focus: draws faults there only."""
-    run = Run(engine(), schedule, focus)
+    run = Run(engine=engine(), schedule=schedule, focus=focus)
     engine().begin(run)
     try:
         _live(run)

@@ -7,9 +7,9 @@ from typing import Any
 
 from ministack.services import dynamodb
 
+from tests.faults.actors.engine import Mapping
 from tests.faults.commands import schedule as s
 from tests.faults.commands.beside import REBUILD, Rebuilding
-from tests.faults.commands.engine import Mapping
 from tests.faults.commands.invariants import ANSWERS
 from tests.faults.commands.judge import Judge
 from tests.faults.commands.months import Months

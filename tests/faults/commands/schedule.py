@@ -1,74 +1,73 @@
-"""A schedule: how everything interleaves, and which faults hit. One line replays it."""
+"""A schedule of commands: the faults that only commands know."""
 
-import random
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import ClassVar
 
 from tests.faults import faults as f
-from tests.faults.faults import Fault
+from tests.faults.actors import schedule as shared
+from tests.faults.actors.schedule import (
+    ABORTED_AT,
+    EVENT_KINDS,
+    EVENT_LATE,
+    EVENT_LOST,
+    EVENT_THRICE,
+    EXECUTION_TIMED_OUT_AT,
+    HELD,
+    INVOCATION_KINDS,
+    MACHINE_CALL_KINDS,
+    RECORD_KINDS,
+    RECORD_LATE,
+    RECORD_LOST,
+    RECORD_TWICE,
+    SLOW,
+    TRANSACTION_KINDS,
+    WRITE_KINDS,
+    Faults,
+    Focus,
+)
+
+__all__ = [
+    "ABORTED_AT",
+    "EVENT_KINDS",
+    "EVENT_LATE",
+    "EVENT_LOST",
+    "EVENT_THRICE",
+    "EXECUTION_TIMED_OUT_AT",
+    "HELD",
+    "INVOCATION_KINDS",
+    "MACHINE_CALL_KINDS",
+    "RECORD_KINDS",
+    "RECORD_LATE",
+    "RECORD_LOST",
+    "RECORD_TWICE",
+    "SLOW",
+    "TRANSACTION_KINDS",
+    "WRITE_KINDS",
+    "Faults",
+    "Focus",
+]
 
 NAME = "commands"
-SLOW = "slow at"
-HELD = "lands late:"
-ABORTED_AT = "aborted at"
-EXECUTION_TIMED_OUT_AT = "execution timed out at"
 STRAY_AT = "stray call at"
 RETRY_AT, SKIP_AT = "operator retries at", "operator skips at"
 REBUILD_AT = "operator rebuilds at"
 TIMED_OUT_WAITING = "waited too long in"
 TARGET_FAILS = "target fails for"
 MONTHS_PASS = "months pass at"
-RECORD_LOST, RECORD_LATE, RECORD_TWICE = "record lost:", "record late:", "record twice:"
-EVENT_LOST, EVENT_LATE, EVENT_THRICE = "event lost:", "event late:", "event thrice:"
 
-# At one AWS call.
+# At one AWS call, beside those of all actors.
 CALL_KINDS = {
-    **{
-        kind: f.CALL_KINDS[kind]
-        for kind in (
-            *(f.DIES_BEFORE, f.DIES_AFTER, f.ANSWER_LOST, f.ANSWER_LOST_ONCE, f.UNREACHABLE, f.THROTTLED),
-            f.DUPLICATE_AT,
-        )
-    },
-    SLOW: "the call takes seconds",
     STRAY_AT: "somebody calls any function of commands meanwhile, with any version and attempt",
     RETRY_AT: "an operator runs RetryCommand meanwhile",
     SKIP_AT: "an operator runs SkipCommand meanwhile",
     REBUILD_AT: "an operator rebuilds the targets meanwhile",
 }
-WRITE_KINDS = {HELD: "the client gives up waiting for the write, and it lands later"}
-TRANSACTION_KINDS = {f.CONFLICT: f.CALL_KINDS[f.CONFLICT]}
-MACHINE_CALL_KINDS = {
-    ABORTED_AT: "StopExecution while the function works on",
-    EXECUTION_TIMED_OUT_AT: "the execution times out while the function works on",
-}
-# At one invocation.
-INVOCATION_KINDS = {
-    **{
-        kind: f.INVOCATION_KINDS[kind]
-        for kind in (f.ERROR_BEFORE, f.ERROR_AFTER, f.TIMED_OUT_BEFORE, f.TIMED_OUT_AFTER)
-    },
-    f.LATE: "told to have timed out; the rest of its work lands later",
-    f.ABANDONED: "told to have failed; the rest of its work lands later",
-    f.AGAIN: "delivered a second time later",
-}
 WAIT_KINDS = {TIMED_OUT_WAITING: "the wait for the predecessor times out"}
 PUBLISH_KINDS = {f.PUBLISH_FAILS: f.PUBLISH_KINDS[f.PUBLISH_FAILS]}
-# At one record of a stream, or one status event.
-RECORD_KINDS = {
-    RECORD_LOST: "it never arrives",
-    RECORD_LATE: "it arrives minutes later",
-    RECORD_TWICE: "it arrives twice, minutes apart or at once",
-}
 TARGET_KINDS = {TARGET_FAILS: "a target of a synchronous command fails until its delivery gives up"}
-EVENT_KINDS = {
-    EVENT_LOST: "it never arrives",
-    EVENT_LATE: "it arrives minutes later, perhaps in a later attempt",
-    EVENT_THRICE: "it arrives three times",
-}
 REST_KINDS = {MONTHS_PASS: "91 days pass while nothing happens; then TTL deletes any of the rows that have expired"}
 KINDS: Mapping[str, str] = {
+    **shared.CALL_KINDS,
     **CALL_KINDS,
     **WRITE_KINDS,
     **TRANSACTION_KINDS,
@@ -82,82 +81,10 @@ KINDS: Mapping[str, str] = {
     **EVENT_KINDS,
     **REST_KINDS,
 }
-_MAX_FIRST = sorted(KINDS, key=len, reverse=True)
-_SEED = re.compile(rf"^{NAME} (\d+)$")
-# Of all points of a run: none, few, or many get a fault.
-_RATES = (0.0, 0.008, 0.02, 0.05)
-_MAX_FAULTS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """seed: decides the plan and the interleaving. faults: None if the seed decides them, too."""
+class Schedule(shared.Schedule):
+    """seed: decides what is published, how it interleaves, and unless they are listed, the faults."""
 
-    seed: int
-    faults: tuple[Fault, ...] | None = None
-
-    def __str__(self) -> str:
-        if self.faults is None:
-            return f"{NAME} {self.seed}"
-        return f"{NAME} {self.seed}: {'; '.join(map(str, self.faults)) or 'no fault'}"
-
-    @classmethod
-    def parse(cls, text: str) -> "Schedule":
-        """The schedule that reads so. Raises ValueError."""
-        head, colon, tail = text.partition(":")
-        match = _SEED.match(head.strip())
-        if match is None:
-            raise ValueError(f"{head!r} is not {NAME} and a seed")
-        parts = [part.strip() for part in tail.split(";")]
-        faults = tuple(_parsed(part) for part in parts if part not in {"", "no fault"})
-        return cls(int(match[1]), faults if colon else None)
-
-    def chance(self, purpose: str) -> random.Random:
-        """Chance, the same at every replay."""
-        return random.Random(f"{purpose} {self.seed}")  # noqa: S311
-
-
-def _parsed(text: str) -> Fault:
-    kind = next((kind for kind in _MAX_FIRST if text.startswith(f"{kind} ")), None)
-    if kind is None:
-        raise f.UnknownFault(f"{text!r} begins with none of: {', '.join(KINDS)}")
-    return Fault(kind, text[len(kind) + 1 :])
-
-
-type Focus = tuple[tuple[str, tuple[str, ...]], ...]
-"""Where to look, by a pattern of the place, and which kinds to inject there."""
-_AT_FOCUS = 0.6
-
-
-class Faults:
-    """Those that hit a run: listed, or drawn at each point. injected: in order. focus: draws there only."""
-
-    def __init__(self, schedule: Schedule, focus: Focus | None = None) -> None:
-        self._chance = schedule.chance("faults")
-        self._focus = focus
-        self._rate = self._chance.choice(_RATES) if schedule.faults is None else 0
-        self._listed = {fault.at: fault for fault in schedule.faults or ()}
-        self.injected: list[Fault] = []
-
-    def at(self, place: str, kinds: Sequence[str], weight: float = 1) -> str:
-        """The kind of fault that hits here; empty for none."""
-        if self._focus is not None:
-            fault = self._focused(place, kinds)
-        elif fault := self._listed.get(place):
-            if fault.kind not in kinds or fault in self.injected:
-                return ""
-        elif len(self.injected) < _MAX_FAULTS and self._chance.random() < self._rate * weight:
-            fault = Fault(self._chance.choice(kinds), place)
-        else:
-            return ""
-        if fault is None:
-            return ""
-        self.injected.append(fault)
-        return fault.kind
-
-    def _focused(self, place: str, kinds: Sequence[str]) -> Fault | None:
-        for pattern, wanted in self._focus or ():
-            possible = [kind for kind in wanted if kind in kinds]
-            if possible and re.search(pattern, place) and self._chance.random() < _AT_FOCUS:
-                return Fault(self._chance.choice(possible), place)
-        return None
+    NAME: ClassVar[str] = NAME
+    KINDS: ClassVar[Mapping[str, str]] = KINDS

@@ -19,6 +19,8 @@ from tests.kit.engines.in_process import Answer
 _HANDLERS = {
     "BatchGetItem": "_batch_get_item",
     "DeleteItem": "_delete_item",
+    "PutItem": "_put_item",
+    "Query": "_query",
     "Scan": "_scan",
     "TransactWriteItems": "_transact_write_items",
     "UpdateItem": "_update_item",
@@ -135,6 +137,8 @@ def _written(operation: str, parameters: Document) -> Iterator[tuple[str, Docume
     """Table and key, or row, of what a request writes."""
     if operation in _WRITES:
         yield parameters["TableName"], parameters["Key"]
+    if operation == "PutItem":
+        yield parameters["TableName"], parameters["Item"]
     for action in parameters.get("TransactItems", ()):
         for kind, write in action.items():
             if kind != "ConditionCheck":

@@ -1,0 +1,1 @@
+"""What the explorers of overlapping actors share: turns, virtual time, the wire and the database."""

@@ -1,0 +1,76 @@
+"""Actors that are hit by faults: what is noted of a run, and how its faults are drawn."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.faults.actors.schedule import Faults, Focus, Schedule
+from tests.faults.actors.simulation import Flag, Simulation
+from tests.faults.seams import Document
+
+# What an actor does not have from the one that made it.
+_OWN = {"visit": None, "invocation": None, "bare": False, "rebuilding": False, "fails": ""}
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One stay in a Task state of an execution. item: the target, in the Map."""
+
+    place: str
+    execution: Document
+    context: Document
+    cancelled: Flag | None = None
+
+
+@dataclass(kw_only=True)
+class Acting:
+    """Of one run."""
+
+    schedule: Schedule
+    focus: Focus | None = None
+    simulation: Simulation = field(default_factory=Simulation)
+    trace: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.chance = self.schedule.chance("order")
+        self.later = self.schedule.chance("later")
+        self.faults = Faults(self.schedule, self.focus)
+
+    def struck(self, kind: str, place: str) -> None:
+        """A fault hits."""
+
+    def costs(self, seconds: float) -> None:
+        """A fault costs this time."""
+
+    def say(self, line: str) -> None:
+        self.trace.append(f"{self.simulation.now:8.2f} {line}")
+
+    def fault_at(self, place: str, kinds: Sequence[str], weight: float = 1) -> str:
+        """The kind of fault that hits here; empty for none."""
+        current = self.simulation.current
+        if current is None or current.notes.get("bare"):
+            return ""
+        kind = self.faults.at(place, kinds, weight)
+        if kind:
+            self.say(f"FAULT {kind} {place}")
+            self.struck(kind, place)
+        return kind
+
+    def spawn(self, work: Callable[[], object], delay: float = 0, **notes: Any) -> None:
+        self.simulation.spawn(work, delay, **{**_OWN, **notes})
+
+    def late(self) -> float:
+        """Seconds: usually minutes."""
+        return self.later.choice((self.later.uniform(0.1, 6), self.later.uniform(6, 900)))
+
+    def delay(self, seconds: float) -> None:
+        """A fault costs this time."""
+        self.costs(seconds)
+        self.simulation.sleep(seconds)
+
+    @property
+    def visit(self) -> Visit | None:
+        current = self.simulation.current
+        return current.notes.get("visit") if current else None

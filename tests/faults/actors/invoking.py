@@ -1,0 +1,195 @@
+"""Invocations of functions, and their calls: each point at which a fault may hit."""
+
+import json
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
+
+from tests.faults import faults as f
+from tests.faults.actors import schedule as s
+from tests.faults.actors.acting import Acting
+from tests.faults.invocation import CONFLICT, THROTTLED, Died, Invocation, failure, handled, outcome
+from tests.faults.seams import Document, Send
+from tests.kit.deployed_stack import Handler
+
+_STOPPED = {s.ABORTED_AT: "ABORTED", s.EXECUTION_TIMED_OUT_AT: "TIMED_OUT"}
+WRITES = {"TransactWriteItems", "UpdateItem", "PutItem", "PutObject"}
+_SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>slow down</Message></Error>"
+
+
+class Tally(Protocol):
+    """outcomes: of invocations. calls: by function and operation. hits: faults at them, by kind."""
+
+    outcomes: Counter[tuple[str, str]]
+    calls: Counter[tuple[str, str]]
+    hits: Counter[tuple[str, str, str]]
+
+
+@dataclass
+class Invoking(Acting, ABC):
+    """Invokes functions, and is asked at each of their calls."""
+
+    @property
+    @abstractmethod
+    def handlers(self) -> Mapping[str, Handler]:
+        """By logical id of the function."""
+
+    @property
+    @abstractmethod
+    def tally(self) -> Tally:
+        """Where what happens now is counted."""
+
+    @abstractmethod
+    def stop(self, execution: Document, status: str) -> None:
+        """End an execution from outside."""
+
+    @abstractmethod
+    def meanwhile(self, kind: str) -> None:
+        """What somebody else does at a call."""
+
+    @abstractmethod
+    def carried_out(self, service: str, body: bytes, status: int) -> None:
+        """A request was carried out: judge it, and deliver the records of streams."""
+
+    def hold_at(self) -> int:
+        """The call before which a late invocation hangs. Most functions have few calls."""
+        return min(self.later.randint(1, 6), self.later.randint(1, 6), self.later.randint(1, 6))
+
+    def own_call_kinds(self) -> Iterable[str]:
+        """Faults at a call, beside those of all actors."""
+        return ()
+
+    def invoke(self, function: str, event: Any, name: str) -> Document:
+        """Invoke a function as Lambda does it."""
+        self.counts[name] += 1
+        invocation = Invocation(f"{name}#{self.counts[name]}", function, json.dumps(event))
+        kind = self.fault_at(invocation.id, [*s.INVOCATION_KINDS], 1.2)
+        if kind in {f.LATE, f.ABANDONED}:
+            invocation.holds_at = self.hold_at()
+            self.spawn(partial(self.run_invocation, invocation), visit=self.visit, late=self.late())
+            return self._timed_out(invocation) if kind == f.LATE else failure("RuntimeError")
+        if kind == f.ERROR_BEFORE:
+            return failure("RuntimeError")
+        if kind == f.TIMED_OUT_BEFORE:
+            return self._timed_out(invocation)
+        if kind == f.AGAIN:
+            again = Invocation(f"{invocation.id}'", function, invocation.event)
+            self.spawn(partial(self.run_invocation, again), self.late(), bare=True)
+        answer = self.run_invocation(invocation)
+        if kind == f.ERROR_AFTER:
+            return failure("RuntimeError")
+        return self._timed_out(invocation) if kind == f.TIMED_OUT_AFTER else answer
+
+    def _timed_out(self, invocation: Invocation) -> Document:
+        self.delay(invocation.timeout)
+        return failure("Sandbox.Timedout")
+
+    def run_invocation(self, invocation: Invocation) -> Document:
+        actor = self.simulation.current
+        assert actor is not None
+        before, actor.notes["invocation"] = actor.notes.get("invocation"), invocation
+        try:
+            answer = handled(self.handlers[invocation.function], invocation)
+        finally:
+            actor.notes["invocation"] = before
+        self.tally.outcomes[invocation.function, outcome(answer)] += 1
+        self.say(f"{invocation.id}: {outcome(answer)}{_reason(answer)}")
+        return answer
+
+    def call(self, operation: str) -> None:
+        """A call is about to be made: the others act first."""
+        actor = self.simulation.current
+        invocation: Invocation | None = actor.notes.get("invocation") if actor else None
+        if actor is None or invocation is None:
+            return
+        if invocation.dead:
+            raise Died
+        invocation.calls += 1
+        invocation.operation = operation.rpartition(".")[2]
+        self.simulation.sleep(self.chance.choice((0.004, 0.01, 0.02, 0.02, 0.15)) * self.chance.uniform(0.5, 1))
+        if invocation.holds_at == invocation.calls:
+            self.say(f"{invocation.id} hangs before call {invocation.calls}")
+            self.simulation.sleep(actor.notes["late"])
+            self.say(f"{invocation.id} goes on")
+        self.tally.calls[invocation.function, invocation.operation] += 1
+        actor.notes["fault"] = kind = self.fault_at_call(invocation)
+        self._meanwhile(kind, invocation)
+
+    def fault_at_call(self, invocation: Invocation) -> str:
+        """The kind of fault that hits this call; empty for none."""
+        kind = self.fault_at(f"{invocation.id}.call{invocation.calls}", self._call_kinds(invocation))
+        if kind:
+            self.tally.hits[invocation.function, invocation.operation, kind] += 1
+        return kind
+
+    def _call_kinds(self, invocation: Invocation) -> list[str]:
+        return [
+            *s.CALL_KINDS,
+            *self.own_call_kinds(),
+            *(s.WRITE_KINDS if invocation.operation in WRITES else ()),
+            *(s.TRANSACTION_KINDS if invocation.operation == "TransactWriteItems" else ()),
+            *(s.MACHINE_CALL_KINDS if self.visit else ()),
+        ]
+
+    def _meanwhile(self, kind: str, invocation: Invocation) -> None:
+        """What somebody else does."""
+        match kind:
+            case s.SLOW:
+                self.delay(self.later.uniform(0.5, 8))
+            case f.DUPLICATE_AT:
+                duplicate = type(invocation)(f"{invocation.id}'", invocation.function, invocation.event)
+                self.spawn(partial(self.run_invocation, duplicate), self.later.uniform(0, 0.05), bare=True)
+            case s.ABORTED_AT | s.EXECUTION_TIMED_OUT_AT if self.visit:
+                self.stop(self.visit.execution, _STOPPED[kind])
+            case _:
+                self.meanwhile(kind)
+
+    def request(self, service: str, send: Send, body: bytes) -> Any:
+        """Send a request, or do with it what the fault says."""
+        actor = self.simulation.current
+        invocation: Invocation | None = actor.notes.get("invocation") if actor else None
+        if actor is None or invocation is None:
+            return self._sent(service, send, body)
+        try:
+            return self._sent_with_fault(actor.notes.get("fault", ""), actor.notes, service, send, body)
+        except Died:
+            invocation.dead = True
+            raise
+
+    def _sent_with_fault(self, kind: str, notes: Document, service: str, send: Send, body: bytes) -> Any:
+        match kind:
+            case f.DIES_BEFORE:
+                raise Died
+            case f.DIES_AFTER:
+                self._sent(service, send, body)
+                raise Died
+            case f.UNREACHABLE:
+                raise EndpointConnectionError(endpoint_url="in-process")
+            case f.THROTTLED:
+                return (503, {}, _SLOW_DOWN) if service == "s3" else (400, {}, THROTTLED.encode())
+            case f.CONFLICT:
+                return 400, {}, CONFLICT.encode()
+            case f.ANSWER_LOST | f.ANSWER_LOST_ONCE:
+                if kind == f.ANSWER_LOST_ONCE:
+                    notes["fault"] = ""
+                self._sent(service, send, body)
+                raise ReadTimeoutError(endpoint_url="in-process")
+            case s.HELD:
+                notes["fault"] = ""
+                self.spawn(partial(self._sent, service, send, body), self.late())
+                raise ReadTimeoutError(endpoint_url="in-process")
+        return self._sent(service, send, body)
+
+    def _sent(self, service: str, send: Send, body: bytes) -> Any:
+        answer = send()
+        self.carried_out(service, body, answer[0])
+        return answer
+
+
+def _reason(answer: Document) -> str:
+    return f" ({answer['body']['errorMessage'][:90]})" if answer.get("error") else ""

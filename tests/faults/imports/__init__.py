@@ -1,0 +1,1 @@
+"""The explorer of imports: a file's rows, published through every fault."""

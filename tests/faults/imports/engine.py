@@ -1,0 +1,77 @@
+"""The machine of imports and its functions."""
+
+import dataclasses
+import types
+from typing import TYPE_CHECKING, ClassVar
+
+from ministack.services import s3, stepfunctions
+
+import imports.creation
+import imports.direct
+import imports.executions
+import imports.finalizing
+import imports.row_handlers
+import imports.sweep
+from entities.products import PRODUCT
+from entities.registered import TYPES
+from tests.faults.actors import engine as shared
+from tests.faults.actors.engine import STEADY
+from tests.faults.seams import Document, replace
+from tests.kit.template import FUNCTIONS
+
+if TYPE_CHECKING:
+    from tests.faults.imports.run import Run
+
+PUBLISH = "PublishCommandFunction"
+# What ends the commands of other publishers.
+OTHERS = ("CheckVersion", "SetTtlCommand", "HistoryCopy", "TransformData", "FinishCommand")
+
+
+class Engine(shared.Engine):
+    MACHINE: ClassVar = "ImportCsv"
+    TABLES: ClassVar = (
+        *("ImportsTable", "IdempotencyTable", "CommandsTable", "GatesTable", "DataTable", "HistoryTable"),
+        "ProductsTable",
+    )
+    BUCKET: ClassVar = "ImportsBucket"
+    FUNCTIONS: ClassVar = [
+        *(name for name, one in FUNCTIONS.items() if one.properties["Handler"].startswith("imports.")),
+        *(PUBLISH, *(f"{name}Function" for name in OTHERS)),
+    ]
+
+    def start(self) -> "Engine":
+        super().start()
+        TYPES._types[PRODUCT.name] = dataclasses.replace(PRODUCT, secret=("description",))
+        return self
+
+    def begin(self, run: "Run") -> None:
+        super().begin(run)
+        for module in (imports.direct, imports.finalizing):
+            replace(module, "BATCH_ROWS", run.plan.batch_rows)
+
+    def clear(self) -> None:
+        super().clear()
+        stepfunctions._map_runs.clear()
+        imports.row_handlers.plan.cache_clear()
+
+    def make_bucket(self) -> None:
+        super().make_bucket()
+        catalog = self.stack.name("CatalogBucket")
+        s3._buckets.pop(catalog, None)
+        s3._create_bucket(catalog, b"", {})
+        s3._object_versions.clear()
+        s3._bucket_versioning[self.bucket] = "Enabled"
+
+    def hold(self) -> None:
+        super().hold()
+        replace(imports.executions, "time", self.waits)
+        replace(imports.sweep, "random", STEADY)
+        replace(imports.creation, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
+
+    def stored(self, key: str) -> str | None:
+        """The text of an object; None if there is none."""
+        status, _, body = s3._get_object(self.bucket, key, {}, {})
+        return body.decode() if status == 200 else None
+
+    def map_runs(self) -> list[Document]:
+        return list(stepfunctions._map_runs.values())

@@ -1,0 +1,225 @@
+"""Executions of the machine, their Map Runs and children, and what ends them from outside."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import batched
+from typing import Any
+
+from ministack.services import stepfunctions
+
+from tests.faults import faults as f
+from tests.faults.actors.acting import Visit
+from tests.faults.actors.invoking import Invoking
+from tests.faults.actors.simulation import Flag, Gone
+from tests.faults.engine import execution_error
+from tests.faults.imports import schedule as s
+from tests.faults.imports.engine import PUBLISH, Engine
+from tests.faults.imports.judge import Judge
+from tests.faults.imports.plan import plan
+from tests.faults.invocation import Invocation
+from tests.faults.seams import Document, copied
+from tests.kit.deployed_stack import Handler
+
+_STOPPED = {s.shared.ABORTED_AT: "ABORTED", s.shared.EXECUTION_TIMED_OUT_AT: "TIMED_OUT"}
+_AT_ONCE = 50
+
+
+@dataclass
+class Executing(Invoking):
+    """Asked by the engine of state machines. told: inputs of functions, as histories have them."""
+
+    engine: Engine = field(kw_only=True)
+    told: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.plan = plan(self.schedule)
+        self.judge = Judge(self)
+        self._labels: dict[str, str] = {}
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        return self.engine.handlers
+
+    @property
+    def tally(self) -> Judge:
+        return self.judge
+
+    @property
+    def by_other(self) -> bool:
+        """Whether another publisher acts now."""
+        current = self.simulation.current
+        invocation: Invocation | None = current.notes.get("invocation") if current else None
+        return bool(invocation and invocation.function == PUBLISH)
+
+    def label(self, import_id: str) -> str:
+        """A short name of an import: its number."""
+        return self._labels.setdefault(import_id, str(len(self._labels) + 1))
+
+    def new_id(self) -> Any:
+        self.counts["id"] += 1
+        return _Id(f"{self.counts['id']:032x}")
+
+    def new_token(self) -> str:
+        self.counts["token"] += 1
+        return f"token-{self.counts['token']:04}"
+
+    def started(self, run: Callable[[], None]) -> None:
+        self.spawn(run, self.chance.uniform(0.02, 0.2))
+
+    def hold_at(self) -> int:
+        return self.later.randint(1, 9)
+
+    def run_invocation(self, invocation: Invocation) -> Document:
+        began, current = self.simulation.now, self.simulation.current
+        assert current is not None
+
+        def remaining() -> float:
+            hung = current.notes.get("late", 0) if 0 < invocation.holds_at <= invocation.calls else 0
+            return invocation.timeout - (self.simulation.now - began - hung)
+
+        invocation.remaining = remaining
+        return super().run_invocation(invocation)
+
+    def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
+        """A Task state, with what may end its execution before it and after it."""
+        actor = self.simulation.current
+        assert actor is not None
+        state, label = context["State"]["Name"], self.label(context["Execution"]["Name"])
+        first = f".{execution['first']}" if "first" in execution else ""
+        visit = actor.notes["visit"] = Visit(f"{state}@{label}{first}", execution, context)
+        self._go_on(visit)
+        kinds = [*s.CHILD_KINDS] if first else [*f.STATE_KINDS]
+        kind = self.fault_at(visit.place, kinds, 2 if first else 4)
+        if kind:
+            self.judge.stops[state, kind] += 1
+        if kind == s.CHILD_LOST:
+            raise execution_error("States.Runtime", "the child is lost")
+        self._end(visit, kind if kind in f.BEFORE_STATE else "")
+        answer = run()
+        self._end(visit, "" if kind in f.BEFORE_STATE else kind)
+        return answer
+
+    def _end(self, visit: Visit, kind: str) -> None:
+        if kind in f.STATUS_AFTER:
+            self.stop(visit.execution, f.STATUS_AFTER[kind])
+        self._go_on(visit)
+        if kind in {f.RUNTIME_ERROR_BEFORE, f.RUNTIME_ERROR_AFTER}:
+            raise execution_error("States.Runtime", "a path that is not there")
+
+    def _go_on(self, visit: Visit | None) -> None:
+        """Unless the execution has ended."""
+        if visit and visit.execution["status"] != "RUNNING":
+            raise Gone
+
+    def stop(self, execution: Document, status: str) -> None:
+        """Of a child: usually its parent, and the Map Run goes on."""
+        if "first" in execution and self.later.random() < 0.7:
+            execution = execution["parent"]
+        if "first" in execution:
+            execution["status"] = status
+            execution["over"]()
+        else:
+            self.engine.stop(execution, status)
+
+    def back_off(self, seconds: float) -> None:
+        """The machine's pause before a retry."""
+        self.simulation.sleep(seconds)
+        self._go_on(self.visit)
+
+    def invoke_in_machine(self, function: str, event: Document) -> Document:
+        visit = self.visit
+        assert visit is not None
+        self.told.append(json.dumps(event))
+        answer = self.invoke(function, event, visit.place)
+        self._go_on(visit)
+        return answer
+
+    # The Map Run.
+
+    def items(self, state: Document, document: Any, execution: Document, context: Document) -> Any:
+        """A Distributed Map: the parent waits for a Map Run, which goes on when the parent ends."""
+        name = context["Execution"]["Name"]
+        place = f"import-csv@{self.label(name)}"
+        kind = self.fault_at(place, [*f.STATE_KINDS, *s.MAP_KINDS], 5)
+        if kind:
+            self.judge.stops["import-csv", kind] += 1
+        visit = Visit(place, execution, context)
+        self._end(visit, kind if kind in f.BEFORE_STATE else "")
+        reader = stepfunctions._resolve_params_obj(state["ItemReader"]["Parameters"], document, context)
+        text = None if kind == s.READER_FAILS else self.engine.stored(reader["Key"])
+        if text is None:
+            raise execution_error("States.ItemReaderFailed", "the file cannot be read")
+        ended = Flag(self.simulation)
+        self.spawn(partial(self._map_run, state, document, execution, context, text, ended))
+        if kind in _STOPPED:
+            moment = self.later.choice((self.later.uniform(0, 1), self.later.uniform(0, 6)))
+            self.spawn(partial(self.engine.stop, execution, _STOPPED[kind]), moment)
+        ended.wait()
+        self._end(visit, "" if kind in f.BEFORE_STATE else kind)
+        output = stepfunctions._apply_result_path(state, document, {"MapRunArn": f"map-of-{name}"})
+        return output, stepfunctions._next_or_end(state)
+
+    def _map_run(
+        self, state: Document, document: Any, parent: Document, context: Document, text: str, ended: Flag
+    ) -> None:
+        """A child for each batch; a few at once."""
+        header, *lines = [line.split(",") for line in text.split()]
+        items = [dict(zip(header, line, strict=True)) for line in lines]
+        arn = f"arn:mapRun:{context['Execution']['Name']}"
+        record = {"mapRunArn": arn, "executionArn": parent["executionArn"], "startDate": "then", "_stateMachineArn": ""}
+        stepfunctions._map_runs[arn] = {**record, "status": "RUNNING"}
+        most = stepfunctions._resolve_path(state["MaxConcurrencyPath"], document)
+        goes_on = self.chance.random() < 0.6
+        batch_input = stepfunctions._resolve_params_obj(state["ItemBatcher"]["BatchInput"], document, context)
+        done: set[int] = set()
+        free = [Flag(self.simulation)]
+        batches = list(batched(items, self.plan.batch_rows, strict=False))
+
+        def over(number: int) -> None:
+            done.add(number)
+            free[0].set()
+
+        begun = 0
+        for number, batch in enumerate(batches):
+            while begun - len(done) >= min(most, _AT_ONCE):
+                free[0] = Flag(self.simulation)
+                free[0].wait()
+            if parent["status"] != "RUNNING" and not goes_on:
+                break
+            given = {"Items": list(batch), "BatchInput": batch_input}
+            work = partial(self._child, state["ItemProcessor"], given, parent, context, partial(over, number))
+            self.spawn(work, self.chance.uniform(0, 0.5))
+            begun += 1
+            self.simulation.sleep(self.chance.uniform(0, 0.3))
+        while len(done) < begun:
+            free[0] = Flag(self.simulation)
+            free[0].wait()
+        stepfunctions._map_runs[arn].update(status="SUCCEEDED", stopDate="later")
+        ended.set()
+
+    def _child(
+        self, processor: Document, given: Document, parent: Document, context: Document, over: Callable[[], None]
+    ) -> None:
+        """One child execution. If it is ended from outside, it is over, and its function goes on."""
+        first = given["Items"][0]["row"]
+        arn = f"{parent['executionArn']}/{first}"
+        execution = {"status": "RUNNING", "first": first, "parent": parent, "executionArn": arn, "over": over}
+        with suppress(stepfunctions._ExecutionError):
+            stepfunctions._run_sub_machine(
+                processor["States"], processor["StartAt"], given, execution, _copied(context)
+            )
+        execution["status"] = "ended"
+        over()
+
+
+def _copied(context: Document) -> Document:
+    return {**copied({name: value for name, value in context.items() if name != "variables"}), "variables": {}}
+
+
+@dataclass(frozen=True)
+class _Id:
+    hex: str

@@ -1,0 +1,182 @@
+"""Deliberately broken variants of imports: the explorer must see each one fail.
+
+Each is a small patch of the loaded code. `focus` says where its faults are drawn: a few schedules must do.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from typing import Any
+
+import imports.finalizing
+from idempotency import Decided
+from idempotency.expressions import condition_check, conditional_update
+from imports.batch_record import Unprocessed
+from imports.creation import Creation
+from imports.direct import Direct
+from imports.executions import Machines
+from imports.layout import Layout
+from imports.publishing import Publisher
+from imports.state import Status
+from imports.table import ImportsTable
+from tests.faults import faults as f
+from tests.faults.actors import schedule as s
+from tests.faults.actors.mutant import Mutants
+from tests.faults.imports import invariants as breaks
+from tests.faults.imports.schedule import CHILD_LOST, READER_FAILS
+from tests.faults.mutant import replaced
+
+MUTANTS = mutant = Mutants()
+
+_ROWS_LOST = ((r"^csv_rows_handler@\d\.\d+$", (CHILD_LOST,)),)
+_BATCH_CUT = ((r"^csv_rows_handler@\d\.\d+#\d\.call[5-9]$", (f.DIES_BEFORE, f.DIES_AFTER)),)
+_LATE_BATCH = ((r"^csv_rows_handler@\d\.\d+#1$", (f.ABANDONED,)),)
+_SLOW_ROWS = (r"^csv_rows_handler@\d\.\d+#1\.call\d+$", (s.SLOW,))
+_PARENT_STOPPED = ((r"^import-csv@", (s.ABORTED_AT, s.EXECUTION_TIMED_OUT_AT)), _SLOW_ROWS)
+
+
+@mutant("a counter outside the record", breaks.COUNTERS, focus=((r"^record:", (s.RECORD_TWICE,)),))
+def _unmarked() -> AbstractContextManager[None]:
+    """Each stream record adds to the counters, also when it comes again."""
+
+    def mark(self: Any, key: Any, first_row: int, at: Any) -> Any:
+        assign = {"counted_at": at.isoformat()}
+        condition = "attribute_exists(#pk)"
+        return {"Update": conditional_update(self.name, key.batch(first_row), condition=condition, assign=assign)}
+
+    return replaced(ImportsTable, "_mark", mark)
+
+
+@mutant("queued counted as stored", breaks.STATUS, breaks.OUTCOME)
+def _queued() -> AbstractContextManager[None]:
+    """A row that waits for another publisher's command counts as stored."""
+    refused = Publisher._refused
+
+    def stored(self: Any, row: Any, refusal: Any, sk: str) -> Decided:
+        if refusal.code == "PendingCommand":
+            return Decided(True, self.made.round, {"sk": sk, "version": 1, "effect": "updated"})
+        decided: Decided = refused(self, row, refusal, sk)
+        return decided
+
+    return replaced(Publisher, "_refused", stored)
+
+
+@mutant("a retry matched by position", breaks.ONCE, breaks.OUTCOME, breaks.STATUS, breaks.COMPLETE)
+def _by_position() -> AbstractContextManager[None]:
+    original = Layout.row
+
+    def row(self: Any, position: int, data: bytes | None, *, duplicate: bool = False) -> Any:
+        found = original(self, position, data, duplicate=duplicate)
+        return replace(found, number=position)
+
+    return replaced(Layout, "row", row)
+
+
+@mutant("outcomes of the batch instead of the rows' records", breaks.OUTCOME, breaks.STATUS, focus=_BATCH_CUT)
+def _of_batch() -> AbstractContextManager[None]:
+    """A batch without a record counts as unprocessed, whatever its rows have stored."""
+
+    def outcomes(_: Any, __: Any, pointers: Any) -> list[Any]:
+        return [Unprocessed(one.row, one.offset, one.length) for one in pointers]
+
+    return replaced(imports.finalizing.Finalization, "_outcomes", outcomes)
+
+
+@mutant("an answer of its own instead of the record's", breaks.OUTCOME, breaks.STATUS, focus=_LATE_BATCH)
+def _own_answer() -> AbstractContextManager[None]:
+    """A batch that runs twice says what it found out, not what was written first."""
+    write = Publisher._write
+
+    def own(self: Any, call: Any, row: Any, writes: Any, result: Mapping[str, Any]) -> Decided:
+        decided = write(self, call, row, writes, result)
+        return Decided(call == self.records.commit, decided.round, result)
+
+    stack = ExitStack()
+    stack.enter_context(replaced(Publisher, "_write", own))
+    stack.enter_context(replaced(Decided, "is_final", lambda *_: False))
+    return stack
+
+
+@mutant("a parent that is always green", breaks.STATUS)
+def _green() -> AbstractContextManager[None]:
+    return replaced(imports.finalizing, "status_of", lambda *_: Status.COMPLETED)
+
+
+@mutant("a finalization that does not wait for the Map Run", breaks.WAITS, focus=_PARENT_STOPPED)
+def _impatient() -> AbstractContextManager[None]:
+    return replaced(Machines, "check_map_run_ended", lambda *_: None)
+
+
+@mutant("a batch that no bar stops", breaks.OUTCOME, breaks.FINAL, breaks.STATUS, focus=_LATE_BATCH)
+def _unbarred() -> AbstractContextManager[None]:
+    """A row's transaction does not check its batch."""
+
+    def always(self: Any, key: Any, _: int) -> Any:
+        return {"ConditionCheck": condition_check(self.name, key.row, "attribute_exists(#pk)", {})}
+
+    return replaced(ImportsTable, "not_barred", always)
+
+
+@mutant("an end without a condition", breaks.FINAL, focus=((r"^(event@|finalize_parent_job)", (f.AGAIN, f.LATE)),))
+def _ends_twice() -> AbstractContextManager[None]:
+    def end(self: Any, key: Any, status: Any, values: Any, at: Any) -> bool:
+        assign = {**values, "updated_at": at.isoformat(), "ended_at": at.isoformat(), "status": status}
+        return bool(self._update(key.row, "attribute_exists(#pk)", assign, remove=["open_since"]))
+
+    stack = ExitStack()
+    stack.enter_context(replaced(ImportsTable, "end", end))
+    stack.enter_context(replaced(Status, "final", property(lambda _: False)))
+    return stack
+
+
+@mutant("a chain as old as its last retry", breaks.ONCE)
+def _young() -> AbstractContextManager[None]:
+    """What the first import stored has no record any more."""
+    tip = Creation._tip
+
+    def of_retry(self: Any, earlier: Any, at: Any) -> Any:
+        return tip(self, earlier, min(at, earlier.created))
+
+    return replaced(Creation, "_tip", of_retry)
+
+
+@mutant("a loader that sets counters back", breaks.SUM, focus=((r"^csv_loader@\d#1$", (f.AGAIN,)), _SLOW_ROWS))
+def _set_back() -> AbstractContextManager[None]:
+    def loaded(self: Any, key: Any, values: Any, at: Any) -> bool:
+        assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
+        return bool(self._update(key.row, "attribute_exists(#open_since)", assign))
+
+    return replaced(ImportsTable, "loaded", loaded)
+
+
+@mutant("results without the batches that were lost", breaks.COMPLETE, breaks.COUNTERS, breaks.SUM, focus=_ROWS_LOST)
+def _incomplete() -> AbstractContextManager[None]:
+    return replaced(imports.finalizing.Finalization, "_batches", lambda self, made, _: self.table.batches(made.key))
+
+
+@mutant(
+    "an event instead of the sweep",
+    breaks.ENDS,
+    focus=((r"^event@", (s.EVENT_LOST,)), (r"^import-csv@", (READER_FAILS,))),
+)
+def _no_sweep() -> AbstractContextManager[None]:
+    return replaced(ImportsTable, "open", lambda _: iter(()))
+
+
+@mutant("a validation that stores", breaks.STORED)
+def _stores() -> AbstractContextManager[None]:
+    run = Direct.run
+
+    def stored(self: Any, made: Any, *rest: Any) -> Any:
+        return run(self, replace(made, values={**made.values, "validated": False}), *rest)
+
+    return replaced(Direct, "run", stored)
+
+
+@mutant("a secret in the results", breaks.SECRET)
+def _shown() -> AbstractContextManager[None]:
+    def shown(self: Any, data: bytes | None) -> list[str]:
+        found = self._cells(data) if data is not None else None
+        return [*(found or [])[self.own :], *[""] * len(self.names)][: len(self.names)]
+
+    return replaced(Layout, "shown", shown)

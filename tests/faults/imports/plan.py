@@ -1,0 +1,162 @@
+"""What a schedule imports: a file, and the retries that follow."""
+
+import csv
+import io
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.faults.imports.schedule import Schedule
+
+TENANT = "tenant1"
+PK = f"TENANT#{TENANT}"
+SECRET = "hush"
+COLUMNS = ("code", "name", "category", "price", "currency", "description")
+_WRONG = (("name", "", "Required"), ("category", "BAD!", "NotAllowed"), ("price", "x", "NotANumber"))
+_DAYS = (0, 0, 0, 1, 40, 88.5, 95)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a file. number: as it says, or its position in the first file; 0 if it does not say it."""
+
+    number: int
+    cells: tuple[str, ...]
+
+    @property
+    def sk(self) -> str:
+        return f"PRODUCT#{self.cells[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """own: the columns that come before those of the type: none, row, or all that failed.csv has."""
+
+    rows: Sequence[Row]
+    own: tuple[str, ...] = ()
+    header: tuple[str, ...] = COLUMNS
+
+    @property
+    def text(self) -> str:
+        out = io.StringIO(newline="")
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow((*self.own, *self.header))
+        for row in self.rows:
+            said = [str(row.number or ""), "Required", "name", "Fill it in."][: len(self.own)]
+            writer.writerow((*said, *row.cells))
+        return out.getvalue()
+
+    def wrong(self, last: bool) -> list[str]:
+        """Why each row is refused, whatever stands; empty if it is not. last: of each key, the last row runs."""
+        codes, numbers = Counter(row.sk for row in self.rows), Counter(row.number for row in self.rows)
+        latest = {row.sk: index for index, row in enumerate(self.rows)}
+        return [
+            _wrong(row)
+            if not row.number and self.own
+            else "DuplicateKey"
+            if (codes[row.sk] > 1 and not (last and latest[row.sk] == index)) or (self.own and numbers[row.number] > 1)
+            else _wrong(row)
+            for index, row in enumerate(self.rows)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """first: the file. mode: None for the size to decide. retries: how many follow. options: of the first import.
+
+    batch_rows: rows of a batch. known: how many keys stand before. others: moments at which others publish keys.
+    stops: moments at which an operator stops what runs. twice: calls at once. uploaded: by an event.
+    """
+
+    first: File
+    mode: str | None
+    batch_rows: int
+    retries: int
+    validate_only: bool
+    uploaded: bool
+    twice: bool
+    known: int
+    options: dict[str, Any] = field(default_factory=dict)
+    others: Sequence[float] = ()
+    stops: Sequence[float] = ()
+
+
+def plan(schedule: Schedule) -> Plan:
+    chance = schedule.chance("plan")
+    number = chance.choice((0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 11))
+    file = File([_row(chance, one) for one in range(1, number + 1)])
+    if chance.random() < 0.03:
+        file = replace(file, header=("code", "nonsense", *COLUMNS[2:]))
+    mode = chance.choice(("STEP_FUNCTION", "STEP_FUNCTION", "STEP_FUNCTION", "DIRECT", None))
+    return Plan(
+        file,
+        mode,
+        chance.choice((2, 3, 5)),
+        chance.choice((0, 1, 1, 2, 3)),
+        chance.random() < 0.15,
+        chance.random() < 0.15,
+        chance.random() < 0.15,
+        chance.choice((0, 0, 1, number // 2, number)),
+        _options(chance),
+        [chance.uniform(0, 20) for _ in range(chance.choice((0, 0, 1, 3)))],
+        [chance.uniform(0, 15)] if chance.random() < 0.12 else [],
+    )
+
+
+def _options(chance: random.Random) -> dict[str, Any]:
+    return {
+        **({"duplicates": "last"} if chance.random() < 0.3 else {}),
+        **({"all_or_nothing_validation": True} if chance.random() < 0.08 else {}),
+        **({"max_concurrency": chance.choice((1, 2, 3))} if chance.random() < 0.7 else {}),
+    }
+
+
+def _row(chance: random.Random, number: int) -> Row:
+    code = f"p{chance.randint(1, number)}" if chance.random() < 0.1 else f"p{number}"
+    secret = f"{SECRET}-{number}" if chance.random() < 0.3 else ""
+    cells = dict(zip(COLUMNS, (code, f"Row {number}", "tea", str(100 + number), "JPY", secret), strict=True))
+    if chance.random() < 0.15:
+        column, cell, _ = chance.choice(_WRONG)
+        cells[column] = cell
+    return Row(number, tuple(cells.values()))
+
+
+def _wrong(row: Row) -> str:
+    if not row.number:
+        return "Required"
+    cells = dict(zip(COLUMNS, row.cells, strict=True))
+    return next((code for column, cell, code in _WRONG if cells[column] == cell), "")
+
+
+def corrected(chance: random.Random, first: File, failed: Sequence[Row], unprocessed: Sequence[Row]) -> File:
+    """A file that somebody makes of results: corrected in part, in any order, and not always with care."""
+    chosen = [*chance.choice(((*failed, *unprocessed), failed, unprocessed))]
+    rows = [_corrected(row) if chance.random() < 0.7 else row for row in chosen if chance.random() < 0.95]
+    if first.rows and chance.random() < 0.2:
+        rows.append(chance.choice(first.rows))
+    if rows and chance.random() < 0.25:
+        index = chance.randrange(len(rows))
+        row = rows[index]
+        moved = (f"q{row.number}", *row.cells[1:])
+        rows[index] = chance.choice(
+            (replace(row, number=0), replace(row, cells=moved), replace(row, number=row.number))
+        )
+        if chance.random() < 0.3:
+            rows.append(row)
+    if chance.random() < 0.6:
+        chance.shuffle(rows)
+    return File(rows, chance.choice((("row",), ("row", "code", "column", "message"))))
+
+
+def _corrected(row: Row) -> Row:
+    cells = dict(zip(COLUMNS, row.cells, strict=True))
+    right = {"name": f"Row {row.number}", "category": "tea", "price": "1"}
+    wrong = {column for column, cell, _ in _WRONG if cells[column] == cell}
+    return replace(row, cells=tuple(right[name] if name in wrong else cells[name] for name in COLUMNS))
+
+
+def days(chance: random.Random) -> float:
+    """That pass before a retry."""
+    return chance.choice(_DAYS)

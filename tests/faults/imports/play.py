@@ -1,0 +1,141 @@
+"""Plays one schedule to its end, and judges it on the way."""
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache, partial
+
+from ministack.services import s3, stepfunctions
+
+from tests.faults.actors.engine import START
+from tests.faults.actors.schedule import Focus
+from tests.faults.commands.beside import expire, expired
+from tests.faults.imports.engine import Engine
+from tests.faults.imports.ledger import FINAL_STATUSES
+from tests.faults.imports.run import Run
+from tests.faults.imports.schedule import Schedule
+from tests.faults.seams import DYNAMODB_ENDPOINT
+from tests.kit.deployed_stack import Stack
+
+_SWEEP_EVERY = 300.0
+_LOOK_EVERY = 3.0
+_IMPATIENT = 0.5
+_MAX_SWEEPS = 40
+_DAY = 86_400
+_WORK_EXPIRES, _EXECUTIONS_EXPIRE = 7, 90
+_DELETED = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """violations: invariant and detail. injected: the faults. trace: what happened. seconds: of virtual time.
+
+    hits: faults at calls. stops: ends from outside, by state and kind. ends: statuses of imports. rows: by outcome.
+    retries: imports that follow another. refused: retries that were.
+    """
+
+    schedule: Schedule
+    violations: tuple[tuple[str, str], ...]
+    injected: Schedule
+    trace: tuple[str, ...] = ()
+    seconds: float = 0
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    hits: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    stops: Counter[tuple[str, str]] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    rows: Counter[str] = field(default_factory=Counter)
+    retries: int = 0
+    refused: int = 0
+
+
+@cache
+def engine() -> Engine:
+    """The engine of this process."""
+    # On one DynamoDB Local, each process has its own tables.
+    prefix = f"p{os.getpid()}-" if DYNAMODB_ENDPOINT in os.environ else ""
+    return Engine(Stack(prefix)).start()
+
+
+def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
+    """Play one schedule in this process. focus: draws faults there only."""
+    run = Run(engine=engine(), schedule=schedule, focus=focus)
+    engine().begin(run)
+    try:
+        _live(run)
+    finally:
+        run.simulation.close()
+        engine().clear()
+    judge, imports = run.judge, run.judge.imports.values()
+    rows = Counter[str]()
+    for row in imports:
+        rows.update({name: int(row[f"{name}_rows"]) for name in ("succeeded", "failed", "unprocessed")})
+    return Outcome(
+        schedule,
+        tuple(judge.violations),
+        Schedule(schedule.seed, tuple(run.faults.injected)),
+        tuple(run.trace),
+        run.simulation.now,
+        judge.outcomes,
+        judge.calls,
+        judge.hits,
+        judge.stops,
+        Counter(str(row["status"]) for row in imports),
+        rows,
+        sum("retry_of" in row for row in imports),
+        run.refused,
+    )
+
+
+def trace(scenario: str) -> list[str]:
+    """Play one schedule in this process; returns what was injected, and what happened."""
+    outcome = play(Schedule.parse(scenario))
+    return [str(outcome.injected), *outcome.trace]
+
+
+def _live(run: Run) -> None:
+    run.spawn(run.known, bare=True)
+    run.simulation.run()
+    for request in run.first_requests():
+        run.spawn(partial(run.ask, request))
+    for work, moments in ((run.other, run.plan.others), (run.stop_import, run.plan.stops)):
+        for moment in moments:
+            run.spawn(work, moment, bare=True)
+    for number in range(1, run.plan.retries + 1):
+        _let_it_go_on(run, impatient=run.chance.random() < _IMPATIENT)
+        if run.simulation.quiet:
+            _rest(run)
+        for request in run.retry_requests(number):
+            run.spawn(partial(run.ask, request))
+    _let_it_go_on(run)
+    run.judge.at_last()
+
+
+def _let_it_go_on(run: Run, *, impatient: bool = False) -> None:
+    """Until every import has ended: a sweep every five minutes. impatient: what is late may still land afterwards."""
+    swept = run.simulation.now
+    for _ in range(_MAX_SWEEPS):
+        while run.simulation.now < swept + _SWEEP_EVERY:
+            run.simulation.run(until=run.simulation.now + (_LOOK_EVERY if impatient else _SWEEP_EVERY))
+            statuses = [row["status"] for row in run.judge.imports.values()]
+            if FINAL_STATUSES.issuperset(statuses) and (run.simulation.quiet or (impatient and statuses)):
+                return
+        swept = run.simulation.now
+        run.spawn(run.sweep)
+
+
+def _rest(run: Run) -> None:
+    """Days may pass: work is deleted, and of what has expired TTL deletes a part."""
+    days = run.days()
+    run.simulation.now += days * _DAY
+    if days > _WORK_EXPIRES:
+        objects = s3._buckets[run.engine.bucket]["objects"]
+        for key in [key for key in objects if key.startswith("work/")]:
+            del objects[key]
+    if days > _EXECUTIONS_EXPIRE:
+        stepfunctions._executions.clear()
+        stepfunctions._map_runs.clear()
+    moment = START.timestamp() + run.simulation.now
+    for table, key in expired(run.engine.stack, moment):
+        if run.chance.random() < _DELETED:
+            expire(table, key, moment)

@@ -1,0 +1,247 @@
+"""One run of a schedule: callers, other publishers, operators, the sweep, the stream and events."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ministack.services import dynamodb, s3
+
+from entities.command import Attempt, Key
+from tests.faults.imports import schedule as s
+from tests.faults.imports.engine import OTHERS, PUBLISH
+from tests.faults.imports.executing import Executing
+from tests.faults.imports.invariants import ANSWERS
+from tests.faults.imports.ledger import FINAL_STATUSES
+from tests.faults.imports.plan import COLUMNS, PK, TENANT, File, Row, corrected, days
+from tests.faults.invocation import as_delivered
+from tests.faults.seams import Document
+
+_FIRST = "files/first.csv"
+_FOLLOW = "FollowImportsFunction"
+_BATCH = 99
+_FINAL_ERRORS = {"InvalidImport", "TooManyRows"}
+
+
+@dataclass
+class Run(Executing):
+    """Asked by the engine at each seam. files: by key. refused: retries that were."""
+
+    files: dict[str, File] = field(default_factory=dict)
+    refused: int = 0
+    _buffer: list[Document] = field(default_factory=list)
+    _consuming: bool = False
+
+    # What is asked for.
+
+    def first_requests(self) -> list[Document]:
+        """The first import, or two of one file at once."""
+        key = f"imports/{TENANT}/PRODUCT/first.csv" if self.plan.uploaded else _FIRST
+        version = self.upload(key, self.plan.first)
+        if self.plan.uploaded:
+            detail = {"bucket": {"name": self.engine.bucket}, "object": {"key": key, "version-id": version}}
+            return [{"detail-type": "Object Created", "source": "aws.s3", "detail": detail}] * (1 + self.plan.twice)
+        request = {
+            "tenant_code": TENANT,
+            "key": key,
+            "type": "PRODUCT",
+            "options": self.plan.options,
+            **({"processing_mode": self.plan.mode} if self.plan.mode else {}),
+            **({"validate_only": True} if self.plan.validate_only else {}),
+        }
+        return [request] * (1 + self.plan.twice)
+
+    def retry_requests(self, number: int) -> list[Document]:
+        """A retry of an import that has ended: of the same file, or of a corrected result; perhaps two at once."""
+        ended = [row for row in self.judge.imports.values() if row["status"] in FINAL_STATUSES]
+        if not ended:
+            return []
+        earlier = ended[-1] if self.chance.random() < 0.75 else self.chance.choice(ended)
+        request: Document = {"tenant_code": TENANT, "retry_of": earlier["import_id"]}
+        if earlier.get("results") and self.chance.random() < 0.55:
+            file = corrected(self.chance, self.plan.first, *self._rows_of(earlier))
+            request["key"] = f"files/retry-{number}.csv"
+            self.upload(request["key"], file)
+        if self.chance.random() < 0.4:
+            request["processing_mode"] = self.chance.choice(("DIRECT", "STEP_FUNCTION", "STEP_FUNCTION"))
+        if self.chance.random() < 0.08:
+            request["validate_only"] = True
+        if self.chance.random() < 0.25:
+            request["options"] = {"duplicates": self.chance.choice(("last", "refuse"))}
+        return [request] * (2 if self.chance.random() < 0.2 else 1)
+
+    def _rows_of(self, row: Document) -> tuple[list[Row], list[Row]]:
+        """Of failed.csv and unprocessed.csv."""
+        found = self.judge.results[row["import_id"]]
+
+        def rows(name: str, own: int) -> list[Row]:
+            lines = list(csv.reader(io.StringIO(found[name] or "", newline="")))[1:]
+            return [Row(int(cells[0] or 0), tuple(cells[own:])) for cells in lines if len(cells) == own + len(COLUMNS)]
+
+        return rows("failed", 4), rows("unprocessed", 1)
+
+    def upload(self, key: str, file: File) -> str:
+        """Returns the version."""
+        self.files[key] = file
+        answer = s3._put_object(self.engine.bucket, key, file.text.encode(), {})
+        return str(answer[1]["x-amz-version-id"])
+
+    def file_of(self, row: Document) -> File:
+        return self.files[row["key"]]
+
+    def is_refused_whole(self, import_id: str) -> bool:
+        """Whether the check of the whole file may refuse it."""
+        row = self.judge.imports[import_id]
+        wrong = self.file_of(row).wrong(row["options"].get("duplicates") == "last")
+        return bool(row["options"].get("all_or_nothing_validation")) and any(wrong)
+
+    def ask(self, request: Document) -> None:
+        """Call CreateImport until it gives an answer that is final."""
+        for number in range(3):
+            answer = self.invoke("CreateImportFunction", request, "CreateImport")
+            if not answer.get("error"):
+                return
+            error, message = answer["body"]["errorType"], answer["body"]["errorMessage"]
+            if error in _FINAL_ERRORS:
+                self.refused += 1
+                if not message.startswith("retry_of: "):
+                    self.judge.broken(ANSWERS, f"{error}: {message}")
+                return
+            self.simulation.sleep(self.chance.uniform(1, 60) * (number + 1))
+
+    # Others.
+
+    def stop_import(self) -> None:
+        """An operator stops what runs, or something else."""
+        if rows := list(self.judge.imports):
+            request = {"tenant_code": TENANT, "import_id": self.later.choice(rows), "by": "operator"}
+            self.invoke("StopImportFunction", request, "StopImport")
+
+    def sweep(self) -> None:
+        self.invoke("SweepImportsFunction", {"source": "aws.events"}, "SweepImports")
+
+    def known(self) -> None:
+        """Some keys stand before: half of them as the file has them."""
+        for row in self.plan.first.rows[: self.plan.known]:
+            self._publish(row, "sync", self.chance.random() < 0.5)
+
+    def other(self) -> None:
+        """Another publisher publishes a key of the file, and its execution runs for a while."""
+        if self.plan.first.rows:
+            row = self.later.choice(self.plan.first.rows)
+            mode = self.later.choice(("sync", "async", "async"))
+            version = self._publish(row, mode, self.later.random() < 0.3)
+            if mode == "async" and version:
+                self.simulation.sleep(self.later.choice((0.5, 3, 30, 600)))
+                self._finish(row, version)
+
+    def _publish(self, row: Row, mode: str, same: bool) -> int:
+        cells = dict(zip(COLUMNS, row.cells, strict=True))
+        self.counts["other"] += 1
+        number = self.counts["other"]
+        attributes = {"category": "tea", "price": 100 + row.number if same else number, "currency": "JPY"}
+        document = {
+            "pk": PK,
+            "sk": row.sk,
+            "tenant_code": TENANT,
+            "id": f"id-{number}",
+            "code": cells["code"],
+            "name": cells["name"] if same and cells["name"] else f"Other {number}",
+            "type": "PRODUCT",
+            "mode": mode,
+            "request_id": f"request-{number}",
+            "attributes": attributes,
+        }
+        answer = self.invoke(PUBLISH, document, "PublishCommand")
+        return 0 if answer.get("error") else int(answer["body"]["version"])
+
+    def _finish(self, row: Row, version: int) -> None:
+        own = Attempt(Key(PK, row.sk), version, 1)
+        for name in OTHERS:
+            task = {"pk": PK, "sk": row.sk, "version": version, "attempt": 1, "execution": own.name}
+            if self.invoke(f"{name}Function", task, name).get("error"):
+                return
+
+    def own_call_kinds(self) -> Iterable[str]:
+        return s.CALL_KINDS
+
+    def meanwhile(self, kind: str) -> None:
+        works = {s.STOP_AT: self.stop_import, s.SWEEP_AT: self.sweep, s.OTHER_AT: self.other}
+        if work := works.get(kind):
+            self.spawn(work, bare=True)
+
+    # Stream and events.
+
+    def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
+        """A row was written; its transaction may go on."""
+        self.judge.wrote(table.removeprefix(self.engine.stack.prefix), old, new)
+
+    def carried_out(self, *_: object) -> None:
+        self.judge.moment()
+        for table, mappings in self.engine.mappings.items():
+            records = dynamodb._stream_records.get(table)
+            while records:
+                record = records.pop(0)
+                if any(mapping.takes(record) for mapping in mappings):
+                    self.spawn(partial(self._record, record))
+
+    def _record(self, record: Document) -> None:
+        self.counts["record"] += 1
+        kind = self.fault_at(f"record:FollowImports#{self.counts['record']}", [*s.shared.RECORD_KINDS], 4)
+        if kind == s.shared.RECORD_LOST:
+            return
+        if kind == s.shared.RECORD_TWICE:
+            self.spawn(partial(self._arrived, record), self.later.choice((0, self.late())))
+        self.simulation.sleep(self.late() if kind == s.shared.RECORD_LATE else self.chance.uniform(0.05, 0.8))
+        self._arrived(record)
+
+    def _arrived(self, record: Document) -> None:
+        """One consumer takes what has arrived, a batch at a time."""
+        self._buffer.append(record)
+        if self._consuming:
+            return
+        self._consuming = True
+        while self._buffer:
+            batch, self._buffer = self._buffer[:_BATCH], self._buffer[_BATCH:]
+            self._deliver(batch)
+        self._consuming = False
+
+    def _deliver(self, records: list[Document]) -> None:
+        tries = next(one.tries for found in self.engine.mappings.values() for one in found if one.function == _FOLLOW)
+        for number in range(tries):
+            answer = self.invoke(_FOLLOW, {"Records": records}, "FollowImports")
+            if not answer.get("error") and not answer["body"]["batchItemFailures"]:
+                return
+            self.simulation.sleep(2**number)
+
+    def status_changed(self, event: Document) -> None:
+        detail = json.loads(event["Detail"])
+        if detail["status"] == "RUNNING":
+            return
+        label = self.label(detail["name"])
+        self.say(f"execution {label} {detail['status']}")
+        for rule in self.engine.rules:
+            if self.engine.matches(rule, event):
+                delivered = rule.delivered(as_delivered(event))
+                self.spawn(partial(self._event, label, rule, delivered))
+
+    def _event(self, label: str, rule: Any, event: Document) -> None:
+        kind = self.fault_at(f"event@{label}", [*s.shared.EVENT_KINDS], 8)
+        if kind == s.shared.EVENT_LOST:
+            return
+        for _ in range(2 if kind == s.shared.EVENT_THRICE else 0):
+            self.spawn(partial(self._delivered, label, rule, event), self.late())
+        self.simulation.sleep(self.late() if kind == s.shared.EVENT_LATE else self.chance.uniform(0.1, 1))
+        self._delivered(label, rule, event)
+
+    def _delivered(self, label: str, rule: Any, event: Document) -> None:
+        for number in range(1 + rule.retries):
+            if not self.invoke(rule.function, event, f"ImportEnded@{label}").get("error"):
+                return
+            self.simulation.sleep(60 * (number + 1))
+
+    def days(self) -> float:
+        return days(self.chance)

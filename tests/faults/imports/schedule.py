@@ -1,0 +1,45 @@
+"""A schedule of imports: the faults that only imports know."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from tests.faults import faults as f
+from tests.faults.actors import schedule as shared
+
+NAME = "imports"
+STOP_AT, SWEEP_AT, OTHER_AT = "operator stops at", "sweep runs at", "another publisher at"
+READER_FAILS = "file unreadable for"
+CHILD_LOST = "child lost before"
+
+# At one AWS call, beside those of all actors.
+CALL_KINDS = {
+    STOP_AT: "an operator runs StopImport meanwhile",
+    SWEEP_AT: "the sweep runs meanwhile",
+    OTHER_AT: "another publisher publishes one of the keys meanwhile",
+}
+MAP_KINDS = {
+    READER_FAILS: "the Map Run cannot read its file (States.ItemReaderFailed)",
+    shared.ABORTED_AT: shared.MACHINE_CALL_KINDS[shared.ABORTED_AT],
+    shared.EXECUTION_TIMED_OUT_AT: shared.MACHINE_CALL_KINDS[shared.EXECUTION_TIMED_OUT_AT],
+}
+CHILD_KINDS = {CHILD_LOST: "Step Functions fails the child before its function is invoked"}
+KINDS: Mapping[str, str] = {
+    **shared.CALL_KINDS,
+    **CALL_KINDS,
+    **shared.WRITE_KINDS,
+    **shared.TRANSACTION_KINDS,
+    **shared.MACHINE_CALL_KINDS,
+    **shared.INVOCATION_KINDS,
+    **f.STATE_KINDS,
+    **MAP_KINDS,
+    **CHILD_KINDS,
+    **shared.RECORD_KINDS,
+    **shared.EVENT_KINDS,
+}
+
+
+class Schedule(shared.Schedule):
+    """seed: decides the files, how everything interleaves, and unless they are listed, the faults."""
+
+    NAME: ClassVar[str] = NAME
+    KINDS: ClassVar[Mapping[str, str]] = KINDS
