@@ -17,7 +17,7 @@ from typing import Any
 from cli import views
 from local.deployment import deploy
 from local.emulator import emulator
-from operations import imports, stock
+from operations import stock, user_imports
 from operations.commands import publish
 from operations.orders import ended, execution_arn, finalized, place
 from operations.stack import Stack
@@ -140,8 +140,8 @@ def _import(stack: Stack, prefix: str, count: int) -> list[str]:
     with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
         file.write("\n".join([header, *rows, ""]))
         file.flush()
-        name = imports.start(stack, Path(file.name))
-    last = list(imports.follow(stack, name))[-1]
+        name = user_imports.start(stack, Path(file.name))
+    last = list(user_imports.follow(stack, name))[-1]
     if (last.status, last.failed) != ("SUCCEEDED", 0):
         raise RuntimeError(f"{name}: {last}")
     return [execution_arn(stack, name, output="UserImportArn")]

@@ -5,11 +5,11 @@ import logging
 from typing import Any
 
 import pytest
+from commands.streams import each, parse_records
 
 from commands.executions import ExecutionsUnavailable, error_of
 from commands.projection import Projection
 from commands.request import parse_ended, parse_order
-from commands.streams import each, parse_records
 from commands.sweep import CommandSweep, SweepUnfinished
 from entities.errors import InvalidCommand
 from entities.lagging import Lagging
