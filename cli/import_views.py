@@ -12,13 +12,26 @@ from operations.imports import ImportView, name_of
 
 from . import views
 
-_DETAILS = ("key", "version_id", "entry", "created_at", "ended_at", "retry_of", "parent_id", "stopped_by")
+_DETAILS = (
+    "processing_mode",
+    "key",
+    "version_id",
+    "entry",
+    "created_at",
+    "ended_at",
+    "retry_of",
+    "parent_id",
+    "stopped_by",
+)
 
 
 def listed(title: str, made: Iterable[Import]) -> Table:
     """One line for each import."""
-    columns = ["import", "type", "status", "mode", "rows", "succeeded", "failed", "unprocessed", "created at"]
-    return views.table(title, columns, [_line(one) for one in made])
+    columns = ["import", "type", "status", "rows", "succeeded", "failed", "unprocessed", "created at"]
+    drawn = views.table(title, columns, [_line(one) for one in made])
+    # To be copied into the next command.
+    drawn.columns[0].no_wrap = True
+    return drawn
 
 
 def summary(seen: ImportView) -> Group:
@@ -30,6 +43,7 @@ def summary(seen: ImportView) -> Group:
     numbers = [f"{seen.count(f'{counter}_rows'):,}" for counter in counters]
     title = "Validation: nothing was stored" if made.validated else "Import"
     table = views.table(title, columns, [[seen.name, views.status(made.status), *numbers]])
+    table.columns[0].no_wrap = True
     return Group(table, *([listed("Its files", seen.children)] if seen.children else []))
 
 
@@ -66,7 +80,6 @@ def _line(made: Import) -> list[RenderableType]:
         name_of(made.key),
         Text(str(made.values["type"])),
         views.status(made.status),
-        str(made.values["processing_mode"]),
         *(f"{int(made.values.get(f'{counter}_rows', 0)):,}" for counter in counters),
-        made.created.isoformat(timespec="seconds"),
+        f"{made.created:%Y-%m-%d %H:%MZ}",
     ]
