@@ -108,7 +108,7 @@ class Finalization:
             if standing and len(standing.outcomes) == standing.rows:
                 return standing
         batch = BatchRecord(first, len(pointers), self._outcomes(made, pointers), barred=True)
-        self.table.settle(made.key, batch, at)
+        self.table.complete_barred(made.key, batch, at)
         return batch
 
     def _outcomes(self, made: Import, pointers: Sequence[Pointer]) -> list[Outcome | Unprocessed]:

@@ -83,7 +83,7 @@ class ImportsTable:
         parameters = {**conditional_put(self.name, {}, _NEW, {}), "Item": _item(values)}
         return until_decided(lambda: put(self.client, parameters)).applied
 
-    def settle(self, key: ImportKey, batch: BatchRecord, at: datetime) -> None:
+    def complete_barred(self, key: ImportKey, batch: BatchRecord, at: datetime) -> None:
         """Complete the record of a batch that was barred."""
         values = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
         parameters = {**conditional_put(self.name, {}, "#barred = :barred", {"barred": True}), "Item": _item(values)}

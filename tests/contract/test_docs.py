@@ -14,7 +14,9 @@ from tests.kit.template import FUNCTIONS, TEMPLATE
 README = (ROOT / "README.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 # Each machine is described in one of these.
-MACHINE_DOCS = ARCHITECTURE + "".join((ROOT / "docs" / name).read_text() for name in ("user-import.md", "commands.md"))
+MACHINE_DOCS = ARCHITECTURE + "".join(
+    (ROOT / "docs" / name).read_text() for name in ("user-import.md", "commands.md", "imports.md")
+)
 IDEMPOTENCY = (ROOT / "docs" / "idempotency.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
 # Commands only, not prose: after a backtick, at the start of a line, in the workflow or in a hook.

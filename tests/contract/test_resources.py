@@ -33,6 +33,11 @@ CALLED_ALONE = [
     "SyncTargetsFunction",
     "CommandEndedFunction",
     "SweepCommandsFunction",
+    "CreateImportFunction",
+    "StopImportFunction",
+    "FollowImportsFunction",
+    "ImportEndedFunction",
+    "SweepImportsFunction",
 ]
 BUCKETS = of_type("AWS::S3::Bucket")
 COMMANDS_TABLES = ["CommandsTable", "DataTable", "HistoryTable", "GatesTable", "ProductsTable"]
@@ -56,6 +61,8 @@ OUTPUTS = {
     "CommandArn": "Command",
     **{name: name for name in COMMANDS_TABLES},
     "CatalogBucket": "CatalogBucket",
+    "ImportCsvArn": "ImportCsv",
+    **{name: name for name in ("ImportsTable", "ImportsBucket", "FailedImportRecordsBucket")},
     "FailedCommandRecordsBucket": "FailedCommandRecordsBucket",
     **{f"{function}Arn": function for function in CALLED_ALONE},
 }
@@ -64,7 +71,7 @@ KEYS = {
     "PaymentsTable": {"HASH": "order_id"},
     "InventoryTable": {"HASH": "pk"},
     "IdempotencyTable": {"HASH": "pk"},
-    **{table: {"HASH": "pk", "RANGE": "sk"} for table in COMMANDS_TABLES},
+    **{table: {"HASH": "pk", "RANGE": "sk"} for table in [*COMMANDS_TABLES, "ImportsTable"]},
 }
 EXPIRING = ["IdempotencyTable", "CommandsTable"]
 

@@ -106,7 +106,8 @@ def test_the_placeholders_are_the_substitutions(machine: Machine) -> None:
 @every_machine
 def test_a_substitution_is_named_after_its_resource(machine: Machine) -> None:
     for key, value in machine.substitutions.items():
-        assert key == f"{arn_of(value)}Arn" or (key, value) == ("Partition", {"Ref": "AWS::Partition"})
+        bucket = key in of_type("AWS::S3::Bucket") and value == {"Ref": key}
+        assert key == f"{arn_of(value)}Arn" or bucket or (key, value) == ("Partition", {"Ref": "AWS::Partition"})
 
 
 @pytest.mark.parametrize(

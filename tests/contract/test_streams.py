@@ -37,6 +37,7 @@ def test_each_stream_has_its_readers() -> None:
         "StartCommandsFunction": "CommandsTable",
         "WakeCommandsFunction": "GatesTable",
         "SyncTargetsFunction": "DataTable",
+        "FollowImportsFunction": "ImportsTable",
     }
 
 

@@ -19,7 +19,8 @@ type Cells = Mapping[str, str]
 
 def product(number: int, **cells: str) -> Cells:
     """A valid row."""
-    return {"code": f"p{number:06}", "name": f"Product {number}", "category": "tea", "price": str(number), "currency": "JPY"} | cells  # fmt: skip
+    row = {"code": f"p{number:06}", "name": f"Product {number}", "category": "tea", "price": str(number)}
+    return {**row, "currency": "JPY", **cells}
 
 
 def csv_text(rows: Iterable[Cells], header: Sequence[str] = HEADER) -> str:
@@ -56,8 +57,11 @@ class ProductImports:
         """Import a file of products. Returns the import's id."""
         return str(self.create(key=self.upload(text), type="PRODUCT", **fields)["import_id"])
 
+    def find(self, import_id: str) -> Row | None:
+        return self.stack.row("ImportsTable", pk=f"TENANT#{self.tenant}", sk=f"IMPORT#{import_id}")
+
     def row(self, import_id: str) -> Row:
-        found = self.stack.row("ImportsTable", pk=f"TENANT#{self.tenant}", sk=f"IMPORT#{import_id}")
+        found = self.find(import_id)
         assert found is not None
         return found
 

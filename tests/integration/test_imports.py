@@ -1,0 +1,214 @@
+"""Imports on the running stack: both modes, refusals, retries, stops, uploads."""
+
+import csv
+import hashlib
+import io
+import json
+import uuid
+
+import pytest
+
+from operations.stack import Row, Stack
+from tests.kit.belongings import RUN
+from tests.kit.deployed_commands import Refused, call
+from tests.kit.deployed_imports import HEADER, ProductImports, counts, csv_text, product
+from tests.kit.injection import eventually
+
+pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may remove")
+
+_ALONE = {"max_concurrency": 1}
+
+
+@pytest.fixture
+def products(stack: Stack) -> ProductImports:
+    """The imports of a tenant of the test's own."""
+    return ProductImports(stack, f"{RUN[:30]}-{uuid.uuid4().hex[:8]}")
+
+
+def error_of(row: Row) -> tuple[str, str]:
+    return row["error"]["code"], row["error"]["column"]
+
+
+def failures(text: str) -> list[tuple[str, ...]]:
+    """Row, code and column of failed.csv, which may have two columns named code."""
+    return [tuple(row[:3]) for row in list(csv.reader(io.StringIO(text)))[1:]]
+
+
+def test_a_small_file_is_imported_by_the_call_itself(products: ProductImports) -> None:
+    answer = products.create(key=products.upload(csv_text(map(product, range(1, 11)))), type="PRODUCT")
+    row = products.row(answer["import_id"])
+
+    assert answer == {"import_id": row["import_id"], "status": "COMPLETED", "processing_mode": "DIRECT"}
+    assert counts(row) == (10, 10, 0, 0)
+    assert (row["created_rows"], row["kind"], row["validated"]) == (10, "import", False)
+    assert products.result(row["import_id"], "succeeded") == [
+        {"row": str(number), "pk": f"TENANT#{products.tenant}", "sk": f"PRODUCT#p{number:06}", "version": "1"}
+        for number in range(1, 11)
+    ]
+    assert products.result_text(row["import_id"], "failed") == f"row,code,column,message,{','.join(HEADER)}\n"
+    data = products.data("p000003")
+    assert data
+    assert (data["name"], data["attributes"]["price"], data["mode"]) == ("Product 3", 3, "sync")
+
+
+@pytest.mark.slow
+def test_a_large_file_is_imported_in_batches(products: ProductImports) -> None:
+    rows = [product(number, **({"price": "x"} if number % 100 == 50 else {})) for number in range(1, 1501)]
+    answer = products.create(key=products.upload(csv_text(rows)), type="PRODUCT", options={"max_concurrency": 8})
+    seen = set()
+
+    def ended() -> bool:
+        seen.add(int(products.row(answer["import_id"])["processed_rows"]))
+        return products.row(answer["import_id"])["status"] == "COMPLETED_WITH_FAILURES"
+
+    eventually(ended, seconds=500, every=0.5)
+
+    assert answer["processing_mode"] == "STEP_FUNCTION"
+    assert counts(products.row(answer["import_id"])) == (1500, 1485, 15, 0)
+    assert len(seen) > 3  # Progress is shown while the import runs.
+    failed = products.result(answer["import_id"], "failed")
+    assert [int(row["row"]) for row in failed] == list(range(50, 1501, 100))
+    assert len(products.result(answer["import_id"], "succeeded")) == 1485
+
+
+def test_a_step_function_import_follows_the_same_rules(products: ProductImports) -> None:
+    rows = [product(1), product(2, price="-1"), product(3), product(3), product(4, category="")]
+    import_id = products.start(csv_text(rows), processing_mode="STEP_FUNCTION")
+    row = products.ended(import_id)
+
+    assert (row["status"], counts(row)) == ("COMPLETED_WITH_FAILURES", (5, 1, 4, 0))
+    assert failures(products.result_text(import_id, "failed")) == [
+        ("2", "OutOfRange", "price"),
+        ("3", "DuplicateKey", "code"),
+        ("4", "DuplicateKey", "code"),
+        ("5", "Required", "category"),
+    ]
+    assert products.data("p000003") is None
+
+
+@pytest.mark.parametrize("mode", ["DIRECT", "STEP_FUNCTION"])
+def test_a_refused_file_is_an_answer_and_a_failed_import(products: ProductImports, mode: str) -> None:
+    import_id = products.start("code,name,colour\n1,2,3\n", processing_mode=mode)
+
+    row = products.ended(import_id)
+    assert (row["status"], error_of(row)) == ("FAILED", ("MissingColumn", "category"))
+    assert counts(row) == (0, 0, 0, 0)
+
+
+def test_a_file_with_a_header_alone_is_completed_without_a_map(products: ProductImports) -> None:
+    import_id = products.start(csv_text([]), processing_mode="STEP_FUNCTION")
+    row = products.ended(import_id)
+
+    assert (row["status"], counts(row)) == ("COMPLETED", (0, 0, 0, 0))
+    assert products.result_text(import_id, "unprocessed") == f"row,{','.join(HEADER)}\n"
+
+
+def test_a_validation_stores_nothing_and_counts_what_would_happen(products: ProductImports) -> None:
+    products.start(csv_text([product(1), product(2)]))
+    import_id = products.start(csv_text([product(1), product(2, name="New"), product(3)]), validate_only=True)
+    row = products.ended(import_id)
+
+    assert (row["status"], row["validated"]) == ("COMPLETED", True)
+    assert (row["created_rows"], row["updated_rows"], row["unchanged_rows"]) == (1, 1, 1)
+    assert products.data("p000003") is None
+
+
+def test_unchanged_row_publishes_no_version(products: ProductImports) -> None:
+    products.start(csv_text([product(1)]))
+    same = csv_text([product(1, description="", available="true")], (*HEADER, "description", "available"))
+    row = products.ended(products.start(same))
+
+    data = products.data("p000001")
+    assert data
+    assert (row["unchanged_rows"], data["version"]) == (1, 1)
+
+
+def test_failed_rows_are_corrected_and_retried(products: ProductImports) -> None:
+    first = products.start(csv_text([product(1), product(2, price="x"), product(3, name="=1+1", price="y")]))
+    failed = products.result_text(first, "failed")
+    corrected = products.upload(failed.replace(",x,", ",2,").replace(",y,", ",3,"))
+    retry = products.ended(products.create(retry_of=first, key=corrected)["import_id"])
+
+    assert (retry["status"], counts(retry), retry["retry_of"]) == ("COMPLETED", (2, 2, 0, 0), first)
+    data = products.data("p000003")
+    assert data
+    assert (data["name"], data["version"]) == ("=1+1", 1)
+    assert [row["row"] for row in products.result(retry["import_id"], "succeeded")] == ["2", "3"]
+
+
+def test_retry_without_a_key_runs_only_what_failed(products: ProductImports) -> None:
+    first = products.start(csv_text([product(1), product(2, price="x")]))
+    again = products.ended(products.create(retry_of=first)["import_id"])
+
+    data = products.data("p000001")
+    assert data
+    assert (data["version"], counts(again)) == (1, (2, 1, 1, 0))
+
+
+def test_a_corrected_row_keeps_its_key_and_its_number(products: ProductImports) -> None:
+    first = products.start(csv_text([product(1, price="x"), product(2, price="x"), product(3, price="x")]))
+    rows = [{"row": "1", **product(9)}, {"row": "", **product(2)}, {"row": "3", **product(3)}]
+    retry = products.create(retry_of=first, key=products.upload(csv_text(rows, ("row", *HEADER))))["import_id"]
+
+    assert counts(products.ended(retry)) == (3, 1, 2, 0)
+    assert failures(products.result_text(retry, "failed")) == [("1", "NotAllowed", "code"), ("", "Required", "row")]
+
+
+def test_a_stopped_import_keeps_what_is_stored_and_names_the_rest(products: ProductImports) -> None:
+    import_id = products.start(csv_text(map(product, range(1, 401))), processing_mode="STEP_FUNCTION", options=_ALONE)
+    eventually(lambda: products.row(import_id)["succeeded_rows"] > 0, seconds=200)
+    call(products.stack, "StopImport", {"tenant_code": products.tenant, "import_id": import_id, "by": "operator"})
+    row = products.ended(import_id, seconds=200)
+    succeeded, unprocessed = (products.result(import_id, name) for name in ("succeeded", "unprocessed"))
+
+    assert row["status"] == "COMPLETED_WITH_FAILURES"
+    assert row["unprocessed_rows"] == len(unprocessed) > 0
+    assert [int(one["row"]) for one in succeeded + unprocessed] == list(range(1, 401))
+    stored = [number for number in range(1, 401) if products.data(f"p{number:06}")]
+    assert [int(one["row"]) for one in succeeded] == stored
+
+    retry = products.ended(products.create(retry_of=import_id, processing_mode="DIRECT")["import_id"])
+    assert counts(retry) == (400, 400, 0, 0)
+    assert {products.data(f"p{number:06}")["version"] for number in range(1, 401)} == {1}  # type: ignore[index]
+
+
+def test_an_upload_is_imported_once_however_often_its_event_comes(products: ProductImports) -> None:
+    key = f"imports/{products.tenant}/PRODUCT/products.csv"
+    s3 = products.stack.client("s3")
+    body = csv_text([product(1)]).encode()
+    version = s3.put_object(Bucket=products.bucket, Key=key, Body=body)["VersionId"]
+    import_id = hashlib.sha256(json.dumps([products.bucket, key, version]).encode()).hexdigest()[:32]
+    eventually(lambda: products.find(import_id) is not None)
+    products.ended(import_id)
+    event = {"detail": {"bucket": {"name": products.bucket}, "object": {"key": key, "version-id": version}}}
+
+    assert call(products.stack, "CreateImport", event) == {
+        "import_id": import_id, "status": "COMPLETED", "processing_mode": "DIRECT"
+    }  # fmt: skip
+    data = products.data("p000001")
+    assert data
+    assert data["version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"key": "imports/t/PRODUCT/a.csv", "type": "PRODUCT"}, "key"),
+        ({"key": "files/none.csv", "type": "PRODUCT"}, "key"),
+        ({"key": "files/none.csv", "type": "ORDER"}, "type"),
+        ({"key": "files/none.csv", "type": "PRODUCT", "options": {"encoding": "latin-1"}}, "options.encoding"),
+        ({"retry_of": "0" * 32}, "retry_of"),
+    ],
+)
+def test_invalid_call_names_the_field(products: ProductImports, fields: dict[str, object], field: str) -> None:
+    with pytest.raises(Refused, match=rf"^InvalidImport: {field}\b") as refused:
+        products.create(**fields)
+
+    assert refused.value.error == "InvalidImport"
+
+
+def test_too_many_rows_for_a_direct_import(products: ProductImports) -> None:
+    with pytest.raises(Refused) as refused:
+        products.start(csv_text(map(product, range(1, 1002))), processing_mode="DIRECT")
+
+    assert refused.value.error == "TooManyRows"
