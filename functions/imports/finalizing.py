@@ -13,7 +13,7 @@ from runtime.csv_records import cells, records
 from . import codes
 from .batch_record import BatchRecord, Outcome, Unprocessed
 from .batches import Contents, read_rows
-from .errors import FileRefused
+from .errors import FileRefused, ImportCutOff
 from .files import Files
 from .loading import INDEX, Loaded, Loader
 from .request import Pointer
@@ -43,6 +43,8 @@ class Finalization:
         """
         if made.status.final:
             return made.status
+        if not made.loaded:
+            raise ImportCutOff(f"{made.key.import_id}: its file has not been read")
         results = Results(self.files, made, made.layout(self.types))
         for batch in self._batches(made, at):
             results.add(batch, contents)

@@ -69,7 +69,7 @@ class Duplicates:
         self.count = sum(one.bit_count() for one in self.bits)
 
     def __contains__(self, position: int) -> bool:
-        return bool(self.bits[position // 8] >> position % 8 & 1)
+        return position // 8 < len(self.bits) and bool(self.bits[position // 8] >> position % 8 & 1)
 
 
 def _hash(cell: str) -> int:

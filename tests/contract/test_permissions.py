@@ -19,6 +19,7 @@ from botocore.utils import hyphenize_service_id
 
 from entities.registered import TYPES
 from entities.types import EntityType, Policy
+from imports import files
 from local import service_models
 from tests.contract.test_events import EVENTS, handler_of
 from tests.kit.deployed_stack import Stack
@@ -63,6 +64,8 @@ def wire() -> Iterator[Wire]:
     logging.disable(logging.CRITICAL)
     with Wire() as cut, pytest.MonkeyPatch.context() as patch:
         # No type that ships has this policy, but the roles must allow it.
+        # A short file is written in parts, too.
+        patch.setattr(files, "_PART", 200)
         patch.setitem(TYPES._types, "ORDER", EntityType("ORDER", policy=Policy.SKIP))
         yield cut
     logging.disable(logging.NOTSET)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tests.kit.deployed_stack import Stack
+from tests.kit.deployed_stack import ACCOUNT, REGION, Stack
 from tests.kit.machine import MACHINES
 from tests.kit.needs import NotKnown, Permission
 from tests.kit.template import Function, listed, of_type
@@ -69,7 +69,25 @@ def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
         if integration not in _INTEGRATIONS:
             raise NotKnown(f"say in tests/kit/iam.py what {integration} of {state} needs")
         needed |= _INTEGRATIONS[integration](task["Parameters"], stack)
+    for state in machine.states.values():
+        needed |= _needed_by_map(stack.resolve(machine.properties["Name"]), state) if "ItemReader" in state else set()
     return needed | (_with_key(stack, "kms:Decrypt", "kms:GenerateDataKey") if name in HOLDING_TOKENS else set())
+
+
+def _needed_by_map(name: str, state: Parameters) -> set[Permission]:
+    """Of a Distributed Map: its children, its dataset, its results. name: of the machine.
+
+    https://docs.aws.amazon.com/step-functions/latest/dg/iam-policies-eg-dist-map.html
+    """
+    prefix = f"arn:aws:states:{REGION}:{ACCOUNT}"
+    children = f"{prefix}:execution:{name}/{state['Label']}:*"
+    objects = f"arn:aws:s3:::{state['ItemReader']['Parameters']['Bucket']}/work/*"
+    uploads = ("AbortMultipartUpload", "GetObject", "ListMultipartUploadParts", "PutObject")
+    return {
+        Permission("states:StartExecution", f"{prefix}:stateMachine:{name}"),
+        *(Permission(f"states:{action}", children) for action in ("DescribeExecution", "StopExecution")),
+        *(Permission(f"s3:{action}", objects) for action in uploads),
+    }
 
 
 def _with_key(stack: Stack, *actions: str) -> set[Permission]:

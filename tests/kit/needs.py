@@ -114,23 +114,33 @@ def _rendered(arn: str, parameters: Parameters) -> str:
     return re.sub(r"\$\{(\w+)\}", lambda match: str(values.get(match[1], "new")), arn)
 
 
+def _execution(parameters: Parameters, action: str) -> Iterator[tuple[str, str]]:
+    yield action, parameters["executionArn"]
+
+
 def _table(name: str) -> str:
     return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
 
 
 _NEEDS: dict[str, Needs] = {
-    **{f"dynamodb:{action}": _item(action) for action in ("PutItem", "Scan", "UpdateItem")},
+    **{f"dynamodb:{action}": _item(action) for action in ("PutItem", "Query", "Scan", "UpdateItem")},
     "dynamodb:BatchGetItem": _batch,
     "dynamodb:TransactWriteItems": _transaction,
     "s3:GetObject": _get_object,
     "s3:HeadObject": _get_object,
     "s3:ListObjectsV2": _list_bucket,
-    "s3:PutObject": _put_object,
+    **{
+        f"s3:{operation}": _put_object
+        for operation in ("CompleteMultipartUpload", "CreateMultipartUpload", "PutObject", "UploadPart")
+    },
     "secrets-manager:GetSecretValue": lambda parameters: iter(
         [("secretsmanager:GetSecretValue", parameters["SecretId"])]
     ),
     **{f"connect:{name}": partial(_connect, action=f"connect:{name}") for name in _CONNECT},
-    "sfn:DescribeExecution": lambda parameters: iter([("states:DescribeExecution", parameters["executionArn"])]),
+    **{
+        f"sfn:{name}": partial(_execution, action=f"states:{name}")
+        for name in ("DescribeExecution", "ListMapRuns", "StopExecution")
+    },
     # It has no resource-level permissions.
     "sfn:SendTaskSuccess": lambda _: iter([("states:SendTaskSuccess", "*")]),
     "sfn:StartExecution": lambda parameters: iter([("states:StartExecution", parameters["stateMachineArn"])]),
