@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands bench bench-commands bench-costs bench-import bench-reports bench-streams replay-test commands-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams replay-test commands-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -82,6 +82,9 @@ bench: setup ## Cold starts and calls beside Powertools, sagas per second throug
 
 bench-commands: setup ## Commands per second through the local stack; latency to data and to the next version
 	@python -m benchmarks.commands
+
+bench-imports: setup ## Imports of rows: speed, memory, bytes, write units, dollars; OPTIONS=--all: also 100,000 rows, --help: others
+	@python -m benchmarks.imports $(OPTIONS)
 
 bench-import: setup ## Reads, time and memory of a user import: 3 minutes
 	@python -m benchmarks.user_import
