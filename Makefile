@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams replay-test commands-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams replay-test commands-test imports-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -104,6 +104,9 @@ replay-test: setup ## Replay 10,000 orders while new ones arrive, and compare th
 
 commands-test: setup ## 100 versions of one key by 20 publishers, and 40 keys with 4 versions each while a worker is killed every two seconds
 	@VERSIONS=$(or $(VERSIONS),100) KEYS=$(or $(KEYS),40) python -m pytest -q --timeout 1800 tests/load/test_commands.py
+
+imports-test: setup ## Import 5,000 rows while a worker is killed at 20 random moments: nothing is lost, nothing is done twice
+	@ROWS=$(or $(ROWS),5000) KILLS=$(or $(KILLS),20) python -m pytest -q --timeout 3000 tests/load/test_imports.py
 
 machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines
