@@ -15,6 +15,7 @@ from entities.command import Attempt, Key
 from local.deployment import deploy
 from local.emulator import emulator
 from operations import commands
+from operations.functions import FunctionFailed
 from operations.orders import execution_arn
 from operations.stack import Stack
 
@@ -101,7 +102,7 @@ def _publish(stack: Stack, document: dict[str, Any]) -> None:
     """Publish, as often as it takes: the emulator limits concurrent functions, and is slow then."""
     throttled = stack.client("lambda").exceptions.TooManyRequestsException
     while True:
-        with suppress(throttled, commands.FunctionFailed):
+        with suppress(throttled, FunctionFailed):
             commands.publish(stack, document)
             return
 

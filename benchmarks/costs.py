@@ -18,7 +18,7 @@ from typing import Any
 from cli import views
 from local.deployment import deploy
 from local.emulator import emulator
-from operations import imports, stock
+from operations import stock, user_imports
 from operations.commands import publish
 from operations.orders import ended, execution_arn, finalized, place
 from operations.stack import Stack
@@ -175,26 +175,26 @@ def _import(stack: Stack, prefix: str, count: int) -> list[str]:
     with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
         file.write("\n".join([header, *rows, ""]))
         file.flush()
-        name = imports.start(stack, Path(file.name))
-    last = list(imports.follow(stack, name))[-1]
+        name = user_imports.start(stack, Path(file.name))
+    last = list(user_imports.follow(stack, name))[-1]
     if (last.status, last.failed) != ("SUCCEEDED", 0):
         raise RuntimeError(f"{name}: {last}")
     return [execution_arn(stack, name, output="UserImportArn")]
 
 
 def _used(stack: Stack, metered: Proxy, run: Callable[[], list[str]]) -> Use:
-    _wait_for_quiet(metered)
+    wait_for_quiet(metered)
     before = _invocations(stack)
     metered.meter.reset()
     executions = run()
-    _wait_for_quiet(metered)
+    wait_for_quiet(metered)
     invocations, milliseconds = (after - earlier for after, earlier in zip(_invocations(stack), before, strict=True))
     meter = metered.meter
     transitions = notices = seconds = 0.0
     for arn in executions:
-        events = _history(stack, arn)
+        events = history(stack, arn)
         seconds += (events[-1]["timestamp"] - events[0]["timestamp"]).total_seconds()
-        states = [state for state in map(_entered, events) if state]
+        states = [state for state in map(entered, events) if state]
         # A retry would be one more; there are none here.
         transitions += len(states)
         notices += sum(state.startswith("sns:") for state in states)
@@ -204,7 +204,7 @@ def _used(stack: Stack, metered: Proxy, run: Callable[[], list[str]]) -> Use:
     )
 
 
-def _wait_for_quiet(metered: Proxy) -> None:
+def wait_for_quiet(metered: Proxy) -> None:
     """Wait until the last event and the stream's last record are processed."""
     seen, since = -1, time.monotonic()
     while time.monotonic() - since < _QUIET_SECONDS:
@@ -214,12 +214,13 @@ def _wait_for_quiet(metered: Proxy) -> None:
         time.sleep(0.2)
 
 
-def _history(stack: Stack, arn: str) -> list[Any]:
+def history(stack: Stack, arn: str) -> list[Any]:
+    """All events of an execution."""
     pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn)
     return [event for page in pages for event in page["events"]]
 
 
-def _entered(event: Any) -> str | None:
+def entered(event: Any) -> str | None:
     """The state that an event enters."""
     name: str | None = event.get("stateEnteredEventDetails", {}).get("name")
     return name
@@ -231,11 +232,12 @@ def _invocations(stack: Stack) -> tuple[int, float]:
     groups = [
         group["logGroupName"] for group in logs.describe_log_groups(logGroupNamePrefix="/aws/lambda/")["logGroups"]
     ]
-    reports = [report for group in groups for report in _reports(logs, group)]
-    return len(reports), sum(float(report.split("Duration: ")[1].split(" ms")[0]) for report in reports)
+    found = [report for group in groups for report in reports(logs, group)]
+    return len(found), sum(float(report.split("Duration: ")[1].split(" ms")[0]) for report in found)
 
 
-def _reports(logs: Any, group: str) -> Iterator[str]:
+def reports(logs: Any, group: str) -> Iterator[str]:
+    """Lambda's line for each invocation."""
     for page in logs.get_paginator("filter_log_events").paginate(logGroupName=group):
         yield from (event["message"] for event in page["events"] if event["message"].startswith("REPORT"))
 

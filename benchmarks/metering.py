@@ -4,7 +4,7 @@ import http.client
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,17 +19,22 @@ _METERED = _READS | {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "T
 class Meter:
     """calls: by operation. writes, reads: capacity units, those of indexes included. refused: of `writes`, those of
     calls that a condition refused: DynamoDB charges them and does not say how much, so each item counts as 1 KB.
+    written, read: units by table, without those of refused calls.
     """
 
     calls: Counter[str] = field(default_factory=Counter)
     writes: float = 0.0
     reads: float = 0.0
     refused: float = 0.0
+    written: dict[str, float] = field(default_factory=dict)
+    read: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def reset(self) -> None:
         with self._lock:
             self.calls.clear()
+            self.written.clear()
+            self.read.clear()
             self.writes = self.reads = self.refused = 0.0
 
     def note(self, operation: str, request: dict[str, Any], status: int, answer: dict[str, Any]) -> None:
@@ -42,23 +47,38 @@ class Meter:
                 self.refused += _refused(request, answer)
                 self.writes += _refused(request, answer)
             elif operation == "BatchGetItem":
-                self.reads += _asked_for(request)
+                self._add_reads(_asked_for(request))
             elif operation in _READS:
-                self.reads += _units(answer)
+                self._add_reads(_units(answer))
             else:
-                self.writes += _units(answer)
+                units = _units(answer)
+                self.writes += sum(units.values())
+                _add(self.written, units)
+
+    def _add_reads(self, units: Mapping[str, float]) -> None:
+        self.reads += sum(units.values())
+        _add(self.read, units)
 
 
-def _units(answer: dict[str, Any]) -> float:
+def _add(total: dict[str, float], units: Mapping[str, float]) -> None:
+    for table, number in units.items():
+        total[table] = total.get(table, 0.0) + number
+
+
+def _units(answer: dict[str, Any]) -> dict[str, float]:
+    """By table."""
     consumed = answer.get("ConsumedCapacity", [])
     parts = consumed if isinstance(consumed, list) else [consumed]
-    return float(sum(one["CapacityUnits"] for one in parts))
+    units: dict[str, float] = {}
+    for one in parts:
+        units[one["TableName"]] = units.get(one["TableName"], 0.0) + one["CapacityUnits"]
+    return units
 
 
-def _asked_for(request: dict[str, Any]) -> float:
+def _asked_for(request: dict[str, Any]) -> dict[str, float]:
     """MiniStack does not report this: one unit a key, or half of one, whether or not the item exists."""
-    tables = request["RequestItems"].values()
-    return sum(len(one["Keys"]) * (1.0 if one.get("ConsistentRead") else 0.5) for one in tables)
+    tables = request["RequestItems"].items()
+    return {name: len(one["Keys"]) * (1.0 if one.get("ConsistentRead") else 0.5) for name, one in tables}
 
 
 def _refused(request: dict[str, Any], answer: dict[str, Any]) -> float:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-_MEMORY_GB = 0.5
+MEMORY_GB = 0.5
 # An estimate: two lines per call, of some 300 bytes each in Lambda's JSON format.
-_LOG_GB = 600 / 2**30
+LOG_GB = 600 / 2**30
 # An express workflow is billed in units of 64 MB and 100 ms.
 _EXPRESS_GB, _EXPRESS_SECONDS = 64 / 1024, 0.1
 
@@ -45,14 +45,19 @@ def costs(use: Use, prices: Mapping[str, float]) -> dict[str, float]:
     return {
         "Step Functions": use.transitions * prices["state_transition"],
         "Lambda": use.invocations * prices["lambda_request"]
-        + use.milliseconds / 1000 * _MEMORY_GB * prices["lambda_gb_second"],
+        + use.milliseconds / 1000 * MEMORY_GB * prices["lambda_gb_second"],
         "DynamoDB": use.writes * prices["dynamodb_write_unit"] + use.reads * prices["dynamodb_read_unit"],
         "SNS": use.notices * prices["sns_publish"],
-        "logs": use.invocations * _LOG_GB * prices["log_gb"],
+        "logs": use.invocations * LOG_GB * prices["log_gb"],
     }
 
 
 def express_cost(use: Use, prices: Mapping[str, float]) -> float:
     """The cost of the state machine alone as an express workflow."""
-    seconds = -(-use.seconds // _EXPRESS_SECONDS) * _EXPRESS_SECONDS
-    return prices["express_request"] + seconds * _EXPRESS_GB * prices["express_gb_second"]
+    return prices["express_request"] + express_seconds(use.seconds, prices)
+
+
+def express_seconds(seconds: float, prices: Mapping[str, float]) -> float:
+    """The cost of the time of one express execution."""
+    billed = -(-seconds // _EXPRESS_SECONDS) * _EXPRESS_SECONDS
+    return billed * _EXPRESS_GB * prices["express_gb_second"]

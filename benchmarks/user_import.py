@@ -18,7 +18,7 @@ from idempotency import LeaseStore
 from local.deployment import deploy
 from local.emulator import emulator
 from local.simulators.connect.remote_control import RemoteControl
-from operations import imports
+from operations import user_imports
 from operations.stack import Stack
 from user_import.bucket import Bucket, Source
 from user_import.connect import Connect
@@ -136,11 +136,11 @@ def _pace(stack: Stack, connect: RemoteControl) -> Any:
     return views.table("200 rows at 2 calls a second, burst 5", ["figure", "value"], figures)
 
 
-def _imported(stack: Stack, file: Path) -> imports.Summary:
-    name = imports.start(stack, file)
-    for _ in imports.follow(stack, name):
+def _imported(stack: Stack, file: Path) -> user_imports.Summary:
+    name = user_imports.start(stack, file)
+    for _ in user_imports.follow(stack, name):
         pass
-    return imports.summary(stack, name)
+    return user_imports.summary(stack, name)
 
 
 def _timed[R](call: Callable[[], R]) -> tuple[float, R]:

@@ -19,17 +19,19 @@ from operations.stack import STACK_NAME, Stack
 from . import command_views, import_command, invoke_command, views, work_commands
 from .commands import app as commands_app
 from .demo import run_demo
+from .imports import app as imports_app
 from .options import OnAws, Port, StackName, chosen_stack
 from .replay_command import replay
 
 app = typer.Typer(
-    help="Order sagas, user imports and commands on a local stack or, with --aws, on a deployed one.",
+    help="Order sagas, commands, imports of rows and of users on a local stack or, with --aws, on a deployed one.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
 app.add_typer(work_commands.app, name="work")
 app.add_typer(commands_app, name="commands")
+app.add_typer(imports_app, name="imports")
 app.command("invoke")(invoke_command.invoke)
 app.command("import")(import_command.import_users)
 app.command("replay")(replay)

@@ -1,5 +1,6 @@
 """`stepwise commands`: publish versions of a key, look them up, and decide what only a person can."""
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from entities.command import Key
-from operations import commands, entities, targets
+from operations import commands, csv_export, entities, targets
 from operations.stack import STACK_NAME
 
 from . import command_views, views
@@ -136,14 +137,33 @@ def rebuild(
 @app.command()
 def export(
     kind: Annotated[str, typer.Argument(metavar="TYPE", help="Such as PRODUCT.")],
+    tenant: Annotated[str, typer.Option(help="Only this tenant_code. Needed if there are several.")] = "",
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="A line of JSON for each entity, of all tenants, also those that are deleted."),
+    ] = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Print every entity of a type as a line of JSON, also those that are deleted."""
+    """Print the entities of a type as CSV, which './stepwise imports create' accepts."""
     stack = chosen_stack(port, aws, name)
-    for entity in entities.export(stack, commands.tables(stack), kind):
-        _print_json(entity)
+    if as_json:
+        for entity in entities.export(stack, commands.tables(stack), kind):
+            _print_json(entity)
+        return
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    header, left_out = csv_export.header(kind), []
+    tenant = tenant or csv_export.tenant_of(stack, commands.tables(stack), kind)
+    out.writerow(header)
+    for row in csv_export.rows(stack, commands.tables(stack), kind, tenant):
+        if row.cells:
+            out.writerow(row.cells)
+        else:
+            left_out.append(commands.name_of(row.key))
+    if left_out:
+        message = f"Left out {len(left_out)}, which a file cannot hold, such as {left_out[0]}. --json has all."
+        views.console(stderr=True).print(message, style="yellow", markup=False)
 
 
 def _document(file: Path) -> Any:

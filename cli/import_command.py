@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
-from operations import imports
-from operations.imports import Summary
+from operations import user_imports
 from operations.stack import STACK_NAME, Stack
+from operations.user_imports import Summary
 from runtime.encodings import CP932, UTF_8
 
 from . import views
@@ -44,14 +44,14 @@ def import_users(
         "encoding": encoding,
         "instance_id": instance_id,
     }
-    started = imports.start(stack, file, **{field: value for field, value in options.items() if value})
+    started = user_imports.start(stack, file, **{field: value for field, value in options.items() if value})
     out.print(f"Started import {started}.")
     follow(stack, started, out)
-    ended = imports.summary(stack, started)
+    ended = user_imports.summary(stack, started)
     out.print(summary_table(ended))
     out.print(_what_next(stack, file, ended, encoding), soft_wrap=True)
     if result:
-        result.write_bytes(imports.result_file(stack, ended))
+        result.write_bytes(user_imports.result_file(stack, ended))
         out.print(f"Saved as {result}.")
     raise typer.Exit(1 if ended.failed else 0)
 
@@ -66,11 +66,11 @@ def follow(stack: Stack, name: str, out: Console) -> None:
     )
     with Progress(*columns, console=out, transient=True) as bar:
         task = bar.add_task("starting", total=None, counts="", pace="")
-        for seen in imports.follow(stack, name):
+        for seen in user_imports.follow(stack, name):
             _show(bar, task, seen)
 
 
-def _show(bar: Progress, task: TaskID, seen: imports.Progress) -> None:
+def _show(bar: Progress, task: TaskID, seen: user_imports.Progress) -> None:
     created = max(seen.done - seen.failed, 0)
     counts = f"{seen.done}/{seen.total} rows, {created} created, {seen.failed} failed" if seen.total else ""
     bar.update(task, description=seen.state, total=seen.total, completed=seen.done, counts=counts)

@@ -7,7 +7,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from operations import imports
+from operations import user_imports
 from operations.stack import Stack
 from user_import.results import FAILURE, SUCCESS, Result
 
@@ -27,14 +27,14 @@ _FILE = Path(__file__).with_name("demo_users.csv")
 
 def start(stack: Stack) -> str:
     """Start the import of the file. Returns its name."""
-    return imports.start(stack, _FILE)
+    return user_imports.start(stack, _FILE)
 
 
 def show(out: Console, stack: Stack, name: str) -> None:
     """Follow the import to its end, and show the result of every row."""
     follow(stack, name, out)
-    ended = imports.summary(stack, name)
-    out.print(results_table(imports.results(stack, ended)))
+    ended = user_imports.summary(stack, name)
+    out.print(results_table(user_imports.results(stack, ended)))
     out.print(summary_table(ended))
 
 

@@ -28,6 +28,7 @@ _COLOURS = {
     "COMPENSATED": "yellow",
     "COMPENSATING": "red",
     "COMPLETED": "green",
+    "COMPLETED_WITH_FAILURES": "yellow",
     "UNKNOWN": "yellow",
     "HELD": "red",
 }

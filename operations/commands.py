@@ -1,6 +1,5 @@
 """Commands for operators: publish, look up, retry and skip. The same for the local stack and for AWS."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from entities.validation import command_parser
 from idempotency.dynamodb import read_rows
 
 from .errors import CommandError
+from .functions import call
 from .orders import patiently
 from .stack import Stack
 from .targets import targets_of
@@ -35,10 +35,6 @@ _ERRORS = {
         errors.VersionGap,
     )
 }
-
-
-class FunctionFailed(CommandError):
-    """A function of the stack failed; the message has its error. The same call may be repeated."""
 
 
 class KeyNotFound(CommandError):
@@ -107,7 +103,7 @@ def publish(stack: Stack, document: Any) -> dict[str, Any]:
     Raises InvalidCommand, VersionConflict, VersionGap, PendingCommand, AttributesTooLarge: nothing is written.
     Raises FunctionFailed.
     """
-    answer: dict[str, Any] = _call(stack, "PublishCommand", document)
+    answer: dict[str, Any] = call(stack, "PublishCommand", document, _ERRORS)
     return answer
 
 
@@ -150,31 +146,19 @@ def lagging(stack: Stack) -> list[Listed]:
 
 def retry(stack: Stack, key: Key, reason: str) -> list[int]:
     """Run all dead versions of a key again. Returns them. Raises NotBlocked, InvalidCommand, FunctionFailed."""
-    versions: list[int] = _call(stack, "RetryCommand", _decision(stack, key, reason))["versions"]
+    versions: list[int] = call(stack, "RetryCommand", _decision(stack, key, reason), _ERRORS)["versions"]
     return versions
 
 
 def skip(stack: Stack, key: Key, version: int, reason: str) -> int:
     """Skip the dead version that blocks a key. Returns it. Raises NotBlocked, InvalidCommand, FunctionFailed."""
-    skipped: int = _call(stack, "SkipCommand", {**_decision(stack, key, reason), "version": version})["version"]
+    decision = {**_decision(stack, key, reason), "version": version}
+    skipped: int = call(stack, "SkipCommand", decision, _ERRORS)["version"]
     return skipped
 
 
 def _decision(stack: Stack, key: Key, reason: str) -> dict[str, str]:
     return {**key.row, "reason": reason, "by": caller(stack)}
-
-
-def _call(stack: Stack, function: str, event: Any) -> Any:
-    answer = stack.client("lambda").invoke(
-        FunctionName=stack.outputs[f"{function}FunctionArn"], Payload=json.dumps(event)
-    )
-    body = json.loads(answer["Payload"].read())
-    if "FunctionError" not in answer:
-        return body
-    error, message = body.get("errorType", ""), body.get("errorMessage", "")
-    if error in _ERRORS:
-        raise _ERRORS[error](message)
-    raise FunctionFailed(f"{function}: {error}: {message}")
 
 
 def _index(stack: Stack, index: str) -> list[tuple[Gate, str]]:

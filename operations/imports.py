@@ -1,140 +1,186 @@
-"""Imports files of users: upload, start, follow, fetch the result. The same for the local stack and for AWS."""
+"""Imports of rows for operators: create, look up, follow, stop. The same for the local stack and for AWS.
 
-import json
+Imports of Amazon Connect users are in user_imports.py.
+"""
+
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from user_import.bucket import date_in_name
-from user_import.results import Result, read
+from botocore.config import Config
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
-from .causes import message_of
+from entities.validation import named_parser
+from entities.values import to_value
+from idempotency.dynamodb import read_rows
+from imports.errors import InvalidImport, TooManyRows
+from imports.keys import ImportKey
+from imports.request import ENDINGS, Job
+from imports.state import Import
+from imports.table import ImportsTable
+
 from .errors import CommandError
-from .orders import execution_arn, patiently
+from .functions import call
+from .orders import patiently
 from .stack import Stack
+from .work import caller
 
-_OUTPUT = "UserImportArn"
-_MAP, _ROW_FAILED = "CreateUsers", "RowFailed"
-# The state machine's timeout.
-_MAX_SECONDS = 14_400
+_ERRORS = {one.__name__: one for one in (InvalidImport, TooManyRows)}
+# The function's timeout and a bit: a DIRECT import answers when it is done.
+_SECONDS_TO_CREATE = 130
+# A ZIP waits for a day for each of its files.
+_MAX_SECONDS = 172_800
+_PAGE, _MAX_READ = 25, 100
+
+_parse_job = named_parser(Job, InvalidImport, "the import")
 
 
-class ImportFailed(CommandError):
-    """The import as a whole failed; the message says why."""
+class ImportNotFound(CommandError):
+    """The tenant has no such import."""
+
+
+class ImportEnded(CommandError):
+    """The import has ended, so there is nothing to stop."""
+
+
+class AnswerLost(CommandError):
+    """Nobody knows whether the import was created."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """state: the execution's current state. total: rows to run, None until known. failed: of those done."""
+class ImportView:
+    """An import. children: of a ZIP, by name."""
 
-    status: str = "RUNNING"
-    state: str = ""
-    total: int | None = None
-    done: int = 0
-    failed: int = 0
+    made: Import
+    children: Sequence[Import] = ()
 
+    @property
+    def name(self) -> str:
+        return name_of(self.made.key)
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """RegisterResult's summary. run: rows that ran this time; the others had succeeded before."""
-
-    import_id: str
-    file: str
-    validate_only: bool
-    rows: int
-    run: int
-    succeeded: int
-    failed: int
-    result_key: str
-    result_version_id: str
+    def count(self, counter: str) -> int:
+        """A counter of the import; while a ZIP runs, the sum of its children."""
+        parts = self.children if self.children and not self.made.status.final else [self.made]
+        return sum(int(one.values.get(counter, 0)) for one in parts)
 
 
-def start(stack: Stack, file: Path, **options: Any) -> str:
-    """Upload a file where uploads start nothing, and start its import. Returns the execution's name.
+def parse_key(text: str) -> ImportKey:
+    """Read `TENANT_CODE/IMPORT_ID`. Raises InvalidImport, naming the field."""
+    tenant_code, separator, import_id = text.partition("/")
+    if not separator:
+        raise InvalidImport("import: must be TENANT_CODE/IMPORT_ID, as './stepwise imports list' shows it")
+    return _parse_job({"tenant_code": tenant_code, "import_id": import_id}).key
 
-    options: fields of the workflow's input, except key and version_id.
+
+def name_of(key: ImportKey) -> str:
+    """The key as `parse_key` reads it."""
+    return f"{key.tenant_code}/{key.import_id}"
+
+
+def upload(stack: Stack, file: Path) -> str:
+    """Upload a file where uploads start nothing. Returns its key. Raises InvalidImport."""
+    if not file.name.endswith(ENDINGS):
+        raise InvalidImport(f"file: the name must end in {' or '.join(ENDINGS)}")
+    key = f"uploads/{uuid.uuid4().hex}/{file.name}"
+    with file.open("rb") as content:
+        stack.client("s3").put_object(Bucket=stack.outputs["ImportsBucket"], Key=key, Body=content)
+    return key
+
+
+def create(stack: Stack, request: Mapping[str, Any]) -> ImportKey:
+    """Create an import; a DIRECT one has ended then. Two calls are two imports, so a lost answer is not repeated.
+
+    Raises InvalidImport, TooManyRows: nothing is written. Raises AnswerLost, FunctionFailed.
     """
-    key = _key(stack, file, datetime.now(UTC))
-    put = stack.client("s3").put_object(Bucket=stack.outputs["UsersBucket"], Key=key, Body=file.read_bytes())
-    document = {"key": key, "version_id": put["VersionId"], **options}
-    name = f"manual-{uuid.uuid4()}"
-    stack.stepfunctions.start_execution(
-        stateMachineArn=stack.outputs[_OUTPUT], name=name, input=json.dumps(document, sort_keys=True)
-    )
-    return name
+    once = Config(read_timeout=_SECONDS_TO_CREATE, retries={"total_max_attempts": 1})
+    client = stack.session.client("lambda", endpoint_url=stack.endpoint, config=once)
+    tenant_code = str(request["tenant_code"])
+    try:
+        answer = call(stack, "CreateImport", request, _ERRORS, client)
+    except (ConnectionClosedError, ReadTimeoutError) as error:
+        see = f"./stepwise imports list --tenant {tenant_code}"
+        raise AnswerLost(f"no answer ({type(error).__name__}); before you repeat it, look at '{see}'") from error
+    return ImportKey(tenant_code, answer["import_id"])
 
 
-def follow(stack: Stack, name: str) -> Iterator[Progress]:
-    """Yield the import's progress until it has ended. Raises TimeoutError."""
-    arn, progress, seen = execution_arn(stack, name, output=_OUTPUT), Progress(), 0
+def view(stack: Stack, key: ImportKey) -> ImportView:
+    """An import, read consistently. Raises ImportNotFound."""
+    table = _table(stack)
+    made = table.find(key)
+    if made is None:
+        raise ImportNotFound(f"{name_of(key)}: no such import of this tenant")
+    return ImportView(made, _children(stack, made))
+
+
+def follow(stack: Stack, key: ImportKey) -> Iterator[ImportView]:
+    """Yield the import until it has ended. Raises ImportNotFound, TimeoutError; the import goes on."""
     for _ in patiently(_MAX_SECONDS):
-        status = stack.stepfunctions.describe_execution(executionArn=arn)["status"]
-        events = _events_after(stack, arn, seen)
-        for event in events:
-            progress = moved(progress, event)
-        seen = max([seen, *(event["id"] for event in events)])
-        progress = replace(progress, status=status)
-        yield progress
-        if status != "RUNNING":
+        seen = view(stack, key)
+        yield seen
+        if seen.made.status.final:
             return
-    raise TimeoutError(f"import {name} is still running, and continues without this command")
+    raise TimeoutError(f"{name_of(key)} goes on; look again with './stepwise imports follow {name_of(key)}'")
 
 
-def summary(stack: Stack, name: str) -> Summary:
-    """The summary of an import that has ended. Raises ImportFailed."""
-    ended = stack.stepfunctions.describe_execution(executionArn=execution_arn(stack, name, output=_OUTPUT))
-    if ended["status"] != "SUCCEEDED":
-        reason = message_of(ended.get("cause", "")) or "see the history of the execution"
-        raise ImportFailed(f"{ended.get('error', ended['status'])}: {reason}")
-    return Summary(**json.loads(ended["output"]))
+def running(stack: Stack) -> list[Import]:
+    """The imports of all tenants that have not ended, the oldest first."""
+    return sorted(_table(stack).open(), key=lambda made: made.created)
 
 
-def result_file(stack: Stack, ended: Summary) -> bytes:
-    """The result file, as this import wrote it."""
-    answer = stack.client("s3").get_object(
-        Bucket=stack.outputs["UsersBucket"], Key=ended.result_key, VersionId=ended.result_version_id
+def of_tenant(stack: Stack, tenant_code: str, last: int) -> list[Import]:
+    """The last imports of a tenant, the newest first.
+
+    The records of an import's batches lie between the imports; from the first one on, they are skipped.
+    """
+    found: list[Import] = []
+    after: str | None = "IMPORT#"
+    while after is not None:
+        rows, after = _page(stack, ImportKey(tenant_code, "").pk, after)
+        found.extend(rows)
+    return sorted(found, key=lambda made: made.created, reverse=True)[:last]
+
+
+def stop(stack: Stack, key: ImportKey) -> str:
+    """Stop an import; what has not begun stays unprocessed. Returns the caller's ARN.
+
+    Raises ImportEnded, FunctionFailed.
+    """
+    if view(stack, key).made.status.final:
+        raise ImportEnded(f"{name_of(key)} has ended; there is nothing to stop")
+    by = caller(stack)
+    call(stack, "StopImport", {"tenant_code": key.tenant_code, "import_id": key.import_id, "by": by}, _ERRORS)
+    return by
+
+
+def _table(stack: Stack) -> ImportsTable:
+    return ImportsTable(stack.dynamodb, stack.outputs["ImportsTable"])
+
+
+def _children(stack: Stack, made: Import) -> list[Import]:
+    keys = [
+        ImportKey(made.key.tenant_code, f"{made.key.import_id}-{number:04}")
+        for number in range(1, int(made.values.get("entries", 0)) + 1)
+    ]
+    name = stack.outputs["ImportsTable"]
+    parts = [keys[start : start + _MAX_READ] for start in range(0, len(keys), _MAX_READ)]
+    found = [item for part in parts for item in read_rows(stack.dynamodb, [(name, key.row) for key in part])]
+    return [Import.of(item) for item in found if item]
+
+
+def _page(stack: Stack, pk: str, after: str) -> tuple[list[Import], str | None]:
+    """Imports after this sort key, and where to go on."""
+    answer = stack.dynamodb.query(
+        TableName=stack.outputs["ImportsTable"],
+        KeyConditionExpression="pk = :pk AND sk > :after",
+        ExpressionAttributeValues={":pk": to_value(pk), ":after": to_value(after)},
+        Limit=_PAGE,
     )
-    return bytes(answer["Body"].read())
-
-
-def results(stack: Stack, ended: Summary) -> list[Result]:
-    """The rows of the result file."""
-    return read(result_file(stack, ended))
-
-
-def _key(stack: Stack, file: Path, now: datetime) -> str:
-    """The file's own date, if its name has one; otherwise today, in a separate folder."""
-    prefix = stack.parameters["UserFilePrefix"]
-    if date_in_name(file.name, prefix):
-        return f"manual/{file.name}"
-    return f"manual/{file.stem}/{prefix}{now:%Y%m%d}.csv"
-
-
-def _events_after(stack: Stack, arn: str, seen: int) -> list[Any]:
-    """The events of an execution after the one with this id, oldest first."""
-    new: list[Any] = []
-    pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(
-        executionArn=arn, reverseOrder=True, includeExecutionData=False, PaginationConfig={"PageSize": 1000}
-    )
-    for page in pages:
-        new.extend(event for event in page["events"] if event["id"] > seen)
-        if not page["events"] or page["events"][-1]["id"] <= seen:
-            break
-    return new[::-1]
-
-
-def moved(progress: Progress, event: Any) -> Progress:
-    """The import's progress after an event of its history."""
-    match event["type"]:
-        case "MapStateStarted":
-            return replace(progress, total=event["mapStateStartedEventDetails"]["length"])
-        case "MapIterationSucceeded":
-            return replace(progress, done=progress.done + 1)
-        case "PassStateEntered" if event["stateEnteredEventDetails"]["name"] == _ROW_FAILED:
-            return replace(progress, failed=progress.failed + 1)
-        case kind if kind.endswith("StateEntered"):
-            return replace(progress, state=event["stateEnteredEventDetails"]["name"])
-    return progress
+    imports = [Import.of(item) for item in answer["Items"] if item["kind"]["S"] == "import"]
+    if "LastEvaluatedKey" not in answer:
+        return imports, None
+    last = answer["LastEvaluatedKey"]["sk"]["S"]
+    before, batch, _ = last.partition("#BATCH#")
+    # "$" comes after "#" and before "-", with which the children of a ZIP go on.
+    return imports, f"{before}$" if batch else last

@@ -168,7 +168,7 @@ def test_it_publishes_shows_retries_skips_and_rebuilds(
     assert "2 of 2 versions done" in shown
     assert "ticket 42" in shown
     assert json.loads(stepwise("commands", "show", key, "--at", "1").stdout)["attributes"]["price"] == 1
-    exported = [json.loads(line) for line in stepwise("commands", "export", "PRODUCT").stdout.splitlines()]
+    exported = [json.loads(line) for line in stepwise("commands", "export", "PRODUCT", "--json").stdout.splitlines()]
     assert [one["version"] for one in exported if one["sk"] == product.sk] == [2]
 
     with denied(stack, resources, "SyncData"):

@@ -192,13 +192,13 @@ def kill_worker(pid: int, port: int) -> None:
 
 @contextmanager
 def killing_workers(emulator_pid: int, chance: random.Random, every: float = 0.5) -> Iterator[list[int]]:
-    """Kill a worker process of the emulator, drawn by chance. every: so many seconds."""
+    """Kill a worker process of the emulator at random moments, drawn by chance. every: so many seconds, on average."""
     killed: list[int] = []
     spared = simulator_processes(emulator_pid)
     over = threading.Event()
 
     def kill() -> None:
-        while not over.wait(every):
+        while not over.wait(every * chance.uniform(0.5, 1.5)):
             workers = [child for child in psutil.Process(emulator_pid).children() if child not in spared]
             if workers:
                 victim = chance.choice(workers)

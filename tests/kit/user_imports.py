@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.simulators.connect.remote_control import RemoteControl
-from operations import imports
+from operations import user_imports
 from operations.orders import ended, execution_arn
 from operations.stack import Stack
 from tests.kit.belongings import OBJECTS, USERS, Belongings
@@ -149,9 +149,9 @@ class Imports:
             executionArn=execution_arn(self.stack, name, output="UserImportArn"), error="Stopped", cause="by the test"
         )
 
-    def progress(self, name: str) -> imports.Progress:
+    def progress(self, name: str) -> user_imports.Progress:
         """The progress of an import."""
-        return next(imports.follow(self.stack, name))
+        return next(user_imports.follow(self.stack, name))
 
     def history(self, name: str) -> str:
         """The whole history of an execution, as text."""

@@ -18,8 +18,9 @@ from entities.lagging import Lagging
 from entities.registered import TYPES
 from idempotency import BusinessError
 from operations import commands, entities, targets
-from operations.commands import FunctionFailed, KeyNotFound
+from operations.commands import KeyNotFound
 from operations.entities import NoSuchVersion
+from operations.functions import FunctionFailed
 from operations.stack import Stack
 from operations.targets import NoSuchTarget
 from tests.kit.commands import START, World, new_tables, order, product

@@ -1,0 +1,143 @@
+"""What a row of an import consumes, and what a million rows cost: counted on a stack whose calls go through proxies."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from local.deployment import deploy
+from local.emulator import emulator
+from operations.orders import execution_arn
+from operations.stack import Stack
+
+from .costs import entered, history, reports, wait_for_quiet
+from .metering import Proxy, proxy
+from .pricing import LOG_GB, MEMORY_GB, express_seconds
+from .s3_traffic import S3Proxy, s3_proxy
+
+MILLION = 1_000_000
+# What a type with `data` alone does not have: the other targets of PRODUCT.
+TARGETS = "targets"
+_FUNCTIONS = ("CreateImport", "CsvLoader", "CsvRowsHandler", "FinalizeParentJob", "FollowImports", "SyncTargets")
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """A stack behind proxies."""
+
+    stack: Stack
+    dynamodb: Proxy
+    s3: S3Proxy
+
+    def reset(self) -> None:
+        """Forget what was counted, once all is quiet."""
+        wait_for_quiet(self.dynamodb)
+        self.dynamodb.meter.reset()
+        self.s3.reset()
+
+    @property
+    def bucket(self) -> str:
+        return self.stack.outputs["ImportsBucket"]
+
+    def invoked(self) -> dict[str, tuple[int, float]]:
+        """Invocations so far and their seconds, by function."""
+        logs = self.stack.client("logs")
+        found = {name: list(reports(logs, f"/aws/lambda/stepwise/{name}")) for name in _FUNCTIONS}
+        return {name: (len(lines), sum(map(_seconds, lines))) for name, lines in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """Of one import. writes, reads: units by table. requests: to S3, by method and bucket; received: bytes read."""
+
+    rows: int
+    transitions: int
+    invocations: Mapping[str, tuple[int, float]]
+    writes: Mapping[str, float]
+    reads: Mapping[str, float]
+    requests: Mapping[tuple[str, str], int]
+    received: int
+    tables: Mapping[str, str]
+    catalog: str
+
+    def units(self, *tables: str) -> float:
+        """Write units a row of these tables."""
+        return sum(self.writes.get(self.tables[table], 0.0) for table in tables) / self.rows
+
+
+@contextmanager
+def metered() -> Iterator[Metered]:
+    # Unsigned, because a signature covers what the proxies change.
+    with proxy() as dynamodb, s3_proxy() as s3:
+        settings = {"AWS_ENDPOINT_URL_DYNAMODB": dynamodb.endpoint, "AWS_ENDPOINT_URL_S3": s3.endpoint, "AUTH": "false"}
+        with emulator.attached(settings) as running:
+            dynamodb.target = s3.target = running.endpoint
+            deploy(running.endpoint, running.log)
+            yield Metered(Stack.local(running.endpoint, services=running.simulators), dynamodb, s3)
+
+
+def consumed(on: Metered, rows: int, before: Mapping[str, tuple[int, float]], import_id: str) -> Consumed:
+    """What was counted since the last reset. before: invocations then. import_id: in STEP_FUNCTION mode."""
+    wait_for_quiet(on.dynamodb)
+    after, outputs, meter = on.invoked(), on.stack.outputs, on.dynamodb.meter
+    invocations = {name: (after[name][0] - before[name][0], after[name][1] - before[name][1]) for name in after}
+    names = ("CommandsTable", "GatesTable", "DataTable", "HistoryTable", "ProductsTable", "ImportsTable")
+    events = history(on.stack, execution_arn(on.stack, import_id, output="ImportCsvArn"))
+    return Consumed(
+        rows,
+        sum(1 for event in events if entered(event)),
+        invocations,
+        dict(meter.written),
+        dict(meter.read),
+        dict(on.s3.requests),
+        on.s3.received[on.bucket],
+        {name: outputs[name] for name in (*names, "IdempotencyTable")},
+        outputs["CatalogBucket"],
+    )
+
+
+def per_million(used: Consumed, prices: Mapping[str, float]) -> dict[str, float]:
+    """The cost of a million rows of PRODUCT, itemized.
+
+    What the loader and finalization consume is scaled as well, so it is an upper bound.
+    """
+    scale = MILLION / used.rows
+    batches, seconds = used.invocations["CsvRowsHandler"]
+    products = used.tables["ProductsTable"]
+    targets = used.invocations["SyncTargets"]
+    own = {name: value for name, value in used.invocations.items() if name != "SyncTargets"}
+    puts, gets = (sum(n for (m, b), n in used.requests.items() if m in ms and b != used.catalog) for ms in _METHODS)
+    catalog = [sum(n for (m, b), n in used.requests.items() if m in ms and b == used.catalog) for ms in _METHODS]
+    write, read = prices["dynamodb_write_unit"], prices["dynamodb_read_unit"]
+    items = {
+        "Step Functions: states of the import": used.transitions * prices["state_transition"] / scale,
+        "Step Functions: express requests": batches * prices["express_request"],
+        "Step Functions: express time": batches * express_seconds(seconds / batches, prices),
+        "Lambda: requests": sum(count for count, _ in own.values()) * prices["lambda_request"],
+        "Lambda: time": sum(time for _, time in own.values()) * MEMORY_GB * prices["lambda_gb_second"],
+        "S3: PUTs and GETs of files": puts * prices["s3_put"] + gets * prices["s3_get"],
+        "logs": sum(count for count, _ in used.invocations.values()) * LOG_GB * prices["log_gb"],
+        "DynamoDB: reads": (sum(used.reads.values()) - used.reads.get(products, 0.0)) * read,
+        **{
+            f"DynamoDB: writes of {name}": used.writes.get(table, 0.0) * write
+            for name, table in used.tables.items()
+            if table != products
+        },
+        f"{TARGETS}: DynamoDB": used.writes.get(products, 0.0) * write + used.reads.get(products, 0.0) * read,
+        f"{TARGETS}: S3": catalog[0] * prices["s3_put"] + catalog[1] * prices["s3_get"],
+        f"{TARGETS}: Lambda": targets[0] * prices["lambda_request"]
+        + targets[1] * MEMORY_GB * prices["lambda_gb_second"],
+    }
+    return {name: cost * scale for name, cost in items.items()}
+
+
+def child_starts(used: Consumed, prices: Mapping[str, float]) -> float:
+    """What the starts of a million rows' children would cost if they were billed as transitions."""
+    return used.invocations["CsvRowsHandler"][0] * prices["state_transition"] * MILLION / used.rows
+
+
+# PUTs and GETs, as S3 bills them. HEAD is a GET; DELETE is free.
+_METHODS = (("PUT", "POST"), ("GET", "HEAD"))
+
+
+def _seconds(report: str) -> float:
+    return float(report.split("Duration: ")[1].split(" ms")[0]) / 1000

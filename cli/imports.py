@@ -1,0 +1,191 @@
+"""`stepwise imports`: rows of a CSV or ZIP file as commands: start, follow, look up, retry, stop."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from imports.request import DIRECT, STEP_FUNCTION
+from operations import imports
+from operations.stack import STACK_NAME
+from runtime.encodings import CP932, UTF_8
+
+from . import import_views, views
+from .import_run import explain, run, to_its_end
+from .options import OnAws, Port, StackName, again, chosen_stack
+
+app = typer.Typer(
+    help="Imports of CSV and ZIP files whose every row is published as one command. "
+    "(Amazon Connect users: 'stepwise import'.)",
+    no_args_is_help=True,
+)
+
+
+class Mode(StrEnum):
+    direct = DIRECT
+    step_function = STEP_FUNCTION
+
+
+class Encoding(StrEnum):
+    utf_8 = UTF_8
+    cp932 = CP932
+
+
+class Duplicates(StrEnum):
+    refuse = "refuse"
+    last = "last"
+
+
+Name = Annotated[str, typer.Argument(metavar="IMPORT", help="TENANT_CODE/IMPORT_ID, as 'list' shows it.")]
+Of = Annotated[str, typer.Option("--of", metavar="IMPORT", help="The import to retry: TENANT_CODE/IMPORT_ID.")]
+File = Annotated[Path | None, typer.Argument(help="CSV or ZIP, which is uploaded.", exists=True, dir_okay=False)]
+ValidateOnly = Annotated[bool, typer.Option("--validate-only", help="Check every row, store nothing.")]
+Follow = Annotated[bool, typer.Option("--follow/--no-follow", help="Follow the import to its end.")]
+Processing = Annotated[Mode | None, typer.Option("--mode", help="Default: DIRECT up to 1,000 rows.")]
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        "--save", metavar="FOLDER", help="Save the results here.", exists=True, file_okay=False, writable=True
+    ),
+]
+
+
+@app.command()
+def create(
+    tenant: Annotated[str, typer.Option(help="The tenant_code.")],
+    kind: Annotated[
+        str, typer.Option("--type", help="Of every row, such as PRODUCT. A file of a ZIP may name its own.")
+    ],
+    file: File = None,
+    key: Annotated[str, typer.Option(help="Key of a file in ImportsBucket, instead of FILE.")] = "",
+    mode: Processing = None,
+    validate_only: ValidateOnly = False,
+    duplicates: Annotated[
+        Duplicates | None, typer.Option(help="Rows with one key. refuse: all of them; last: all but the last one.")
+    ] = None,
+    ignore_unknown_columns: Annotated[
+        bool, typer.Option("--ignore-unknown-columns", help="Instead of refusing.")
+    ] = False,
+    encoding: Annotated[Encoding | None, typer.Option(help="Of the file. Japanese Excel saves cp932.")] = None,
+    all_or_nothing: Annotated[
+        bool, typer.Option("--all-or-nothing", help="Check all rows first; run none if one is wrong.")
+    ] = False,
+    parallel: Annotated[int | None, typer.Option(min=1, max=10, help="Files of a ZIP at once.")] = None,
+    max_concurrency: Annotated[int | None, typer.Option(min=1, max=50, help="Batches of 100 rows at once.")] = None,
+    wait: Follow = True,
+    save: Save = None,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Import a CSV or ZIP file, and follow it to its end. Exits with 1 unless every row succeeds."""
+    if bool(file) == bool(key):
+        raise typer.BadParameter("pass either FILE or --key", param_hint="FILE")
+    options = {
+        "duplicates": duplicates,
+        "unknown_columns": "ignore" if ignore_unknown_columns else None,
+        "encoding": encoding,
+        "all_or_nothing_validation": all_or_nothing,
+        "parallel": parallel,
+        "max_concurrency": max_concurrency,
+    }
+    request = {
+        "tenant_code": tenant,
+        "type": kind,
+        "key": key,
+        "processing_mode": mode,
+        "validate_only": validate_only,
+        "options": _given(options),
+    }
+    run(chosen_stack(port, aws, name), file, _given(request), again(port, aws, name), wait=wait, save=save)
+
+
+@app.command()
+def retry(
+    of: Of,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Corrected failed.csv or unprocessed.csv. Without it, all rows of the first file.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    mode: Processing = None,
+    validate_only: ValidateOnly = False,
+    wait: Follow = True,
+    save: Save = None,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Run rows of an import again: a row that is stored is reported, and never stored twice. Exits as 'create'."""
+    earlier = imports.parse_key(of)
+    request = {
+        "tenant_code": earlier.tenant_code,
+        "retry_of": earlier.import_id,
+        "processing_mode": mode,
+        "validate_only": validate_only,
+    }
+    run(chosen_stack(port, aws, name), file, _given(request), again(port, aws, name), wait=wait, save=save)
+
+
+@app.command()
+def follow(name_: Name, save: Save = None, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """Follow an import to its end: rows, rate, failed rows, time left. Exits with 1 unless every row succeeds."""
+    key, stack = imports.parse_key(name_), chosen_stack(port, aws, name)
+    to_its_end(stack, key, again(port, aws, name), save)
+
+
+@app.command()
+def show(name_: Name, save: Save = None, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """Show an import, and why rows failed. --save fetches failed.csv, succeeded.csv and unprocessed.csv."""
+    key, stack, out = imports.parse_key(name_), chosen_stack(port, aws, name), views.console()
+    seen = imports.view(stack, key)
+    out.print(import_views.details(seen))
+    explain(stack, out, seen, again(port, aws, name), save)
+
+
+@app.command("list")
+def list_imports(
+    tenant: Annotated[str, typer.Option(help="Of this tenant, the newest first, also those that have ended.")] = "",
+    last: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """List imports: those of all tenants that have not ended or, with --tenant, the last ones of a tenant."""
+    stack, out = chosen_stack(port, aws, name), views.console()
+    if tenant:
+        out.print(import_views.listed(f"Imports of {tenant}", imports.of_tenant(stack, tenant, last)))
+        return
+    out.print(import_views.listed("Imports that have not ended", imports.running(stack)[:last]))
+    out.print("With --tenant TENANT_CODE: also those that have ended.")
+
+
+@app.command()
+def stop(
+    name_: Name,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Stop an import: what has not begun stays unprocessed, and can be retried. Asks first, and records your ARN."""
+    key, stack, out = imports.parse_key(name_), chosen_stack(port, aws, name), views.console()
+    if not yes:
+        seen = imports.view(stack, key)
+        done, rows = seen.count("processed_rows"), seen.count("total_rows")
+        typer.confirm(f"Stop {name_}, of which {done:,} of {rows:,} rows have an outcome?", abort=True)
+    by = imports.stop(stack, key)
+    command = f"./stepwise imports follow {name_}{again(port, aws, name)}"
+    out.print(
+        f"Stopped by {by}. Its results follow, once its last batches have ended:\n{command}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, "", False, {})}

@@ -1,0 +1,83 @@
+"""The files of results of imports: why rows failed, and the files themselves."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from imports.files import Files
+from imports.state import Import
+from runtime.csv_records import cells, records
+
+from .errors import CommandError
+from .imports import ImportView
+from .stack import Stack
+
+# A row of a result is one of the file and its message.
+_MAX_ROW = 256 * 1024
+_EXAMPLES = 5
+
+
+class ImportNotEnded(CommandError):
+    """The import has no results yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Rows that failed for one reason. message: what is wrong and how to fix it. examples: their numbers, the first."""
+
+    code: str
+    column: str
+    message: str
+    rows: int
+    examples: Sequence[str]
+
+
+def reasons(stack: Stack, seen: ImportView) -> list[Reason]:
+    """Why rows failed, by failed.csv, the most frequent first. No value of a row is read. Raises FileUnavailable."""
+    rows: Counter[tuple[str, str, str]] = Counter()
+    examples: dict[tuple[str, str, str], list[str]] = {}
+    for made in _with_results(seen):
+        for number, *reason in _failed(stack, made):
+            key = (reason[0], reason[1], reason[2])
+            rows[key] += 1
+            if rows[key] <= _EXAMPLES and number:
+                examples.setdefault(key, []).append(f"{_entry(made)}{number}")
+    return [Reason(*key, count, examples.get(key, [])) for key, count in rows.most_common()]
+
+
+def save(stack: Stack, seen: ImportView, folder: Path) -> list[Path]:
+    """Save the files of results of an import that has ended; those of a ZIP's files in a folder each.
+
+    Raises ImportNotEnded.
+    """
+    if not seen.made.status.final:
+        raise ImportNotEnded(f"{seen.name} has not ended, so it has no results yet")
+    saved = []
+    for made in [seen.made, *seen.children]:
+        for name, key in made.values.get("results", {}).items():
+            path = folder / (made.key.import_id if seen.children else "") / f"{name}.csv"
+            path.parent.mkdir(exist_ok=True)
+            stack.client("s3").download_file(stack.outputs["ImportsBucket"], key, str(path))
+            saved.append(path)
+    return saved
+
+
+def _with_results(seen: ImportView) -> list[Import]:
+    return [
+        made for made in (seen.children or [seen.made]) if made.values.get("results") and made.values["failed_rows"]
+    ]
+
+
+def _failed(stack: Stack, made: Import) -> Iterator[list[str]]:
+    """Row number, code, column and message of each row of failed.csv."""
+    files = Files(stack.client("s3"), stack.outputs["ImportsBucket"])
+    found = records(files.own_stream(made.values["results"]["failed"]), _MAX_ROW)
+    next(found, None)
+    for record in found:
+        yield cells(record.data or b"")[:4]
+
+
+def _entry(made: Import) -> str:
+    """Which file of a ZIP."""
+    return f"{made.key.import_id.rpartition('-')[2]}:" if "parent_id" in made.values else ""
