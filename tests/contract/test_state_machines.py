@@ -63,7 +63,7 @@ NOT_FOR_A_PERSON = {
 TASKS = {f"{machine.name}.{name}": (name, state) for machine in MACHINES.values() for name, state in machine.tasks()}
 LAMBDA_TASKS = {key: (name, state) for key, (name, state) in TASKS.items() if is_lambda(state)}
 # States whose function is named otherwise, as the state's name says too little outside its machine.
-FUNCTION_OF = {"finish": "FinishCommandFunction"}
+FUNCTION_OF = {"finish": "FinishCommandFunction", "unzip": "UnzipFunction"}
 SAGA_FUNCTIONS = set(SAGA.substitutions)
 # The errors of a saga's functions: their own, and those of packages that they may import.
 SAGA_PACKAGES = {"idempotency", "runtime"} | {

@@ -1,0 +1,57 @@
+"""What the sample events of ZIPs are answered, and the state that each is about."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from operations.stack import Stack
+from tests.kit.project import ROOT, read_json
+from tests.kit.sample_events.expected import Expected, invoked
+from tests.kit.zip_builder import File, archive
+
+_EVENTS = ROOT / "events" / "imports"
+_JOB = read_json(_EVENTS / "unzip.json")
+_ID, _TENANT = _JOB["import_id"], _JOB["tenant_code"]
+_KEY = "files/products.zip"
+_NOW = datetime(2026, 11, 22, 9, tzinfo=UTC).isoformat()
+
+
+def created(stack: Stack, _: Any) -> Mapping[str, str]:
+    """The ZIP is there, and has a row. Its machine does not start: that takes STEP_FUNCTION."""
+    s3, bucket = stack.client("s3"), stack.outputs["ImportsBucket"]
+    put = s3.put_object(Bucket=bucket, Key=_KEY, Body=archive(File(b"PRODUCT_1.csv"), File(b"PRODUCT_2.csv")))
+    texts = {"pk": f"TENANT#{_TENANT}", "sk": f"IMPORT#{_ID}", "kind": "import", "tenant_code": _TENANT}
+    texts |= {"import_id": _ID, "status": "CREATED", "processing_mode": "DIRECT", "key": _KEY, "type": "PRODUCT"}
+    texts |= {"version_id": put["VersionId"], "first_import_id": _ID, "open_since": _NOW, "created_at": _NOW}
+    item: Any = {name: {"S": value} for name, value in texts.items()}
+    item |= {"options": {"M": {}}, "validated": {"BOOL": False}, "round": {"N": "1"}}
+    stack.dynamodb.put_item(TableName=stack.outputs["ImportsTable"], Item=item)
+    return {}
+
+
+def unzipped(stack: Stack, event: Any) -> Mapping[str, str]:
+    created(stack, event)
+    invoked(stack, "Unzip", _JOB)
+    return {}
+
+
+def status(stack: Stack) -> Any:
+    row = stack.row("ImportsTable", pk=f"TENANT#{_TENANT}", sk=f"IMPORT#{_ID}")
+    return row["status"] if row else None
+
+
+def parent(stack: Stack) -> Any:
+    """The ZIP that the first child names."""
+    row = stack.row("ImportsTable", pk=f"TENANT#{_TENANT}", sk=f"IMPORT#{_ID}-0001")
+    return row["parent_id"] if row else None
+
+
+_FAILED = {"status": "FAILED"}
+
+EXPECTED: dict[str, Expected] = {
+    "unzip": Expected({"items": [1, 2], "parallel": 10}, given=created, leaves={status: "PROCESSING"}),
+    "trigger_single_csv": Expected(None, given=unzipped, leaves={parent: _ID}),
+    "finalize_zip_job": Expected(_FAILED, given=unzipped, leaves={status: "FAILED", parent: None}),
+    "zip_ended": Expected(None, given=unzipped, leaves={status: "FAILED", parent: None}),
+    "sweep_zips": Expected({"open": 1, "failed": 0}, given=created, leaves={status: "CREATED"}),
+}
