@@ -1,7 +1,8 @@
-"""The demonstration: real orders, users and commands through a real deployment, on a temporary stack."""
+"""The demonstration: real orders, users, commands and imported rows through a real deployment, on a temporary stack."""
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from rich.console import Console
@@ -16,7 +17,7 @@ from operations import stock
 from operations.orders import OrderView, ended, finalized, place, view
 from operations.stack import Stack
 
-from . import command_demo, import_demo, views
+from . import command_demo, import_demo, rows_demo, views
 
 _STOCK = {"tea-01": 10, "pot-01": 1}
 _NOTES = {
@@ -26,23 +27,29 @@ _NOTES = {
 
 
 def run_demo() -> None:
-    """Start, deploy, place five orders, import 22 users and publish commands, show the outcomes, stop."""
+    """Start, deploy, place five orders, import users and products, publish commands, show the outcomes, stop."""
     out = views.console()
     began = time.monotonic()
-    with out.status("starting the emulator") as status, emulator.attached(import_demo.QUICK) as running:
+    with (
+        out.status("starting the emulator") as status,
+        emulator.attached(import_demo.QUICK) as running,
+        ThreadPoolExecutor(1) as beside,
+    ):
         status.update("sam build, sam deploy (the first time takes longest)")
         gateway = GatewayClient(running.simulators["gateway"])
         deploy(running.endpoint, running.log, **secret.parameters(running.endpoint, gateway.address))
         stack = Stack.local(running.endpoint, services=running.simulators)
         stock.seed(stack, _STOCK)
         out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")
-        status.update("placing orders, importing users, publishing commands")
+        status.update("placing orders, importing users and products, publishing commands")
+        products = beside.submit(rows_demo.run, running.endpoint)
         importing = import_demo.start(stack)
         command_demo.start(stack)
         _show(out, stack, gateway)
         status.stop()
         import_demo.show(out, stack, importing)
         command_demo.show(out, stack)
+        out.print(products.result())
     out.print(f"Done in {time.monotonic() - began:.1f} s; everything is stopped.")
 
 

@@ -1,0 +1,178 @@
+"""What operators see of imports of rows, on the tables of a stack in this process."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ReadTimeoutError
+
+from imports.errors import InvalidImport, TooManyRows
+from imports.keys import ImportKey
+from imports.state import Import
+from operations import import_results, imports
+from operations.import_results import ImportNotEnded
+from operations.imports import AnswerLost, ImportEnded, ImportNotFound, ImportView
+from operations.stack import Stack
+from tests.kit.import_world import TENANT, ImportWorld
+from tests.unit import dynamodb
+
+HEADER = "code,name,category,price,currency\n"
+ROWS = 3001
+
+
+class Desk:
+    """A stack in this process. It is its own session and Lambda client, which answers, or raises, what a test says."""
+
+    def __init__(self) -> None:
+        self.world = ImportWorld(dynamodb.client())
+        functions = {f"{name}FunctionArn": name for name in ("CreateImport", "StopImport")}
+        outputs = {"ImportsTable": self.world.table_name, "ImportsBucket": self.world.bucket, **functions}
+        session: Any = self
+        self.stack = Stack(session, None, outputs)
+        self.stack._clients.update({"dynamodb": self.world.client, "s3": self.world.files.client, "lambda": self})
+        self.stack._clients["sts"] = self
+        self.answer: Any = {}
+        self.calls: list[Any] = []
+        self.config = Config()
+
+    def client(self, _: str, *, config: Config, **__: Any) -> "Desk":
+        self.config = config
+        return self
+
+    def get_caller_identity(self) -> dict[str, str]:
+        return {"Arn": "arn:aws:iam::000000000000:user/operator"}
+
+    def invoke(self, *, FunctionName: str, Payload: str) -> dict[str, Any]:
+        self.calls.append((FunctionName, json.loads(Payload)))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        failed = {"FunctionError": "Unhandled"} if "errorType" in self.answer else {}
+        return {**failed, "Payload": io.BytesIO(json.dumps(self.answer).encode())}
+
+    def view(self, import_id: str) -> ImportView:
+        return imports.view(self.stack, ImportKey(TENANT, import_id))
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def text(*prices: object) -> str:
+    return HEADER + "".join(f"p{number},n,tea,{price},JPY\n" for number, price in enumerate(prices, start=1))
+
+
+REQUEST = {"tenant_code": TENANT, "type": "PRODUCT", "key": "a.csv"}
+
+
+def test_a_call_is_made_once_and_outlasts_the_function(desk: Desk) -> None:
+    desk.answer = {"import_id": "0" * 32}
+
+    assert imports.create(desk.stack, REQUEST) == ImportKey(TENANT, "0" * 32)
+    settings: Any = desk.config
+    assert (settings.retries["total_max_attempts"], settings.read_timeout) == (1, 130)
+
+
+def test_a_lost_answer_is_not_repeated(desk: Desk) -> None:
+    desk.answer = ReadTimeoutError(endpoint_url="")
+    with pytest.raises(AnswerLost, match=f"imports list --tenant {TENANT}"):
+        imports.create(desk.stack, REQUEST)
+    assert desk.calls == [("CreateImport", REQUEST)]
+
+
+@pytest.mark.parametrize("error", [InvalidImport, TooManyRows])
+def test_a_refused_call_keeps_its_error(desk: Desk, error: type[Exception]) -> None:
+    desk.answer = {"errorType": error.__name__, "errorMessage": "key: wrong"}
+    with pytest.raises(error, match="key: wrong"):
+        imports.create(desk.stack, REQUEST)
+
+
+def test_a_file_with_another_ending_is_not_uploaded(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "a.xlsx").write_text("")
+    with pytest.raises(InvalidImport, match="file: the name must end in"):
+        imports.upload(desk.stack, tmp_path / "a.xlsx")
+    assert "Contents" not in desk.world.files.client.list_objects_v2(Bucket=desk.world.bucket)
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [("t1", "import"), ("t 1/" + "0" * 32, "tenant_code"), ("t1/x", "import_id")]
+)
+def test_a_wrong_name_names_its_field(name: str, field: str) -> None:
+    with pytest.raises(InvalidImport, match=f"^{field}: "):
+        imports.parse_key(name)
+
+
+def test_the_imports_of_a_tenant_are_listed_without_reading_their_batches(desk: Desk) -> None:
+    """Of a large import, a page of records is read at most."""
+    large = desk.world.create(text(1), processing_mode="STEP_FUNCTION")
+    key = ImportKey(TENANT, large)
+    for first in range(1, ROWS, 100):
+        desk.world.client.put_item(
+            TableName=desk.world.table_name,
+            Item={**{name: {"S": value} for name, value in key.batch(first).items()}, "kind": {"S": "batch"}},
+        )
+    child = {**desk.world.row(large), "import_id": f"{large}-0001", "sk": f"IMPORT#{large}-0001"}
+    desk.world.table.create(Import(ImportKey(TENANT, f"{large}-0001"), child))
+    small = desk.world.create(text(1), processing_mode="DIRECT")
+    pages: list[int] = []
+    desk.world.client.meta.events.register(
+        "after-call.dynamodb.Query", lambda parsed, **_: pages.append(parsed["Count"])
+    )
+    found = imports.of_tenant(desk.stack, TENANT, 20)
+
+    assert {made.key.import_id for made in found} == {large, small, f"{large}-0001"}
+    assert sum(pages) <= 30
+    assert len(imports.of_tenant(desk.stack, TENANT, 1)) == 1
+    assert {made.key.import_id for made in imports.running(desk.stack)} == {large, f"{large}-0001"}
+
+
+def test_reasons_are_counted_by_how_to_fix_them(desk: Desk) -> None:
+    import_id = desk.world.run(text(1, "x", "y", -1, *"z" * 5))
+    number, bounds = import_results.reasons(desk.stack, desk.view(import_id))
+
+    assert (number.code, number.column, number.rows, number.examples) == (
+        "NotANumber",
+        "price",
+        7,
+        ["2", "3", "5", "6", "7"],
+    )
+    assert (bounds.code, bounds.rows, bounds.examples) == ("OutOfRange", 1, ["4"])
+    assert "Use digits only" in number.message
+
+
+def test_results_are_saved_only_after_the_end(desk: Desk, tmp_path: Path) -> None:
+    import_id = desk.world.create(text(1, "x"), processing_mode="STEP_FUNCTION")
+    with pytest.raises(ImportNotEnded):
+        import_results.save(desk.stack, desk.view(import_id), tmp_path)
+    desk.world.load(import_id)
+    desk.world.batch(import_id)
+    desk.world.finish(import_id)
+    saved = import_results.save(desk.stack, desk.view(import_id), tmp_path)
+
+    assert {path.name for path in saved} == {"succeeded.csv", "failed.csv", "unprocessed.csv"}
+    assert (tmp_path / "failed.csv").read_text() == desk.world.text(import_id, "failed")
+
+
+def test_a_stop_names_the_caller_and_an_import_that_has_ended_is_not_stopped(desk: Desk) -> None:
+    import_id = desk.world.create(text(1), processing_mode="STEP_FUNCTION")
+    ended = desk.world.run(text(1))
+    by = imports.stop(desk.stack, ImportKey(TENANT, import_id))
+
+    assert desk.calls == [("StopImport", {"tenant_code": TENANT, "import_id": import_id, "by": by})]
+    with pytest.raises(ImportEnded):
+        imports.stop(desk.stack, ImportKey(TENANT, ended))
+    with pytest.raises(ImportNotFound):
+        imports.stop(desk.stack, ImportKey(TENANT, "0" * 32))
+
+
+def test_a_zip_that_runs_counts_as_its_children_do() -> None:
+    def made(number: int, status: str, **counters: int) -> Import:
+        return Import(ImportKey(TENANT, f"{'0' * 32}-{number:04}"), {"status": status, **counters})
+
+    children = [made(1, "COMPLETED", total_rows=3), made(2, "PROCESSING", total_rows=4)]
+
+    assert ImportView(made(0, "PROCESSING", total_rows=0), children).count("total_rows") == 7
+    assert ImportView(made(0, "COMPLETED", total_rows=9), children).count("total_rows") == 9
