@@ -88,6 +88,21 @@ def _put_object(parameters: Parameters) -> Iterator[tuple[str, str]]:
     yield "s3:PutObject", f"arn:aws:s3:::{parameters['Bucket']}/{parameters['Key']}"
 
 
+def _abort_upload(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    yield "s3:AbortMultipartUpload", f"arn:aws:s3:::{parameters['Bucket']}/{parameters['Key']}"
+
+
+def _list_versions(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    yield "s3:ListBucketVersions", f"arn:aws:s3:::{parameters['Bucket']}"
+
+
+def _delete_objects(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    """S3 always asks for DeleteObject; for a version, for DeleteObjectVersion as well."""
+    for one in parameters["Delete"]["Objects"]:
+        for action in ("DeleteObject", "DeleteObjectVersion"):
+            yield f"s3:{action}", f"arn:aws:s3:::{parameters['Bucket']}/{one['Key']}"
+
+
 def _list_bucket(parameters: Parameters) -> Iterator[tuple[str, str]]:
     yield "s3:ListBucket", f"arn:aws:s3:::{parameters['Bucket']}"
 
@@ -126,7 +141,10 @@ _NEEDS: dict[str, Needs] = {
     **{f"dynamodb:{action}": _item(action) for action in ("PutItem", "Query", "Scan", "UpdateItem")},
     "dynamodb:BatchGetItem": _batch,
     "dynamodb:TransactWriteItems": _transaction,
+    "s3:AbortMultipartUpload": _abort_upload,
+    "s3:DeleteObjects": _delete_objects,
     "s3:GetObject": _get_object,
+    "s3:ListObjectVersions": _list_versions,
     "s3:HeadObject": _get_object,
     "s3:ListObjectsV2": _list_bucket,
     **{

@@ -9,6 +9,7 @@ from typing import Any
 from botocore.response import StreamingBody
 
 from imports.loading import PLAN
+from tests.kit import zip_answers
 from tests.kit.answer import Answer, Parameters, Refusal
 from tests.kit.project import ROOT, read_json
 
@@ -107,10 +108,14 @@ def _query(_: Parameters) -> Iterable[Answer]:
 def scan(_: Parameters) -> Iterable[Answer]:
     yield {"Items": [_RUNNING]}
     yield {"Items": []}
+    yield {"Items": [zip_answers.RUNNING]}
 
 
 def get_object(parameters: Parameters) -> Iterable[Answer]:
-    """A file of the import, its index, its plan."""
+    """A file of the import, its index, its plan; a part of a ZIP."""
+    if parameters["Key"].endswith(".zip"):
+        yield from zip_answers.archive_part(parameters)
+        return
     key, (start, _, end) = parameters["Key"], parameters.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
     for text in _contents(key):
         content = text.encode()[int(start) : int(end) + 1 if end else None]
@@ -137,7 +142,10 @@ def _contents(key: str) -> Iterable[str]:
         yield _LONG
 
 
-def stored(_: Parameters) -> Iterable[Answer]:
+def stored(parameters: Parameters) -> Iterable[Answer]:
+    if parameters["Key"].endswith(".zip"):
+        yield from zip_answers.archive_size(parameters)
+        return
     yield {"VersionId": "version-1"}
     yield Refusal("404")
 

@@ -49,6 +49,8 @@ def parent(stack: Stack) -> Any:
 _FAILED = {"status": "FAILED"}
 
 EXPECTED: dict[str, Expected] = {
+    "follow_imports_zip": Expected({"batchItemFailures": []}),
+    "stop_import_zip": Expected({"import_id": _ID, "status": "CREATED"}, given=created, leaves={status: "CREATED"}),
     "unzip": Expected({"items": [1, 2], "parallel": 10}, given=created, leaves={status: "PROCESSING"}),
     "trigger_single_csv": Expected(None, given=unzipped, leaves={parent: _ID}),
     "finalize_zip_job": Expected(_FAILED, given=unzipped, leaves={status: "FAILED", parent: None}),
