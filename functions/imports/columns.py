@@ -114,7 +114,7 @@ def _rule(kind: Any) -> tuple[str, Check]:
             return "true or false", _boolean
         case msgspec.inspect.StrType():
             words = _bounds(kind.min_length, kind.max_length, " characters")
-            return kind.pattern or words, _text(kind.pattern, kind.min_length, kind.max_length)
+            return _readable(kind.pattern) or words, _text(kind.pattern, kind.min_length, kind.max_length)
         case msgspec.inspect.LiteralType() if all(isinstance(value, str) for value in kind.values):
             values = [str(value) for value in kind.values]
             return "one of " + ", ".join(values), _one_of(frozenset(values))
@@ -123,6 +123,10 @@ def _rule(kind: Any) -> tuple[str, Check]:
             if len(others) == 1:
                 return _rule(others[0])
     raise NotImplementedError
+
+
+def _readable(pattern: str | None) -> str:
+    return f"it must match {pattern.removeprefix('^').removesuffix(chr(92) + 'Z')}" if pattern else ""
 
 
 def _lowest(kind: msgspec.inspect.IntType) -> int | None:

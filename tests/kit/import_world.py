@@ -1,0 +1,176 @@
+"""Imports without a state machine: tables, a bucket, and the functions' domain called state by state."""
+
+import csv
+import io
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import batched
+from typing import TYPE_CHECKING, Any
+
+from entities.publish import Publication
+from entities.registered import TYPES
+from entities.types import Types
+from idempotency import RoundStore, StepStore
+from imports.batch_record import BatchRecord
+from imports.batches import Batches, duplicates_of, planned, read_rows
+from imports.creation import Creation
+from imports.direct import Direct
+from imports.executions import Machines
+from imports.files import Files
+from imports.finalizing import Finalization
+from imports.following import Following
+from imports.keys import ImportKey
+from imports.loading import INDEX
+from imports.loading_state import load
+from imports.request import Job, Pointer, StopRequest, parse_create
+from imports.state import BATCH_ROWS, Import
+from imports.stopping import stop
+from imports.table import ImportsTable
+from operations.stack import plain
+from tests.kit.commands import LIFETIME_DAYS, START, World, new_tables
+from tests.kit.engines import in_process_s3
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TENANT = "tenant1"
+LIFETIME = timedelta(days=90)
+
+
+class StepFunctions:
+    """Step Functions, as far as imports call it: executions by name."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+
+    def start_execution(self, *, name: str, **_: str) -> None:
+        self.started.append(name)
+
+    def stop_execution(self, **_: str) -> None:
+        """Whether it stops in time is up to the test."""
+
+
+@dataclass
+class ImportWorld:
+    """A stack's worth of imports for one test. client: of DynamoDB."""
+
+    client: "DynamoDBClient"
+    types: Types = TYPES
+    now: datetime = START
+
+    def __post_init__(self) -> None:
+        self.commands = World(self.client, self.types)
+        (self.table_name,) = new_tables(self.client, "imports")
+        s3 = in_process_s3.client()
+        self.bucket = f"imports-{uuid.uuid4().hex}"
+        s3.create_bucket(Bucket=self.bucket)
+        s3.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration={"Status": "Enabled"})
+        self.files = Files(s3, self.bucket)
+        self.stepfunctions = StepFunctions()
+        self.machines = Machines(lambda: self.stepfunctions, "arn:aws:states:r:1:stateMachine:import-csv")
+
+    def over(self, client: "DynamoDBClient") -> "ImportWorld":
+        """The same tables, reached by another client."""
+        other = object.__new__(ImportWorld)
+        other.__dict__.update({**self.__dict__, "client": client, "commands": self.commands.over(client)})
+        return other
+
+    @property
+    def table(self) -> ImportsTable:
+        return ImportsTable(self.client, self.table_name)
+
+    @property
+    def records(self) -> RoundStore:
+        return RoundStore(self.client, self.commands.records, LIFETIME)
+
+    @property
+    def batches(self) -> Batches:
+        steps = StepStore(self.client, self.commands.records, lifetime=LIFETIME)
+        publication = Publication(self.commands.gates, self.types, steps, LIFETIME_DAYS)
+        return Batches(self.table, self.types, publication, self.records)
+
+    @property
+    def finalization(self) -> Finalization:
+        return Finalization(self.table, self.files, self.types, self.records)
+
+    def upload(self, text: str | bytes, key: str = "files/a.csv") -> str:
+        body = text.encode() if isinstance(text, str) else text
+        self.files.client.put_object(Bucket=self.bucket, Key=key, Body=body)
+        return key
+
+    def create(self, text: str | bytes | None = None, **fields: Any) -> str:
+        """Create an import of PRODUCT, of this file if one is given. Returns its id."""
+        fields = {"tenant_code": TENANT, **fields}
+        if text is not None:
+            fields |= {"key": self.upload(text)}
+        if "retry_of" not in fields:
+            fields = {"type": "PRODUCT", **fields}
+        creation = Creation(self.table, self.files, Direct(self.batches, self.finalization), LIFETIME)
+        return creation.create(parse_create(fields), "owner", self.now, lambda: True)["import_id"]
+
+    def run(self, text: str | bytes | None = None, **fields: Any) -> str:
+        """A whole import by the machine. Returns its id."""
+        import_id = self.create(text, processing_mode="STEP_FUNCTION", **fields)
+        if self.load(import_id)["status"] == "PROCESSING":
+            for first in range(1, self.made(import_id).total_rows + 1, BATCH_ROWS):
+                self.batch(import_id, first)
+            self.finish(import_id)
+        return import_id
+
+    def load(self, import_id: str) -> Any:
+        return load(self.finalization, Job(TENANT, import_id), self.now)
+
+    def batch(self, import_id: str, first: int = 1) -> BatchRecord:
+        """Run the batch that starts at this row, as a child of the Map does."""
+        made = planned(self.files, import_id)
+        (own,) = (one for one in batched(self.pointers(made), BATCH_ROWS, strict=False) if one[0].row == first)
+        contents = read_rows(self.files, made, own)
+        duplicates = duplicates_of(self.files, made)
+        return self.batches.run(made, own, contents, duplicates, "owner", self.now, lambda: True)
+
+    def pointers(self, made: Import) -> list[Pointer]:
+        index = self.files.read(made.key.work + INDEX).decode()
+        return [Pointer(*map(int, row)) for row in list(csv.reader(io.StringIO(index)))[1:]]
+
+    def finish(self, import_id: str) -> str:
+        return str(self.finalization.finish(self.made(import_id), self.now))
+
+    def cut_off(self, import_id: str) -> str:
+        """Finalize an import whose execution was stopped, after its Map Run has ended."""
+        return str(self.finalization.finish_cut_off(self.made(import_id), self.now))
+
+    def stop(self, import_id: str) -> Any:
+        return stop(self.table, self.machines, StopRequest(TENANT, import_id, "operator"), self.now)
+
+    def follow(self, *records: Any) -> Any:
+        return Following(self.table, self.machines).follow(records, self.now)
+
+    def made(self, import_id: str) -> Import:
+        return self.table.known(ImportKey(TENANT, import_id))
+
+    def row(self, import_id: str) -> Any:
+        return self.made(import_id).values
+
+    def counts(self, import_id: str) -> tuple[int, ...]:
+        """total, succeeded, failed, unprocessed"""
+        row = self.row(import_id)
+        return tuple(row[f"{name}_rows"] for name in ("total", "succeeded", "failed", "unprocessed"))
+
+    def result(self, import_id: str, name: str) -> list[list[str]]:
+        """The rows of a file of results, without the header."""
+        return list(csv.reader(io.StringIO(self.text(import_id, name), newline="")))[1:]
+
+    def text(self, import_id: str, name: str) -> str:
+        return self.files.read(self.row(import_id)["results"][name]).decode()
+
+    def inserted(self) -> list[Any]:
+        """Every row of ImportsTable as the record of its insertion."""
+        found: Iterator[Any] = self.commands._all(self.table_name)
+        return [{"eventName": "INSERT", "dynamodb": {"NewImage": item}} for item in found]
+
+    def versions(self) -> dict[str, int]:
+        """The newest version of each key, of which none was published twice by one row."""
+        rows: Sequence[Any] = [plain(item) for item in self.commands._all(self.commands.tables.data)]
+        return {row["sk"].partition("#")[2]: int(row["version"]) for row in rows}

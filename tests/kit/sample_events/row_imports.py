@@ -1,0 +1,95 @@
+"""What the sample events of imports of rows are answered, and the state that each is about."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from imports.loading import PLAN
+from operations.stack import Stack
+from tests.kit.injection import eventually
+from tests.kit.project import ROOT, read_json
+from tests.kit.sample_events.expected import Expected, invoked
+
+_EVENTS = ROOT / "events" / "imports"
+_JOB = read_json(_EVENTS / "csv_loader.json")
+_ID, _TENANT = _JOB["import_id"], _JOB["tenant_code"]
+_ROW, _ = (one["dynamodb"]["NewImage"] for one in read_json(_EVENTS / "follow_imports.json")["Records"])
+_KEY = _ROW["key"]["S"]
+# The rows that csv_rows_handler.json points to: the first is valid.
+_FILE = b"code,name,category,price,currency\r\ntea-01,Sencha tea1,tea,1500,JPY\ntea-02,Cha green t,tea,x,JPY\n"
+
+
+def uploaded(stack: Stack, _: Any) -> Mapping[str, str]:
+    """The file is there."""
+    _put(stack, _KEY)
+    return {}
+
+
+def created(stack: Stack, _: Any) -> Mapping[str, str]:
+    """The import has a row, and no machine."""
+    version = _put(stack, _KEY)
+    item = {**_ROW, "version_id": {"S": version}, "processing_mode": {"S": "DIRECT"}}
+    stack.dynamodb.put_item(TableName=stack.outputs["ImportsTable"], Item=item)
+    return {}
+
+
+def ended(stack: Stack, event: Any) -> Mapping[str, str]:
+    """An import whose second row was refused."""
+    loaded(stack, event)
+    invoked(stack, "CsvRowsHandler", read_json(_EVENTS / "csv_rows_handler.json"))
+    invoked(stack, "FinalizeParentJob", _JOB)
+    return {}
+
+
+def loaded(stack: Stack, event: Any) -> Mapping[str, str]:
+    created(stack, event)
+    invoked(stack, "CsvLoader", _JOB)
+    return {}
+
+
+def in_upload_folder(stack: Stack, event: Any) -> Mapping[str, str]:
+    """The event's object, in the stack's bucket. S3's own event creates the same import."""
+    version = _put(stack, event["detail"]["object"]["key"])
+    eventually(lambda: any("ended_at" in row for row in stack.rows("ImportsTable")))
+    return {event["detail"]["bucket"]["name"]: stack.outputs["ImportsBucket"], "version-1": version}
+
+
+def _put(stack: Stack, key: str) -> str:
+    answer = stack.client("s3").put_object(Bucket=stack.outputs["ImportsBucket"], Key=key, Body=_FILE)
+    return str(answer["VersionId"])
+
+
+def status(stack: Stack) -> Any:
+    row = stack.row("ImportsTable", pk=f"TENANT#{_TENANT}", sk=f"IMPORT#{_ID}")
+    return row["status"] if row else None
+
+
+def stored(stack: Stack) -> Any:
+    """The version of the first row's product."""
+    row = stack.row("DataTable", pk=f"TENANT#{_TENANT}", sk="PRODUCT#tea-01")
+    return int(row["version"]) if row else None
+
+
+def planned(stack: Stack) -> Any:
+    """Whether the loader wrote the plan."""
+    listed = stack.client("s3").list_objects_v2(Bucket=stack.outputs["ImportsBucket"], Prefix=f"work/{_ID}/")
+    return any(one["Key"].endswith(PLAN) for one in listed.get("Contents", []))
+
+
+_PARTLY = {"status": "COMPLETED_WITH_FAILURES", "processing_mode": "DIRECT"}
+_COUNTS = {"processed_rows": 2, "succeeded_rows": 1, "failed_rows": 1}
+
+_CREATED = {"import_id": ..., **_PARTLY}
+
+EXPECTED: dict[str, Expected] = {
+    "create_import": Expected(_CREATED, again=_CREATED, given=uploaded, leaves={stored: 1}),
+    "create_import_invalid": Expected(error="InvalidImport", leaves={stored: None}),
+    "create_import_retry": Expected({"status": "FAILED"}, again={"status": "FAILED"}, given=ended, leaves={stored: 1}),
+    "create_import_upload": Expected(_PARTLY, given=in_upload_folder, leaves={stored: 1}),
+    "csv_loader": Expected({"status": "PROCESSING", "rows": 2}, given=created, leaves={planned: True}),
+    "csv_rows_handler": Expected(_COUNTS, given=loaded, leaves={stored: 1}),
+    "finalize_parent_job": Expected({"status": "FAILED"}, given=loaded, leaves={status: "FAILED", stored: None}),
+    "follow_imports": Expected({"batchItemFailures": []}),
+    "stop_import": Expected({"import_id": _ID, "status": "CREATED"}, given=created, leaves={status: "CREATED"}),
+    "import_ended": Expected({"status": "FAILED"}, given=created, leaves={status: "FAILED", stored: None}),
+    "sweep_imports": Expected({"ended": 1}, again={"ended": 0}, given=created, leaves={status: "FAILED"}),
+}

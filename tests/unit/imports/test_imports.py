@@ -1,0 +1,302 @@
+"""Whole imports: outcomes, counters, results, retries and ends."""
+
+import dataclasses
+import itertools
+from typing import Any
+
+import pytest
+
+from entities.registered import TARGETS
+from entities.registered import TYPES as REGISTERED
+from entities.types import EntityType, Types
+from imports import codes, loading
+from imports.batch_record import BatchRecord
+from imports.creation import MAX_ROWS
+from imports.errors import BatchUnfinished, ImportCutOff, InvalidImport, TooManyRows
+from imports.publishing import Publisher
+from tests.kit.commands import product
+from tests.kit.import_world import ImportWorld
+from tests.unit import dynamodb
+
+HEADER = "code,name,category,price,currency\n"
+MODES = ["DIRECT", "STEP_FUNCTION"]
+
+both_modes = pytest.mark.parametrize("mode", MODES)
+
+
+def row(number: int, price: object = 1, name: str = "n") -> str:
+    return f"p{number},{name},tea,{price},JPY\n"
+
+
+def text(*prices: object) -> str:
+    return HEADER + "".join(row(number, price) for number, price in enumerate(prices, start=1))
+
+
+def imported(world: ImportWorld, content: str | None, mode: str, **fields: Any) -> str:
+    if mode == "STEP_FUNCTION":
+        return world.run(content, **fields)
+    return world.create(content, processing_mode=mode, **fields)
+
+
+@both_modes
+def test_every_row_has_one_outcome_in_the_order_of_the_file(world: ImportWorld, mode: str) -> None:
+    import_id = imported(world, text(1, "x", 3), mode)
+    own = world.row(import_id)
+
+    assert (own["status"], world.counts(import_id)) == ("COMPLETED_WITH_FAILURES", (3, 2, 1, 0))
+    assert own["processed_rows"] == 3
+    assert world.result(import_id, "succeeded") == [
+        ["1", "TENANT#tenant1", "PRODUCT#p1", "1"],
+        ["3", "TENANT#tenant1", "PRODUCT#p3", "1"],
+    ]
+    message = codes.SENTENCES["NotANumber"]
+    assert world.result(import_id, "failed") == [["2", "NotANumber", "price", message, "p2", "n", "tea", "x", "JPY"]]
+    assert world.text(import_id, "unprocessed") == f"row,{HEADER}"
+    assert own["reasons"] == [{"code": "NotANumber", "column": "price", "message": message, "rows": 1}]
+    assert world.versions() == {"p1": 1, "p3": 1}
+
+
+@both_modes
+@pytest.mark.parametrize(("option", "succeeded"), [("refuse", ["2"]), ("last", ["2", "4"])])
+def test_duplicate_keys(world: ImportWorld, mode: str, option: str, succeeded: list[str]) -> None:
+    content = HEADER + row(1) + row(2) + row(1) + row(1, name="last")
+    import_id = imported(world, content, mode, options={"duplicates": option})
+
+    assert [one[0] for one in world.result(import_id, "succeeded")] == succeeded
+    assert {one[1] for one in world.result(import_id, "failed")} == {"DuplicateKey"}
+    assert sum(world.counts(import_id)[1:]) == 4
+
+
+@both_modes
+def test_all_or_nothing_runs_no_row_if_one_is_refused(world: ImportWorld, mode: str) -> None:
+    import_id = imported(world, text(1, "x", 3), mode, options={"all_or_nothing_validation": True})
+
+    assert (world.row(import_id)["status"], world.counts(import_id)) == ("FAILED", (3, 0, 1, 2))
+    assert world.result(import_id, "unprocessed") == [
+        ["1", "p1", "n", "tea", "1", "JPY"],
+        ["3", "p3", "n", "tea", "3", "JPY"],
+    ]
+    assert world.versions() == {}
+
+
+@both_modes
+def test_failed_import_has_no_stored_row(world: ImportWorld, mode: str) -> None:
+    assert world.row(imported(world, text("x", "y"), mode))["status"] == "FAILED"
+    assert world.row(imported(world, HEADER, mode))["status"] == "COMPLETED"
+
+
+@both_modes
+def test_too_long_row_is_refused_alone(world: ImportWorld, mode: str) -> None:
+    content = HEADER + row(1) + f"p2,{'n' * codes.MAX_ROW},tea,1,JPY\n" + row(3)
+    import_id = imported(world, content, mode)
+
+    assert world.counts(import_id) == (3, 2, 1, 0)
+    assert world.result(import_id, "failed")[0][:2] == ["2", "RowTooLong"]
+
+
+@both_modes
+def test_row_behind_an_unfinished_command_is_refused(world: ImportWorld, mode: str) -> None:
+    world.commands.publish(product(1, sk="PRODUCT#p1", code="p1"))
+    import_id = imported(world, text(1), mode)
+
+    assert world.result(import_id, "failed")[0][1:3] == ["PendingCommand", ""]
+
+
+def test_effects_are_counted_and_an_unchanged_row_publishes_nothing(world: ImportWorld) -> None:
+    world.run(text(1, 2))
+    world.commands.publish(product(2, sk="PRODUCT#p2", code="p2", mode="sync", deleted=True, attributes={}, name="n")
+                           | {"attributes": {}})  # fmt: skip
+    import_id = world.run(HEADER + row(1) + row(2) + row(3))
+    own = world.row(import_id)
+
+    assert [own[f"{name}_rows"] for name in ("created", "updated", "unchanged")] == [2, 0, 1]
+    assert world.versions() == {"p1": 1, "p2": 3, "p3": 1}
+
+
+def test_a_validation_writes_no_command_and_no_record(world: ImportWorld) -> None:
+    before = world.commands.everything()
+    import_id = world.run(text(1, "x"), validate_only=True)
+
+    assert (world.row(import_id)["validated"], world.counts(import_id)) == (True, (2, 1, 1, 0))
+    assert world.commands.everything() == before
+
+
+def test_a_batch_that_runs_again_says_what_the_records_say(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run crashes after its rows; the second one finds every row written, and another answer of the check."""
+    import_id = world.create(text(1, "x"), processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    monkeypatch.setattr("imports.table.ImportsTable.record", lambda *_: False)
+    first = world.batch(import_id)
+    monkeypatch.undo()
+    monkeypatch.setattr(Publisher, "_published", lambda *_: pytest.fail("a row was published twice"))
+
+    assert world.batch(import_id).outcomes == first.outcomes
+    assert world.batch(import_id) == world.batch(import_id)
+
+
+def test_a_batch_cut_in_two_goes_on_where_it_was(world: ImportWorld) -> None:
+    import_id = world.create(text(*range(1, 11)), processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    left = itertools.chain(itertools.repeat(True, 4), itertools.repeat(False))
+    made, pointers = world.made(import_id), world.pointers(world.made(import_id))
+    contents = {one.row: row(one.row, one.row).strip().encode() for one in pointers}
+    with pytest.raises(BatchUnfinished, match="4 of 10 rows"):
+        world.batches.run(made, pointers, contents, None, "owner", world.now, lambda: next(left))
+    world.batch(import_id)
+
+    assert (world.finish(import_id), set(world.versions().values())) == ("COMPLETED", {1})
+
+
+def test_counters_follow_the_stream_once_and_equal_the_recount(world: ImportWorld) -> None:
+    import_id = world.create(text(*[1] * 150, "x"), processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    for first in (1, 101):
+        world.batch(import_id, first)
+    for _ in range(2):
+        world.follow(*world.inserted())
+
+    assert world.counts(import_id) == (151, 150, 1, 0)
+    assert world.stepfunctions.started == [import_id, import_id]
+    before = world.counts(import_id)
+    world.finish(import_id)
+    world.follow(*world.inserted())
+    assert world.counts(import_id) == before
+
+
+def test_import_that_was_cut_off_bars_the_rest(world: ImportWorld) -> None:
+    import_id = world.create(text(*[1] * 250), processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    world.batch(import_id, 101)
+
+    assert world.cut_off(import_id) == "COMPLETED_WITH_FAILURES"
+    assert world.counts(import_id) == (250, 100, 0, 150)
+    assert [int(one[0]) for one in world.result(import_id, "unprocessed")] == [*range(1, 101), *range(201, 251)]
+    with pytest.raises(ImportCutOff):
+        world.batch(import_id, 1)
+    assert len(world.versions()) == 100
+
+
+def test_a_late_row_of_a_barred_batch_is_not_written(world: ImportWorld) -> None:
+    """The batch has read that it is not barred, and finalization bars it before the batch's first row is written."""
+    import_id = world.create(text(1, 2), processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    made, pointers = world.made(import_id), world.pointers(world.made(import_id))
+    found = world.batches
+
+    def time_left() -> bool:
+        world.cut_off(import_id)
+        return True
+
+    contents = {one.row: row(one.row).strip().encode() for one in pointers}
+    with pytest.raises(ImportCutOff):
+        found.run(made, pointers, contents, None, "owner", world.now, time_left)
+    assert (world.versions(), world.counts(import_id)) == ({}, (2, 0, 0, 2))
+
+
+def test_rows_of_a_batch_without_a_record_count_by_their_own_records(
+    world: ImportWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_id = world.create(text(1, "x", 3), processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    with monkeypatch.context() as patch:
+        patch.setattr("imports.table.ImportsTable.record", lambda *_: False)
+        world.batch(import_id)
+
+    assert world.finish(import_id) == "COMPLETED_WITH_FAILURES"
+    assert world.counts(import_id) == (3, 2, 1, 0)
+
+
+def test_stopped_before_it_was_read(world: ImportWorld) -> None:
+    import_id = world.create(text(1, 2), processing_mode="STEP_FUNCTION")
+
+    assert world.stop(import_id) == {"import_id": import_id, "status": "CREATED"}
+    with pytest.raises(ImportCutOff):
+        world.load(import_id)
+    assert (world.cut_off(import_id), world.counts(import_id)) == ("FAILED", (2, 0, 0, 2))
+    assert world.stop(import_id)["status"] == "FAILED"
+
+
+def test_a_chain_of_retries_publishes_each_row_once(world: ImportWorld) -> None:
+    first = world.run(text(1, "x", "y"))
+    failed = world.text(first, "failed")
+    second = world.run(failed.replace(",x,", ",2,"), retry_of=first)
+    third = world.run(None, retry_of=first)
+
+    assert (world.counts(second), world.counts(third)) == ((2, 1, 1, 0), (3, 2, 1, 0))
+    assert world.versions() == {"p1": 1, "p2": 1}
+    assert [world.row(one)["round"] for one in (first, second, third)] == [1, 2, 3]
+
+
+def test_a_corrected_row_is_never_matched_by_position(world: ImportWorld) -> None:
+    first = world.run(text("x", "y", "z"))
+    corrected = f"row,{HEADER}3,{row(3, 3)}1,{row(9, 9)}"
+    retry = world.run(corrected, retry_of=first)
+
+    assert world.result(retry, "succeeded") == [["3", "TENANT#tenant1", "PRODUCT#p3", "1"]]
+    assert world.result(retry, "failed")[0][:3] == ["1", "NotAllowed", "code"]
+
+
+def test_two_retries_do_not_run_at_once(world: ImportWorld) -> None:
+    first = world.run(text(1, "x"))
+    world.create(retry_of=first, processing_mode="STEP_FUNCTION")
+
+    with pytest.raises(InvalidImport, match=r"^retry_of: "):
+        world.create(retry_of=first)
+
+
+def test_retry_of_an_import_whose_records_expire_is_refused(world: ImportWorld) -> None:
+    first = world.run(text("x"))
+    world.now = world.now.replace(year=world.now.year + 1)
+
+    with pytest.raises(InvalidImport, match=r"^retry_of: too old"):
+        world.create(retry_of=first)
+
+
+def test_the_size_decides_without_a_mode(world: ImportWorld) -> None:
+    small, large = text(*[1] * MAX_ROWS), text(*[1] * (MAX_ROWS + 1))
+    with pytest.raises(TooManyRows):
+        world.create(large, processing_mode="DIRECT")
+
+    assert world.row(world.create(small, validate_only=True))["processing_mode"] == "DIRECT"
+    assert world.row(world.create(large, validate_only=True))["processing_mode"] == "STEP_FUNCTION"
+
+
+def test_no_result_shows_a_secret_or_runs_as_a_formula() -> None:
+    types = Types([dataclasses.replace(REGISTERED.of("PRODUCT"), secret=("currency",))], TARGETS)
+    world = ImportWorld(dynamodb.client(), types)
+    import_id = world.run(f"{HEADER}p1,=1+1,tea,x,s3cret\np2,n,tea,1\n")
+
+    assert [one[4:] for one in world.result(import_id, "failed")] == [["p1", "'=1+1", "tea", "x", ""], [""] * 5]
+
+
+def test_a_type_that_no_file_can_hold_is_refused() -> None:
+    world = ImportWorld(dynamodb.client(), Types([EntityType("PRODUCT")], []))
+
+    with pytest.raises(InvalidImport, match=r"^type: "):
+        world.create(text(1))
+
+
+def test_large_results_are_written_in_parts(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("imports.files._CHUNK", 1000)
+    monkeypatch.setattr("imports.files._PART", 5 * 1024 * 1024)
+    writer = world.files.writer("work/large.csv")
+    for number in range(60_000):
+        writer.row((number, "x" * 100))
+
+    assert len(world.files.read(writer.close()).splitlines()) == 60_000
+
+
+def test_too_many_rows_in_a_file(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "MAX_ROWS", 2)
+    import_id = world.run(text(1, 2, 3))
+
+    assert (world.row(import_id)["status"], world.row(import_id)["error"]["code"]) == ("FAILED", "TooManyRows")
+
+
+def test_a_batch_record_is_read_as_it_was_written(world: ImportWorld) -> None:
+    import_id = world.run(text(1, "x"))
+    (batch,) = world.table.batches(world.made(import_id).key)
+
+    assert batch == BatchRecord.of(next(one["dynamodb"]["NewImage"] for one in world.inserted()
+                                        if one["dynamodb"]["NewImage"]["kind"]["S"] == "batch"))  # fmt: skip
+    assert batch.counts["succeeded_rows"] == 1

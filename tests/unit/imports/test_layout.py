@@ -1,0 +1,125 @@
+"""Headers and rows: every code of the contract, in the order of the columns."""
+
+import pytest
+
+from entities.products import PRODUCT
+from imports.columns import ImportType, import_type
+from imports.errors import FileRefused
+from imports.layout import Layout, read_header
+from runtime.csv_records import Record, records
+from runtime.encodings import CP932, UTF_8, Encoding
+
+HEADER = b"code,name,category,price,currency"
+
+
+def kind() -> ImportType:
+    found = import_type(PRODUCT)
+    assert found
+    return found
+
+
+def layout(header: bytes = HEADER, *, corrected: bool = False, ignore: bool = False) -> Layout:
+    return read_header(Record(0, len(header), header), kind(), UTF_8, corrected=corrected, ignore=ignore)
+
+
+def refusal(row: bytes, header: bytes = HEADER, encoding: Encoding = UTF_8) -> tuple[str, str] | None:
+    own = layout(header)
+    found = Layout(own.kind, own.names, own.own, encoding).row(1, row).refusal
+    return (found.code, found.column) if found else None
+
+
+@pytest.mark.parametrize(
+    ("header", "code", "column"),
+    [
+        (b"code,name,category,price", "MissingColumn", "currency"),
+        (b"", "MissingColumn", "code"),
+        (HEADER + b",colour", "UnknownColumn", "colour"),
+        (HEADER + b",name", "UnknownColumn", "name"),
+        (b"\xff\xff,name", "NotUtf8", ""),
+    ],
+)
+def test_header_is_refused(header: bytes, code: str, column: str) -> None:
+    with pytest.raises(FileRefused) as refused:
+        layout(header)
+
+    assert (refused.value.code, refused.value.column) == (code, column)
+    assert refused.value.message.endswith(".")
+
+
+def test_unknown_columns_may_be_ignored_and_columns_may_have_any_order() -> None:
+    own = layout(b"currency,colour,price,category,name,code", ignore=True)
+    row = own.row(7, b"JPY,red,100,tea,Sencha,tea-01")
+
+    assert (row.number, row.sk, row.name) == (7, "PRODUCT#tea-01", "Sencha")
+    assert row.attributes == {"currency": "JPY", "price": 100, "category": "tea"}
+
+
+@pytest.mark.parametrize(
+    ("row", "code", "column"),
+    [
+        (b"p1,,tea,1,JPY", "Required", "name"),
+        (b"p1,n,tea,1.5,JPY", "NotANumber", "price"),
+        (b"p1,n,tea,-1,JPY", "OutOfRange", "price"),
+        (b"p1,n,tea,1000000001,JPY", "OutOfRange", "price"),
+        (b"p1,n,TEA,1,JPY", "NotAllowed", "category"),
+        (b"p 1,n,tea,1,JPY", "NotAllowed", "code"),
+        (b"p1,n,tea,1", "RaggedRow", ""),
+        (b'p1,"n,tea,1,JPY', "RaggedRow", ""),
+        (b"p1,\xff,tea,1,JPY", "NotUtf8", ""),
+        (b"p1,n,TEA,x,J", "NotAllowed", "category"),
+        (b"p1," + b"n" * 257 + b",tea,1,JPY", "OutOfRange", "name"),
+    ],
+)
+def test_row_reports_its_first_error_by_column(row: bytes, code: str, column: str) -> None:
+    assert refusal(row) == (code, column)
+
+
+def test_optional_cells_may_be_empty_and_booleans_are_true_or_false() -> None:
+    header = HEADER + b",description,available"
+
+    assert layout(header).row(1, b"p1,n,tea,1,JPY,,TRUE").attributes == {
+        "category": "tea", "price": 1, "currency": "JPY", "available": True
+    }  # fmt: skip
+    assert refusal(b"p1,n,tea,1,JPY,,maybe", header) == ("NotAllowed", "available")
+
+
+def test_a_row_in_cp932_is_read_as_such() -> None:
+    assert refusal("p1,煎茶,tea,1,JPY".encode("cp932")) == ("NotUtf8", "")
+    assert refusal("p1,煎茶,tea,1,JPY".encode("cp932"), encoding=CP932) is None
+
+
+def test_too_long_row_and_duplicate_key() -> None:
+    own = layout()
+
+    assert own.row(1, None).refusal.code == "RowTooLong"  # type: ignore[union-attr]
+    assert own.row(1, b"p1,n,tea,1,JPY", duplicate=True).refusal.code == "DuplicateKey"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("header", [b"row,", b"row,code,column,message,"])
+def test_a_corrected_file_says_which_rows_it_has(header: bytes) -> None:
+    own = layout(header + HEADER, corrected=True)
+    before = b"12," + b"x," * (header.count(b",") - 1)
+
+    assert own.row(1, before + b"p1,'=1+1,tea,1,JPY").name == "=1+1"
+    assert own.row(1, before + b"p1,n,tea,1,JPY").number == 12
+    assert own.row(1, before.replace(b"12", b"") + b"p1,n,tea,1,JPY").refusal.column == "row"  # type: ignore[union-attr]
+
+
+def test_a_corrected_file_must_have_the_column_row() -> None:
+    with pytest.raises(FileRefused) as refused:
+        layout(corrected=True)
+
+    assert (refused.value.code, refused.value.column) == ("MissingColumn", "row")
+
+
+def test_long_records_are_passed_over_in_any_chunks() -> None:
+    long = b'x,"' + b"a,\n" * 40 + b'""q",y'
+    data = b"h\n" + long + b"\r\nlast,1\n" + b'"open'
+    for size in range(1, 60):
+        found = list(records((data[start : start + size] for start in range(0, len(data), size)), 20))
+        assert [(one.offset, one.length, one.data is None, one.closed) for one in found] == [
+            (0, 1, False, True),
+            (2, len(long), True, True),
+            (len(long) + 4, 6, False, True),
+            (len(long) + 11, 5, False, False),
+        ]
