@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports bench bench-commands bench-costs bench-import bench-reports bench-streams replay-test commands-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports bench bench-commands bench-costs bench-import bench-reports bench-streams replay-test load-test commands-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -8,7 +8,7 @@ export SAM_CLI_TELEMETRY := 0
 export PYTHONDONTWRITEBYTECODE :=
 
 # The slowest tests run first, so that no process is left with them at the end.
-IN_TURN := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+IN_TURN := --numprocesses 2 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 LONGEST := tests/integration tests/faults tests/load tests/emulator
 
 help: ## List the targets
@@ -28,10 +28,19 @@ down: ## Stop what `make up` started
 
 check: lint types unit ## Lint, types, unit and contract tests: a minute on two cores, nothing started
 
-lint: setup
+# All three at once: each leaves a core idle for a while.
+ifeq ($(MAKECMDGOALS),check)
+MAKEFLAGS += --jobs=3
+endif
+
+lint: setup .stepwise/linted
 	@ruff format --check --quiet . || { echo "run 'ruff format'"; exit 1; }
 	@ruff check --quiet .
-	@cfn-lint --regions us-east-1 -- template.yaml stacks/*.yaml # as sam validate --lint, which takes one file at a time
+
+# As sam validate --lint, which takes one file at a time. What has not changed needs no second look.
+.stepwise/linted: template.yaml $(wildcard stacks/*.yaml statemachine/*.json .cfnlintrc*) requirements/sam.txt Makefile | setup
+	@cfn-lint --regions us-east-1 -- template.yaml stacks/*.yaml
+	@mkdir -p $(@D) && touch $@
 
 types: setup
 	@mypy
@@ -102,6 +111,9 @@ bench-streams: setup ## Records a second through the emulator's stream mappings;
 
 replay-test: setup ## Replay 10,000 orders while new ones arrive, and compare the counters with a recount
 	@ORDERS=$(or $(ORDERS),10000) python -m pytest -q --timeout 1800 tests/load/test_replay_all.py
+
+load-test: setup ## 200 orders at once for 50 pieces, and 300 while a worker is killed every half second; `make test` places half
+	@SCARCE=$(or $(SCARCE),200) WHILE_KILLED=$(or $(WHILE_KILLED),300) python -m pytest -q --timeout 1800 tests/load/test_load.py
 
 commands-test: setup ## 100 versions of one key by 20 publishers, and 40 keys with 4 versions each while a worker is killed every two seconds
 	@VERSIONS=$(or $(VERSIONS),100) KEYS=$(or $(KEYS),40) python -m pytest -q --timeout 1800 tests/load/test_commands.py

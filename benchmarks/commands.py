@@ -21,6 +21,7 @@ from operations.stack import Stack
 KEYS, PAIRS, CONCURRENCY, WARM_UP = 60, 12, 8, 16
 _TENANT = "bench"
 _POLL_SECONDS = 0.01
+_SECONDS = 400
 
 
 def main() -> None:
@@ -28,8 +29,9 @@ def main() -> None:
     with emulator.attached() as running:
         deploy(running.endpoint, running.log)
         stack = Stack.local(running.endpoint, services=running.simulators)
-        _say(f"{WARM_UP} commands to warm up")
-        _many(stack, "warm", WARM_UP)
+        _say("a command and a pair to warm up")
+        _to_data(stack, "warm")
+        list(_to_next_start(stack, "warm-pair"))
         latencies = [
             _said("publish to data", number, _to_data(stack, f"alone-{number}")) for number in range(1, PAIRS + 1)
         ]
@@ -38,7 +40,8 @@ def main() -> None:
             for number in range(1, PAIRS + 1)
             for gap in _to_next_start(stack, f"pair-{number}")
         )
-        _say(f"{KEYS} commands of as many keys")
+        _say(f"{WARM_UP} commands of as many keys to warm up, then {KEYS}")
+        _many(stack, "warm", WARM_UP)
         rate = _many(stack, "many", KEYS)
     rows = [
         [f"publish to data, alone, median of {len(latencies)}", f"{statistics.median(latencies):.3f} s"],
@@ -79,13 +82,15 @@ def command(name: str, version: int, kind: str = "PRODUCT", mode: str = "async")
     }
 
 
-def wait(stack: Stack, document: dict[str, Any]) -> None:
-    """Wait until the version has finished."""
-    while True:
+def wait(stack: Stack, document: dict[str, Any], poll: float = _POLL_SECONDS) -> None:
+    """Wait until the version has finished. Raises TimeoutError after a sweep should have helped it."""
+    deadline = time.monotonic() + _SECONDS
+    while time.monotonic() < deadline:
         row = stack.row("DataTable", pk=document["pk"], sk=document["sk"])
         if row and row["version"] >= document["version"]:
             return
-        time.sleep(_POLL_SECONDS)
+        time.sleep(poll)
+    raise TimeoutError(f"{document['sk']}@{document['version']} has not finished; look at the emulator's log")
 
 
 def attempt(document: dict[str, Any]) -> Attempt:
@@ -135,7 +140,7 @@ def _many(stack: Stack, prefix: str, count: int) -> float:
     with ThreadPoolExecutor(CONCURRENCY) as pool:
         list(pool.map(lambda document: _publish(stack, document), documents))
     for document in documents:
-        wait(stack, document)
+        wait(stack, document, poll=0.1)
     return count / (time.perf_counter() - began)
 
 

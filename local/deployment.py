@@ -1,19 +1,23 @@
-"""`sam build` and `sam deploy`, unchanged, with the local stack as their endpoint; and a stack's resources."""
+"""`sam build` and `sam deploy` with the local stack as their endpoint; and a stack's resources."""
 
 import hashlib
+import json
 import os
 import platform
 import subprocess
 import tempfile
+import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml
 from filelock import FileLock
 
 from .emulator.emulator import ROOT, STATE, LocalStackError, environment
 
 _BUILD = STATE / "build"
+_TEMPLATE, PACKED = "template.yaml", "packed.json"
 _SOURCES = ("template.yaml", "stacks", "samconfig.toml", "functions", "layers", "statemachine")
 # The simulator's instances get their ids when they are created, so none can be listed before.
 _ANY_INSTANCE = "arn:aws:connect:us-east-1:000000000000:instance/*"
@@ -49,11 +53,38 @@ def build(endpoint: str, log: Path) -> Path:
 def _build(endpoint: str, log: Path) -> None:
     stamp = _BUILD / "sources.sha256"
     current = digest(_SOURCES, architecture())
-    if stamp.exists() and stamp.read_text() == current:
+    if stamp.exists() and stamp.read_text() == current and (_BUILD / PACKED).exists():
         return
     stamp.unlink(missing_ok=True)
     _sam(endpoint, log, "build", "--parameter-overrides", f"Architecture={architecture()}")
+    packed(_BUILD)
     stamp.write_text(current)
+
+
+def packed(built: Path) -> None:
+    """Make `sam deploy` faster, which zips each function's folder by itself, and reads JSON faster than YAML.
+
+    Beside each built template, write a copy as JSON, where functions and layers with the same content have one archive.
+    """
+    for file in (built / _TEMPLATE, *sorted(built.glob(f"*/{_TEMPLATE}"))):
+        template = yaml.load(file.read_text(), yaml.CSafeLoader)
+        for resource in template["Resources"].values():
+            properties = resource.get("Properties", {})
+            for name in {"CodeUri", "ContentUri"} & properties.keys():
+                properties[name] = os.path.relpath(_archive(file.parent / properties[name], built), file.parent)
+            for name in {"Location", "TemplateURL"} & properties.keys():
+                properties[name] = properties[name].replace(_TEMPLATE, PACKED)
+        file.with_name(PACKED).write_text(json.dumps(template))
+
+
+def _archive(folder: Path, to: Path) -> Path:
+    """The archive of a folder, the same for the same sources."""
+    archive = to / f"{digest(['.'], root=folder)}.zip"
+    if not archive.exists():
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
+            for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+                made.writestr(zipfile.ZipInfo(str(path.relative_to(folder))), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return archive
 
 
 def architecture() -> str:

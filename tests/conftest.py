@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, settings
 from tests.kit.connect_simulator import UNTHROTTLED, Connect, serving
 from tests.kit.engines import marks
 
+pytest_plugins = ["tests.kit.watchdog"]
+
 # A busy machine must not fail a test. `make check` runs fewer examples.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("test", _PATIENT)

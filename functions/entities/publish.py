@@ -39,8 +39,8 @@ class Publication:
         """Publish the command's version, or the next one.
 
         owner: who is calling. Returns {"pk", "sk", "version", "status": "published" | "finished" | "duplicate"}.
-        Raises InvalidCommand, VersionConflict, VersionGap, PendingCommand, AttributesTooLarge, Contention,
-        StoreUnavailable. Nothing is written then.
+        Raises InvalidCommand, VersionConflict, VersionGap or AttributesTooLarge, and has written nothing.
+        Raises PendingCommand, Contention or StoreUnavailable, which may hide a write whose answer was lost.
         """
         if not isinstance(command.version, int):
             return self._next(command, owner, at)

@@ -32,8 +32,8 @@ REGION = "us-east-1"
 _CONCURRENCY = 20
 # A worker unpacks about 5 MB; an emulator may start a few hundred.
 _ROOM = 2 * 1024**3
-_START_SECONDS = 30
-_STOP_SECONDS = 5
+_START_SECONDS = 60
+_STOP_SECONDS = 30
 
 
 _PASSED_ON = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "TZ", "NO_PROXY", "no_proxy", "LD_LIBRARY_PATH"})

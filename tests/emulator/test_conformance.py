@@ -1,12 +1,13 @@
 """The local engine does what AWS documents; where MiniStack does not, it still does not."""
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from tests.emulator import dataset_cases, execution_cases, map_run_cases
 from tests.emulator.conformance import Case, Lab
+from tests.kit.bounded import Threads
 from tests.kit.ministack import Account
 
 CASES = [*execution_cases.CASES, *dataset_cases.CASES, *map_run_cases.CASES]
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.local_only("are about the local stack itself")
 def observed(account: Account, cases: list[Case]) -> dict[str, "Future[Any]"]:
     """Each case, most of which wait, in a thread of its own."""
     lab = Lab(account, account.role("conformance", may="*"))
-    pool = ThreadPoolExecutor(12)
+    pool = Threads(12)
     return {case.name: pool.submit(case.observe, lab) for case in cases}
 
 

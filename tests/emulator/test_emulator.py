@@ -10,7 +10,6 @@ import tempfile
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from botocore.exceptions import ReadTimeoutError
 from local.emulator import emulator
 from local.emulator.emulator import Emulator, LocalStackError
 from local.simulators.simulators import SIMULATORS
+from tests.kit.bounded import Threads, program
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, Function, with_sources_on_path
 
@@ -72,17 +72,14 @@ def _employ(started: Emulator) -> list[Function]:
 def _starting(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], Emulator]]:
     """A program that starts an emulator and goes on, and the emulator."""
     command = [sys.executable, "-c", START, *arguments]
-    program = subprocess.Popen(command, env=with_sources_on_path(), stdout=subprocess.PIPE, text=True)
-    assert program.stdout
-    port, pid, created = program.stdout.readline().split()
-    started = Emulator(int(port), int(pid), float(created))
-    try:
-        yield program, started
-    finally:
-        program.kill()
-        program.wait()
-        program.stdout.close()
-        emulator.stop(started)
+    with program(command, env=with_sources_on_path(), stdout=subprocess.PIPE) as starter:
+        assert starter.stdout
+        port, pid, created = starter.stdout.readline().split()
+        started = Emulator(int(port), int(pid), float(created))
+        try:
+            yield starter, started
+        finally:
+            emulator.stop(started)
 
 
 @contextmanager
@@ -183,7 +180,7 @@ def test_an_emulator_comes_up_while_other_commands_look_for_crashed_ones(port: i
         while not up.is_set():
             emulator.running(port)
 
-    with ThreadPoolExecutor(1) as others:
+    with Threads(1) as others:
         looking = others.submit(look)
         try:
             with _emulator(port) as started:

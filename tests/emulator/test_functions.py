@@ -4,11 +4,11 @@ import json
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.kit.bounded import Threads
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, Answer, Function, still_there, with_sources_on_path
 
@@ -144,7 +144,7 @@ def test_another_worker_takes_the_place_of_one_that_died(ours: Account) -> None:
 def _busy_while_another_dies(account: Account, home: Path) -> Answer:
     """The answer of a call that is at work while a worker of the same function is killed at its start."""
     function = account.function(SLEEP_OR_DIE_AT_START.replace("HOME", str(home)))
-    with ThreadPoolExecutor(1) as pool:
+    with Threads(1) as pool:
         busy = pool.submit(function.call, {"seconds": 3})
         eventually((home / "started").exists)
         (home / "die").touch()

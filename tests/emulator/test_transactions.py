@@ -7,7 +7,7 @@ model [model].
 import time
 import uuid
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.kit.bounded import Threads
 from tests.kit.ministack import TRANSACTION_SECONDS, Account, still_there
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
@@ -79,7 +80,7 @@ def sent(account: Account, name: str, request: Any) -> Any:
 @contextmanager
 def ongoing(account: Account, name: str, request: Any) -> Iterator[Future[Any]]:
     """While a request is in hand."""
-    with ThreadPoolExecutor(1) as pool:
+    with Threads(1) as pool:
         future = pool.submit(sent, account, name, request)
         time.sleep(TRANSACTION_SECONDS / 4)
         yield future
@@ -139,7 +140,7 @@ CASES = {
 
 def test_without_limits_transactions_do_not_conflict(ours: Account) -> None:
     name = table(ours)
-    with ThreadPoolExecutor(8) as pool:
+    with Threads(8) as pool:
         answers = list(pool.map(lambda _: sent(ours, name, transaction(put("a"))), range(40)))
     assert [answer for answer in answers if isinstance(answer, tuple)] == [], still_there(
         "transactions", "TransactionConflict"
@@ -157,7 +158,7 @@ def met(account: Account, request: Any) -> tuple[Any, Any]:
 @pytest.fixture(scope="module")
 def answers(limited: Account) -> dict[str, Future[Any]]:
     """Each case, which waits most of the time, in a thread of its own."""
-    pool = ThreadPoolExecutor(len(CASES))
+    pool = Threads(len(CASES))
     return {name: pool.submit(met, limited, case.request) for name, case in CASES.items()}
 
 

@@ -18,6 +18,7 @@ from tests.faults.history_invariants import Violation
 from tests.faults.play import play
 from tests.faults.scenario import Scenario
 from tests.faults.seams import DYNAMODB_ENDPOINT
+from tests.kit.bounded import SECONDS
 from tests.kit.deployed_stack import Stack
 from tests.kit.engines import dynamodb_local
 
@@ -116,13 +117,17 @@ class Workers:
             endpoint = stack.enter_context(dynamodb_local.serving()) if self._dynamodb == "local" else None
             self.count = os.process_cpu_count() or 1
             context = multiprocessing.get_context("spawn")
-            pool = ProcessPoolExecutor(self.count, context, initializer=_begin, initargs=(endpoint,))
-            self.pool = stack.enter_context(pool)
+            self.pool = ProcessPoolExecutor(self.count, context, initializer=_begin, initargs=(endpoint,))
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.pool.shutdown(cancel_futures=True)
+        processes = list((self.pool._processes or {}).values())
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.join(SECONDS)
+            # One that hangs would keep its parent from its end, too.
+            process.kill()
         self._stack.close()
 
     def play(self, scenarios: Iterable[Scenario], wanted: Wanted | None = None) -> Iterator[Result]:

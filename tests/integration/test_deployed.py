@@ -18,6 +18,7 @@ from operations import orders, stock
 from operations.stack import Row, Stack
 from tests.kit import removal
 from tests.kit.belongings import CURRENCY, Belongings
+from tests.kit.bounded import program
 from tests.kit.consistency import reports_are_exact
 from tests.kit.deployed import unfit
 from tests.kit.injection import eventually
@@ -136,9 +137,7 @@ def test_a_run_that_is_ended_half_way_leaves_nothing(used: Stack, instance: str)
         "tests/integration/test_duplicates.py",
     ]
     variables = {**emulator.environment(used.endpoint or ""), "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(
-        [sys.executable, *command], cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with program([sys.executable, *command], cwd=ROOT, env=variables, stdout=subprocess.PIPE) as process:
         eventually(lambda: len(used.rows("OrdersTable")) > len(before["OrdersTable"]))
         process.send_signal(signal.SIGTERM)
         said, _ = process.communicate(timeout=600)

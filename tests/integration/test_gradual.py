@@ -16,6 +16,8 @@ from operations import orders, stock
 from operations.stack import Stack
 from tests.kit.project import ROOT, read_json
 
+pytestmark = [pytest.mark.local_only("deploy to an emulator of their own"), pytest.mark.timeout(1200)]
+
 type Release = Callable[..., Stack]
 
 

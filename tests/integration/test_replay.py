@@ -5,6 +5,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from operations.replay.orders import Orders, Seen
 from operations.replay.run import Replay
 from operations.stack import Stack
 from runtime.dynamodb import attributes
+from tests.kit.bounded import program
 from tests.kit.day import Day, day, kept, mapping
 from tests.kit.injection import THROTTLED, DynamoDBProxy, Resources, denied, eventually
 from tests.kit.local_stack import Document
@@ -66,7 +68,7 @@ class Client:
 
 def once(stack: Stack, endpoint: str | None = None) -> Any:
     """A client without retries."""
-    config = Config(retries={"total_max_attempts": 1}, read_timeout=10, max_pool_connections=16)
+    config = Config(retries={"total_max_attempts": 1}, read_timeout=60, max_pool_connections=16)
     return stack.session.client("dynamodb", endpoint_url=endpoint or stack.endpoint, config=config)
 
 
@@ -207,13 +209,12 @@ def test_interrupted_command_resumes_and_fires_each_order_once(
     eventually(day.counted, seconds=SECONDS)
 
 
-def _started(running: emulator.Emulator, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+def _started(running: emulator.Emulator, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    return program(
         [str(emulator.ROOT / "stepwise"), *arguments],
         env={**os.environ, "STEPWISE_PORT": str(running.port)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        text=True,
     )
 
 

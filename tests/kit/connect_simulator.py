@@ -85,7 +85,7 @@ def new_instance(**parameters: Any) -> Document:
 
 def client(endpoint: str) -> Any:
     """A client without retries."""
-    config = Config(retries={"total_max_attempts": 1}, read_timeout=10, proxies={})
+    config = Config(retries={"total_max_attempts": 1}, read_timeout=60, proxies={})
     with _one_at_a_time:
         return _session().client("connect", endpoint_url=endpoint, config=config)
 

@@ -17,6 +17,7 @@ import psutil
 from local.deployment import resources
 from local.simulators.simulators import SIMULATORS
 from operations.stack import STACK_NAME, Stack
+from tests.kit import bounded
 
 type Answer = tuple[int, dict[str, Any]]
 
@@ -204,13 +205,13 @@ def killing_workers(emulator_pid: int, chance: random.Random, every: float = 0.5
                 victim.kill()
                 killed.append(victim.pid)
 
-    thread = threading.Thread(target=kill)
+    thread = threading.Thread(target=kill, daemon=True)
     thread.start()
     try:
         yield killed
     finally:
         over.set()
-        thread.join()
+        thread.join(bounded.SECONDS)
 
 
 @contextmanager

@@ -203,7 +203,7 @@ def as_it_comes(home: Path, **settings: str) -> Iterator[Account]:
 
 
 def _wait_until_it_answers(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return

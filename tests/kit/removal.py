@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ from operations.stack import Row, Stack, plain
 from ordering.definition import NEW
 from runtime.dynamodb import attributes
 from tests.kit.belongings import CURRENCY, OBJECTS, RUN, USERS, Belongings, Item
+from tests.kit.bounded import Threads
 from tests.kit.injection import eventually
 
 _DONE = ("COMPLETED", "FAILED")
@@ -102,7 +102,7 @@ def _users(made: Belongings, _left: list[str]) -> Iterator[str]:
 
 
 def _each[T, R](action: Callable[[T], R], things: Iterable[T]) -> list[R]:
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with Threads(_AT_ONCE) as pool:
         return list(pool.map(action, things))
 
 

@@ -4,11 +4,11 @@ import os
 import random
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 
 from local.emulator import emulator
 from operations.stack import Stack
 from tests.kit.belongings import RUN
+from tests.kit.bounded import Threads
 from tests.kit.deployed_commands import Refused, Versions, call
 from tests.kit.injection import eventually, killing_workers
 
@@ -50,7 +50,7 @@ def test_versions_of_one_key_by_twenty_publishers_finish_in_order(stack: Stack) 
     starts = range(1, VERSIONS + 1, PUBLISHERS)
     windows = [range(start, min(start + PUBLISHERS, VERSIONS + 1)) for start in starts]
     arriving = [version for window in windows for version in chance.sample(window, len(window))]
-    with ThreadPoolExecutor(PUBLISHERS) as pool:
+    with Threads(PUBLISHERS) as pool:
         assert set(pool.map(lambda version: _publish(key, version), arriving)) == {"published"}
     key.reaches(VERSIONS, seconds=60 + 10 * VERSIONS)
 
@@ -60,7 +60,7 @@ def test_versions_of_one_key_by_twenty_publishers_finish_in_order(stack: Stack) 
 def test_keys_finish_in_order_while_workers_are_killed(stack: Stack, running: emulator.Emulator) -> None:
     chance = random.Random(2026)  # noqa: S311
     keys = [Versions(stack, RUN, uuid.uuid4().hex) for _ in range(KEYS)]
-    with killing_workers(running.pid, chance, every=2) as killed, ThreadPoolExecutor(PUBLISHERS) as pool:
+    with killing_workers(running.pid, chance, every=2) as killed, Threads(PUBLISHERS) as pool:
         published = list(pool.map(_publish_all, keys))
         # A record whose worker was killed five times is lost; the sweep does its work.
         eventually(lambda: _swept(stack, keys), seconds=60 + 10 * KEYS, every=1)

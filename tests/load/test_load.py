@@ -1,17 +1,22 @@
 """Many orders at once, through worker processes with IAM on, some of which are killed. The invariants hold."""
 
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from local.emulator import emulator
 from operations import orders, stock
 from operations.stack import Stack
+from tests.kit.bounded import Threads
 from tests.kit.consistency import broken_invariants, reports_are_exact
 from tests.kit.injection import Resources, environment, eventually, killing_workers
 from tests.kit.local_stack import Document, Invocation
 from tests.kit.orders import good_order
+
+# `make load-test` places twice as many.
+SCARCE = int(os.environ.get("SCARCE", "100"))
+WHILE_KILLED = int(os.environ.get("WHILE_KILLED", "150"))
 
 
 def _order(order_id: str, lines: dict[str, int]) -> Document:
@@ -29,20 +34,21 @@ def _all_finalized(stack: Stack, order_ids: list[str]) -> bool:
     return all(statuses.get(order_id) != "New" for order_id in order_ids)
 
 
-def test_two_hundred_orders_for_fifty_pieces(stack: Stack, sku: str) -> None:
+def test_a_quarter_of_the_orders_get_the_last_pieces(stack: Stack, sku: str) -> None:
     name = f"{sku}-scarce"
-    stock.seed(stack, {name: 50})
-    placed = [_order(f"{name}-{number}", {name: 1}) for number in range(200)]
-    with ThreadPoolExecutor(16) as pool:
+    pieces = SCARCE // 4
+    stock.seed(stack, {name: pieces})
+    placed = [_order(f"{name}-{number}", {name: 1}) for number in range(SCARCE)]
+    with Threads(16) as pool:
         ended = Counter(pool.map(lambda order: _run(stack, order), placed))
     order_ids = [order["order_id"] for order in placed]
     eventually(lambda: _all_finalized(stack, order_ids), seconds=60)
-    assert ended == {"SUCCEEDED": 50, "FAILED": 150}
+    assert ended == {"SUCCEEDED": pieces, "FAILED": SCARCE - pieces}
     assert stock.on_hand(stack)[name] == 0
-    assert broken_invariants(stack, order_ids, {name: 50}) == []
+    assert broken_invariants(stack, order_ids, {name: pieces}) == []
 
 
-def test_three_hundred_orders_while_workers_are_killed(
+def test_orders_while_workers_are_killed(
     stack: Stack,
     resources: Resources,
     running: emulator.Emulator,
@@ -50,10 +56,10 @@ def test_three_hundred_orders_while_workers_are_killed(
     sku: str,
 ) -> None:
     chance = random.Random(2026)  # noqa: S311
-    stocked = {f"{sku}-{number}": 40 for number in range(20)}
+    stocked = {f"{sku}-{number}": WHILE_KILLED * 2 // 15 for number in range(20)}
     stock.seed(stack, stocked)
-    placed = [_order(f"{sku}-{number}", _lines(chance, stocked)) for number in range(300)]
-    with killing_workers(running.pid, chance) as killed, ThreadPoolExecutor(16) as pool:
+    placed = [_order(f"{sku}-{number}", _lines(chance, stocked)) for number in range(WHILE_KILLED)]
+    with killing_workers(running.pid, chance) as killed, Threads(16) as pool:
         ended = Counter(pool.map(lambda order: _run(stack, order), placed))
     order_ids = [order["order_id"] for order in placed]
     # An event that was killed three times is lost; the sweep, here for orders of any age, finalizes its order.
@@ -66,7 +72,7 @@ def test_three_hundred_orders_while_workers_are_killed(
 
 
 def test_one_order_placed_twenty_times_at_once_and_again(stack: Stack, sku: str, order: Document) -> None:
-    with ThreadPoolExecutor(20) as pool:
+    with Threads(20) as pool:
         placements = list(pool.map(lambda _: orders.place(stack, order), range(20)))
     assert orders.ended(stack, order["order_id"], seconds=60).status == "SUCCEEDED"
     assert [placement.again for placement in placements].count(False) == 1

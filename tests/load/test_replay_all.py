@@ -3,7 +3,6 @@
 import os
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +13,8 @@ from local.emulator import emulator
 from operations import orders, stock
 from operations.stack import Stack
 from runtime.dynamodb import attributes
+from tests.kit import bounded
+from tests.kit.bounded import Threads
 from tests.kit.consistency import reports_are_exact
 from tests.kit.injection import eventually
 from tests.kit.local_stack import Document
@@ -59,13 +60,13 @@ def _orders_arriving(stack: Stack, sku: str) -> Iterator[list[str]]:
             orders.place(stack, good_order(order_id, items=[item]))
             placed.append(order_id)
 
-    thread = threading.Thread(target=place)
+    thread = threading.Thread(target=place, daemon=True)
     thread.start()
     try:
         yield placed
     finally:
         over.set()
-        thread.join()
+        thread.join(bounded.SECONDS)
 
 
 def test_a_replay_of_all_orders_while_new_ones_arrive(stack: Stack, running: emulator.Emulator, sku: str) -> None:
@@ -76,7 +77,7 @@ def test_a_replay_of_all_orders_while_new_ones_arrive(stack: Stack, running: emu
     with _orders_arriving(stack, scarce) as placed:
         ended = CliRunner().invoke(app, ["replay", "--all", "--rate", "0", "--port", str(running.port)])
     assert ended.exit_code == 0, ended.output
-    with ThreadPoolExecutor(4) as pool:
+    with Threads(4) as pool:
         statuses = list(pool.map(lambda order_id: orders.ended(stack, order_id, seconds=120).status, placed))
     assert len(placed) > 0
     assert set(statuses) <= {"SUCCEEDED", "FAILED"}

@@ -1,9 +1,8 @@
 """Commands under faults and races: lost answers, moves at the same time, and the limits of a row."""
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from entities.document import Change
 from entities.errors import NotBlocked, PendingCommand, StaleCommand, VersionConflict
 from entities.values import MAX_ITEM, item_size
 from idempotency import Contention, StoreUnavailable
+from tests.kit import bounded
 from tests.kit.commands import START, World, order
 from tests.store.database import Database
 from tests.store.wire import Wire
@@ -134,10 +134,8 @@ def _said(world: World) -> Any:
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
     """Call all at the same time. Returns their answers, or errors."""
-    start = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:
-        start.wait()
         for _ in range(20):
             try:
                 return call()
@@ -147,8 +145,7 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
                 return error
         raise AssertionError("still undecided after 20 calls")
 
-    with ThreadPoolExecutor(len(calls)) as threads:
-        return list(threads.map(run, calls))
+    return bounded.at_once(*(partial(run, call) for call in calls))
 
 
 def test_publishers_without_a_version_get_one_each(world: World) -> None:

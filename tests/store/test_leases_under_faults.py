@@ -2,14 +2,15 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from idempotency import AlreadyInProgress, Contention, Lease, LeaseLost, OutcomeHeld, StoreUnavailable
+from tests.kit.bounded import at_once
 from tests.store.charging import (
     CHARGED,
     HOLD,
@@ -313,10 +314,7 @@ def _answer(call: Callable[[], Any]) -> Any:
 
 
 def _at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
-    start = threading.Barrier(count)
-
     def run(number: int) -> Any:
-        start.wait()
         for _ in range(20):
             try:
                 return call(number)
@@ -324,5 +322,4 @@ def _at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
                 continue
         raise AssertionError("still undecided after 20 calls")
 
-    with ThreadPoolExecutor(count) as threads:
-        return list(threads.map(run, range(count)))
+    return at_once(*(partial(run, number) for number in range(count)))

@@ -1,10 +1,9 @@
 """Steps under faults: calls on the wire, lost answers, and concurrent callers."""
 
 import json
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from idempotency import (
     StoreUnavailable,
     TransientError,
 )
+from tests.kit.bounded import at_once
 from tests.store.booking import BOOKED, A, B, Saga, booked
 from tests.store.wire import Wire
 
@@ -136,17 +136,14 @@ def _until_decided(call: Callable[[], Any]) -> Any:
 
 def _at_once(*calls: Callable[[], Any]) -> list[Any]:
     """The result or error of each call, when all start at the same moment."""
-    start = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:
-        start.wait()
         try:
             return _until_decided(call)
         except IdempotencyError as error:
             return error
 
-    with ThreadPoolExecutor(len(calls)) as threads:
-        return list(threads.map(run, calls))
+    return at_once(*(partial(run, call) for call in calls))
 
 
 def test_one_of_eight_concurrent_steps_lands_and_all_return_its_result(saga: Saga) -> None:

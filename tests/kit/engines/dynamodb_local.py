@@ -76,7 +76,7 @@ def _started(libraries: Path, port: int) -> Iterator[int]:
             _wait(process, port, log)
             yield port
         finally:
-            process.terminate()
+            process.kill()
             process.wait()
     log.unlink()
 

@@ -1,14 +1,13 @@
 """The Amazon Connect simulator: its control paths, and injected faults."""
 
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from local.simulators.connect.settings import Settings, from_environment
+from tests.kit.bounded import Threads
 from tests.kit.connect_simulator import Connect, Document, new_instance
 
 
@@ -107,7 +106,7 @@ def test_a_lost_answer_of_create_instance_is_found_by_its_token(connect: Connect
 
 def test_a_delayed_call_holds_up_no_other(connect: Connect) -> None:
     connect.control.delay("ListInstances", 3)
-    with ThreadPoolExecutor(1) as others:
+    with Threads(1) as others:
         began = time.monotonic()
         slow = others.submit(connect.client.list_instances)
         while not connect.control.requests():
@@ -194,12 +193,11 @@ def test_reset_forgets_all_and_returns_to_the_first_settings(connect: Connect, u
 
 def test_a_reset_does_not_let_a_request_in_flight_through(connect: Connect) -> None:
     connect.control.delay("CreateInstance", 2)
-    caller = threading.Thread(target=connect.create_instance)
-    caller.start()
-    while not connect.control.requests():
-        time.sleep(0.01)
-    connect.control.reset()
-    caller.join()
+    with Threads(1) as others:
+        others.submit(connect.create_instance)
+        while not connect.control.requests():
+            time.sleep(0.01)
+        connect.control.reset()
     assert connect.control.instances() == []
 
 

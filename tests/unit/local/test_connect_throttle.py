@@ -1,13 +1,13 @@
 """Amazon Connect's simulator: two requests a second and a burst of five, for each operation, of all callers."""
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from botocore.exceptions import ClientError
 
 from local.simulators.connect.settings import Settings
 from local.simulators.connect.throttle import Throttle
+from tests.kit.bounded import Threads
 from tests.kit.connect_simulator import Clock, Connect, client
 
 DEFAULT = Settings()
@@ -72,7 +72,7 @@ def test_callers_share_the_bucket(connect: Connect) -> None:
             return False
         return True
 
-    with ThreadPoolExecutor(4) as callers:
+    with Threads(4) as callers:
         assert sum(callers.map(call, range(12))) == 5
 
 
@@ -94,7 +94,7 @@ def test_on_a_real_clock_the_rate_is_kept_by_many_threads() -> None:
             time.sleep(0.001)
         return count
 
-    with ThreadPoolExecutor(4) as callers:
+    with Threads(4) as callers:
         total = sum(callers.map(call, range(4)))
     assert 50 < total <= 50 + 100 * (time.monotonic() - began)
 

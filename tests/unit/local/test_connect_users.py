@@ -2,12 +2,12 @@
 
 import time
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.kit.bounded import Threads
 from tests.kit.connect_simulator import Connect, Document
 
 PARAMETER, REQUEST = "InvalidParameterException", "InvalidRequestException"
@@ -155,7 +155,7 @@ def test_the_same_user_at_once_is_created_once(
             return str(error.response["Error"]["Code"])
         return "created"
 
-    with ThreadPoolExecutor(8) as callers:
+    with Threads(8) as callers:
         outcomes = sorted(callers.map(create, range(16)))
     assert outcomes == ["DuplicateResourceException"] * 15 + ["created"]
 

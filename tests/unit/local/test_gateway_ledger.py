@@ -1,7 +1,7 @@
 """The ledger of the gateway simulator: one charge per key, and none once the key is canceled."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from random import Random
 from threading import Event
 from typing import Any
@@ -19,6 +19,7 @@ from local.simulators.payment_gateway.ledger import (
     standing,
 )
 from ordering.payments.authorization import PaymentDeclined, authorize
+from tests.kit.bounded import at_once
 
 TEA = ChargeRequest(3000, "JPY", "tok_visa")
 DECLINED = ChargeRequest(3000, "JPY", "tok_declined")
@@ -78,19 +79,14 @@ def test_the_token_is_in_no_text(ledger: Ledger) -> None:
 
 def all_at_once(calls: list[Callable[[], Any]]) -> list[Any]:
     """Run every call in its own thread, starting together; errors are results, too."""
-    go = Event()
 
-    def waiting(call: Callable[[], Any]) -> Any:
-        go.wait()
+    def run(call: Callable[[], Any]) -> Any:
         try:
             return call()
         except Refusal as refusal:
             return refusal
 
-    with ThreadPoolExecutor(len(calls)) as pool:
-        futures = [pool.submit(waiting, call) for call in calls]
-        go.set()
-        return [future.result() for future in futures]
+    return at_once(*(partial(run, call) for call in calls))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import SlowWorking
 from local.simulators.payment_gateway.plan import Injection
 from local.simulators.payment_gateway.server import serving
+from tests.kit.bounded import Threads, program
 from tests.kit.project import ROOT
 from tests.unit.ordering import secrets_manager
 from tests.unit.ordering.gateway import SECRET, counts, row
@@ -68,7 +68,7 @@ def test_a_declined_charge_is_replayed_too(gateway: GatewayClient, token: str, c
 
 def test_key_is_in_use_while_its_charge_is_in_progress(gateway: GatewayClient) -> None:
     gateway.inject(Injection(SlowWorking(ms=1500), on="charge"))
-    with ThreadPoolExecutor(1) as pool:
+    with Threads(1) as pool:
         first = pool.submit(gateway.charge, "o-1", 3000)
         while gateway.lookup("o-1").status == 404:
             time.sleep(0.005)
@@ -79,7 +79,7 @@ def test_key_is_in_use_while_its_charge_is_in_progress(gateway: GatewayClient) -
 
 def test_cancel_bars_a_charge_in_progress(gateway: GatewayClient) -> None:
     gateway.inject(Injection(SlowWorking(ms=1500), on="charge"))
-    with ThreadPoolExecutor(1) as pool:
+    with Threads(1) as pool:
         charge = pool.submit(gateway.charge, "o-1", 3000)
         while gateway.lookup("o-1").status == 404:
             time.sleep(0.005)
@@ -290,7 +290,7 @@ def test_a_reset_forgets_everything(gateway: GatewayClient) -> None:
 
 
 def test_many_clients_at_once_charge_a_key_once(gateway: GatewayClient) -> None:
-    with ThreadPoolExecutor(16) as pool:
+    with Threads(16) as pool:
         statuses = [response.status for response in pool.map(lambda _: gateway.charge("o-1", 3000), range(64))]
 
     assert set(statuses) <= {201, 409}
@@ -315,14 +315,13 @@ def test_a_connection_serves_many_requests_without_delay(gateway: GatewayClient)
 
 
 def test_the_process_says_its_port_and_ends_with_its_standard_input() -> None:
-    with subprocess.Popen(
+    with program(
         [sys.executable, "-m", "local.simulators.payment_gateway"],
         cwd=ROOT,
         env={"PATH": os.environ["PATH"]},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     ) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())

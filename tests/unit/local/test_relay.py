@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from local.relay import relay
+from tests.kit.bounded import Threads
 
 PAYLOAD = bytes(range(256)) * 4096
 
@@ -34,12 +35,9 @@ def _everything(connection: socket.socket) -> bytes:
 
 
 def sent_through(port: int) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-        sender = threading.Thread(target=lambda: (connection.sendall(PAYLOAD), connection.shutdown(socket.SHUT_WR)))
-        sender.start()
-        answer = _everything(connection)
-        sender.join()
-        return answer
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection, Threads(1) as sender:
+        sender.submit(lambda: (connection.sendall(PAYLOAD), connection.shutdown(socket.SHUT_WR)))
+        return _everything(connection)
 
 
 def test_relay_forwards_both_directions(upstream: int) -> None:
@@ -59,5 +57,5 @@ def test_afterwards_nothing_listens(upstream: int) -> None:
 def test_connection_closes_if_nothing_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
-    with relay("127.0.0.1", port) as open_port, socket.create_connection(("127.0.0.1", open_port), timeout=10) as one:
+    with relay("127.0.0.1", port) as open_port, socket.create_connection(("127.0.0.1", open_port), timeout=60) as one:
         assert one.recv(1) == b""

@@ -1,10 +1,10 @@
 """The rate of a replay, its checkpoint file, and how writers of Orders raise the revision."""
 
 import json
-import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from operations.replay.checkpoint import Checkpoint, CheckpointMismatch, State
 from operations.replay.fire import Outcome
 from operations.replay.orders import Seen
 from ordering.orders.table import OrdersTable
+from tests.kit.bounded import at_once
 
 REPLAY = {"date": "2026-11-20", "table": "Orders"}
 STATE = State([Seen("o-1", 3), Seen("o-2", None)], {"order_id": {"S": "o-2"}}, False, Counter({Outcome.FIRED: 500}))
@@ -67,11 +68,7 @@ def test_no_rate_is_no_limit() -> None:
 
 def test_threads_share_a_budget() -> None:
     budget = Budget(0)
-    threads = [threading.Thread(target=spend, args=(budget, *[1.0] * 500)) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[partial(spend, budget, *[1.0] * 500)] * 8)
 
     assert budget.consumed == 4000
 

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 from local.simulators.payment_gateway.client import GatewayClient
+from tests.kit import bounded
 
 SECRET = "secret-of-the-gateway"
 
@@ -42,6 +43,9 @@ def answering(fixed: Fixed) -> Iterator[str]:
     """The address of a server that always returns the same answer."""
 
     class Handler(BaseHTTPRequestHandler):
+        # One connection at a time is served: a silent one would keep the server from its end.
+        timeout = 10
+
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             self.send_response(fixed.status)
@@ -56,10 +60,10 @@ def answering(fixed: Fixed) -> Iterator[str]:
             """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
-            thread.join()
+            thread.join(bounded.SECONDS)

@@ -255,8 +255,8 @@ def test_the_sample_file_has_as_many_mistakes_as_the_readme_says(bucket: Bucket,
 
     assert "SecurityProfileNotAllowed" in codes
     assert (
-        f"import of {len(codes)} users, {len([code for code in codes if code])} of them with a mistake"
-        in README.read_text()
+        f"a CSV file of {len(codes)} users, {len([code for code in codes if code])} of which are invalid"
+        in " ".join(README.read_text().split())
     )
 
 

@@ -1,0 +1,75 @@
+"""What the local stack adds to a build, so that `sam deploy` takes less time."""
+
+import json
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+import yaml
+
+from local.deployment import PACKED, packed
+
+
+def _function(uri: str) -> dict[str, Any]:
+    return {"Type": "AWS::Serverless::Function", "Properties": {"CodeUri": uri, "Handler": "handlers.handler"}}
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    """Two nested stacks; each function has a folder of its own, and A and C the same content."""
+    for folder, content in {"One/A": "same", "One/B": "other", "Two/C": "same"}.items():
+        (tmp_path / folder / "__pycache__").mkdir(parents=True)
+        (tmp_path / folder / "handlers.py").write_text(content)
+        (tmp_path / folder / "__pycache__" / "handlers.pyc").write_text(f"bytecode of {content}")
+    stacks = {"One": {"A": _function("A"), "B": _function("B")}, "Two": {"C": _function("C")}}
+    for stack, resources in stacks.items():
+        (tmp_path / stack / "template.yaml").write_text(yaml.safe_dump({"Resources": resources}))
+    nested = {
+        stack: {"Type": "AWS::Serverless::Application", "Properties": {"Location": f"{stack}/template.yaml"}}
+        for stack in stacks
+    }
+    (tmp_path / "template.yaml").write_text(yaml.safe_dump({"Resources": nested}))
+    packed(tmp_path)
+    return tmp_path
+
+
+def read(file: Path) -> Any:
+    return json.loads(file.read_text())["Resources"]
+
+
+def test_functions_with_the_same_content_have_one_archive(built: Path) -> None:
+    archives = {
+        name: (built / stack / body["Properties"]["CodeUri"]).resolve()
+        for stack in ("One", "Two")
+        for name, body in read(built / stack / PACKED).items()
+    }
+
+    assert archives["A"] == archives["C"] != archives["B"]
+    assert sorted(built.glob("*.zip")) == sorted(set(archives.values()))
+    with ZipFile(archives["B"]) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == {
+            "handlers.py": b"other",
+            "__pycache__/handlers.pyc": b"bytecode of other",
+        }
+
+
+def test_an_archive_is_the_same_at_every_build(built: Path) -> None:
+    before = {archive: archive.read_bytes() for archive in built.glob("*.zip")}
+    for archive in before:
+        archive.unlink()
+    packed(built)
+
+    assert {archive: archive.read_bytes() for archive in built.glob("*.zip")} == before
+
+
+def test_all_else_stays_as_it_was_built(built: Path) -> None:
+    for stack in ("One", "Two"):
+        resources = yaml.safe_load((built / stack / "template.yaml").read_text())["Resources"]
+        for name, body in read(built / stack / PACKED).items():
+            resources[name]["Properties"]["CodeUri"] = body["Properties"]["CodeUri"]
+        assert read(built / stack / PACKED) == resources
+    assert [body["Properties"]["Location"] for body in read(built / PACKED).values()] == [
+        f"One/{PACKED}",
+        f"Two/{PACKED}",
+    ]
