@@ -110,8 +110,11 @@ class Finalization:
             if standing and len(standing.outcomes) == standing.rows:
                 return standing
         batch = BatchRecord(first, len(pointers), self._outcomes(made, pointers), barred=True)
-        self.table.complete_barred(made.key, batch, at)
-        return batch
+        if self.table.complete_barred(made.key, batch, at):
+            return batch
+        # Another finalization was faster, and since then a retry may have decided rows.
+        _, standing = self.table.with_batch(made.key, first)
+        return standing or batch
 
     def _outcomes(self, made: Import, pointers: Sequence[Pointer]) -> list[Outcome | Unprocessed]:
         numbers = self._numbers(made, pointers)

@@ -83,11 +83,13 @@ class ImportsTable:
         parameters = {**conditional_put(self.name, {}, _NEW, {}), "Item": _item(values)}
         return until_decided(lambda: put(self.client, parameters)).applied
 
-    def complete_barred(self, key: ImportKey, batch: BatchRecord, at: datetime) -> None:
-        """Complete the record of a batch that was barred."""
+    def complete_barred(self, key: ImportKey, batch: BatchRecord, at: datetime) -> bool:
+        """Complete the record of a batch that was barred, once: later, a retry may have decided its rows."""
         values = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
-        parameters = {**conditional_put(self.name, {}, "#barred = :barred", {"barred": True}), "Item": _item(values)}
-        until_decided(lambda: put(self.client, parameters))
+        condition = conditional_put(
+            self.name, {}, "#barred = :barred AND size(#outcomes) = :none", {"barred": True, "none": 0}
+        )
+        return until_decided(lambda: put(self.client, {**condition, "Item": _item(values)})).applied
 
     def not_barred(self, key: ImportKey, first_row: int) -> Action:
         """The batch is not barred."""

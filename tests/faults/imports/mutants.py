@@ -9,7 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import imports.finalizing
+from entities.values import to_value
 from idempotency import Decided
+from idempotency.dynamodb import put
 from idempotency.expressions import condition_check, conditional_update
 from imports.batch_record import Unprocessed
 from imports.creation import Creation
@@ -23,6 +25,7 @@ from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.mutant import Mutants
 from tests.faults.imports import invariants as breaks
+from tests.faults.imports.executing import Executing
 from tests.faults.imports.schedule import CHILD_LOST, READER_FAILS
 from tests.faults.mutant import replaced
 
@@ -140,13 +143,34 @@ def _young() -> AbstractContextManager[None]:
     return replaced(Creation, "_tip", of_retry)
 
 
-@mutant("a loader that sets counters back", breaks.SUM, focus=((r"^csv_loader@\d#1$", (f.AGAIN,)), _SLOW_ROWS))
+@mutant(
+    "a loader that sets counters back", breaks.SUM, focus=((r"^csv_loader@\d#1\.call[4-6]$", (s.HELD,)), _SLOW_ROWS)
+)
 def _set_back() -> AbstractContextManager[None]:
     def loaded(self: Any, key: Any, values: Any, at: Any) -> bool:
         assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
         return bool(self._update(key.row, "attribute_exists(#open_since)", assign))
 
     return replaced(ImportsTable, "loaded", loaded)
+
+
+@mutant(
+    "a barred batch that is completed twice",
+    breaks.FINAL,
+    focus=((r"^csv_rows_handler@\d\.1$", (CHILD_LOST,)), (r"^finalize_parent_job@\d#1$", (f.ABANDONED,))),
+)
+def _completed_twice() -> AbstractContextManager[None]:
+    """A finalization that hangs before it reads the rows' records goes on after a retry has decided them."""
+
+    def completed(self: Any, key: Any, batch: Any, at: Any) -> bool:
+        values = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
+        item = {name: to_value(value) for name, value in values.items()}
+        return bool(put(self.client, {"TableName": self.name, "Item": item}).applied)
+
+    stack = ExitStack()
+    stack.enter_context(replaced(ImportsTable, "complete_barred", completed))
+    stack.enter_context(replaced(Executing, "hold_at", lambda _: 5))
+    return stack
 
 
 @mutant("results without the batches that were lost", breaks.COMPLETE, breaks.COUNTERS, breaks.SUM, focus=_ROWS_LOST)
