@@ -69,7 +69,7 @@ class Finalization:
     def refuse_rows(self, made: Import, found: Loaded, at: datetime) -> Status:
         """End an import of which no row may run, as the check of the whole file found errors. Reads the file again."""
         results = Results(self.files, made, found.layout)
-        for layout, position, record in self.loader.scan(made):
+        for layout, position, record in self.loader.reread(made):
             row = layout.row(position, record.data, duplicate=position in found.duplicates)
             if row.refusal:
                 results.failed(row.number, row.refusal, record.data)
@@ -137,7 +137,7 @@ class Finalization:
     def _pointers(self, made: Import) -> Iterator[Pointer]:
         """Where the rows are, in the order of the file."""
         if made.direct:
-            for _, position, record in self.loader.scan(made):
+            for _, position, record in self.loader.reread(made):
                 yield Pointer(position, record.offset, record.length)
             return
         index = records(self.files.own_stream(made.key.work + INDEX), codes.MAX_ROW)

@@ -138,7 +138,7 @@ class Loader:
         stream.close()
         return kept if count <= most + 1 and sum(map(len, kept)) <= (most + 2) * codes.MAX_ROW else None
 
-    def scan(self, made: Import) -> Iterator[tuple[Layout, int, Record]]:
+    def reread(self, made: Import) -> Iterator[tuple[Layout, int, Record]]:
         """Read the file again, row by row, with the position of each. Raises FileRefused, FileUnavailable."""
         scan = Reader(made, self.types).open(self.files.stream(made.source))
         for position, record in enumerate(scan.rows, start=1):

@@ -38,7 +38,7 @@ class Acting:
         self.later = self.schedule.chance("later")
         self.faults = Faults(self.schedule, self.focus)
 
-    def struck(self, kind: str, place: str) -> None:
+    def injected(self, kind: str, place: str) -> None:
         """A fault hits."""
 
     def costs(self, seconds: float) -> None:
@@ -55,7 +55,7 @@ class Acting:
         kind = self.faults.at(place, kinds, weight)
         if kind:
             self.say(f"FAULT {kind} {place}")
-            self.struck(kind, place)
+            self.injected(kind, place)
         return kind
 
     def spawn(self, work: Callable[[], object], delay: float = 0, **notes: Any) -> None:

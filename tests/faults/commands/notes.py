@@ -49,7 +49,7 @@ class Notes(Acting):
         self.skips = skips(self.schedule)
         self.judges = [Judge(self, number) for number in sorted({one.key for one in self.plan})]
 
-    def struck(self, kind: str, place: str) -> None:
+    def injected(self, kind: str, place: str) -> None:
         for judge in self.concerned:
             judge.disturbed |= bool(_WAKING.match(place)) and kind not in _TOLD
         self.sweep_faults += place.startswith("Sweep")
