@@ -21,8 +21,9 @@ _UNSUCCESSFUL = ("failed", "timedOut", "aborted")
 _TO_START = ("pending", "pendingRedrive")
 _COUNTERS = (*_TO_START, "running", *_PHASES.values(), "total", "resultsWritten", "failuresNotRedrivable")
 _EXPRESS_SECONDS = 300
-# AWS runs up to 10,000 children at once.
-_MAX_AT_ONCE = 64
+# AWS runs up to 10,000 children at once, and promises at most MaxConcurrency, not as many. A function has a process for
+# each of its calls here, so more at once take longer until they time out.
+_MAX_AT_ONCE = 8
 _THRESHOLD = ("toleratedFailureCount", "toleratedFailurePercentage")
 
 _runs: dict[str, "MapRun"] = {}
@@ -129,7 +130,7 @@ class MapRun:
         self._scope.wait(lambda: not self._running, _no_end)
 
     def _has_room(self) -> bool:
-        return len(self._running) < (self.record["maxConcurrency"] or _MAX_AT_ONCE)
+        return len(self._running) < min(self.record["maxConcurrency"] or _MAX_AT_ONCE, _MAX_AT_ONCE)
 
     def _start(self, index: int, child: Child) -> None:
         if child.execution is None or self.express:
