@@ -6,9 +6,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from tests.kit.machine import MACHINES
 from tests.machines.engines import Engine
-from tests.machines.mocks import INPUTS, Case, definition
+from tests.machines.mocks import INPUTS, MOCKED, Case, definition
 
 _ENDS = {"SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"}
 # Notices have five attempts: 15 seconds of pauses on an engine that does not shorten them.
@@ -66,6 +65,6 @@ def create(engine: Engine) -> Running:
         name: engine.client.create_state_machine(
             name=name, definition=json.dumps(definition(name)), roleArn=engine.role
         )["stateMachineArn"]
-        for name in MACHINES
+        for name in MOCKED
     }
     return Running(engine, arns)

@@ -13,12 +13,15 @@ FILE = ROOT / "tests" / "mocks" / "MockConfigFile.json"
 CONFIG = read_json(FILE)
 _EXPECTED = read_json(FILE.with_name("expected.json"))
 _EVENTS = ROOT / "events/ordering"
+# Step Functions Local and moto know no Distributed Map; tests/faults/imports and tests/integration walk its machine.
+MOCKED = {name: machine for name, machine in MACHINES.items() if "DISTRIBUTED" not in machine.path.read_text()}
 # The input of each machine.
 INPUTS: dict[str, Any] = {
     "OrderSaga": read_json(_EVENTS / "process_order.json"),
     "OrderRecovery": read_json(_EVENTS / "process_order.json"),
     "UserImport": {},
     "Command": {"pk": "TENANT#tenant1", "sk": "ORDER#order123", "version": 1, "attempt": 1},
+    "ImportZip": {"tenant_code": "tenant1"},
 }
 
 type Response = Mapping[str, Any]

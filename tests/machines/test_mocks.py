@@ -5,11 +5,14 @@ from collections import Counter
 import pytest
 
 from tests.kit.machine import MACHINES
-from tests.machines.mocks import CASES, CONFIG, INPUTS, Case, every_state, responses
+from tests.machines.mocks import CASES, CONFIG, INPUTS, MOCKED, Case, every_state, responses
 from tests.machines.walk import inner_states, transitions, walk
 
+# The iterations of its Map catch every error.
+_UNREACHED = {"ImportZip": {("trigger_csv_jobs", "Catch[0]")}}
+
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-every_machine = pytest.mark.parametrize("machine", MACHINES)
+every_machine = pytest.mark.parametrize("machine", MOCKED)
 
 
 def cases(machine: str) -> list[Case]:
@@ -26,7 +29,7 @@ def paths(machine: str, state: str, before: tuple[str, ...] = ()) -> int:
 
 def test_the_file_is_as_step_functions_local_reads_it() -> None:
     assert set(CONFIG) == {"StateMachines", "MockedResponses"}
-    assert set(CONFIG["StateMachines"]) == set(MACHINES) == set(INPUTS)
+    assert set(CONFIG["StateMachines"]) == set(MOCKED) == set(INPUTS)
     assert all(set(about) == {"TestCases"} for about in CONFIG["StateMachines"].values())
 
 
@@ -65,7 +68,9 @@ def test_the_last_state_decides_the_status(case: Case) -> None:
 
 @every_machine
 def test_every_state_and_every_transition_is_passed(machine: str) -> None:
-    assert transitions(machine) - {step for case in cases(machine) for step in walk(case)} == set()
+    assert transitions(machine) - {step for case in cases(machine) for step in walk(case)} == _UNREACHED.get(
+        machine, set()
+    )
 
 
 @every_machine

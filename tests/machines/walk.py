@@ -62,6 +62,9 @@ def _ways(state: State) -> dict[str, str | None]:
 def _way(name: str, state: State, following: str | None, script: Script) -> str:
     caught = {state["Type"] == "Task" and _fails(name, state, script)} if state["Type"] != "Map" else {True, False}
     found = [way for way, to in _ways(state).items() if to == following and way.startswith("Catch") in caught]
+    if len(found) > 1 and state["Type"] == "Map":
+        # Its iterations catch every error.
+        found = [way for way in found if not way.startswith("Catch")]
     if len(found) > 1 and state["Type"] == "Choice":
         found = [_chosen(state, script.last["Return"]["Payload"])]
     if len(found) != 1:

@@ -1,10 +1,9 @@
 """Imports under faults and races: lost answers, crashes, batches and consumers at the same time."""
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from entities import backoff
 from idempotency import Contention, RoundStore, StateConflict, Step, StoreUnavailable
 from imports.errors import ImportCutOff
+from tests.kit import bounded
 from tests.kit.import_world import ImportWorld
 from tests.store.database import Database
 from tests.store.wire import ProcessDied, Wire
@@ -149,16 +149,11 @@ def test_a_refused_write_leaves_no_record(database: Database) -> None:
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
     """Call all at the same time, until each has an answer."""
-    start = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:
-        start.wait()
         for _ in range(20):
-            try:
+            with suppress(Contention):
                 return call()
-            except Contention:
-                continue
         raise AssertionError("still undecided after 20 calls")
 
-    with ThreadPoolExecutor(len(calls)) as threads:
-        return list(threads.map(run, calls))
+    return bounded.at_once(*(partial(run, call) for call in calls))

@@ -5,8 +5,6 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
-from commands.streams import images
-
 from commands.sweep import CommandSweep
 from commands.waking import Turns
 from entities.command import Attempt
@@ -16,6 +14,7 @@ from entities.rows import Rows
 from entities.state import Gate
 from idempotency.dynamodb import read_rows
 from operations.rebuild import Rebuild
+from runtime.streams import images
 from tests.faults import faults as f
 from tests.faults.commands import invariants as breaks
 from tests.faults.commands import schedule as s

@@ -5,7 +5,6 @@ import logging
 from typing import Any
 
 import pytest
-from commands.streams import each, parse_records
 
 from commands.executions import ExecutionsUnavailable, error_of
 from commands.projection import Projection
@@ -14,6 +13,7 @@ from commands.sweep import CommandSweep, SweepUnfinished
 from entities.errors import InvalidCommand
 from entities.lagging import Lagging
 from entities.types import EntityType, Policy, Types
+from runtime.streams import each, parse_records
 from runtime.validation import InvalidEvent
 from tests.kit.commands import START, Shelf, World, order
 from tests.kit.engines import in_process
