@@ -45,7 +45,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A file, as it is read."""
+    """A file that is being read: its layout, and the rows after the header."""
 
     layout: Layout
     rows: Iterator[Record]
