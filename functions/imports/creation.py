@@ -107,7 +107,7 @@ class Creation:
         tip = self._tip(earlier, at)
         corrected = request.key is not None or earlier.corrected
         values |= {"retry_of": earlier.key.import_id, "first_import_id": earlier.first, "round": tip.round + 1}
-        values |= {"corrected": True} if corrected else {}
+        values |= {"corrected": True, "first_file": self._first_file(earlier)} if corrected else {}
         return Import(key, values), None if request.validate_only else tip.key.import_id
 
     def _earlier(self, request: CreateRequest) -> Import:
@@ -122,6 +122,11 @@ class Creation:
         if request.type and request.type != earlier.values["type"]:
             raise InvalidImport("type: must be that of the import that is retried")
         return earlier
+
+    def _first_file(self, earlier: Import) -> dict[str, object]:
+        """The file whose rows a corrected one names."""
+        head = self.table.known(ImportKey(earlier.key.tenant_code, earlier.first))
+        return {name: head.values[name] for name in ("key", "version_id", "options")}
 
     def _tip(self, earlier: Import, at: datetime) -> Import:
         """The newest import of the chain. Raises InvalidImport if it has not ended, or if the chain is too old."""

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tests.faults.imports.invariants import FINAL, ONCE, RECORDED
+from tests.faults.imports.invariants import FINAL, KEPT, ONCE, RECORDED
 from tests.faults.seams import Document
 
 if TYPE_CHECKING:
@@ -83,6 +83,9 @@ class Ledger:
         row["result"] = json.loads(row["result"])
         if before and before["status"] == "COMMITTED":
             self.broken(FINAL, f"the record {self._named(row['pk'])} was COMMITTED, and is written again")
+        number, sk = int(row["pk"].partition("#")[2]), row["result"]["sk"]
+        if sk not in ("", self.key_before(number)):
+            self.broken(KEPT, f"the record {self._named(row['pk'])} is of {sk}, not {self.key_before(number)}")
         self.records[row["pk"]] = row
         if row["status"] == "COMMITTED":
             self._committed.append((row["pk"], row["result"]))
@@ -103,6 +106,11 @@ class Ledger:
     def _named(self, key: str) -> str:
         first, _, number = key.partition("#")
         return f"{number} of {self.run.label(first)}"
+
+    def key_before(self, number: int) -> str:
+        """That the first file has for a row; empty if it has no such row."""
+        rows = self.run.plan.first.rows
+        return rows[number - 1].sk if number <= len(rows) else ""
 
     def record(self, row: Document, number: int) -> Document | None:
         """Of a row of an import."""

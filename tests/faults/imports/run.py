@@ -70,7 +70,9 @@ class Run(Executing):
         if self.chance.random() < 0.08:
             request["validate_only"] = True
         if self.chance.random() < 0.25:
-            request["options"] = {"duplicates": self.chance.choice(("last", "refuse"))}
+            request["options"] = self.chance.choice(
+                ({"duplicates": "last"}, {"duplicates": "refuse"}, {"all_or_nothing_validation": True})
+            )
         return [request] * (2 if self.chance.random() < 0.2 else 1)
 
     def _rows_of(self, row: Document) -> tuple[list[Row], list[Row]]:
@@ -95,8 +97,18 @@ class Run(Executing):
     def is_refused_whole(self, import_id: str) -> bool:
         """Whether the check of the whole file may refuse it."""
         row = self.judge.imports[import_id]
-        wrong = self.file_of(row).wrong(row["options"].get("duplicates") == "last")
-        return bool(row["options"].get("all_or_nothing_validation")) and any(wrong)
+        if not row["options"].get("all_or_nothing_validation"):
+            return False
+        file = self.file_of(row)
+        wrong = file.wrong(row["options"].get("duplicates") == "last")
+        return any(self._is_wrong(row, one, why) for one, why in zip(file.rows, wrong, strict=True))
+
+    def _is_wrong(self, row: Document, one: Row, why: str) -> bool:
+        """Whether a row lets the check of the whole file fail. What is stored is right."""
+        if one.number and one.sk != self.judge.key_before(one.number):
+            return True
+        record = self.judge.record(row, one.number)
+        return bool(why) and not (record and record["status"] == "COMMITTED")
 
     def ask(self, request: Document) -> None:
         """Call CreateImport until it gives an answer that is final."""
