@@ -13,7 +13,7 @@ from .files import Files, Source
 from .keys import ImportKey
 from .loading import Loader
 from .request import DIRECT, STEP_FUNCTION, ZIP, CreateRequest, Options, Upload
-from .state import COUNTERS, Import, Status, importable
+from .state import TOTALS, Import, Status, importable
 from .table import OPEN_SINCE, ImportsTable
 
 type Answer = dict[str, str]
@@ -95,7 +95,7 @@ class Creation:
             "validated": request.validate_only,
             "first_import_id": import_id,
             "round": 1,
-            **dict.fromkeys(("total_rows", "unprocessed_rows", *COUNTERS), 0),
+            **dict.fromkeys(TOTALS, 0),
             OPEN_SINCE: at.isoformat(),
             "created_at": at.isoformat(),
             "updated_at": at.isoformat(),

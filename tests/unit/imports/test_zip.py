@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from idempotency import Contention
+from imports.batch_record import BatchRecord, Outcome
 from imports.errors import ImportCutOff, StillRunning, SweepUnfinished
 from imports.state import Status
+from imports.table import ImportsTable
 from imports.zip_end import status_of
 from imports.zip_entries import LIST
 from tests.kit.zip_builder import CSV, File, archive
@@ -233,6 +236,50 @@ def test_the_counters_are_those_of_the_children(world: World) -> None:
     assert "open_since" not in found
     assert "error" not in found
     assert world.end.finalize(key, START) is Status.COMPLETED_WITH_FAILURES
+
+
+def test_the_counters_move_with_those_of_the_children(world: World) -> None:
+    """Also if a loader, a stream record or an end comes twice, and if the recount finds more than was counted."""
+    key = world.upload(TWO)
+    world.unzip(key)
+    children = [world.trigger(key, 1), world.trigger(key, 2)]
+    found = {"columns": ["code"], "total_rows": 5, "unprocessed_rows": 5}
+    batch = BatchRecord(1, 2, [Outcome(1, "PRODUCT#a", 1, "created"), Outcome(2, code="Required")])
+    for child in children * 2:
+        world.table.loaded(child, found, START)
+        world.table.record(child, batch, START)
+        world.table.count(child, [(1, batch.counts)], START)
+
+    assert world.counters(key) == {"total": 10, "unprocessed": 6, "processed": 4, "succeeded": 2, "failed": 2}
+    counts = {"processed_rows": 5, "succeeded_rows": 4, "failed_rows": 1, "unprocessed_rows": 0, "created_rows": 4}
+    for _ in range(2):
+        world.ended(children[0], Status.COMPLETED_WITH_FAILURES, **counts)
+
+    assert world.counters(key) == {"total": 10, "unprocessed": 3, "processed": 7, "succeeded": 5, "failed": 2}
+    world.table.count(children[0], [(1, batch.counts)], START)
+    assert world.counters(key)["processed"] == 7
+
+
+def test_a_batch_that_is_counted_while_its_import_ends_is_counted_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    child = world.trigger(key, 1)
+    batch = BatchRecord(1, 1, [Outcome(1, "PRODUCT#a", 1, "created")])
+    world.table.loaded(child, {"columns": ["code"], "total_rows": 1, "unprocessed_rows": 1}, START)
+    world.table.record(child, batch, START)
+    move = ImportsTable._move
+
+    def meanwhile(table: ImportsTable, *given: Any) -> bool:
+        monkeypatch.undo()
+        table.count(child, [(1, batch.counts)], START)
+        return move(table, *given)
+
+    monkeypatch.setattr(ImportsTable, "_move", meanwhile)
+    world.ended(child, processed_rows=1, succeeded_rows=1, created_rows=1, unprocessed_rows=0)
+
+    assert world.counters(key) == {"total": 1, "unprocessed": 0, "processed": 1, "succeeded": 1, "failed": 0}
 
 
 @pytest.mark.parametrize(
