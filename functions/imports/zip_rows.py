@@ -1,8 +1,8 @@
 """Rows of ImportsTable that a ZIP and its children share.
 
 The ZIP's counters move with those of its children: see ImportsTable. Its row counts its children. A child is created in
-one transaction with that count, and the ZIP ends on the condition that it has not moved: no child comes into being after
-the ZIP's counters were computed.
+one transaction with that count, and the ZIP ends on the condition that it has not moved: no child comes into being
+after the ZIP's counters were computed.
 """
 
 from collections import Counter
