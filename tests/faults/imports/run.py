@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from ministack.services import dynamodb, s3
 
@@ -17,7 +16,6 @@ from tests.faults.imports.executing import Executing
 from tests.faults.imports.invariants import ANSWERS
 from tests.faults.imports.ledger import FINAL_STATUSES
 from tests.faults.imports.plan import COLUMNS, PK, TENANT, File, Row, corrected, days
-from tests.faults.invocation import as_delivered
 from tests.faults.seams import Document
 
 _FIRST = "files/first.csv"
@@ -235,25 +233,7 @@ class Run(Executing):
             return
         label = self.label(detail["name"])
         self.say(f"execution {label} {detail['status']}")
-        for rule in self.engine.rules:
-            if self.engine.matches(rule, event):
-                delivered = rule.delivered(as_delivered(event))
-                self.spawn(partial(self._event, label, rule, delivered))
-
-    def _event(self, label: str, rule: Any, event: Document) -> None:
-        kind = self.fault_at(f"event@{label}", [*s.shared.EVENT_KINDS], 8)
-        if kind == s.shared.EVENT_LOST:
-            return
-        for _ in range(2 if kind == s.shared.EVENT_THRICE else 0):
-            self.spawn(partial(self._delivered, label, rule, event), self.late())
-        self.simulation.sleep(self.late() if kind == s.shared.EVENT_LATE else self.chance.uniform(0.1, 1))
-        self._delivered(label, rule, event)
-
-    def _delivered(self, label: str, rule: Any, event: Document) -> None:
-        for number in range(1 + rule.retries):
-            if not self.invoke(rule.function, event, f"ImportEnded@{label}").get("error"):
-                return
-            self.simulation.sleep(60 * (number + 1))
+        self.tell("ImportEnded", label, event)
 
     def days(self) -> float:
         return days(self.chance)
