@@ -64,9 +64,9 @@ class ImportsTable:
         return Import.of(cancelled.refusals[0].item or {}) if 0 in cancelled.refusals else None
 
     def loaded(self, key: ImportKey, values: Mapping[str, Any], at: datetime) -> bool:
-        """Note what the loader found, once, unless the import has ended: a late loader must not set counters back."""
+        """Note what the loader or unzip found, once, unless the import has ended: a late one must not set it back."""
         assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
-        condition = f"{_OPEN} AND attribute_not_exists(#columns)"
+        condition = f"{_OPEN} AND attribute_not_exists(#columns) AND attribute_not_exists(#entries)"
         moves = {name: values.get(name, 0) for name in TOTALS}
         return self._move(key, conditional_update(self.name, key.row, condition=condition, assign=assign), moves, at)
 

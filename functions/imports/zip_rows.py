@@ -71,6 +71,16 @@ class ZipRows:
         """Drop tokens that were answered. A newer one stays."""
         self._update(child, "attribute_exists(#pk)", delete={TOKENS: "answered"}, values={"answered": tokens})
 
+    def refuse(self, parent: Import, error: Any, at: datetime) -> bool:
+        """End a ZIP without entries, unless it has ended. Returns False if it has entries."""
+        times = {"updated_at": at.isoformat(), "ended_at": at.isoformat()}
+        assign = {**times, "status": Status.FAILED, "error": error}
+        if self._update(
+            parent.key, f"{_OPEN} AND attribute_not_exists(#{ENTRIES})", assign=assign, remove=[OPEN_SINCE]
+        ):
+            return True
+        return self.table.known(parent.key).status.final
+
     def end(self, parent: Import, children: Mapping[int, Import], status: Status, error: Any, at: datetime) -> bool:
         """Set the ZIP's final status and counters, if no child was created since `children` was read."""
         totals: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""A thousand schedules of imports; `make faults-imports` plays ten thousand, and others."""
+"""Schedules of imports: with those of ZIPs a thousand. `make faults-imports` plays ten thousand, and others."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.faults.imports.explore import EXPLORER, Totals
 from tests.faults.imports.schedule import KINDS, Schedule
 from tests.faults.workers import Workers
 
-SCHEDULES = 1000
+SCHEDULES = 700
 
 
 @pytest.fixture(scope="module")

@@ -89,22 +89,18 @@ class Engine:
             lambda_svc._functions[name] = {"config": config, "versions": {}, "aliases": {}}
             self._map(name)
         self.rules = [rule for rule in self.stack.rules() if rule.function in names]
-        definition = json.dumps(self.definition())
-        role = f"arn:aws:iam::{ACCOUNT}:role/{self.MACHINE}Role"
-        status, _, body = stepfunctions._create_state_machine(
-            {"name": self.MACHINE, "definition": definition, "roleArn": role}
-        )
-        if status != 200:
-            raise RuntimeError(body)
+        self.create_machine(self.MACHINE)
         self.database.start()
         trust_requests()
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         return self
 
-    def definition(self) -> Document:
-        """Of the machine."""
-        return self.stack.definition(self.MACHINE)
+    def create_machine(self, name: str) -> None:
+        definition, role = json.dumps(self.stack.definition(name)), f"arn:aws:iam::{ACCOUNT}:role/{name}Role"
+        status, _, body = stepfunctions._create_state_machine({"name": name, "definition": definition, "roleArn": role})
+        if status != 200:
+            raise RuntimeError(body)
 
     def begin(self, run: Any) -> None:
         """From here on, the run is asked."""

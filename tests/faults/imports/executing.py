@@ -1,7 +1,7 @@
 """Executions of the machine, their Map Runs and children, and what ends them from outside."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +18,7 @@ from tests.faults.engine import execution_error
 from tests.faults.imports import schedule as s
 from tests.faults.imports.engine import PUBLISH, Engine
 from tests.faults.imports.judge import Judge
-from tests.faults.imports.plan import plan
+from tests.faults.imports.plan import Plan, plan
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document, copied
 
@@ -35,9 +35,15 @@ class Executing(shared.Executing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.plan = plan(self.schedule)
-        self.judge = Judge(self)
+        self.plan = self.make_plan()
+        self.judge = self.make_judge()
         self._labels: dict[str, str] = {}
+
+    def make_plan(self) -> Plan:
+        return plan(self.schedule)
+
+    def make_judge(self) -> Judge:
+        return Judge(self)
 
     @property
     def tally(self) -> Judge:
@@ -77,11 +83,10 @@ class Executing(shared.Executing):
         actor = self.simulation.current
         assert actor is not None
         state, label = context["State"]["Name"], self.label(context["Execution"]["Name"])
-        first = f".{execution['first']}" if "first" in execution else ""
-        visit = actor.notes["visit"] = Visit(f"{state}@{label}{first}", execution, context)
+        item = self.item(execution, context)
+        visit = actor.notes["visit"] = Visit(f"{state}@{label}{item}", execution, context)
         self.go_on(visit)
-        kinds = [*s.CHILD_KINDS] if first else [*f.STATE_KINDS]
-        kind = self.fault_at(visit.place, kinds, 2 if first else 4)
+        kind = self.fault_at(visit.place, [*self.state_kinds(state)], 2 if item else 4)
         if kind:
             self.judge.stops[state, kind] += 1
         if kind == s.CHILD_LOST:
@@ -90,6 +95,13 @@ class Executing(shared.Executing):
         answer = run()
         self.end(visit, "" if kind in f.BEFORE_STATE else kind)
         return answer
+
+    def item(self, execution: Document, _: Document) -> str:
+        """What of a Map it is, in the name of a place."""
+        return f".{execution['first']}" if "first" in execution else ""
+
+    def state_kinds(self, state: str) -> Iterable[str]:
+        return s.CHILD_KINDS if state == "csv_rows_handler" else f.STATE_KINDS
 
     def stop(self, execution: Document, status: str) -> None:
         """Of a child: usually its parent, and the Map Run goes on."""

@@ -120,14 +120,14 @@ class Judge(Ledger):
         place = next((name for name in _OWN if number in found[name]), "")
         cells = found.get(place, {}).get(number, [])
         wanted, said = truth
-        moved = bool(one.number) and one.sk != self.key_before(one.number)
+        moved = bool(one.number) and one.sk != self.key_before(row["first_import_id"], one.number)
         whole = self.run.is_refused_whole(row["import_id"])
         if row["validated"] or whole:
             record, code = self.record(row, one.number), cells[1] if place == "failed" else ""
             right = {
                 "unprocessed": row["validated"] or wanted != "succeeded",
                 "succeeded": wanted == "succeeded" or not (whole or why),
-                "failed": bool(record) or code in ({"NotAllowed"} if moved else {why} if why else _FOR_NOW),
+                "failed": bool(record) or code in ({"NotAllowed", why} if moved else {why} if why else _FOR_NOW),
             }.get(place, False)
         elif twice or not one.number:
             right = place in {"failed", "unprocessed"} or wanted == "succeeded"

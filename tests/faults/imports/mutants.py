@@ -69,8 +69,8 @@ def _queued() -> AbstractContextManager[None]:
 def _by_position() -> AbstractContextManager[None]:
     original = Layout.row
 
-    def row(self: Any, position: int, data: bytes | None, *, duplicate: bool = False) -> Any:
-        found = original(self, position, data, duplicate=duplicate)
+    def row(self: Any, position: int, data: bytes | None, **marks: bool) -> Any:
+        found = original(self, position, data, **marks)
         return replace(found, number=position)
 
     return replaced(Layout, "row", row)

@@ -44,9 +44,9 @@ def engine() -> Engine:
     return Engine(Stack(prefix)).start()
 
 
-def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
+def play(schedule: Schedule, focus: Focus | None = None, kind: type[Run] = Run) -> Outcome:
     """Play one schedule in this process. focus: draws faults there only."""
-    run = Run(engine=engine(), schedule=schedule, focus=focus)
+    run = kind(engine=engine(), schedule=schedule, focus=focus)
     engine().begin(run)
     try:
         _live(run)
@@ -59,7 +59,7 @@ def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
         rows.update({name: int(row[f"{name}_rows"]) for name in ("succeeded", "failed", "unprocessed")})
     return Outcome(
         violations=tuple(judge.violations),
-        injected=Schedule(schedule.seed, tuple(run.faults.injected)),
+        injected=type(schedule)(schedule.seed, tuple(run.faults.injected)),
         trace=tuple(run.trace),
         seconds=run.simulation.now,
         outcomes=judge.outcomes,

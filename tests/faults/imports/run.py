@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 from ministack.services import dynamodb, s3
 
@@ -18,7 +19,6 @@ from tests.faults.imports.ledger import FINAL_STATUSES
 from tests.faults.imports.plan import COLUMNS, PK, TENANT, File, Row, corrected, days
 from tests.faults.seams import Document
 
-_FIRST = "files/first.csv"
 _FOLLOW = "FollowImportsFunction"
 _BATCH = 99
 _FINAL_ERRORS = {"InvalidImport", "TooManyRows"}
@@ -27,6 +27,8 @@ _FINAL_ERRORS = {"InvalidImport", "TooManyRows"}
 @dataclass
 class Run(Executing):
     """Asked by the engine at each seam. files: by key. refused: retries that were."""
+
+    FIRST: ClassVar = "first.csv"
 
     files: dict[str, File] = field(default_factory=dict)
     refused: int = 0
@@ -37,7 +39,7 @@ class Run(Executing):
 
     def first_requests(self) -> list[Document]:
         """The first import, or two of one file at once."""
-        key = f"imports/{TENANT}/PRODUCT/first.csv" if self.plan.uploaded else _FIRST
+        key = f"imports/{TENANT}/PRODUCT/{self.FIRST}" if self.plan.uploaded else f"files/{self.FIRST}"
         version = self.upload(key, self.plan.first)
         if self.plan.uploaded:
             detail = {"bucket": {"name": self.engine.bucket}, "object": {"key": key, "version-id": version}}
@@ -92,6 +94,10 @@ class Run(Executing):
     def file_of(self, row: Document) -> File:
         return self.files[row["key"]]
 
+    def first_file(self, _: str) -> File:
+        """Of a chain of imports."""
+        return self.plan.first
+
     def is_refused_whole(self, import_id: str) -> bool:
         """Whether the check of the whole file may refuse it."""
         row = self.judge.imports[import_id]
@@ -103,7 +109,7 @@ class Run(Executing):
 
     def _is_wrong(self, row: Document, one: Row, why: str) -> bool:
         """Whether a row lets the check of the whole file fail. What is stored is right."""
-        if one.number and one.sk != self.judge.key_before(one.number):
+        if one.number and one.sk != self.judge.key_before(row["first_import_id"], one.number):
             return True
         record = self.judge.record(row, one.number)
         return bool(why) and not (record and record["status"] == "COMMITTED")
@@ -233,7 +239,7 @@ class Run(Executing):
             return
         label = self.label(detail["name"])
         self.say(f"execution {label} {detail['status']}")
-        self.tell("ImportEnded", label, event)
+        self.tell("ZipEnded" if detail["stateMachineArn"].endswith("ImportZip") else "ImportEnded", label, event)
 
     def days(self) -> float:
         return days(self.chance)

@@ -44,6 +44,54 @@ def test_an_unzip_that_is_repeated_writes_nothing(world: World) -> None:
     assert list(world.objects(key)) == written
 
 
+def test_a_late_unzip_forgets_no_child(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It found no entries on the row, and writes them after the first child was created."""
+    key = world.upload(TWO)
+    inflate = type(world.entries).inflate
+
+    def late(entries: Any, made: Any) -> int:
+        monkeypatch.undo()
+        world.unzip(key)
+        world.trigger(key, 1)
+        return inflate(entries, made)
+
+    monkeypatch.setattr(type(world.entries), "inflate", late)
+    assert world.unzip(key)["items"] == [1, 2]
+    assert world.found(key).values["children"] == 1
+
+
+def test_an_unzip_that_lands_after_the_end_leaves_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = world.upload(TWO)
+    put = type(world.files).put
+
+    def late(*given: Any) -> None:
+        monkeypatch.undo()
+        world.end.finalize(key, START)
+        put(*given)
+
+    monkeypatch.setattr(type(world.files), "put", late)
+    with pytest.raises(ImportCutOff):
+        world.unzip(key)
+    assert list(world.objects(key)) == []
+
+
+def test_a_zip_whose_entries_are_written_while_it_ends_is_not_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = world.upload(TWO)
+    delete = type(world.files).delete_all
+
+    def late(*given: Any) -> None:
+        delete(*given)
+        monkeypatch.undo()
+        world.unzip(key)
+
+    monkeypatch.setattr(type(world.files), "delete_all", late)
+    with pytest.raises(Contention):
+        world.end.finalize(key, START)
+    assert world.found(key).status is Status.PROCESSING
+
+
 def test_an_entry_of_more_than_one_part_is_written_whole(world: World) -> None:
     data = b"".join(b"%09d\n" % number for number in range(1_200_000))
     key = world.upload(archive(File(data=data)))
