@@ -1,9 +1,8 @@
 """All access to ImportsTable."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from entities.backoff import until_decided, written
@@ -11,15 +10,17 @@ from entities.values import Item, to_value
 from idempotency.dynamodb import Action, put, read_rows, update
 from idempotency.expressions import condition_check, conditional_put, conditional_update
 
-from .batch_record import BatchRecord
+from .batch_record import BatchRecord, moves_of
 from .errors import ImportCutOff
 from .keys import ImportKey
-from .state import COUNTERS, TOTALS, Import, Status
+from .state import TOTALS, Import, Status
 
 OPEN_SINCE = "open_since"
 """Attribute, and sparse index, of the imports that have not ended."""
 _NEW = "attribute_not_exists(#pk)"
 _OPEN = "attribute_exists(#open_since)"
+# Results are written within hours, and a Map Run can be redriven for 14 days. Retries need the records of rows only.
+_BATCH_LIFETIME = timedelta(days=30)
 # A batch record has up to 100 outcomes, and a page of the query is held in memory.
 _PAGE = 40
 
@@ -94,17 +95,15 @@ class ImportsTable:
 
     def record(self, key: ImportKey, batch: BatchRecord, at: datetime) -> bool:
         """Write the record of a batch, unless there is one."""
-        values = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
-        parameters = {**conditional_put(self.name, {}, _NEW, {}), "Item": _item(values)}
+        parameters = {**conditional_put(self.name, {}, _NEW, {}), "Item": _batch(key, batch, at)}
         return until_decided(lambda: put(self.client, parameters)).applied
 
     def complete_barred(self, key: ImportKey, batch: BatchRecord, at: datetime) -> bool:
         """Complete the record of a batch that was barred, once: later, a retry may have decided its rows."""
-        values = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
         condition = conditional_put(
             self.name, {}, "#barred = :barred AND size(#outcomes) = :none", {"barred": True, "none": 0}
         )
-        return until_decided(lambda: put(self.client, {**condition, "Item": _item(values)})).applied
+        return until_decided(lambda: put(self.client, {**condition, "Item": _batch(key, batch, at)})).applied
 
     def not_barred(self, key: ImportKey, first_row: int) -> Action:
         """The batch is not barred."""
@@ -136,7 +135,7 @@ class ImportsTable:
         left = dict(batches)
         while left:
             numbers = list(left)
-            moves = _moves(left.values())
+            moves = moves_of(left.values())
             rows = [self._added(key, moves, at), *([self._added(key.parent, moves, at)] if key.parent else [])]
             cancelled = written(self.client, [*rows, *(self._mark(key, one, at) for one in numbers)])
             # After the end, the counters are those of the recount.
@@ -187,12 +186,9 @@ class ImportsTable:
         return until_decided(lambda: update(self.client, parameters)).applied
 
 
-def _moves(batches: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """What batches add to the counters."""
-    total: Counter[str] = Counter()
-    for counts in batches:
-        total.update(counts)
-    return {**{name: total[name] for name in COUNTERS}, "unprocessed_rows": -total["processed_rows"]}
+def _batch(key: ImportKey, batch: BatchRecord, at: datetime) -> Item:
+    times = {"created_at": at.isoformat(), "expires_at": int((at + _BATCH_LIFETIME).timestamp())}
+    return _item({**key.batch(batch.first_row), **batch.values, **times})
 
 
 def _item(values: Mapping[str, Any]) -> Item:

@@ -10,7 +10,7 @@ from ministack.services import s3, stepfunctions
 from tests.faults.actors import totals
 from tests.faults.actors.engine import START
 from tests.faults.actors.schedule import Focus
-from tests.faults.commands.beside import expire, expired
+from tests.faults.commands.beside import EXPIRING, expire, expired
 from tests.faults.imports.engine import Engine
 from tests.faults.imports.ledger import FINAL_STATUSES
 from tests.faults.imports.run import Run
@@ -116,6 +116,6 @@ def _rest(run: Run) -> None:
         stepfunctions._executions.clear()
         stepfunctions._map_runs.clear()
     moment = START.timestamp() + run.simulation.now
-    for table, key in expired(run.engine.stack, moment):
+    for table, key in expired(run.engine.stack, moment, [*EXPIRING, "ImportsTable"]):
         if run.chance.random() < _DELETED:
             expire(table, key, moment)
