@@ -6,8 +6,10 @@
 import argparse
 import hashlib
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -147,7 +149,11 @@ def _standing(stage: Stage) -> tuple[Mapping[str, str], str]:
 def _sam(command: str, stage: Stage, *arguments: str) -> int:
     # Otherwise sam looks for its configuration beside the template.
     configuration = ["--config-file", str(ROOT / "samconfig.toml"), "--config-env", stage.name]
-    return subprocess.run(["sam", command, *configuration, *arguments], cwd=ROOT, check=False).returncode
+    # sam leaves its folders for nested templates behind.
+    with tempfile.TemporaryDirectory() as temporary:
+        environment = {**os.environ, "TMPDIR": temporary}
+        called = ["sam", command, *configuration, *arguments]
+        return subprocess.run(called, cwd=ROOT, env=environment, check=False).returncode
 
 
 def main(arguments: Sequence[str]) -> int:

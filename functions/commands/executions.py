@@ -3,13 +3,11 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from botocore.exceptions import BotoCoreError, ClientError
+from typing import TYPE_CHECKING
 
 from entities.command import Attempt
-from idempotency import TransientError
 from idempotency.payloads import canonical_json
+from runtime.executions import answered, wake
 
 from .request import input_of
 
@@ -17,14 +15,7 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
 RUNNING, SUCCEEDED = "RUNNING", "SUCCEEDED"
-_TRANSIENT = frozenset({"ExecutionLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException"})
-# The state has ended, or was retried with a newer token.
-_DEAD_TOKEN = frozenset({"InvalidToken", "TaskDoesNotExist", "TaskTimedOut"})
 _MAX_MESSAGE = 500
-
-
-class ExecutionsUnavailable(TransientError):
-    """Step Functions throttled the call or failed, or its answer was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +35,23 @@ class Executions:
 
     def start(self, attempt: Attempt) -> None:
         """Start the attempt's execution, once: its name is never used again. Raises ExecutionsUnavailable."""
-        try:
-            _answered(
-                lambda: self.client().start_execution(
-                    stateMachineArn=self.machine, name=attempt.name, input=canonical_json(input_of(attempt))
-                )
-            )
-        except ClientError as error:
-            if _code(error) != "ExecutionAlreadyExists":
-                raise
+        document = canonical_json(input_of(attempt))
+        answered(
+            lambda: self.client().start_execution(stateMachineArn=self.machine, name=attempt.name, input=document),
+            "ExecutionAlreadyExists",
+        )
 
     def find(self, attempt: Attempt) -> Execution | None:
         """The attempt's execution; None if there is none. Raises ExecutionsUnavailable."""
         arn = f"{self.machine.replace(':stateMachine:', ':execution:')}:{attempt.name}"
-        try:
-            found: Any = _answered(lambda: self.client().describe_execution(executionArn=arn))
-        except ClientError as error:
-            if _code(error) != "ExecutionDoesNotExist":
-                raise
+        found = answered(lambda: self.client().describe_execution(executionArn=arn), "ExecutionDoesNotExist")
+        if found is None:
             return None
         return Execution(found["status"], error_of(found["status"], found.get("error"), found.get("cause")))
 
     def wake(self, tokens: Iterable[str]) -> None:
         """Answer callback tokens; dead ones are ignored. Raises ExecutionsUnavailable."""
-        for token in tokens:
-            try:
-                _answered(lambda token=token: self.client().send_task_success(taskToken=token, output="{}"))  # type: ignore[misc]
-            except ClientError as error:
-                if _code(error) not in _DEAD_TOKEN:
-                    raise
+        wake(self.client, tokens)
 
 
 def error_of(status: str, error: str | None, cause: str | None) -> dict[str, str]:
@@ -90,18 +69,3 @@ def _message(cause: str) -> str:
         return ""
     inner = document.get("errorMessage") or document.get("Cause") or ""
     return _message(inner) if "Cause" in document else str(inner)
-
-
-def _answered[R](call: Callable[[], R]) -> R:
-    try:
-        return call()
-    except ClientError as error:
-        if _code(error) in _TRANSIENT or error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-            raise ExecutionsUnavailable(f"Step Functions answers {_code(error)}") from error
-        raise
-    except BotoCoreError as error:
-        raise ExecutionsUnavailable(f"no answer from Step Functions ({type(error).__name__})") from error
-
-
-def _code(error: ClientError) -> str:
-    return str(error.response["Error"]["Code"])

@@ -1,7 +1,7 @@
 """The record of a batch: what the records of its rows say."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +88,14 @@ class BatchRecord:
         barred = {"barred": True} if self.barred else {}
         own = {"kind": "batch", "first_row": self.first_row, "rows": self.rows, "outcomes": outcomes}
         return {**own, **barred, **self.counts}
+
+
+def moves_of(batches: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """What the counts of batches add to the counters of their import."""
+    total: Counter[str] = Counter()
+    for counts in batches:
+        total.update(counts)
+    return {**total, "unprocessed_rows": -total["processed_rows"]}
 
 
 def _read(values: Mapping[str, Any]) -> Outcome | Unprocessed:

@@ -14,10 +14,10 @@ from .batch_record import BatchRecord, Outcome
 from .errors import BatchUnfinished, ImportCutOff
 from .files import Files
 from .keys import ImportKey
-from .loading import DUPLICATES, PLAN
+from .loading import DUPLICATES, MOVED, PLAN
 from .publishing import Publisher
 from .request import Pointer
-from .rows_index import Duplicates
+from .rows_index import Duplicates, Marks
 from .state import Import
 from .table import ImportsTable
 
@@ -39,7 +39,7 @@ class Batches:
         made: Import,
         pointers: Sequence[Pointer],
         contents: Contents,
-        duplicates: Duplicates | None,
+        marks: Marks,
         owner: str,
         at: datetime,
         time_left: Callable[[], bool],
@@ -55,10 +55,7 @@ class Batches:
         if record or standing is None or standing.stopped or standing.status.final:
             raise ImportCutOff(f"{made.key.import_id}: was stopped, or has ended")
         layout = made.layout(self.types)
-        rows = [
-            layout.row(one.row, contents.get(one.row), duplicate=duplicates is not None and one.row in duplicates)
-            for one in pointers
-        ]
+        rows = [layout.row(one.row, contents.get(one.row), **marks.of(one.row)) for one in pointers]
         not_barred = self.table.not_barred(made.key, first)
         publisher = Publisher(made, layout.kind, self.publication, self.records, not_barred, owner, at)
         outcomes: list[Outcome] = []
@@ -80,11 +77,13 @@ def _plan(values: Mapping[str, str]) -> tuple[ImportKey, Mapping[str, str]]:
     return ImportKey(values["tenant_code"], values["import_id"]), values
 
 
-def duplicates_of(files: Files, made: Import) -> Duplicates | None:
-    """The rows that another row refuses."""
-    if not made.values["has_duplicates"]:
-        return None
-    return Duplicates.read(files.read(made.key.work + DUPLICATES))
+def marks_of(files: Files, made: Import) -> Marks:
+    """The marks of its rows, as the loader wrote them."""
+
+    def read(name: str) -> Duplicates | None:
+        return Duplicates.read(files.read(made.key.work + name)) if made.values.get(f"has_{name}") else None
+
+    return Marks(read(DUPLICATES), read(MOVED))
 
 
 def read_rows(files: Files, made: Import, pointers: Sequence[Pointer]) -> Contents:

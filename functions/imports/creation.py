@@ -13,7 +13,7 @@ from .files import Files, Source
 from .keys import ImportKey
 from .loading import Loader
 from .request import DIRECT, STEP_FUNCTION, ZIP, CreateRequest, Options, Upload
-from .state import COUNTERS, Import, Status, importable
+from .state import TOTALS, Import, Status, importable
 from .table import OPEN_SINCE, ImportsTable
 
 type Answer = dict[str, str]
@@ -95,7 +95,7 @@ class Creation:
             "validated": request.validate_only,
             "first_import_id": import_id,
             "round": 1,
-            **dict.fromkeys(("total_rows", "unprocessed_rows", *COUNTERS), 0),
+            **dict.fromkeys(TOTALS, 0),
             OPEN_SINCE: at.isoformat(),
             "created_at": at.isoformat(),
             "updated_at": at.isoformat(),
@@ -107,7 +107,7 @@ class Creation:
         tip = self._tip(earlier, at)
         corrected = request.key is not None or earlier.corrected
         values |= {"retry_of": earlier.key.import_id, "first_import_id": earlier.first, "round": tip.round + 1}
-        values |= {"corrected": True} if corrected else {}
+        values |= {"corrected": True, "first_file": self._first_file(earlier)} if corrected else {}
         return Import(key, values), None if request.validate_only else tip.key.import_id
 
     def _earlier(self, request: CreateRequest) -> Import:
@@ -122,6 +122,11 @@ class Creation:
         if request.type and request.type != earlier.values["type"]:
             raise InvalidImport("type: must be that of the import that is retried")
         return earlier
+
+    def _first_file(self, earlier: Import) -> dict[str, object]:
+        """The file whose rows a corrected one names."""
+        head = self.table.known(ImportKey(earlier.key.tenant_code, earlier.first))
+        return {name: head.values[name] for name in ("key", "version_id", "options")}
 
     def _tip(self, earlier: Import, at: datetime) -> Import:
         """The newest import of the chain. Raises InvalidImport if it has not ended, or if the chain is too old."""

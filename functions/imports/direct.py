@@ -11,7 +11,7 @@ from idempotency import TransientError
 from .batches import Batches
 from .errors import FileRefused, ImportCutOff
 from .finalizing import Finalization
-from .loading import Loaded, Reader
+from .loading import Loaded
 from .request import Pointer
 from .state import BATCH_ROWS, Import, Status
 
@@ -29,7 +29,7 @@ class Direct:
         self, made: Import, chunks: Sequence[bytes], owner: str, at: datetime, time_left: Callable[[], bool]
     ) -> Status:
         """Run an import whose file is in memory. Returns its final status. Raises TransientError."""
-        reader = Reader(made, self.finalization.types)
+        reader = self.finalization.loader.reader(made)
         try:
             scan = reader.open(iter(chunks))
             rows = []
@@ -41,7 +41,7 @@ class Direct:
         found = reader.loaded(scan.layout)
         pointers = [Pointer(number, record.offset, record.length) for number, record in enumerate(rows, start=1)]
         contents = {number: record.data for number, record in enumerate(rows, start=1) if record.data is not None}
-        if found.refused:
+        if self.finalization.refuses(made, found):
             return self.finalization.refuse_rows(made, found, at)
         self.batches.table.loaded(made.key, found.values, at)
         running = Import(made.key, {**made.values, **found.values})
@@ -61,7 +61,7 @@ class Direct:
         """Run batch after batch. Finalization finds what has no record."""
         for own in batched(pointers, BATCH_ROWS, strict=False):
             try:
-                self.batches.run(made, own, contents, found.duplicates, owner, at, time_left)
+                self.batches.run(made, own, contents, found.marks, owner, at, time_left)
             except ImportCutOff:
                 return
             except TransientError as error:

@@ -5,7 +5,7 @@ BusinessError
 ├── FileRefused                   the file is; the import is FAILED
 └── ImportCutOff                  the import was stopped, or has ended
 TransientError
-└── FileUnavailable, BatchUnfinished, ExecutionsUnavailable, StillRunning, SweepUnfinished
+└── FileUnavailable, BatchUnfinished, StillRunning, SweepUnfinished; runtime.executions: ExecutionsUnavailable
 """
 
 from idempotency import BusinessError, TransientError
@@ -40,10 +40,6 @@ class FileUnavailable(TransientError):
 
 class BatchUnfinished(TransientError):
     """Some rows of the batch have no outcome yet; another try goes on with them."""
-
-
-class ExecutionsUnavailable(TransientError):
-    """Step Functions throttled the call or failed, or its answer was lost."""
 
 
 class StillRunning(TransientError):

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from runtime.executions import answered, wake
 
-from .errors import ExecutionsUnavailable, StillRunning
+from .errors import StillRunning
 from .keys import ImportKey
 from .state import Import
 
 RUNNING = "RUNNING"
-_TRANSIENT = frozenset({"ExecutionLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException"})
-# The state has ended, or was retried with a newer token.
-_DEAD_TOKEN = frozenset({"InvalidToken", "TaskDoesNotExist", "TaskTimedOut"})
+_MISSING = "ExecutionDoesNotExist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,53 +28,27 @@ class Machines:
     def start(self, made: Import) -> None:
         """Start the execution of an import, once: it has the import's name. Raises ExecutionsUnavailable."""
         document = json.dumps({"tenant_code": made.key.tenant_code, "import_id": made.key.import_id})
-        try:
-            _answered(
-                lambda: self.client().start_execution(
-                    stateMachineArn=self._machine(made), name=made.key.import_id, input=document
-                )
-            )
-        except ClientError as error:
-            if _code(error) != "ExecutionAlreadyExists":
-                raise
+        new = {"stateMachineArn": self._machine(made), "name": made.key.import_id, "input": document}
+        answered(lambda: self.client().start_execution(**new), "ExecutionAlreadyExists")
 
     def status(self, made: Import) -> str | None:
         """Of the import's execution; None if there is none. Raises ExecutionsUnavailable."""
-        try:
-            found = _answered(lambda: self.client().describe_execution(executionArn=self._execution(made)))
-        except ClientError as error:
-            if _code(error) != "ExecutionDoesNotExist":
-                raise
-            return None
-        return str(found["status"])
+        found = answered(lambda: self.client().describe_execution(executionArn=self._execution(made)), _MISSING)
+        return str(found["status"]) if found else None
 
     def stop(self, made: Import) -> None:
         """Stop the import's execution, if it runs. Its Map Run goes on for a while. Raises ExecutionsUnavailable."""
-        try:
-            _answered(lambda: self.client().stop_execution(executionArn=self._execution(made), cause="stopped"))
-        except ClientError as error:
-            if _code(error) != "ExecutionDoesNotExist":
-                raise
+        answered(lambda: self.client().stop_execution(executionArn=self._execution(made), cause="stopped"), _MISSING)
 
     def wake(self, tokens: Iterable[str]) -> None:
         """Answer callback tokens; dead ones are ignored. Raises ExecutionsUnavailable."""
-        for token in tokens:
-            try:
-                _answered(lambda token=token: self.client().send_task_success(taskToken=token, output="{}"))  # type: ignore[misc]
-            except ClientError as error:
-                if _code(error) not in _DEAD_TOKEN:
-                    raise
+        wake(self.client, tokens)
 
     def check_map_run_ended(self, key: ImportKey) -> None:
         """Raises StillRunning while batches of an import may run, ExecutionsUnavailable."""
         arn = self._arn(self.csv, key)
-        try:
-            runs = _answered(lambda: self.client().list_map_runs(executionArn=arn))["mapRuns"]
-        except ClientError as error:
-            if _code(error) != "ExecutionDoesNotExist":
-                raise
-            runs = []
-        if any("stopDate" not in run for run in runs):
+        found = answered(lambda: self.client().list_map_runs(executionArn=arn), _MISSING)
+        if found and any("stopDate" not in run for run in found["mapRuns"]):
             raise StillRunning(f"{key.import_id}: its Map Run has not ended")
 
     def wait_for_map_run(self, key: ImportKey, time_left: Callable[[], bool]) -> None:
@@ -99,18 +71,3 @@ class Machines:
 
     def _arn(self, machine: str, key: ImportKey) -> str:
         return f"{machine.replace(':stateMachine:', ':execution:')}:{key.import_id}"
-
-
-def _answered[R](call: Callable[[], R]) -> R:
-    try:
-        return call()
-    except ClientError as error:
-        if _code(error) in _TRANSIENT or error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-            raise ExecutionsUnavailable(f"Step Functions answers {_code(error)}") from error
-        raise
-    except BotoCoreError as error:
-        raise ExecutionsUnavailable(f"no answer from Step Functions ({type(error).__name__})") from error
-
-
-def _code(error: ClientError) -> str:
-    return str(error.response["Error"]["Code"])

@@ -1,21 +1,23 @@
 """The end of an import: bar what has no record, recount, write the results, set the status."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import batched, islice
 
 from entities.types import Types
 from idempotency import Decided, RoundStore, Step
 from idempotency.dynamodb import read
-from runtime.csv_records import cells, records
+from runtime.csv_records import Record, cells, records
 
 from . import codes
 from .batch_record import BatchRecord, Outcome, Unprocessed
 from .batches import Contents, read_rows
 from .errors import FileRefused, ImportCutOff
 from .files import Files
+from .layout import Row
 from .loading import INDEX, Loaded, Loader
+from .publishing import MOVED, has_moved
 from .request import Pointer
 from .results import Results, status_of
 from .state import BATCH_ROWS, Import, Status
@@ -66,16 +68,17 @@ class Finalization:
         self.table.end(made.key, Status.FAILED, {"error": error}, at)
         return Status.FAILED
 
+    def refuses(self, made: Import, found: Loaded) -> bool:
+        """Whether all_or_nothing_validation fails. In a retry, a row that is stored is right."""
+        if not made.options.all_or_nothing_validation or made.round == 1:
+            return made.options.all_or_nothing_validation and found.wrong
+        return any(batch.counts["failed_rows"] for batch, _ in self._checked(made, found))
+
     def refuse_rows(self, made: Import, found: Loaded, at: datetime) -> Status:
         """End an import of which no row may run, as the check of the whole file found errors. Reads the file again."""
         results = Results(self.files, made, found.layout)
-        for layout, position, record in self.loader.reread(made):
-            row = layout.row(position, record.data, duplicate=position in found.duplicates)
-            if row.refusal:
-                results.failed(row.number, row.refusal, record.data)
-                results.counters.update({"processed_rows": 1, "failed_rows": 1})
-            else:
-                results.unprocessed(row.number, record.data)
+        for batch, contents in self._checked(made, found):
+            results.add(batch, contents)
         return self._end(Import(made.key, {**made.values, **found.values}), results, at)
 
     def _end(self, made: Import, results: Results, at: datetime) -> Status:
@@ -84,6 +87,18 @@ class Finalization:
         status = status_of(rows, totals["succeeded_rows"])
         self.table.end(made.key, status, {**totals, "total_rows": rows, "results": keys}, at)
         return status
+
+    def _checked(self, made: Import, found: Loaded) -> Iterator[tuple[BatchRecord, Contents]]:
+        """What becomes of each row if none runs now, with its bytes."""
+        for some in batched(self.loader.reread(made), BATCH_ROWS, strict=False):
+            rows = [layout.row(position, record.data, **found.marks.of(position)) for layout, position, record in some]
+            decided = self._decided(made, [row.number for row in rows])
+            outcomes = [
+                _unrun(row, decided.get(row.number), position, record)
+                for row, (_, position, record) in zip(rows, some, strict=True)
+            ]
+            contents = {position: record.data for _, position, record in some if record.data is not None}
+            yield BatchRecord(some[0][1], len(some), outcomes), contents
 
     def _batches(self, made: Import, at: datetime) -> Iterator[BatchRecord]:
         """A record for every batch, in the order of the file."""
@@ -118,13 +133,14 @@ class Finalization:
 
     def _outcomes(self, made: Import, pointers: Sequence[Pointer]) -> list[Outcome | Unprocessed]:
         numbers = self._numbers(made, pointers)
-        keys = {number: _record_key(made, number) for number in numbers if number}
-        found = read(self.records.client, self.records.table, [*keys.values()]) if keys and not made.validated else []
-        decided = {item["pk"]["S"]: Decided.of(item) for item in found}
-        return [
-            _outcome(made, number, one, decided.get(keys.get(number, "")))
-            for number, one in zip(numbers, pointers, strict=True)
-        ]
+        decided = {} if made.validated else self._decided(made, numbers)
+        return [_outcome(made, number, one, decided.get(number)) for number, one in zip(numbers, pointers, strict=True)]
+
+    def _decided(self, made: Import, numbers: Sequence[int]) -> Mapping[int, Decided]:
+        """What the records say, by the number of the row."""
+        keys = {_record_key(made, number): number for number in numbers if number}
+        found = read(self.records.client, self.records.table, [*keys]) if keys else []
+        return {keys[item["pk"]["S"]]: Decided.of(item) for item in found}
 
     def _numbers(self, made: Import, pointers: Sequence[Pointer]) -> list[int]:
         """The numbers of rows in the chain's first file; 0 where a row of a corrected file says none."""
@@ -152,6 +168,15 @@ def _outcome(made: Import, number: int, one: Pointer, decided: Decided | None) -
     if decided and decided.round == made.round:
         return Outcome(number, "", 0, "", decided.result["code"], decided.result["column"], one.offset, one.length)
     return Unprocessed(one.row, one.offset, one.length)
+
+
+def _unrun(row: Row, decided: Decided | None, position: int, record: Record) -> Outcome | Unprocessed:
+    refusal = MOVED if has_moved(row, decided) else row.refusal
+    if decided and decided.committed and refusal is not MOVED:
+        return Outcome(row.number, decided.result["sk"], decided.result["version"], decided.result["effect"])
+    if refusal:
+        return Outcome(row.number, "", 0, "", refusal.code, refusal.column, record.offset, record.length)
+    return Unprocessed(position, record.offset, record.length)
 
 
 def _record_key(made: Import, number: int) -> str:

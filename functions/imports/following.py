@@ -14,8 +14,8 @@ from .table import ImportsTable
 from .zip_children import Children
 from .zip_rows import ZipRows
 
-# A transaction has 100 actions, and one is for the import's own row.
-_AT_ONCE = 99
+# A transaction has 100 actions, of which one is for the import's own row, and one for its ZIP's.
+_AT_ONCE = 98
 
 type Record = Mapping[str, Any]
 type Image = Mapping[str, Any]

@@ -18,6 +18,12 @@ class ImportKey:
     def row(self) -> dict[str, str]:
         return {"pk": self.pk, "sk": f"IMPORT#{self.import_id}"}
 
+    @property
+    def parent(self) -> "ImportKey | None":
+        """The ZIP that a child belongs to."""
+        parent, dash, _ = self.import_id.partition("-")
+        return ImportKey(self.tenant_code, parent) if dash else None
+
     def batch(self, first_row: int) -> dict[str, str]:
         """The key of a batch record. first_row: its first position in the file."""
         return {"pk": self.pk, "sk": f"{self.batches}{first_row:09}"}

@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runtime.csv_records import Record, cells, restored
@@ -30,7 +30,8 @@ class Refusal:
 class Row:
     """A row of a file. number: in the first file of the chain; 0 if the row does not say it.
 
-    sk: of its key; "" if there is none. refusal: None if the row may be published.
+    sk: of its key; "" if there is none. refusal: None if the row may be published. moved: the first file has another
+    key for it.
     """
 
     number: int
@@ -39,6 +40,7 @@ class Row:
     name: str = ""
     attributes: Mapping[str, Any] | None = None
     refusal: Refusal | None = None
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +64,27 @@ class Layout:
             return ""
         return found[self.own + self.names.index(CODE_COLUMN)]
 
+    def code(self, data: bytes | None) -> str:
+        """The code of a row; "" if it is none."""
+        try:
+            return str(self.kind.columns[CODE_COLUMN].value(self.key_cell(data)))
+        except BadCell:
+            return ""
+
+    def number(self, data: bytes | None) -> int:
+        """The number that a row of a corrected file says; 0 for none."""
+        return _number(self.number_cell(data))
+
     def number_cell(self, data: bytes | None) -> str:
         """The number that a row of a corrected file says; "" for none."""
         found = self._cells(data) if data is not None else None
         return found[0].strip() if found else ""
 
-    def row(self, position: int, data: bytes | None, *, duplicate: bool = False) -> Row:
-        """Check a row. position: in the file, from 1. data: None if it is too long. duplicate: another has its key."""
+    def row(self, position: int, data: bytes | None, *, duplicate: bool = False, moved: bool = False) -> Row:
+        """Check a row. position: in the file, from 1. data: None if it is too long. duplicate: another has its key.
+
+        moved: it has another key in the first file.
+        """
         if data is None:
             return Row(0 if self.corrected else position, refusal=Refusal(codes.ROW_TOO_LONG))
         found = self._cells(data)
@@ -80,7 +96,7 @@ class Layout:
         if not number:
             code = codes.NOT_A_NUMBER if found[0].strip() else codes.REQUIRED
             return Row(0, refusal=Refusal(code, ROW_COLUMN))
-        return self._checked(number, found[self.own :], duplicate)
+        return replace(self._checked(number, found[self.own :], duplicate), moved=moved)
 
     def shown(self, data: bytes | None) -> list[str]:
         """The cells of a row as a result shows them: no secret, and no cell if it cannot be read."""

@@ -1,6 +1,7 @@
 """Reads a file once: its header, where its rows are, and which rows another row refuses."""
 
 import json
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -10,26 +11,31 @@ from entities.types import Types
 from runtime.csv_records import Record, Utf16Found, records
 
 from . import codes
-from .errors import FileRefused
+from .errors import FileRefused, InvalidImport
 from .files import Files
 from .layout import Layout, read_header
-from .rows_index import Duplicates, Keys
+from .rows_index import Duplicates, Keys, Marks
 from .state import Import
 
 MAX_ROWS = 2_000_000
-INDEX, DUPLICATES, PLAN = "rows.csv", "duplicates", "plan.json"
-"""Names in an import's folder `work/<import_id>/`: the Map's input, a bit for each row, and what each batch needs."""
+INDEX, DUPLICATES, MOVED, PLAN = "rows.csv", "duplicates", "moved", "plan.json"
+"""Names in an import's folder `work/<import_id>/`: the Map's input, bits for each row, and what each batch needs."""
 _JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the loader found. refused: as all_or_nothing_validation failed."""
+    """What the loader found. wrong: whether a row is refused by what the file says."""
 
     layout: Layout
     rows: int
     duplicates: Duplicates
-    refused: bool = False
+    moved: Duplicates
+    wrong: bool = False
+
+    @property
+    def marks(self) -> Marks:
+        return Marks(self.duplicates, self.moved)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -40,6 +46,7 @@ class Loaded:
             "total_rows": self.rows,
             "unprocessed_rows": self.rows,
             "has_duplicates": self.duplicates.count > 0,
+            "has_moved": self.moved.count > 0,
         }
 
 
@@ -53,12 +60,14 @@ class Scan:
 
 @dataclass
 class Reader:
-    """Reads the file of one import."""
+    """Reads the file of one import. first: the keys of the chain's first file, for a corrected one."""
 
     made: Import
     types: Types
+    first: Keys | None = None
     keys: Keys = field(default_factory=Keys)
     numbers: Keys = field(default_factory=Keys)
+    moved: array[int] = field(default_factory=lambda: array("L"))
     rows: int = 0
     failed: int = 0
 
@@ -83,6 +92,7 @@ class Reader:
         self.keys.add(layout.key_cell(record.data))
         if layout.corrected:
             self.numbers.add(layout.number_cell(record.data))
+            self._compare(layout, record)
         if self.made.options.all_or_nothing_validation:
             self.failed += layout.row(self.rows, record.data).refusal is not None
 
@@ -91,8 +101,16 @@ class Reader:
         duplicates = self.keys.duplicates(keep_last=self.made.options.duplicates == "last")
         if layout.corrected:
             duplicates.add(self.numbers.duplicates(keep_last=False))
-        refused = self.made.options.all_or_nothing_validation and self.failed + duplicates.count > 0
-        return Loaded(layout, self.rows, duplicates, refused)
+        moved = Duplicates(self.rows)
+        for position in self.moved:
+            moved.mark(position)
+        return Loaded(layout, self.rows, duplicates, moved, self.failed + duplicates.count + moved.count > 0)
+
+    def _compare(self, layout: Layout, record: Record) -> None:
+        """Note a row that has another key than before."""
+        number, code = layout.number(record.data), layout.code(record.data)
+        if self.first is not None and number and code and self.first.moved(number, code):
+            self.moved.append(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +122,7 @@ class Loader:
 
     def load(self, made: Import) -> Loaded:
         """Write the index of the rows and the plan, in constant memory. Raises FileRefused, FileUnavailable."""
-        reader = Reader(made, self.types)
+        reader = self.reader(made)
         scan = reader.open(self.files.stream(made.source))
         index = self.files.writer(made.key.work + INDEX)
         index.row(("row", "offset", "length"))
@@ -113,11 +131,29 @@ class Loader:
             index.row((reader.rows, record.offset, record.length))
         index.close()
         found = reader.loaded(scan.layout)
-        if found.duplicates.count:
-            self.files.put(made.key.work + DUPLICATES, bytes(found.duplicates.bits), "application/octet-stream")
+        for name, marked in ((DUPLICATES, found.duplicates), (MOVED, found.moved)):
+            if marked.count:
+                self.files.put(made.key.work + name, bytes(marked.bits), "application/octet-stream")
         plan = {**made.values, **found.values}
         self.files.put(made.key.work + PLAN, json.dumps(plan).encode(), _JSON)
         return found
+
+    def reader(self, made: Import) -> Reader:
+        """Raises FileUnavailable."""
+        return Reader(made, self.types, self._first_keys(made) if made.corrected else None)
+
+    def _first_keys(self, made: Import) -> Keys | None:
+        """The keys of the chain's first file: none if it is gone, None if it was refused and no row was ever known."""
+        values = {**made.values, **made.values["first_file"], "corrected": False}
+        keys = Keys()
+        try:
+            for layout, _, record in islice(self.reread(Import(made.key, values)), MAX_ROWS):
+                keys.add(layout.code(record.data))
+        except InvalidImport:
+            return Keys()
+        except FileRefused:
+            return None
+        return keys
 
     def fits(self, made: Import, most: int) -> list[bytes] | None:
         """The chunks of a file with up to so many rows; None if it has more, and then the rest is not read."""

@@ -23,7 +23,7 @@ def load(finalization: Finalization, job: Job, at: datetime) -> dict[str, Any]:
         found = finalization.loader.load(made)
     except FileRefused as refused:
         return _answer(finalization.refuse(made, refused, at))
-    if found.refused:
+    if finalization.refuses(made, found):
         return _answer(finalization.refuse_rows(made, found, at))
     finalization.table.loaded(job.key, found.values, at)
     return _answer(Status.PROCESSING, found.rows, made.options.max_concurrency)

@@ -24,6 +24,7 @@ from .request import Pointer
 from .state import Import
 
 _TRIES = 3
+MOVED = Refusal(codes.NOT_ALLOWED, CODE_COLUMN)
 # Three rows of the tables for each, and a call reads 100.
 _AT_ONCE = 33
 
@@ -35,6 +36,12 @@ class Found:
     record: Decided | None
     gate: Gate | None
     data: Item | None
+
+
+def has_moved(row: Row, record: Decided | None) -> bool:
+    """Whether a row has another key than before: than its record names, or if that names none, the first file."""
+    before = record.result["sk"] if record else ""
+    return bool(row.sk) and (row.sk != before if before else row.moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +63,22 @@ class Publisher:
     def outcome(self, row: Row, found: Found, pointer: Pointer) -> Outcome:
         """Decide a row, or report what is decided. Raises ImportCutOff, Contention, StoreUnavailable."""
         decided = self._decided(row, found)
+        result = decided.result
         if decided.committed:
-            result = decided.result
             return Outcome(row.number, result["sk"], result["version"], result["effect"])
-        place = (pointer.offset, pointer.length)
-        return Outcome(row.number, "", 0, "", decided.result["code"], decided.result["column"], *place)
+        return Outcome(row.number, "", 0, "", result["code"], result["column"], pointer.offset, pointer.length)
 
     def _decided(self, row: Row, found: Found) -> Decided:
-        record = found.record
+        record, moved = found.record, has_moved(row, found.record)
         before = record.result["sk"] if record else ""
-        moved = record is not None and bool(before and row.sk) and row.sk != before
-        refusal = Refusal(codes.NOT_ALLOWED, CODE_COLUMN) if moved else row.refusal
+        refusal = MOVED if moved else row.refusal
         if refusal and (not row.number or (moved and record and record.committed)):
             # Every run of the batch finds the same reason.
             return self._refusal(refusal, before)
         if record and record.is_final(self.made.round):
             return record
         if refusal:
-            return self._refused(row, refusal, before or row.sk)
+            return self._refused(row, refusal, before or ("" if moved else row.sk))
         return self._published(row, found)
 
     def _published(self, row: Row, found: Found) -> Decided:
@@ -152,9 +157,8 @@ class Publisher:
 
     def _still(self, row: Row, data: Item) -> Action:
         """The data row is as it was read."""
-        table, version = self.publication.gates.tables.data, int(data["version"]["N"])
-        key = Key(self.made.key.pk, row.sk)
-        return {"ConditionCheck": condition_check(table, key.row, "#version = :seen", {"seen": version})}
+        table, seen = self.publication.gates.tables.data, {"seen": int(data["version"]["N"])}
+        return {"ConditionCheck": condition_check(table, Key(self.made.key.pk, row.sk).row, "#version = :seen", seen)}
 
     def _command(self, row: Row, version: int, data: Item | None) -> Command:
         return Command(

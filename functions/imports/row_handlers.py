@@ -15,13 +15,13 @@ from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, step_store
 
-from .batches import Batches, duplicates_of, planned, read_rows
+from .batches import Batches, marks_of, planned, read_rows
 from .creation import Answer, Creation
 from .direct import Direct
 from .files import Files
 from .finalizing import Finalization
 from .request import Batch, CreateRequest, Upload, parse_batch, parse_create
-from .rows_index import Duplicates
+from .rows_index import Marks
 from .state import Import
 from .table import ImportsTable
 
@@ -71,10 +71,10 @@ def creation() -> Creation:
 
 
 @lru_cache(maxsize=4)
-def plan(import_id: str) -> tuple[Import, Duplicates | None]:
+def plan(import_id: str) -> tuple[Import, Marks]:
     """What never changes of an import."""
     made = planned(files(), import_id)
-    return made, duplicates_of(files(), made)
+    return made, marks_of(files(), made)
 
 
 @handler(parse_create, ids=("tenant_code",))
@@ -86,10 +86,10 @@ def create_import(asked: CreateRequest | Upload, call: Call) -> Answer:
 @handler(parse_batch, ids=("import_id",))
 def csv_rows_handler(batch: Batch, call: Call) -> dict[str, Any]:
     """Publish the rows of a batch, and write its record. Return its counts."""
-    made, duplicates = plan(batch.import_id)
+    made, marks = plan(batch.import_id)
     contents = read_rows(files(), made, batch.pointers)
     time_left = _time_left(call, _MILLISECONDS_FOR_A_ROW)
-    record = batches().run(made, batch.pointers, contents, duplicates, call.aws_request_id, call.at, time_left)
+    record = batches().run(made, batch.pointers, contents, marks, call.aws_request_id, call.at, time_left)
     return {"first_row": record.first_row, **record.counts}
 
 

@@ -31,6 +31,10 @@ class Keys:
         found.kept.clear()
         return found
 
+    def moved(self, number: int, cell: str) -> bool:
+        """Whether this row has another key here, or does not exist. A row without a key may get any."""
+        return number > len(self.hashes) or self.hashes[number - 1] not in (_NONE, _hash(cell))
+
     def _repeated(self) -> set[int]:
         repeated, before = set(), _NONE
         for key in sorted(self.hashes):
@@ -70,6 +74,19 @@ class Duplicates:
 
     def __contains__(self, position: int) -> bool:
         return position // 8 < len(self.bits) and bool(self.bits[position // 8] >> position % 8 & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Which rows another row refuses, and which ones have another key than in the chain's first file."""
+
+    duplicates: Duplicates | None = None
+    moved: Duplicates | None = None
+
+    def of(self, position: int) -> dict[str, bool]:
+        """As the check of a row takes them."""
+        marked = {"duplicate": self.duplicates, "moved": self.moved}
+        return {name: bits is not None and position in bits for name, bits in marked.items()}
 
 
 def _hash(cell: str) -> int:

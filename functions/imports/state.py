@@ -21,6 +21,7 @@ from .request import DIRECT, ZIP, Options
 BATCH_ROWS = 100
 """Rows of a batch: of the Map's, and of a DIRECT import's."""
 COUNTERS = ("processed_rows", "succeeded_rows", "failed_rows", "created_rows", "updated_rows", "unchanged_rows")
+TOTALS = ("total_rows", "unprocessed_rows", *COUNTERS)
 # No import has its callback tokens: not in a list, a plan or a log.
 _TOKENS = "tokens"
 

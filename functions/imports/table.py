@@ -1,9 +1,8 @@
 """All access to ImportsTable."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from entities.backoff import until_decided, written
@@ -11,15 +10,17 @@ from entities.values import Item, to_value
 from idempotency.dynamodb import Action, put, read_rows, update
 from idempotency.expressions import condition_check, conditional_put, conditional_update
 
-from .batch_record import BatchRecord
+from .batch_record import BatchRecord, moves_of
 from .errors import ImportCutOff
 from .keys import ImportKey
-from .state import COUNTERS, Import, Status
+from .state import TOTALS, Import, Status
 
 OPEN_SINCE = "open_since"
 """Attribute, and sparse index, of the imports that have not ended."""
 _NEW = "attribute_not_exists(#pk)"
 _OPEN = "attribute_exists(#open_since)"
+# Results are written within hours, and a Map Run can be redriven for 14 days. Retries need the records of rows only.
+_BATCH_LIFETIME = timedelta(days=30)
 # A batch record has up to 100 outcomes, and a page of the query is held in memory.
 _PAGE = 40
 
@@ -64,9 +65,11 @@ class ImportsTable:
         return Import.of(cancelled.refusals[0].item or {}) if 0 in cancelled.refusals else None
 
     def loaded(self, key: ImportKey, values: Mapping[str, Any], at: datetime) -> bool:
-        """Note what the loader found, once, unless the import has ended: a late loader must not set counters back."""
+        """Note what the loader or unzip found, once, unless the import has ended: a late one must not set it back."""
         assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
-        return self._update(key.row, f"{_OPEN} AND attribute_not_exists(#columns)", assign)
+        condition = f"{_OPEN} AND attribute_not_exists(#columns) AND attribute_not_exists(#entries)"
+        moves = {name: values.get(name, 0) for name in TOTALS}
+        return self._move(key, conditional_update(self.name, key.row, condition=condition, assign=assign), moves, at)
 
     def stop(self, key: ImportKey, by: str, at: datetime) -> bool:
         """Note that an import is to be stopped, unless it has ended."""
@@ -75,21 +78,32 @@ class ImportsTable:
     def end(self, key: ImportKey, status: Status, values: Mapping[str, Any], at: datetime) -> bool:
         """Set the final status and what belongs to it, once."""
         times = {"updated_at": at.isoformat(), "ended_at": at.isoformat()}
-        return self._update(key.row, _OPEN, {**values, **times, "status": status}, remove=[OPEN_SINCE])
+        assign = {**values, **times, "status": status}
+        if key.parent is None:
+            return self._update(key.row, _OPEN, assign, remove=[OPEN_SINCE])
+        # What the recount corrects is corrected in the ZIP, too, unless batches were counted meanwhile.
+        while (made := self.find(key)) and not made.status.final:
+            moves = {name: values.get(name, made.values[name]) - made.values[name] for name in TOTALS}
+            seen = {f"seen_{name}": made.values[name] for name in TOTALS}
+            condition = " AND ".join([_OPEN, *(f"#{name} = :seen_{name}" for name in TOTALS)])
+            own = conditional_update(
+                self.name, key.row, condition=condition, assign=assign, remove=[OPEN_SINCE], values=seen
+            )
+            if self._move(key, own, moves, at):
+                return True
+        return False
 
     def record(self, key: ImportKey, batch: BatchRecord, at: datetime) -> bool:
         """Write the record of a batch, unless there is one."""
-        values = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
-        parameters = {**conditional_put(self.name, {}, _NEW, {}), "Item": _item(values)}
+        parameters = {**conditional_put(self.name, {}, _NEW, {}), "Item": _batch(key, batch, at)}
         return until_decided(lambda: put(self.client, parameters)).applied
 
     def complete_barred(self, key: ImportKey, batch: BatchRecord, at: datetime) -> bool:
         """Complete the record of a batch that was barred, once: later, a retry may have decided its rows."""
-        values = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
         condition = conditional_put(
             self.name, {}, "#barred = :barred AND size(#outcomes) = :none", {"barred": True, "none": 0}
         )
-        return until_decided(lambda: put(self.client, {**condition, "Item": _item(values)})).applied
+        return until_decided(lambda: put(self.client, {**condition, "Item": _batch(key, batch, at)})).applied
 
     def not_barred(self, key: ImportKey, first_row: int) -> Action:
         """The batch is not barred."""
@@ -116,34 +130,40 @@ class ImportsTable:
     def count(self, key: ImportKey, batches: Sequence[tuple[int, Mapping[str, int]]], at: datetime) -> None:
         """Add batches to the counters, each once, in one transaction.
 
-        batches: first row and counts of each, up to 99. Raises Contention, StoreUnavailable.
+        batches: first row and counts of each, up to 98. Raises Contention, StoreUnavailable.
         """
         left = dict(batches)
         while left:
             numbers = list(left)
-            cancelled = written(
-                self.client, [self._counted(key, left, at), *(self._mark(key, one, at) for one in numbers)]
-            )
+            moves = moves_of(left.values())
+            rows = [self._added(key, moves, at), *([self._added(key.parent, moves, at)] if key.parent else [])]
+            cancelled = written(self.client, [*rows, *(self._mark(key, one, at) for one in numbers)])
             # After the end, the counters are those of the recount.
-            if cancelled is None or 0 in cancelled.refusals:
+            if cancelled is None or min(cancelled.refusals) < len(rows):
                 return
             for index in cancelled.refusals:
-                del left[numbers[index - 1]]
+                del left[numbers[index - len(rows)]]
 
-    def _counted(self, key: ImportKey, batches: Mapping[int, Mapping[str, int]], at: datetime) -> Action:
-        total: Counter[str] = Counter()
-        for counts in batches.values():
-            total.update(counts)
-        added = {**{name: total[name] for name in COUNTERS}, "unprocessed_rows": -total["processed_rows"]}
+    def _added(self, key: ImportKey, moves: Mapping[str, int], at: datetime) -> Action:
+        """Counters of an open import move."""
         parameters = conditional_update(
             self.name,
             key.row,
             condition=_OPEN,
             assign={"updated_at": at.isoformat()},
-            computed={name: f"#{name} + :{name}" for name in added},
-            values=added,
+            computed={name: f"#{name} + :{name}" for name in moves},
+            values=moves,
         )
         return {"Update": parameters}
+
+    def _move(self, key: ImportKey, own: Mapping[str, Any], moves: Mapping[str, int], at: datetime) -> bool:
+        """Update the row of an import, and with a child's counters those of its ZIP. Raises ImportCutOff."""
+        if key.parent is None or not any(moves.values()):
+            return until_decided(lambda: update(self.client, own)).applied
+        cancelled = written(self.client, [{"Update": own}, self._added(key.parent, moves, at)])
+        if cancelled and 0 not in cancelled.refusals:
+            raise ImportCutOff(f"{key.parent.import_id}: the ZIP has ended before its child")
+        return cancelled is None
 
     def _mark(self, key: ImportKey, first_row: int, at: datetime) -> Action:
         condition = "attribute_exists(#pk) AND attribute_not_exists(#counted_at)"
@@ -164,6 +184,11 @@ class ImportsTable:
     ) -> bool:
         parameters = conditional_update(self.name, key, condition=condition, assign=assign, remove=remove)
         return until_decided(lambda: update(self.client, parameters)).applied
+
+
+def _batch(key: ImportKey, batch: BatchRecord, at: datetime) -> Item:
+    times = {"created_at": at.isoformat(), "expires_at": int((at + _BATCH_LIFETIME).timestamp())}
+    return _item({**key.batch(batch.first_row), **batch.values, **times})
 
 
 def _item(values: Mapping[str, Any]) -> Item:

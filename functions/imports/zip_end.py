@@ -28,7 +28,7 @@ class ZipEnd:
     def finalize(self, key: ImportKey, at: datetime) -> Status:
         """Set the final status, once all children have ended. Returns it.
 
-        Raises StillRunning if one has not, Contention if one was created meanwhile.
+        Raises StillRunning if one has not, Contention if one was created, or all entries were written, meanwhile.
         """
         made = self.rows.table.find(key)
         if made is None:
@@ -43,9 +43,8 @@ class ZipEnd:
     def _refuse(self, made: Import, at: datetime) -> None:
         """No child has started: nothing of the archive stays."""
         self.files.delete_all(made.key.work)
-        error = made.values.get("error") or CUT_OFF
-        zeros = dict.fromkeys(("total_rows", "unprocessed_rows"), 0)
-        self.rows.table.end(made.key, Status.FAILED, {**zeros, "error": error}, at)
+        if not self.rows.refuse(made, made.values.get("error") or CUT_OFF, at):
+            raise Contention(f"{made.key.import_id}: its entries were written meanwhile")
 
     def _summarize(self, made: Import, at: datetime) -> Status:
         children = self.rows.children(made)

@@ -21,7 +21,7 @@ class Unzip:
     def run(self, key: ImportKey, at: datetime) -> dict[str, Any]:
         """Returns {"items": the numbers of the entries, "parallel": how many to import at once}.
 
-        A refused archive has no items, and its error is on the import's row. A repeated call returns the same.
+        A refused archive has no items, and its error is on the import's row. A repeated or late call returns the same.
         Raises ImportCutOff if the import has ended or was stopped.
         """
         made = self.table.find(key)
@@ -38,6 +38,12 @@ class Unzip:
             found = {"error": refused.error()}
         except InvalidImport as missing:
             found = {"error": {"code": "InvalidImport", "column": "", "message": str(missing)}}
-        if not self.table.loaded(made.key, found, at):
+        if self.table.loaded(made.key, found, at):
+            return Import(made.key, {**made.values, **found})
+        standing = self.table.known(made.key)
+        if ENTRIES not in standing.values:
+            # It ended while this function worked on, and what stood then is deleted.
+            self.entries.files.delete_all(made.key.work)
+        if standing.status.final:
             raise ImportCutOff(f"{made.key.import_id}: has ended")
-        return Import(made.key, {**made.values, **found})
+        return standing

@@ -1,7 +1,8 @@
 """Rows of ImportsTable that a ZIP and its children share.
 
-The ZIP's row counts its children. A child is created in one transaction with that count, and the ZIP ends on the
-condition that it has not moved: no child comes into being after the ZIP's counters were computed.
+The ZIP's counters move with those of its children: see ImportsTable. Its row counts its children. A child is created in
+one transaction with that count, and the ZIP ends on the condition that it has not moved: no child comes into being
+after the ZIP's counters were computed.
 """
 
 from collections import Counter
@@ -17,13 +18,12 @@ from idempotency.dynamodb import read_rows, update
 from idempotency.expressions import conditional_put, conditional_update
 
 from .keys import ImportKey
-from .state import COUNTERS, Import, Status
+from .state import TOTALS, Import, Status
 from .table import OPEN_SINCE, ImportsTable
 from .zip_request import child_key
 
 ENTRIES, CHILDREN, TOKENS = "entries", "children", "tokens"
 """Attributes: of a ZIP, how many entries it has and how many children were created; of a child, callback tokens."""
-TOTALS = ("total_rows", "unprocessed_rows", *COUNTERS)
 
 _NEW = "attribute_not_exists(#pk)"
 _OPEN = "attribute_exists(#open_since)"
@@ -70,6 +70,16 @@ class ZipRows:
     def forget(self, child: ImportKey, tokens: frozenset[str]) -> None:
         """Drop tokens that were answered. A newer one stays."""
         self._update(child, "attribute_exists(#pk)", delete={TOKENS: "answered"}, values={"answered": tokens})
+
+    def refuse(self, parent: Import, error: Any, at: datetime) -> bool:
+        """End a ZIP without entries, unless it has ended. Returns False if it has entries."""
+        times = {"updated_at": at.isoformat(), "ended_at": at.isoformat()}
+        assign = {**times, "status": Status.FAILED, "error": error}
+        if self._update(
+            parent.key, f"{_OPEN} AND attribute_not_exists(#{ENTRIES})", assign=assign, remove=[OPEN_SINCE]
+        ):
+            return True
+        return self.table.known(parent.key).status.final
 
     def end(self, parent: Import, children: Mapping[int, Import], status: Status, error: Any, at: datetime) -> bool:
         """Set the ZIP's final status and counters, if no child was created since `children` was read."""

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.pricing import Use, costs, express_cost
 from tests.contract.alarms import ALARMS
 from tests.kit.project import ROOT
-from tests.kit.template import of_type
+from tests.kit.template import FUNCTIONS, of_type
 
 TEXT = (ROOT / "docs" / "costs.md").read_text()
 PRICES: dict[str, float] = json.loads((ROOT / "benchmarks" / "prices.json").read_text())["prices"]
@@ -93,3 +93,11 @@ def test_the_prices_are_those_of_the_script(price: str) -> None:
     assert PRICES[price] * UNITS[price] == pytest.approx(
         min(written, key=lambda one: abs(one - PRICES[price] * UNITS[price]))
     )
+
+
+def test_the_sweeps_of_a_month_are_those_of_the_schedules() -> None:
+    events = [event for one in FUNCTIONS.values() for event in one.properties.get("Events", {}).values()]
+    schedules = [event["Properties"]["Schedule"] for event in events if event["Type"] == "Schedule"]
+    minutes = [int(re.fullmatch(r"rate\((\d+) minutes\)", schedule)[1]) for schedule in schedules]
+
+    assert f" {sum(30 * 24 * 60 // every for every in minutes):,} sweeps" in TEXT

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -227,3 +228,17 @@ def test_a_stage_has_the_parameters_that_sam_reads() -> None:
     assert pairs('A="1" B="2 3"') == {"A": "1", "B": "2 3"}
     with pytest.raises(ValueError, match="B: write NAME=VALUE"):
         pairs(["A=1", "B"])
+
+
+def test_sam_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders, sam = tmp_path / "folders", tmp_path / "bin" / "sam"
+    folders.mkdir()
+    sam.parent.mkdir()
+    sam.write_text("#!/bin/sh\nmktemp -d && exit 3\n")
+    sam.chmod(0o755)
+    monkeypatch.setenv("PATH", str(sam.parent), prepend=":")
+    monkeypatch.setenv("TMPDIR", str(folders))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+    assert gradual._sam("build", next(iter(stages().values()))) == 3
+    assert list(folders.iterdir()) == []

@@ -73,7 +73,7 @@ KEYS = {
     "IdempotencyTable": {"HASH": "pk"},
     **{table: {"HASH": "pk", "RANGE": "sk"} for table in [*COMMANDS_TABLES, "ImportsTable"]},
 }
-EXPIRING = ["IdempotencyTable", "CommandsTable"]
+EXPIRING = ["IdempotencyTable", "CommandsTable", "ImportsTable"]
 
 every_table = pytest.mark.parametrize("table", TABLES)
 every_bucket = pytest.mark.parametrize("bucket", BUCKETS)
@@ -122,7 +122,7 @@ def test_the_orders_of_a_day_can_be_found() -> None:
 
 
 @pytest.mark.parametrize("table", EXPIRING)
-def test_step_records_and_commands_expire(table: str) -> None:
+def test_records_and_commands_expire(table: str) -> None:
     assert TABLES[table]["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
 
 

@@ -46,7 +46,8 @@ def port(temporary: None) -> Iterator[str]:
 
 def test_the_demonstration_ends_as_the_readme_shows_it() -> None:
     printed = "\n".join(_lines(_stepwise("demo")))
-    for title in ("Orders", "The payment gateway's own ledger"):
+    imported = "Rows imported from a CSV file, and those that failed once more"
+    for title in ("Orders", "The payment gateway's own ledger", imported):
         assert "\n".join(_shown_in_readme(title)) in printed
 
 

@@ -7,13 +7,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 
-from tests.faults.commands.__main__ import replay
-from tests.faults.commands.schedule import NAME as COMMANDS
+from tests.faults.commands.explore import EXPLORER as COMMANDS
 from tests.faults.explore import Singles, pools, random_runs, singles
 from tests.faults.explore_edges import edge_singles, wanted_of_others
 from tests.faults.faults import Fault
-from tests.faults.imports.__main__ import replay as replay_import
-from tests.faults.imports.schedule import NAME as IMPORTS
+from tests.faults.imports.explore import EXPLORER as IMPORTS
 from tests.faults.play import play
 from tests.faults.report import Report
 from tests.faults.scenario import Scenario
@@ -42,10 +40,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of the random sequences")
     arguments = parser.parse_args()
     dynamodb = os.environ.get("DYNAMODB", "")
-    if arguments.scenario and arguments.scenario.startswith(f"{COMMANDS} "):
-        return replay(arguments.scenario)
-    if arguments.scenario and arguments.scenario.startswith(f"{IMPORTS} "):
-        return replay_import(arguments.scenario)
+    for explorer in (COMMANDS, IMPORTS):
+        if arguments.scenario and arguments.scenario.startswith(f"{explorer.schedule.NAME} "):
+            return explorer.replay(arguments.scenario)
     try:
         scenario = Scenario.parse(arguments.scenario) if arguments.scenario else None
     except ValueError as error:

@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.faults.commands.explore import Totals, explored
-from tests.faults.commands.play import trace
+from tests.faults.commands.explore import EXPLORER, Totals
 from tests.faults.commands.schedule import KINDS, Schedule
 from tests.faults.faults import UnknownFault
 from tests.faults.workers import Workers
@@ -15,7 +14,7 @@ SCHEDULES = 1000
 
 @pytest.fixture(scope="module")
 def totals(command_workers: Workers) -> Totals:
-    return list(explored(command_workers.pool, 1, SCHEDULES))[-1]
+    return list(EXPLORER.explored(command_workers.pool, 1, SCHEDULES))[-1]
 
 
 def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:
@@ -43,9 +42,9 @@ def test_schedules_end_in_every_way(totals: Totals) -> None:
 
 
 def test_a_schedule_is_the_same_at_every_replay(command_workers: Workers) -> None:
-    traces = [command_workers.pool.submit(trace, "commands 7") for _ in range(3)]
+    traces = [command_workers.pool.submit(EXPLORER.trace, "commands 7") for _ in range(3)]
     drawn, *others = [started.result() for started in traces]
-    listed = command_workers.pool.submit(trace, drawn[0]).result()
+    listed = command_workers.pool.submit(EXPLORER.trace, drawn[0]).result()
     assert others == [drawn, drawn]
     assert listed == drawn
     assert len(drawn) > 50

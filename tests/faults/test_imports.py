@@ -1,19 +1,18 @@
-"""A thousand schedules of imports; `make faults-imports` plays ten thousand, and others."""
+"""Schedules of imports: with those of ZIPs a thousand. `make faults-imports` plays ten thousand, and others."""
 
 import pytest
 
 from tests.faults.faults import UnknownFault
-from tests.faults.imports.explore import Totals, explored
-from tests.faults.imports.play import trace
+from tests.faults.imports.explore import EXPLORER, Totals
 from tests.faults.imports.schedule import KINDS, Schedule
 from tests.faults.workers import Workers
 
-SCHEDULES = 1000
+SCHEDULES = 700
 
 
 @pytest.fixture(scope="module")
 def totals(import_workers: Workers) -> Totals:
-    return list(explored(import_workers.pool, 1, SCHEDULES))[-1]
+    return list(EXPLORER.explored(import_workers.pool, 1, SCHEDULES))[-1]
 
 
 def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:
@@ -38,9 +37,9 @@ def test_imports_and_rows_end_in_every_way(totals: Totals) -> None:
 
 
 def test_a_schedule_is_the_same_at_every_replay(import_workers: Workers) -> None:
-    traces = [import_workers.pool.submit(trace, "imports 2") for _ in range(3)]
+    traces = [import_workers.pool.submit(EXPLORER.trace, "imports 2") for _ in range(3)]
     drawn, *others = [started.result() for started in traces]
-    listed = import_workers.pool.submit(trace, drawn[0]).result()
+    listed = import_workers.pool.submit(EXPLORER.trace, drawn[0]).result()
     assert others == [drawn, drawn]
     assert listed == drawn
     assert len(drawn) > 20

@@ -14,7 +14,7 @@ from entities.registered import TYPES
 from entities.types import Types
 from idempotency import RoundStore, StepStore
 from imports.batch_record import BatchRecord
-from imports.batches import Batches, duplicates_of, planned, read_rows
+from imports.batches import Batches, marks_of, planned, read_rows
 from imports.creation import Creation
 from imports.direct import Direct
 from imports.executions import Machines
@@ -127,8 +127,8 @@ class ImportWorld:
         made = planned(self.files, import_id)
         (own,) = (one for one in batched(self.pointers(made), BATCH_ROWS, strict=False) if one[0].row == first)
         contents = read_rows(self.files, made, own)
-        duplicates = duplicates_of(self.files, made)
-        return self.batches.run(made, own, contents, duplicates, "owner", self.now, lambda: True)
+        marks = marks_of(self.files, made)
+        return self.batches.run(made, own, contents, marks, "owner", self.now, lambda: True)
 
     def pointers(self, made: Import) -> list[Pointer]:
         index = self.files.read(made.key.work + INDEX).decode()

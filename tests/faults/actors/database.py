@@ -31,6 +31,8 @@ _HEADERS = {
     "SignedHeaders=host, Signature=none",
 }
 _WRITES = {"DeleteItem", "UpdateItem"}
+# MiniStack keeps what they are given.
+_STORES = {"PutItem", "TransactWriteItems", "UpdateItem"}
 _BATCH = 25
 
 
@@ -63,7 +65,7 @@ class MiniStack:
     def execute(self, operation: str, parameters: Document) -> Answer:
         """The answer of a request; it is a document unless it is an error."""
         handler: Callable[[Document], Answer] = getattr(dynamodb, _HANDLERS[operation])
-        return handler(copied(parameters))
+        return handler(copied(parameters) if operation in _STORES else parameters)
 
     def clear(self, tables: list[str]) -> None:
         for table in tables:

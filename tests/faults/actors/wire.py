@@ -21,6 +21,8 @@ _TRIES = 2
 # Of the answers that the SDK does not take for final.
 _RETRIED = re.compile(r"Throttling|SlowDown|InternalError|InternalServerError|ServiceUnavailable")
 _CODE = re.compile(rb"<Code>(\w+)</Code>")
+# Of a version, or a delete marker.
+_VERSION = re.compile(rb"<Key>([^<]+)</Key><VersionId>([^<]+)</VersionId>")
 type Send = Callable[[], Answer]
 
 
@@ -107,6 +109,8 @@ class Body(io.BytesIO):
 
 
 def _stored(operation: str, parameters: Document) -> tuple[Send, bytes]:
+    if operation in {"ListObjectVersions", "DeleteObjects"}:
+        return _versions(operation, parameters)
     method = {"GetObject": "GET", "PutObject": "PUT", "HeadObject": "HEAD"}[operation]
     path = f"/{parameters['Bucket']}/{parameters['Key']}"
     headers = {"if-match": parameters.get("IfMatch", ""), "if-none-match": parameters.get("IfNoneMatch", "")}
@@ -119,6 +123,21 @@ def _stored(operation: str, parameters: Document) -> tuple[Send, bytes]:
         return _ranged(answer, parameters["Range"]) if "Range" in parameters else answer
 
     return send, body
+
+
+def _versions(operation: str, parameters: Document) -> tuple[Send, bytes]:
+    """What is said of all versions of several objects. Their keys have no character that XML escapes."""
+    path, listing = f"/{parameters['Bucket']}", operation == "ListObjectVersions"
+    named = [f"<Key>{one['Key']}</Key><VersionId>{one['VersionId']}</VersionId>" for one in _deleted(parameters)]
+    body = f"<Delete>{''.join(f'<Object>{one}</Object>' for one in named)}<Quiet>true</Quiet></Delete>".encode()
+    query = {"versions": [""], "prefix": [parameters["Prefix"]]} if listing else {"delete": [""]}
+    method, sent = ("GET", b"") if listing else ("POST", body)
+    return lambda: finished(s3.handle_request(method, path, {"host": "s3"}, sent, query), path), sent
+
+
+def _deleted(parameters: Document) -> list[Document]:
+    found: list[Document] = parameters.get("Delete", {}).get("Objects", [])
+    return found
 
 
 def _ranged(answer: Answer, wanted: str) -> Answer:
@@ -134,7 +153,11 @@ def _parsed(answer: Any) -> Document:
 
 def _read(headers: Document, body: Any) -> Document:
     data = body.encode() if isinstance(body, str) else body
-    return {"ETag": headers.get("ETag"), "VersionId": headers.get("x-amz-version-id"), "Body": Body(data)}
+    read: Document = {"ETag": headers.get("ETag"), "VersionId": headers.get("x-amz-version-id"), "Body": Body(data)}
+    if b"<ListVersionsResult" in data[:200]:
+        found = [{"Key": key.decode(), "VersionId": version.decode()} for key, version in _VERSION.findall(data)]
+        return {**read, "Versions": found}
+    return {**read, "ContentLength": int(headers.get("Content-Length", 0))}
 
 
 def _code(answer: bytes) -> str:

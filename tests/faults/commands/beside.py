@@ -1,5 +1,6 @@
 """What acts on the rows beside the functions: TTL, and the command that rebuilds a target."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from tests.faults.seams import Document
 from tests.kit.deployed_stack import Stack
 
 REBUILD = "rebuild"
-_EXPIRING = ("CommandsTable", "IdempotencyTable")
+EXPIRING = ("CommandsTable", "IdempotencyTable")
 _KEYS = ("pk", "sk")
 
 
@@ -33,11 +34,11 @@ def rebuild(event: Document, _: object) -> int:
     return Rebuild(dynamodb(), tables).run(key, event["target"], finish_handlers.targets()[event["target"]])
 
 
-def expired(stack: Stack, moment: float) -> list[tuple[str, Document]]:
+def expired(stack: Stack, moment: float, tables: Sequence[str] = EXPIRING) -> list[tuple[str, Document]]:
     """Table and key of the rows that TTL may delete."""
     return [
         (table, {name: row[name] for name in _KEYS if name in row})
-        for table in map(stack.name, _EXPIRING)
+        for table in map(stack.name, tables)
         for row in dynamodb().scan(TableName=table)["Items"]
         if int(row.get("expires_at", {}).get("N", moment + 1)) <= moment
     ]

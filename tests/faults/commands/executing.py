@@ -9,6 +9,7 @@ from typing import Any
 from ministack.services import stepfunctions
 
 from tests.faults import faults as f
+from tests.faults.actors import executing as shared
 from tests.faults.actors.acting import Visit
 from tests.faults.actors.simulation import Flag, Gone
 from tests.faults.commands import schedule as s
@@ -20,17 +21,10 @@ from tests.faults.seams import Document, copied
 
 
 @dataclass
-class Executing(Invoking):
+class Executing(Invoking, shared.Executing):
     """Asked by the engine of state machines. waiting: for callbacks."""
 
     waiting: list[Flag] = field(default_factory=list)
-
-    def started(self, run: Callable[[], None]) -> None:
-        self.spawn(run, self.chance.uniform(0.02, 0.2))
-
-    def new_token(self) -> str:
-        self.counts["token"] += 1
-        return f"token-{self.counts['token']:04}"
 
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
         """A Task state, with what may end its execution before it and after it."""
@@ -43,49 +37,25 @@ class Executing(Invoking):
         place = f"{state}{item}@{MARKS[key]}{own['version']}.{own['attempt']}"
         outer: Visit | None = actor.notes.get("visit")
         visit = actor.notes["visit"] = Visit(place, execution, context, outer.cancelled if outer else None)
-        self._go_on(visit)
+        self.go_on(visit)
         self.judge.entered(state, own["version"])
         kind = self.fault_at(place, self._state_kinds(state, item), 4)
         if kind:
             self.judge.stops[state, kind] += 1
         actor.notes["waits"] = self.late() if kind == s.TIMED_OUT_WAITING else None
-        self._end(visit, kind if kind in f.BEFORE_STATE else "")
+        self.end(visit, kind if kind in f.BEFORE_STATE else "")
         try:
             answer = run()
         except stepfunctions._ExecutionError:
-            self._go_on(visit)
+            self.go_on(visit)
             raise
-        self._end(visit, "" if kind in f.BEFORE_STATE else kind)
+        self.end(visit, "" if kind in f.BEFORE_STATE else kind)
         return answer
 
     def _state_kinds(self, state: str, item: str) -> list[str]:
         if item:
             return [kind for kind in f.STATE_KINDS if kind in f.STATUS_AFTER]
         return [*f.STATE_KINDS, *(s.WAIT_KINDS if state == "wait_prev_command" else ())]
-
-    def _end(self, visit: Visit, kind: str) -> None:
-        if kind in f.STATUS_AFTER:
-            self.engine.stop(visit.execution, f.STATUS_AFTER[kind])
-        self._go_on(visit)
-        if kind in {f.RUNTIME_ERROR_BEFORE, f.RUNTIME_ERROR_AFTER}:
-            raise execution_error("States.Runtime", "a path that is not there")
-
-    def _go_on(self, visit: Visit | None) -> None:
-        """Unless the execution has ended, or a sibling in the Map has failed."""
-        if visit and (visit.execution["status"] != "RUNNING" or (visit.cancelled and visit.cancelled.is_set)):
-            raise Gone
-
-    def back_off(self, seconds: float) -> None:
-        """The machine's pause before a retry."""
-        self.delay(seconds)
-        self._go_on(self.visit)
-
-    def invoke_in_machine(self, function: str, event: Document) -> Document:
-        visit = self.visit
-        assert visit is not None
-        answer = self.invoke(function, event, visit.place)
-        self._go_on(visit)
-        return answer
 
     def callback(self, _: str, document: Document, token: str, __: Document) -> Any:
         """waitForTaskToken: each attempt has a token of its own, and fails with the function."""
@@ -108,7 +78,7 @@ class Executing(Invoking):
         self.waiting.append(answered)
         waited = answered.wait(actor.notes["waits"])
         self.waiting.remove(answered)
-        self._go_on(visit)
+        self.go_on(visit)
         del stepfunctions._task_tokens[token]
         if not waited:
             raise execution_error("States.Timeout", "nobody answered")
@@ -154,7 +124,7 @@ class Executing(Invoking):
         assert visit is not None
         self.counts[visit.place] += 1
         self.simulation.sleep(0.02)
-        self._go_on(visit)
+        self.go_on(visit)
         failed = bool(self.fault_at(f"{visit.place}#{self.counts[visit.place]}", [*s.PUBLISH_KINDS], 4))
         if not failed:
             self.notices.append(json.dumps(message))

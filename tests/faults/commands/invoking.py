@@ -1,6 +1,6 @@
 """Invocations of the functions of commands."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tests.faults import faults as f
@@ -9,8 +9,6 @@ from tests.faults.commands import schedule as s
 from tests.faults.commands.judge import Judge
 from tests.faults.commands.notes import Notes
 from tests.faults.invocation import Invocation
-from tests.faults.seams import Document
-from tests.kit.deployed_stack import Handler
 
 # Which target a function that writes targets alone calls.
 _TARGET_OF = {
@@ -28,15 +26,8 @@ class Invoking(Notes, shared.Invoking):
         raise NotImplementedError
 
     @property
-    def handlers(self) -> Mapping[str, Handler]:
-        return self.engine.handlers
-
-    @property
     def tally(self) -> Judge:
         return self.judge
-
-    def stop(self, execution: Document, status: str) -> None:
-        self.engine.stop(execution, status)
 
     def own_call_kinds(self) -> Iterable[str]:
         return s.CALL_KINDS

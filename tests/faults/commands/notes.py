@@ -1,7 +1,7 @@
 """What is noted of a run, and how its faults are drawn."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -31,15 +31,13 @@ def key_of(row: Document) -> int:
 class Notes(Acting):
     """Of one run. sweep_faults: that hit a sweep. swept: what the last sweep answered.
 
-    undelivered: records that were lost. projecting: records of synchronous commands on their way. events: all status
-    events that were delivered.
+    undelivered: records that were lost. projecting: records of synchronous commands on their way.
     """
 
     engine: Engine
     notices: list[str] = field(default_factory=list)
     undelivered: list[tuple[Mapping, Document]] = field(default_factory=list)
     projecting: int = 0
-    events: list[Callable[[], object]] = field(default_factory=list)
     sweep_faults: int = 0
     swept: Document | None = None
 

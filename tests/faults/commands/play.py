@@ -2,9 +2,10 @@
 
 import os
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 
+from tests.faults.actors import totals
 from tests.faults.commands.closing import at_last, at_rest, rebuilt, stale_targets
 from tests.faults.commands.engine import Engine
 from tests.faults.commands.invariants import ENDS
@@ -21,24 +22,13 @@ _MAX_SWEEPS = 60
 _OPERATOR_COMES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """violations: invariant and detail. injected: the faults. trace: what happened. seconds: of virtual time.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(totals.Outcome):
+    """states: that the key was in. starts: versions of the first key in order of arrival.
 
-    hits: faults at calls. stops: ends from outside, by state and kind. ends: how versions ended. states: that the key
-    was in. starts: versions of the first key in order of arrival. keys: how many. skips: whether the policy skips.
+    keys: how many. skips: whether the policy skips.
     """
 
-    schedule: Schedule
-    violations: tuple[tuple[str, str], ...]
-    injected: Schedule
-    trace: tuple[str, ...] = ()
-    seconds: float = 0
-    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
-    hits: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    stops: Counter[tuple[str, str]] = field(default_factory=Counter)
-    ends: Counter[str] = field(default_factory=Counter)
     states: frozenset[str] = frozenset()
     starts: tuple[int, ...] = ()
     keys: int = 1
@@ -68,27 +58,20 @@ def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
         return sum((getattr(judge, name) for judge in judges), Counter())
 
     return Outcome(
-        schedule,
-        tuple(violation for judge in judges for violation in judge.violations),
-        Schedule(schedule.seed, tuple(run.faults.injected)),
-        tuple(run.trace),
-        run.simulation.now,
-        total("outcomes"),
-        total("calls"),
-        total("hits"),
-        total("stops"),
-        sum((judge.ends() for judge in judges), Counter()),
-        frozenset().union(*(judge.states for judge in judges)),
-        tuple(dict.fromkeys(judges[0].starts)),
-        len(judges),
-        run.skips,
+        violations=tuple(violation for judge in judges for violation in judge.violations),
+        injected=Schedule(schedule.seed, tuple(run.faults.injected)),
+        trace=tuple(run.trace),
+        seconds=run.simulation.now,
+        outcomes=total("outcomes"),
+        calls=total("calls"),
+        hits=total("hits"),
+        stops=total("stops"),
+        ends=sum((judge.ends() for judge in judges), Counter()),
+        states=frozenset().union(*(judge.states for judge in judges)),
+        starts=tuple(dict.fromkeys(judges[0].starts)),
+        keys=len(judges),
+        skips=run.skips,
     )
-
-
-def trace(scenario: str) -> list[str]:
-    """Play one schedule in this process; returns what was injected, and what happened."""
-    outcome = play(Schedule.parse(scenario))
-    return [str(outcome.injected), *outcome.trace]
 
 
 def _live(run: Run) -> None:

@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from ministack.services import dynamodb
 
@@ -15,7 +14,7 @@ from tests.faults.commands.judge import Judge
 from tests.faults.commands.months import Months
 from tests.faults.commands.notes import key_of
 from tests.faults.commands.plan import MARKS, Publication
-from tests.faults.invocation import Invocation, as_delivered
+from tests.faults.invocation import Invocation
 from tests.faults.seams import Document
 
 _OF_MACHINE = ("CheckVersion", "SetTtlCommand", "HistoryCopy", "TransformData", "FinishCommand", "FinishCommand")
@@ -183,26 +182,7 @@ class Run(Months):
         place = f"{MARKS[key]}{own['version']}.{own['attempt']}"
         self.say(f"execution {place} {detail['status']} {detail['error'] or ''}".rstrip())
         self.judges[key].ended(own["version"], own["attempt"], detail["status"], detail["error"] or "")
-        for rule in self.engine.rules:
-            if self.engine.matches(rule, event):
-                delivered = rule.delivered(as_delivered(event))
-                self.events.append(partial(self._delivered, place, rule, delivered))
-                self.spawn(partial(self._event, place, rule, delivered), key=key)
-
-    def _event(self, place: str, rule: Any, event: Document) -> None:
-        kind = self.fault_at(f"event@{place}", [*s.EVENT_KINDS], 8)
-        if kind == s.EVENT_LOST:
-            return
-        for _ in range(2 if kind == s.EVENT_THRICE else 0):
-            self.spawn(partial(self._delivered, place, rule, event), self.late())
-        self.simulation.sleep(self.late() if kind == s.EVENT_LATE else self.chance.uniform(0.1, 1))
-        self._delivered(place, rule, event)
-
-    def _delivered(self, place: str, rule: Any, event: Document) -> None:
-        for number in range(1 + rule.retries):
-            if not self.invoke(rule.function, event, f"CommandEnded@{place}").get("error"):
-                return
-            self.simulation.sleep(60 * (number + 1))
+        self.tell("CommandEnded", place, event, key=key)
 
 
 def _at(judge: Judge) -> str:

@@ -41,6 +41,7 @@ class Engine(shared.Engine):
 
     def start(self) -> "Engine":
         super().start()
+        self.create_machine("ImportZip")
         TYPES._types[PRODUCT.name] = dataclasses.replace(PRODUCT, secret=("description",))
         return self
 

@@ -1,7 +1,7 @@
 """Executions of the machine, their Map Runs and children, and what ends them from outside."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,24 +11,23 @@ from typing import Any
 from ministack.services import stepfunctions
 
 from tests.faults import faults as f
+from tests.faults.actors import executing as shared
 from tests.faults.actors.acting import Visit
-from tests.faults.actors.invoking import Invoking
-from tests.faults.actors.simulation import Flag, Gone
+from tests.faults.actors.simulation import Flag
 from tests.faults.engine import execution_error
 from tests.faults.imports import schedule as s
 from tests.faults.imports.engine import PUBLISH, Engine
 from tests.faults.imports.judge import Judge
-from tests.faults.imports.plan import plan
+from tests.faults.imports.plan import Plan, plan
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document, copied
-from tests.kit.deployed_stack import Handler
 
 _STOPPED = {s.shared.ABORTED_AT: "ABORTED", s.shared.EXECUTION_TIMED_OUT_AT: "TIMED_OUT"}
 _AT_ONCE = 50
 
 
 @dataclass
-class Executing(Invoking):
+class Executing(shared.Executing):
     """Asked by the engine of state machines. told: inputs of functions, as histories have them."""
 
     engine: Engine = field(kw_only=True)
@@ -36,13 +35,15 @@ class Executing(Invoking):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.plan = plan(self.schedule)
-        self.judge = Judge(self)
+        self.plan = self.make_plan()
+        self.judge = self.make_judge()
         self._labels: dict[str, str] = {}
 
-    @property
-    def handlers(self) -> Mapping[str, Handler]:
-        return self.engine.handlers
+    def make_plan(self) -> Plan:
+        return plan(self.schedule)
+
+    def make_judge(self) -> Judge:
+        return Judge(self)
 
     @property
     def tally(self) -> Judge:
@@ -63,13 +64,6 @@ class Executing(Invoking):
         self.counts["id"] += 1
         return _Id(f"{self.counts['id']:032x}")
 
-    def new_token(self) -> str:
-        self.counts["token"] += 1
-        return f"token-{self.counts['token']:04}"
-
-    def started(self, run: Callable[[], None]) -> None:
-        self.spawn(run, self.chance.uniform(0.02, 0.2))
-
     def hold_at(self) -> int:
         return self.later.randint(1, 9)
 
@@ -89,31 +83,25 @@ class Executing(Invoking):
         actor = self.simulation.current
         assert actor is not None
         state, label = context["State"]["Name"], self.label(context["Execution"]["Name"])
-        first = f".{execution['first']}" if "first" in execution else ""
-        visit = actor.notes["visit"] = Visit(f"{state}@{label}{first}", execution, context)
-        self._go_on(visit)
-        kinds = [*s.CHILD_KINDS] if first else [*f.STATE_KINDS]
-        kind = self.fault_at(visit.place, kinds, 2 if first else 4)
+        item = self.item(execution, context)
+        visit = actor.notes["visit"] = Visit(f"{state}@{label}{item}", execution, context)
+        self.go_on(visit)
+        kind = self.fault_at(visit.place, [*self.state_kinds(state)], 2 if item else 4)
         if kind:
             self.judge.stops[state, kind] += 1
         if kind == s.CHILD_LOST:
             raise execution_error("States.Runtime", "the child is lost")
-        self._end(visit, kind if kind in f.BEFORE_STATE else "")
+        self.end(visit, kind if kind in f.BEFORE_STATE else "")
         answer = run()
-        self._end(visit, "" if kind in f.BEFORE_STATE else kind)
+        self.end(visit, "" if kind in f.BEFORE_STATE else kind)
         return answer
 
-    def _end(self, visit: Visit, kind: str) -> None:
-        if kind in f.STATUS_AFTER:
-            self.stop(visit.execution, f.STATUS_AFTER[kind])
-        self._go_on(visit)
-        if kind in {f.RUNTIME_ERROR_BEFORE, f.RUNTIME_ERROR_AFTER}:
-            raise execution_error("States.Runtime", "a path that is not there")
+    def item(self, execution: Document, _: Document) -> str:
+        """What of a Map it is, in the name of a place."""
+        return f".{execution['first']}" if "first" in execution else ""
 
-    def _go_on(self, visit: Visit | None) -> None:
-        """Unless the execution has ended."""
-        if visit and visit.execution["status"] != "RUNNING":
-            raise Gone
+    def state_kinds(self, state: str) -> Iterable[str]:
+        return s.CHILD_KINDS if state == "csv_rows_handler" else f.STATE_KINDS
 
     def stop(self, execution: Document, status: str) -> None:
         """Of a child: usually its parent, and the Map Run goes on."""
@@ -125,18 +113,9 @@ class Executing(Invoking):
         else:
             self.engine.stop(execution, status)
 
-    def back_off(self, seconds: float) -> None:
-        """The machine's pause before a retry."""
-        self.simulation.sleep(seconds)
-        self._go_on(self.visit)
-
     def invoke_in_machine(self, function: str, event: Document) -> Document:
-        visit = self.visit
-        assert visit is not None
         self.told.append(json.dumps(event))
-        answer = self.invoke(function, event, visit.place)
-        self._go_on(visit)
-        return answer
+        return super().invoke_in_machine(function, event)
 
     # The Map Run.
 
@@ -148,7 +127,7 @@ class Executing(Invoking):
         if kind:
             self.judge.stops["import-csv", kind] += 1
         visit = Visit(place, execution, context)
-        self._end(visit, kind if kind in f.BEFORE_STATE else "")
+        self.end(visit, kind if kind in f.BEFORE_STATE else "")
         reader = stepfunctions._resolve_params_obj(state["ItemReader"]["Parameters"], document, context)
         text = None if kind == s.READER_FAILS else self.engine.stored(reader["Key"])
         if text is None:
@@ -159,7 +138,7 @@ class Executing(Invoking):
             moment = self.later.choice((self.later.uniform(0, 1), self.later.uniform(0, 6)))
             self.spawn(partial(self.engine.stop, execution, _STOPPED[kind]), moment)
         ended.wait()
-        self._end(visit, "" if kind in f.BEFORE_STATE else kind)
+        self.end(visit, "" if kind in f.BEFORE_STATE else kind)
         output = stepfunctions._apply_result_path(state, document, {"MapRunArn": f"map-of-{name}"})
         return output, stepfunctions._next_or_end(state)
 

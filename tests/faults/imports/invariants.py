@@ -2,6 +2,7 @@
 
 SUM = "succeeded, failed and unprocessed rows are all rows"
 ONCE = "a row's command is published at most once in a chain of retries"
+KEPT = "a row keeps its key in a chain of retries"
 RECORDED = "each command of a row is written with its record, and each record with its command"
 COUNTERS = "counters are a recount of the batches that are counted"
 STATUS = "no status is better than the truth"

@@ -120,14 +120,14 @@ class Judge(Ledger):
         place = next((name for name in _OWN if number in found[name]), "")
         cells = found.get(place, {}).get(number, [])
         wanted, said = truth
-        moved = bool(said.get("sk")) and said["sk"] != one.sk
+        moved = bool(one.number) and one.sk != self.key_before(row["first_import_id"], one.number)
         whole = self.run.is_refused_whole(row["import_id"])
         if row["validated"] or whole:
             record, code = self.record(row, one.number), cells[1] if place == "failed" else ""
             right = {
-                "unprocessed": True,
-                "succeeded": not whole and (wanted == "succeeded" or not why),
-                "failed": bool(record) or code in ({why} if why else _FOR_NOW),
+                "unprocessed": row["validated"] or wanted != "succeeded",
+                "succeeded": wanted == "succeeded" or not (whole or why),
+                "failed": bool(record) or code in ({"NotAllowed", why} if moved else {why} if why else _FOR_NOW),
             }.get(place, False)
         elif twice or not one.number:
             right = place in {"failed", "unprocessed"} or wanted == "succeeded"
@@ -135,7 +135,7 @@ class Judge(Ledger):
             stored = place == wanted and cells[1:] == [PK, said["sk"], str(said["version"])]
             right = stored or (moved and place == "failed")
         elif wanted == "failed":
-            codes = {"NotAllowed", why} if moved else {why} if why else {*_FOR_NOW, "NotAllowed"}
+            codes = {"NotAllowed"} if moved else {why} if why else _FOR_NOW
             right = place == wanted and cells[1] == said["code"] and cells[1] in codes
         else:
             right = place == wanted

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tests.faults.imports.invariants import FINAL, ONCE, RECORDED
+from tests.faults.imports.invariants import FINAL, KEPT, ONCE, RECORDED
 from tests.faults.seams import Document
 
 if TYPE_CHECKING:
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 COUNTERS = ("processed_rows", "succeeded_rows", "failed_rows", "created_rows", "updated_rows", "unchanged_rows")
 FINAL_STATUSES = {"COMPLETED", "COMPLETED_WITH_FAILURES", "FAILED"}
-# They may change after the end: the chain's first import names its newest one.
-_MAY_CHANGE = {"tip"}
+# They may change after the end: the chain's first import names its newest one, and a child's tokens are answered.
+_MAY_CHANGE = {"tip", "tokens"}
 
 
 class Ledger:
@@ -83,6 +83,10 @@ class Ledger:
         row["result"] = json.loads(row["result"])
         if before and before["status"] == "COMMITTED":
             self.broken(FINAL, f"the record {self._named(row['pk'])} was COMMITTED, and is written again")
+        first, _, number = row["pk"].partition("#")
+        sk, before = row["result"]["sk"], self.key_before(first, int(number))
+        if sk not in ("", before):
+            self.broken(KEPT, f"the record {self._named(row['pk'])} is of {sk}, not {before}")
         self.records[row["pk"]] = row
         if row["status"] == "COMMITTED":
             self._committed.append((row["pk"], row["result"]))
@@ -103,6 +107,11 @@ class Ledger:
     def _named(self, key: str) -> str:
         first, _, number = key.partition("#")
         return f"{number} of {self.run.label(first)}"
+
+    def key_before(self, first: str, number: int) -> str:
+        """That the file of the first import has for a row; empty if it has no such row."""
+        rows = self.run.first_file(first).rows
+        return rows[number - 1].sk if number <= len(rows) else ""
 
     def record(self, row: Document, number: int) -> Document | None:
         """Of a row of an import."""

@@ -19,6 +19,7 @@ from imports.direct import Direct
 from imports.executions import Machines
 from imports.layout import Layout
 from imports.publishing import Publisher
+from imports.rows_index import Keys
 from imports.state import Status
 from imports.table import ImportsTable
 from tests.faults import faults as f
@@ -68,8 +69,8 @@ def _queued() -> AbstractContextManager[None]:
 def _by_position() -> AbstractContextManager[None]:
     original = Layout.row
 
-    def row(self: Any, position: int, data: bytes | None, *, duplicate: bool = False) -> Any:
-        found = original(self, position, data, duplicate=duplicate)
+    def row(self: Any, position: int, data: bytes | None, **marks: bool) -> Any:
+        found = original(self, position, data, **marks)
         return replace(found, number=position)
 
     return replaced(Layout, "row", row)
@@ -185,6 +186,17 @@ def _incomplete() -> AbstractContextManager[None]:
 )
 def _no_sweep() -> AbstractContextManager[None]:
     return replaced(ImportsTable, "open", lambda _: iter(()))
+
+
+@mutant("a corrected row under another key", breaks.KEPT, focus=_ROWS_LOST)
+def _moved() -> AbstractContextManager[None]:
+    """Only a record tells the key of a row, and an unprocessed row has none."""
+    return replaced(Keys, "moved", lambda *_: False)
+
+
+@mutant("a retry that checks stored rows", breaks.OUTCOME, breaks.COMPLETE)
+def _stored_unprocessed() -> AbstractContextManager[None]:
+    return replaced(imports.finalizing.Finalization, "_decided", lambda *_: {})
 
 
 @mutant("a validation that stores", breaks.STORED)

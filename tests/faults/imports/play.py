@@ -7,9 +7,10 @@ from functools import cache, partial
 
 from ministack.services import s3, stepfunctions
 
+from tests.faults.actors import totals
 from tests.faults.actors.engine import START
 from tests.faults.actors.schedule import Focus
-from tests.faults.commands.beside import expire, expired
+from tests.faults.commands.beside import EXPIRING, expire, expired
 from tests.faults.imports.engine import Engine
 from tests.faults.imports.ledger import FINAL_STATUSES
 from tests.faults.imports.run import Run
@@ -26,24 +27,10 @@ _WORK_EXPIRES, _EXECUTIONS_EXPIRE = 7, 90
 _DELETED = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """violations: invariant and detail. injected: the faults. trace: what happened. seconds: of virtual time.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(totals.Outcome):
+    """rows: by outcome. retries: imports that follow another. refused: retries that were."""
 
-    hits: faults at calls. stops: ends from outside, by state and kind. ends: statuses of imports. rows: by outcome.
-    retries: imports that follow another. refused: retries that were.
-    """
-
-    schedule: Schedule
-    violations: tuple[tuple[str, str], ...]
-    injected: Schedule
-    trace: tuple[str, ...] = ()
-    seconds: float = 0
-    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
-    hits: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    stops: Counter[tuple[str, str]] = field(default_factory=Counter)
-    ends: Counter[str] = field(default_factory=Counter)
     rows: Counter[str] = field(default_factory=Counter)
     retries: int = 0
     refused: int = 0
@@ -57,9 +44,9 @@ def engine() -> Engine:
     return Engine(Stack(prefix)).start()
 
 
-def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
+def play(schedule: Schedule, focus: Focus | None = None, kind: type[Run] = Run) -> Outcome:
     """Play one schedule in this process. focus: draws faults there only."""
-    run = Run(engine=engine(), schedule=schedule, focus=focus)
+    run = kind(engine=engine(), schedule=schedule, focus=focus)
     engine().begin(run)
     try:
         _live(run)
@@ -71,26 +58,19 @@ def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
     for row in imports:
         rows.update({name: int(row[f"{name}_rows"]) for name in ("succeeded", "failed", "unprocessed")})
     return Outcome(
-        schedule,
-        tuple(judge.violations),
-        Schedule(schedule.seed, tuple(run.faults.injected)),
-        tuple(run.trace),
-        run.simulation.now,
-        judge.outcomes,
-        judge.calls,
-        judge.hits,
-        judge.stops,
-        Counter(str(row["status"]) for row in imports),
-        rows,
-        sum("retry_of" in row for row in imports),
-        run.refused,
+        violations=tuple(judge.violations),
+        injected=type(schedule)(schedule.seed, tuple(run.faults.injected)),
+        trace=tuple(run.trace),
+        seconds=run.simulation.now,
+        outcomes=judge.outcomes,
+        calls=judge.calls,
+        hits=judge.hits,
+        stops=judge.stops,
+        ends=Counter(str(row["status"]) for row in imports),
+        rows=rows,
+        retries=sum("retry_of" in row for row in imports),
+        refused=run.refused,
     )
-
-
-def trace(scenario: str) -> list[str]:
-    """Play one schedule in this process; returns what was injected, and what happened."""
-    outcome = play(Schedule.parse(scenario))
-    return [str(outcome.injected), *outcome.trace]
 
 
 def _live(run: Run) -> None:
@@ -136,6 +116,6 @@ def _rest(run: Run) -> None:
         stepfunctions._executions.clear()
         stepfunctions._map_runs.clear()
     moment = START.timestamp() + run.simulation.now
-    for table, key in expired(run.engine.stack, moment):
+    for table, key in expired(run.engine.stack, moment, [*EXPIRING, "ImportsTable"]):
         if run.chance.random() < _DELETED:
             expire(table, key, moment)

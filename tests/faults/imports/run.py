@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
 from ministack.services import dynamodb, s3
 
@@ -17,10 +17,8 @@ from tests.faults.imports.executing import Executing
 from tests.faults.imports.invariants import ANSWERS
 from tests.faults.imports.ledger import FINAL_STATUSES
 from tests.faults.imports.plan import COLUMNS, PK, TENANT, File, Row, corrected, days
-from tests.faults.invocation import as_delivered
 from tests.faults.seams import Document
 
-_FIRST = "files/first.csv"
 _FOLLOW = "FollowImportsFunction"
 _BATCH = 99
 _FINAL_ERRORS = {"InvalidImport", "TooManyRows"}
@@ -29,6 +27,8 @@ _FINAL_ERRORS = {"InvalidImport", "TooManyRows"}
 @dataclass
 class Run(Executing):
     """Asked by the engine at each seam. files: by key. refused: retries that were."""
+
+    FIRST: ClassVar = "first.csv"
 
     files: dict[str, File] = field(default_factory=dict)
     refused: int = 0
@@ -39,7 +39,7 @@ class Run(Executing):
 
     def first_requests(self) -> list[Document]:
         """The first import, or two of one file at once."""
-        key = f"imports/{TENANT}/PRODUCT/first.csv" if self.plan.uploaded else _FIRST
+        key = f"imports/{TENANT}/PRODUCT/{self.FIRST}" if self.plan.uploaded else f"files/{self.FIRST}"
         version = self.upload(key, self.plan.first)
         if self.plan.uploaded:
             detail = {"bucket": {"name": self.engine.bucket}, "object": {"key": key, "version-id": version}}
@@ -70,7 +70,9 @@ class Run(Executing):
         if self.chance.random() < 0.08:
             request["validate_only"] = True
         if self.chance.random() < 0.25:
-            request["options"] = {"duplicates": self.chance.choice(("last", "refuse"))}
+            request["options"] = self.chance.choice(
+                ({"duplicates": "last"}, {"duplicates": "refuse"}, {"all_or_nothing_validation": True})
+            )
         return [request] * (2 if self.chance.random() < 0.2 else 1)
 
     def _rows_of(self, row: Document) -> tuple[list[Row], list[Row]]:
@@ -92,11 +94,25 @@ class Run(Executing):
     def file_of(self, row: Document) -> File:
         return self.files[row["key"]]
 
+    def first_file(self, _: str) -> File:
+        """Of a chain of imports."""
+        return self.plan.first
+
     def is_refused_whole(self, import_id: str) -> bool:
         """Whether the check of the whole file may refuse it."""
         row = self.judge.imports[import_id]
-        wrong = self.file_of(row).wrong(row["options"].get("duplicates") == "last")
-        return bool(row["options"].get("all_or_nothing_validation")) and any(wrong)
+        if not row["options"].get("all_or_nothing_validation"):
+            return False
+        file = self.file_of(row)
+        wrong = file.wrong(row["options"].get("duplicates") == "last")
+        return any(self._is_wrong(row, one, why) for one, why in zip(file.rows, wrong, strict=True))
+
+    def _is_wrong(self, row: Document, one: Row, why: str) -> bool:
+        """Whether a row lets the check of the whole file fail. What is stored is right."""
+        if one.number and one.sk != self.judge.key_before(row["first_import_id"], one.number):
+            return True
+        record = self.judge.record(row, one.number)
+        return bool(why) and not (record and record["status"] == "COMMITTED")
 
     def ask(self, request: Document) -> None:
         """Call CreateImport until it gives an answer that is final."""
@@ -223,25 +239,7 @@ class Run(Executing):
             return
         label = self.label(detail["name"])
         self.say(f"execution {label} {detail['status']}")
-        for rule in self.engine.rules:
-            if self.engine.matches(rule, event):
-                delivered = rule.delivered(as_delivered(event))
-                self.spawn(partial(self._event, label, rule, delivered))
-
-    def _event(self, label: str, rule: Any, event: Document) -> None:
-        kind = self.fault_at(f"event@{label}", [*s.shared.EVENT_KINDS], 8)
-        if kind == s.shared.EVENT_LOST:
-            return
-        for _ in range(2 if kind == s.shared.EVENT_THRICE else 0):
-            self.spawn(partial(self._delivered, label, rule, event), self.late())
-        self.simulation.sleep(self.late() if kind == s.shared.EVENT_LATE else self.chance.uniform(0.1, 1))
-        self._delivered(label, rule, event)
-
-    def _delivered(self, label: str, rule: Any, event: Document) -> None:
-        for number in range(1 + rule.retries):
-            if not self.invoke(rule.function, event, f"ImportEnded@{label}").get("error"):
-                return
-            self.simulation.sleep(60 * (number + 1))
+        self.tell("ZipEnded" if detail["stateMachineArn"].endswith("ImportZip") else "ImportEnded", label, event)
 
     def days(self) -> float:
         return days(self.chance)

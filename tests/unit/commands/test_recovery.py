@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from commands.executions import ExecutionsUnavailable, error_of
+from commands.executions import error_of
 from commands.projection import Projection
 from commands.request import parse_ended, parse_order
 from commands.sweep import CommandSweep, SweepUnfinished
 from entities.errors import InvalidCommand
 from entities.lagging import Lagging
 from entities.types import EntityType, Policy, Types
+from runtime.executions import ExecutionsUnavailable
 from runtime.streams import each, parse_records
 from runtime.validation import InvalidEvent
 from tests.kit.commands import START, Shelf, World, order

@@ -14,6 +14,7 @@ from imports.batch_record import BatchRecord
 from imports.creation import MAX_ROWS
 from imports.errors import BatchUnfinished, ImportCutOff, InvalidImport, TooManyRows
 from imports.publishing import Publisher
+from imports.rows_index import Marks
 from tests.kit.commands import product
 from tests.kit.import_world import ImportWorld
 from tests.unit import dynamodb
@@ -141,7 +142,7 @@ def test_a_batch_cut_in_two_goes_on_where_it_was(world: ImportWorld) -> None:
     made, pointers = world.made(import_id), world.pointers(world.made(import_id))
     contents = {one.row: row(one.row, one.row).strip().encode() for one in pointers}
     with pytest.raises(BatchUnfinished, match="4 of 10 rows"):
-        world.batches.run(made, pointers, contents, None, "owner", world.now, lambda: next(left))
+        world.batches.run(made, pointers, contents, Marks(), "owner", world.now, lambda: next(left))
     world.batch(import_id)
 
     assert (world.finish(import_id), set(world.versions().values())) == ("COMPLETED", {1})
@@ -189,7 +190,7 @@ def test_a_late_row_of_a_barred_batch_is_not_written(world: ImportWorld) -> None
 
     contents = {one.row: row(one.row).strip().encode() for one in pointers}
     with pytest.raises(ImportCutOff):
-        found.run(made, pointers, contents, None, "owner", world.now, time_left)
+        found.run(made, pointers, contents, Marks(), "owner", world.now, time_left)
     assert (world.versions(), world.counts(import_id)) == ({}, (2, 0, 0, 2))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from imports.errors import InvalidImport
+from imports.errors import ImportCutOff, InvalidImport
 from imports.finalizing import Finalization
 from tests.kit.import_world import ImportWorld
 
@@ -32,6 +32,22 @@ def test_a_late_loader_sets_no_counter_back(world: ImportWorld) -> None:
     world.load(import_id)
 
     assert world.counts(import_id) == (1, 1, 0, 0)
+
+
+def test_batch_records_expire_and_a_retry_needs_none(world: ImportWorld) -> None:
+    """TTL may delete them a month after the import; the records of rows stay."""
+    first = world.run(_FILE)
+    key = {name: {"S": value} for name, value in world.made(first).key.batch(1).items()}
+    found = world.client.get_item(TableName=world.table_name, Key=key)["Item"]
+    assert int(found["expires_at"]["N"]) == (world.now + timedelta(days=30)).timestamp()
+
+    world.client.delete_item(TableName=world.table_name, Key=key)
+    world.now += timedelta(days=31)
+    assert world.finish(first) == "COMPLETED"
+    with pytest.raises(ImportCutOff):
+        world.batch(first)
+    assert world.counts(world.run(retry_of=first)) == (1, 1, 0, 0)
+    assert world.versions() == {"p1": 1}
 
 
 def test_a_finalization_that_hangs_changes_nothing_after_a_retry(

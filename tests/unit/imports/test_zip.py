@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from idempotency import Contention
+from imports.batch_record import BatchRecord, Outcome
 from imports.errors import ImportCutOff, StillRunning, SweepUnfinished
 from imports.state import Status
+from imports.table import ImportsTable
 from imports.zip_end import status_of
 from imports.zip_entries import LIST
 from tests.kit.zip_builder import CSV, File, archive
@@ -39,6 +42,54 @@ def test_an_unzip_that_is_repeated_writes_nothing(world: World) -> None:
 
     assert world.unzip(key) == first
     assert list(world.objects(key)) == written
+
+
+def test_a_late_unzip_forgets_no_child(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It found no entries on the row, and writes them after the first child was created."""
+    key = world.upload(TWO)
+    inflate = type(world.entries).inflate
+
+    def late(entries: Any, made: Any) -> int:
+        monkeypatch.undo()
+        world.unzip(key)
+        world.trigger(key, 1)
+        return inflate(entries, made)
+
+    monkeypatch.setattr(type(world.entries), "inflate", late)
+    assert world.unzip(key)["items"] == [1, 2]
+    assert world.found(key).values["children"] == 1
+
+
+def test_an_unzip_that_lands_after_the_end_leaves_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = world.upload(TWO)
+    put = type(world.files).put
+
+    def late(*given: Any) -> None:
+        monkeypatch.undo()
+        world.end.finalize(key, START)
+        put(*given)
+
+    monkeypatch.setattr(type(world.files), "put", late)
+    with pytest.raises(ImportCutOff):
+        world.unzip(key)
+    assert list(world.objects(key)) == []
+
+
+def test_a_zip_whose_entries_are_written_while_it_ends_is_not_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = world.upload(TWO)
+    delete = type(world.files).delete_all
+
+    def late(*given: Any) -> None:
+        delete(*given)
+        monkeypatch.undo()
+        world.unzip(key)
+
+    monkeypatch.setattr(type(world.files), "delete_all", late)
+    with pytest.raises(Contention):
+        world.end.finalize(key, START)
+    assert world.found(key).status is Status.PROCESSING
 
 
 def test_an_entry_of_more_than_one_part_is_written_whole(world: World) -> None:
@@ -233,6 +284,50 @@ def test_the_counters_are_those_of_the_children(world: World) -> None:
     assert "open_since" not in found
     assert "error" not in found
     assert world.end.finalize(key, START) is Status.COMPLETED_WITH_FAILURES
+
+
+def test_the_counters_move_with_those_of_the_children(world: World) -> None:
+    """Also if a loader, a stream record or an end comes twice, and if the recount finds more than was counted."""
+    key = world.upload(TWO)
+    world.unzip(key)
+    children = [world.trigger(key, 1), world.trigger(key, 2)]
+    found = {"columns": ["code"], "total_rows": 5, "unprocessed_rows": 5}
+    batch = BatchRecord(1, 2, [Outcome(1, "PRODUCT#a", 1, "created"), Outcome(2, code="Required")])
+    for child in children * 2:
+        world.table.loaded(child, found, START)
+        world.table.record(child, batch, START)
+        world.table.count(child, [(1, batch.counts)], START)
+
+    assert world.counters(key) == {"total": 10, "unprocessed": 6, "processed": 4, "succeeded": 2, "failed": 2}
+    counts = {"processed_rows": 5, "succeeded_rows": 4, "failed_rows": 1, "unprocessed_rows": 0, "created_rows": 4}
+    for _ in range(2):
+        world.ended(children[0], Status.COMPLETED_WITH_FAILURES, **counts)
+
+    assert world.counters(key) == {"total": 10, "unprocessed": 3, "processed": 7, "succeeded": 5, "failed": 2}
+    world.table.count(children[0], [(1, batch.counts)], START)
+    assert world.counters(key)["processed"] == 7
+
+
+def test_a_batch_that_is_counted_while_its_import_ends_is_counted_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    child = world.trigger(key, 1)
+    batch = BatchRecord(1, 1, [Outcome(1, "PRODUCT#a", 1, "created")])
+    world.table.loaded(child, {"columns": ["code"], "total_rows": 1, "unprocessed_rows": 1}, START)
+    world.table.record(child, batch, START)
+    move = ImportsTable._move
+
+    def meanwhile(table: ImportsTable, *given: Any) -> bool:
+        monkeypatch.undo()
+        table.count(child, [(1, batch.counts)], START)
+        return move(table, *given)
+
+    monkeypatch.setattr(ImportsTable, "_move", meanwhile)
+    world.ended(child, processed_rows=1, succeeded_rows=1, created_rows=1, unprocessed_rows=0)
+
+    assert world.counters(key) == {"total": 1, "unprocessed": 0, "processed": 1, "succeeded": 1, "failed": 0}
 
 
 @pytest.mark.parametrize(

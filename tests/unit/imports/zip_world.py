@@ -10,7 +10,7 @@ from entities.types import EntityType, Types
 from imports.executions import Machines
 from imports.files import Files
 from imports.keys import ImportKey
-from imports.state import Import, Status
+from imports.state import TOTALS, Import, Status
 from imports.table import ImportsTable
 from imports.zip_children import Children
 from imports.zip_end import ZipEnd
@@ -91,6 +91,7 @@ class World:
             "processing_mode": "STEP_FUNCTION",
             "first_import_id": key.import_id,
             "round": 1,
+            **dict.fromkeys(TOTALS, 0),
             "open_since": START.isoformat(),
             "created_at": START.isoformat(),
             **values,
@@ -125,6 +126,10 @@ class World:
         found = self.table.find(key)
         assert found is not None
         return found
+
+    def counters(self, key: ImportKey) -> dict[str, int]:
+        names = ("total", "unprocessed", "processed", "succeeded", "failed")
+        return {name: self.found(key).values[f"{name}_rows"] for name in names}
 
     def objects(self, key: ImportKey) -> Iterator[str]:
         """Every version of what the ZIP wrote."""

@@ -1,0 +1,88 @@
+"""Executions of a machine, what ends them from outside, and the events that tell of their ends."""
+
+from abc import ABC
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from tests.faults import faults as f
+from tests.faults.actors import schedule as s
+from tests.faults.actors.acting import Visit
+from tests.faults.actors.engine import Engine
+from tests.faults.actors.invoking import Invoking
+from tests.faults.actors.simulation import Gone
+from tests.faults.engine import execution_error
+from tests.faults.invocation import as_delivered
+from tests.faults.seams import Document
+from tests.kit.deployed_stack import Handler
+
+
+@dataclass
+class Executing(Invoking, ABC):
+    """Asked by the engine of state machines. events: all status events that were delivered."""
+
+    engine: Engine = field(kw_only=True)
+    events: list[Callable[[], object]] = field(default_factory=list, kw_only=True)
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        return self.engine.handlers
+
+    def started(self, run: Callable[[], None]) -> None:
+        self.spawn(run, self.chance.uniform(0.02, 0.2))
+
+    def new_token(self) -> str:
+        self.counts["token"] += 1
+        return f"token-{self.counts['token']:04}"
+
+    def stop(self, execution: Document, status: str) -> None:
+        self.engine.stop(execution, status)
+
+    def back_off(self, seconds: float) -> None:
+        """The machine's pause before a retry."""
+        self.delay(seconds)
+        self.go_on(self.visit)
+
+    def invoke_in_machine(self, function: str, event: Document) -> Document:
+        visit = self.visit
+        assert visit is not None
+        answer = self.invoke(function, event, visit.place)
+        self.go_on(visit)
+        return answer
+
+    def end(self, visit: Visit, kind: str) -> None:
+        """What a fault of a state does to its execution."""
+        if kind in f.STATUS_AFTER:
+            self.stop(visit.execution, f.STATUS_AFTER[kind])
+        self.go_on(visit)
+        if kind in {f.RUNTIME_ERROR_BEFORE, f.RUNTIME_ERROR_AFTER}:
+            raise execution_error("States.Runtime", "a path that is not there")
+
+    def go_on(self, visit: Visit | None) -> None:
+        """Unless the execution has ended, or a sibling in the Map has failed."""
+        if visit and (visit.execution["status"] != "RUNNING" or (visit.cancelled and visit.cancelled.is_set)):
+            raise Gone
+
+    def tell(self, name: str, label: str, event: Document, **notes: Any) -> None:
+        """Deliver a status event to the rules that match. name: of the invocations. label: of the execution."""
+        for rule in self.engine.rules:
+            if self.engine.matches(rule, event):
+                deliver = partial(self._delivered, f"{name}@{label}", rule, rule.delivered(as_delivered(event)))
+                self.events.append(deliver)
+                self.spawn(partial(self._event, label, deliver), **notes)
+
+    def _event(self, label: str, deliver: Callable[[], object]) -> None:
+        kind = self.fault_at(f"event@{label}", [*s.EVENT_KINDS], 8)
+        if kind == s.EVENT_LOST:
+            return
+        for _ in range(2 if kind == s.EVENT_THRICE else 0):
+            self.spawn(deliver, self.late())
+        self.simulation.sleep(self.late() if kind == s.EVENT_LATE else self.chance.uniform(0.1, 1))
+        deliver()
+
+    def _delivered(self, name: str, rule: Any, event: Document) -> None:
+        for number in range(1 + rule.retries):
+            if not self.invoke(rule.function, event, name).get("error"):
+                return
+            self.simulation.sleep(60 * (number + 1))

@@ -1,0 +1,50 @@
+"""Schedules of ZIPs: with those of imports a thousand. `make faults-zips` plays ten thousand, and others."""
+
+from concurrent.futures import Future
+
+import pytest
+
+from tests.faults.actors.mutant import Finding
+from tests.faults.imports.explore import Totals
+from tests.faults.workers import Workers
+from tests.faults.zips.explore import EXPLORER, MUTANTS, hunt
+from tests.faults.zips.schedule import KINDS
+
+SCHEDULES = 300
+
+
+@pytest.fixture(scope="module")
+def totals(import_workers: Workers) -> Totals:
+    return list(EXPLORER.explored(import_workers.pool, 1, SCHEDULES))[-1]
+
+
+@pytest.fixture(scope="module")
+def findings(import_workers: Workers) -> dict[str, Future[Finding]]:
+    return {name: import_workers.pool.submit(hunt, name) for name in MUTANTS}
+
+
+def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:
+    assert totals.failed == []
+    assert totals.schedules == SCHEDULES
+
+
+def test_nearly_every_kind_of_fault_is_injected(totals: Totals) -> None:
+    assert len(set(KINDS) - set(totals.faults)) <= 2
+
+
+def test_executions_are_stopped_at_every_state(totals: Totals) -> None:
+    own = {"unzip", "trigger_csv_jobs", "trigger_single_csv", "finalize_zip_job"}
+    of_children = {"csv_loader", "import-csv", "csv_rows_handler", "finalize_parent_job"}
+    assert {state for state, _ in totals.stops} == own | of_children
+
+
+def test_zips_and_rows_end_in_every_way(totals: Totals) -> None:
+    assert min(totals.ends[end] for end in ("COMPLETED", "COMPLETED_WITH_FAILURES", "FAILED")) > SCHEDULES // 5
+    assert min(totals.rows[name] for name in ("succeeded", "failed", "unprocessed")) > SCHEDULES // 5
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_explorer_finds(findings: dict[str, Future[Finding]], name: str) -> None:
+    finding = findings[name].result()
+    assert finding.outcome is not None, f"{finding.tried} schedules broke no invariant"
+    assert finding.outcome.violations[0][0] in MUTANTS[name].invariants, str(finding.outcome.violations)

@@ -1,0 +1,1 @@
+"""The explorer of ZIPs: imports whose children are imports."""

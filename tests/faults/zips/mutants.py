@@ -1,0 +1,97 @@
+"""Deliberately broken variants of ZIPs: the explorer must see each one fail."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import imports.archive_data
+from entities.backoff import written
+from entities.values import to_value
+from idempotency.expressions import conditional_put, conditional_update
+from imports.files import Files
+from imports.keys import ImportKey
+from imports.state import Status
+from imports.table import ImportsTable
+from imports.zip_children import Children
+from imports.zip_end import ZipEnd
+from imports.zip_rows import ZipRows
+from tests.faults import faults as f
+from tests.faults.actors import schedule as s
+from tests.faults.actors.mutant import Mutants
+from tests.faults.imports import invariants as of_imports
+from tests.faults.mutant import replaced
+from tests.faults.zips import invariants as breaks
+
+MUTANTS = mutant = Mutants()
+
+_UNZIP_TWICE = ((r"^unzip@1#1(\.call\d+)?$", (f.DUPLICATE_AT, f.AGAIN, f.LATE, f.ABANDONED)),)
+_PARENT_STOPPED = ((r"^(trigger_csv_jobs|trigger_single_csv)", (s.ABORTED_AT, f.ABORTED_BEFORE, f.ABORTED_AFTER)),)
+
+
+@mutant("counters that stand still until the end", breaks.TOTAL)
+def _still() -> AbstractContextManager[None]:
+    return replaced(ImportKey, "parent", None)
+
+
+@mutant("a late unzip that forgets the children", of_imports.ENDS, focus=_UNZIP_TWICE)
+def _forgets() -> AbstractContextManager[None]:
+    """It sets their number back to 0, and the ZIP waits forever for children that it does not know."""
+
+    def loaded(self: Any, key: Any, values: Any, at: Any) -> bool:
+        assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
+        condition = "attribute_exists(#open_since) AND attribute_not_exists(#columns)"
+        moves = {name: values.get(name, 0) for name in ("total_rows", "unprocessed_rows")}
+        own = conditional_update(self.name, key.row, condition=condition, assign=assign)
+        return bool(self._move(key, own, moves, at))
+
+    return replaced(ImportsTable, "loaded", loaded)
+
+
+@mutant("a ZIP that does not wait for its children", breaks.LAST, focus=_PARENT_STOPPED)
+def _impatient() -> AbstractContextManager[None]:
+    def summarize(self: Any, made: Any, at: Any) -> Status:
+        self.rows.end(made, self.rows.children(made), Status.FAILED, None, at)
+        return Status.FAILED
+
+    return replaced(ZipEnd, "_summarize", summarize)
+
+
+@mutant(
+    "a child of a ZIP that was stopped or has ended",
+    breaks.CHILDLESS,
+    of_imports.FINAL,
+    focus=((r"^trigger_single_csv@1:\d#1$", (f.LATE, f.ABANDONED)), *_PARENT_STOPPED),
+)
+def _orphan() -> AbstractContextManager[None]:
+    """A late trigger creates it."""
+
+    def add(self: Any, parent: Any, child: Any, at: Any) -> bool:
+        put = conditional_put(self.table.name, {}, "attribute_not_exists(#pk)", {})
+        item = {name: to_value(value) for name, value in child.values.items()}
+        counted = conditional_update(
+            self.table.name,
+            parent.key.row,
+            condition="attribute_exists(#pk)",
+            assign={"updated_at": at.isoformat()},
+            computed={"children": "#children + :one"},
+            values={"one": 1},
+        )
+        written(self.table.client, [{"Put": {**put, "Item": item}}, {"Update": counted}])
+        return True
+
+    return replaced(ZipRows, "add", add)
+
+
+@mutant("a token that only the stream answers", of_imports.ENDS, focus=((r"^record:", (s.RECORD_LOST,)),))
+def _unanswered() -> AbstractContextManager[None]:
+    return replaced(Children, "answer_all", lambda *_: 0)
+
+
+@mutant("a refused archive that stays", breaks.CLEAN)
+def _stays() -> AbstractContextManager[None]:
+    return replaced(Files, "delete_all", lambda *_: None)
+
+
+@mutant("an archive that is taken at its word", breaks.CHILDLESS, breaks.REFUSED)
+def _believed() -> AbstractContextManager[None]:
+    """Neither size nor checksum of what was inflated is compared."""
+    return replaced(imports.archive_data, "_checked", lambda chunks, _: chunks)

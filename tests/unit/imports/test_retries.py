@@ -1,0 +1,87 @@
+"""Corrected rows that have another key than before, and retries that check all rows first."""
+
+from typing import Any
+
+import pytest
+
+from tests.kit.import_world import ImportWorld
+
+HEADER = "code,name,category,price,currency\n"
+ALL_OR_NOTHING = {"all_or_nothing_validation": True}
+both_modes = pytest.mark.parametrize("processing_mode", ["DIRECT", "STEP_FUNCTION"])
+
+
+def row(code: str, price: object = 1) -> str:
+    return f"{code},n,tea,{price},JPY\n"
+
+
+def cut_off(world: ImportWorld, text: str) -> str:
+    """An import of which no row has an outcome."""
+    import_id = world.create(text, processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    world.cut_off(import_id)
+    return import_id
+
+
+def retried(world: ImportWorld, text: str, first: str, mode: str, **fields: Any) -> str:
+    if mode == "STEP_FUNCTION":
+        return world.run(text, retry_of=first, **fields)
+    return world.create(text, retry_of=first, processing_mode=mode, **fields)
+
+
+@both_modes
+def test_unprocessed_row_keeps_its_key(world: ImportWorld, processing_mode: str) -> None:
+    first = cut_off(world, HEADER + row("p1") + row("p2"))
+    moved = retried(world, f"row,{HEADER}2,{row('p9')}1,{row('p1')}", first, processing_mode)
+
+    assert [cells[:3] for cells in world.result(moved, "failed")] == [["2", "NotAllowed", "code"]]
+    assert world.versions() == {"p1": 1}
+    right = retried(world, f"row,{HEADER}2,{row('p2')}", moved, processing_mode)
+    assert world.row(right)["status"] == "COMPLETED"
+    assert world.versions() == {"p1": 1, "p2": 1}
+
+
+@both_modes
+def test_row_that_the_first_file_lacks_is_refused(world: ImportWorld, processing_mode: str) -> None:
+    retry = retried(world, f"row,{HEADER}2,{row('p2')}", cut_off(world, HEADER + row("p1")), processing_mode)
+
+    assert [cells[:3] for cells in world.result(retry, "failed")] == [["2", "NotAllowed", "code"]]
+
+
+@pytest.mark.parametrize("code", ["", "no code!"])
+def test_row_without_a_key_may_get_one(world: ImportWorld, code: str) -> None:
+    retry = world.run(f"row,{HEADER}1,{row('p1')}", retry_of=cut_off(world, HEADER + row(code)))
+
+    assert world.versions() == {"p1": 1}
+    assert world.row(retry)["status"] == "COMPLETED"
+
+
+def test_records_name_the_keys_of_a_first_file_that_is_gone(world: ImportWorld) -> None:
+    first = world.run(HEADER + row("p1", "x"))
+    source = world.made(first).source
+    world.files.client.delete_object(Bucket=world.bucket, Key=source.key, VersionId=source.version_id)
+    retry = world.run(f"row,{HEADER}1,{row('p1')}2,{row('p2')}", retry_of=first)
+
+    assert world.versions() == {"p1": 1}
+    assert [cells[:3] for cells in world.result(retry, "failed")] == [["2", "NotAllowed", "code"]]
+
+
+@both_modes
+def test_all_or_nothing_retry_reports_stored_rows(world: ImportWorld, processing_mode: str) -> None:
+    first = world.run(HEADER + row("p1") + row("p2", "x") + row("p3", "x"))
+    text = f"row,{HEADER}1,{row('p1')}2,{row('p2')}3,{row('p3', 'x')}"
+    retry = retried(world, text, first, processing_mode, options=ALL_OR_NOTHING)
+
+    assert (world.row(retry)["status"], world.counts(retry)) == ("COMPLETED_WITH_FAILURES", (3, 1, 1, 1))
+    assert world.result(retry, "succeeded") == [["1", "TENANT#tenant1", "PRODUCT#p1", "1"]]
+    assert [cells[0] for cells in world.result(retry, "unprocessed")] == ["2"]
+    assert world.versions() == {"p1": 1}
+
+
+@both_modes
+def test_all_or_nothing_retry_runs_if_only_stored_rows_are_wrong(world: ImportWorld, processing_mode: str) -> None:
+    first = world.run(HEADER + row("p1") + row("p2", "x"))
+    text = f"row,{HEADER}1,{row('p1', 'x')}2,{row('p2')}"
+    retry = retried(world, text, first, processing_mode, options=ALL_OR_NOTHING)
+
+    assert (world.row(retry)["status"], world.counts(retry)) == ("COMPLETED", (2, 2, 0, 0))
