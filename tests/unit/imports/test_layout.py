@@ -61,6 +61,8 @@ def test_unknown_columns_may_be_ignored_and_columns_may_have_any_order() -> None
         (b"p1,n,tea,1.5,JPY", "NotANumber", "price"),
         (b"p1,n,tea,-1,JPY", "OutOfRange", "price"),
         (b"p1,n,tea,1000000001,JPY", "OutOfRange", "price"),
+        (b"p1,n,tea," + b"9" * 5000 + b",JPY", "OutOfRange", "price"),
+        (b"p1,n,tea,+,JPY", "NotANumber", "price"),
         (b"p1,n,TEA,1,JPY", "NotAllowed", "category"),
         (b"p 1,n,tea,1,JPY", "NotAllowed", "code"),
         (b"p1,n,tea,1", "RaggedRow", ""),
