@@ -14,6 +14,7 @@ from imports.batch_record import BatchRecord
 from imports.creation import MAX_ROWS
 from imports.errors import BatchUnfinished, ImportCutOff, InvalidImport, TooManyRows
 from imports.publishing import Publisher
+from imports.request import parse_create, parse_stop
 from tests.kit.commands import product
 from tests.kit.import_world import ImportWorld
 from tests.unit import dynamodb
@@ -274,6 +275,14 @@ def test_a_type_that_no_file_can_hold_is_refused() -> None:
 
     with pytest.raises(InvalidImport, match=r"^type: "):
         world.create(text(1))
+
+
+@pytest.mark.parametrize(("parse", "field"), [(parse_create, "key"), (parse_stop, "by")])
+def test_half_of_a_surrogate_pair_is_refused(parse: Any, field: str) -> None:
+    given = {"tenant_code": "tenant1", "import_id": "0" * 32, field: "\ud800.csv"}
+
+    with pytest.raises(InvalidImport, match=rf"^{field}: "):
+        parse({name: value for name, value in given.items() if parse is parse_stop or name != "import_id"})
 
 
 def test_large_results_are_written_in_parts(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
