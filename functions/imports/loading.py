@@ -10,7 +10,7 @@ from entities.types import Types
 from runtime.csv_records import Record, Utf16Found, records
 
 from . import codes
-from .errors import FileRefused
+from .errors import FileRefused, InvalidImport
 from .files import Files
 from .layout import Layout, read_header
 from .rows_index import Duplicates, Keys
@@ -104,6 +104,13 @@ class Loader:
 
     def load(self, made: Import) -> Loaded:
         """Write the index of the rows and the plan, in constant memory. Raises FileRefused, FileUnavailable."""
+        try:
+            return self._load(made)
+        except InvalidImport as gone:
+            # Nothing but its end is left for an import whose file, or type, was removed since its creation.
+            raise FileRefused(InvalidImport.__name__, "", str(gone)) from None
+
+    def _load(self, made: Import) -> Loaded:
         reader = Reader(made, self.types)
         scan = reader.open(self.files.stream(made.source))
         index = self.files.writer(made.key.work + INDEX)
