@@ -43,7 +43,10 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What to import. key, type: optional with retry_of, options: those of the import that is retried."""
+    """What to import. With retry_of, key and type are optional, and options those of the import that is retried.
+
+    With a key, too, the encoding is UTF-8 unless options say otherwise.
+    """
 
     tenant_code: TenantCode
     key: Key | None = None

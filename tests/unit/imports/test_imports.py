@@ -270,6 +270,16 @@ def test_no_result_shows_a_secret_or_runs_as_a_formula() -> None:
     assert [one[4:] for one in world.result(import_id, "failed")] == [["p1", "'=1+1", "tea", "x", ""], [""] * 5]
 
 
+def test_a_corrected_file_is_in_utf_8_whatever_the_first_one_was(world: ImportWorld) -> None:
+    content = HEADER + row(1, "x", "煎茶") + row(2, 1, "番茶")
+    first = world.run(content.encode("cp932"), options={"encoding": "cp932"})
+    world.run(world.text(first, "failed").replace(",x,", ",1,"), retry_of=first)
+    again = world.run(retry_of=first)
+
+    names = {item["name"]["S"] for item in world.commands._all(world.commands.tables.data)}
+    assert (names, world.counts(again)) == ({"煎茶", "番茶"}, (2, 2, 0, 0))
+
+
 def test_a_type_that_no_file_can_hold_is_refused() -> None:
     world = ImportWorld(dynamodb.client(), Types([EntityType("PRODUCT")], []))
 
