@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from entities.publish import Publication
 from entities.types import Types
-from idempotency import RoundStore
+from idempotency import Decided, RoundStore
 
 from . import codes
-from .batch_record import BatchRecord, Outcome
+from .batch_record import UNCHANGED, BatchRecord, Outcome
 from .errors import BatchUnfinished, ImportCutOff, InvalidImport
 from .files import Files
 from .keys import ImportKey
@@ -65,10 +65,16 @@ class Batches:
         for row, found, pointer in zip(rows, publisher.found(rows), pointers, strict=True):
             if not time_left():
                 raise BatchUnfinished(f"{made.key.import_id}: {len(outcomes)} of {len(rows)} rows have an outcome")
-            outcomes.append(publisher.outcome(row, found, pointer))
+            outcome = publisher.outcome(row, found, pointer)
+            outcomes.append(_validated(outcome, found.record) if made.validated else outcome)
         record = BatchRecord(first, len(rows), outcomes)
         self.table.record(made.key, record, at)
         return record
+
+
+def _validated(outcome: Outcome, record: Decided | None) -> Outcome:
+    """A retry would leave a row that is stored as it is."""
+    return replace(outcome, effect=UNCHANGED) if outcome.succeeded and record and record.committed else outcome
 
 
 def planned(files: Files, import_id: str) -> Import:

@@ -122,6 +122,13 @@ def test_a_validation_writes_no_command_and_no_record(world: ImportWorld) -> Non
     assert world.commands.everything() == before
 
 
+def test_a_validation_of_a_retry_leaves_stored_rows_unchanged(world: ImportWorld) -> None:
+    first = world.run(text(1, "x"))
+    own = world.row(world.run(retry_of=first, validate_only=True))
+
+    assert [own[f"{name}_rows"] for name in ("created", "updated", "unchanged", "failed")] == [0, 0, 1, 1]
+
+
 def test_a_batch_that_runs_again_says_what_the_records_say(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run crashes after its rows; the second one finds every row written, and another answer of the check."""
     import_id = world.create(text(1, "x"), processing_mode="STEP_FUNCTION")
