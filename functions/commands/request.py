@@ -17,8 +17,10 @@ IDS = ("pk", "sk", "version", "attempt")
 type Number = Annotated[int, Meta(ge=1, le=10**9)]
 type Name = Annotated[str, Meta(min_length=1, max_length=80)]
 type Token = Annotated[str, Meta(min_length=1, max_length=2048)]
-type Person = Annotated[str, Meta(pattern=r"^\s*\S", max_length=256)]
-type Reason = Annotated[str, Meta(pattern=r"^\s*\S", max_length=500)]
+# Half of a surrogate pair is no text, and DynamoDB refuses it.
+_TEXT = r"^(?=\s*\S)[^\ud800-\udfff]*\Z"
+type Person = Annotated[str, Meta(pattern=_TEXT, max_length=256)]
+type Reason = Annotated[str, Meta(pattern=_TEXT, max_length=500)]
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True):

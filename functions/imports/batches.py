@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from entities.publish import Publication
 from entities.types import Types
-from idempotency import RoundStore
+from idempotency import Decided, RoundStore
 
 from . import codes
-from .batch_record import BatchRecord, Outcome
-from .errors import BatchUnfinished, ImportCutOff
+from .batch_record import UNCHANGED, BatchRecord, Outcome
+from .errors import BatchUnfinished, ImportCutOff, InvalidImport
 from .files import Files
 from .keys import ImportKey
 from .loading import DUPLICATES, MOVED, PLAN
@@ -62,10 +62,16 @@ class Batches:
         for row, found, pointer in zip(rows, publisher.found(rows), pointers, strict=True):
             if not time_left():
                 raise BatchUnfinished(f"{made.key.import_id}: {len(outcomes)} of {len(rows)} rows have an outcome")
-            outcomes.append(publisher.outcome(row, found, pointer))
+            outcome = publisher.outcome(row, found, pointer)
+            outcomes.append(_validated(outcome, found.record) if made.validated else outcome)
         record = BatchRecord(first, len(rows), outcomes)
         self.table.record(made.key, record, at)
         return record
+
+
+def _validated(outcome: Outcome, record: Decided | None) -> Outcome:
+    """A retry would leave a row that is stored as it is."""
+    return replace(outcome, effect=UNCHANGED) if outcome.succeeded and record and record.committed else outcome
 
 
 def planned(files: Files, import_id: str) -> Import:
@@ -96,8 +102,16 @@ def read_rows(files: Files, made: Import, pointers: Sequence[Pointer]) -> Conten
     return found
 
 
-_MAX_GAP = 256
-"""Bytes between two rows that one read may cover."""
+def rows_left(files: Files, made: Import, pointers: Sequence[Pointer]) -> Contents:
+    """As `read_rows`; none if the file was removed since it was read: the import must end all the same."""
+    try:
+        return read_rows(files, made, pointers)
+    except InvalidImport:
+        return {}
+
+
+_MAX_GAP = 64 * 1024
+"""Bytes between two rows that one read may cover: they cost less time than another read."""
 
 
 def _runs(pointers: Sequence[Pointer]) -> list[list[Pointer]]:

@@ -14,7 +14,9 @@ from entities.types import EntityType
 from . import codes
 
 _CODE = r"^[A-Za-z0-9_-]{1,100}\Z"
-_INTEGER = re.compile(r"[+-]?[0-9]{1,38}\Z")
+_INTEGER = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
+# As many as DynamoDB stores.
+_MAX_DIGITS = 38
 _BOOLEANS = {"true": True, "false": False}
 
 type Check = Callable[[str], Any]
@@ -150,9 +152,13 @@ def _bounds(lowest: int | None, highest: int | None, unit: str) -> str:
 
 def _integer(lowest: int | None, highest: int | None) -> Check:
     def check(cell: str) -> int:
-        if not _INTEGER.match(cell.strip()):
+        found = _INTEGER.match(cell.strip())
+        if found is None:
             raise BadCell(codes.NOT_A_NUMBER)
-        value = int(cell)
+        sign, digits = found.groups()
+        if len(digits) > _MAX_DIGITS:
+            raise BadCell(codes.OUT_OF_RANGE)
+        value = int(f"{sign}{digits or 0}")
         if (lowest is not None and value < lowest) or (highest is not None and value > highest):
             raise BadCell(codes.OUT_OF_RANGE)
         return value

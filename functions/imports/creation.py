@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from runtime.encodings import UTF_8
+
 from .direct import MAX_ROWS, Direct
 from .errors import InvalidImport, TooManyRows
 from .files import Files, Source
@@ -81,7 +83,7 @@ class Creation:
             source = earlier.source
         if source is None:
             raise InvalidImport("key: required")
-        options = request.options or (earlier.options if earlier else Options())
+        options = request.options or _inherited(request, earlier)
         values = {
             **key.row,
             "kind": "import",
@@ -139,6 +141,12 @@ class Creation:
         if tip is None or not tip.status.final:
             raise InvalidImport(f"retry_of: its retry {name} has not ended")
         return tip
+
+
+def _inherited(request: CreateRequest, earlier: Import | None) -> Options:
+    """The options of the import that is retried. A corrected file is a result, which is in UTF-8."""
+    options = earlier.options if earlier else Options()
+    return msgspec.structs.replace(options, encoding=UTF_8) if request.key else options
 
 
 def _check_zip(key: str, request: CreateRequest) -> None:

@@ -14,7 +14,7 @@ from runtime.handler import Call, handler, unread
 from .executions import Machines
 from .files import Files
 from .finalizing import Finalization
-from .request import Job, parse_ended
+from .request import ImportEnded, parse_ended
 from .sweep import ImportSweep
 from .table import ImportsTable
 
@@ -41,8 +41,10 @@ def sweep() -> ImportSweep:
 
 
 @handler(parse_ended, ids=("import_id",))
-def import_ended(job: Job, call: Call) -> dict[str, str]:
+def import_ended(ended: ImportEnded, call: Call) -> dict[str, str]:
     """Finalize an import whose execution was cut off (event *Execution Status Change*), after its Map Run has ended."""
+    if (job := ended.job) is None:
+        return {"status": "ignored"}
     own = sweep()
     own.machines.wait_for_map_run(job.key, lambda: call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_THE_END)
     return {"status": str(own.finalization.finish_cut_off(own.finalization.table.known(job.key), call.at))}

@@ -12,8 +12,8 @@ from runtime.csv_records import Record, cells, records
 
 from . import codes
 from .batch_record import BatchRecord, Outcome, Unprocessed
-from .batches import Contents, read_rows
-from .errors import FileRefused, ImportCutOff
+from .batches import Contents, rows_left
+from .errors import FileRefused, ImportCutOff, InvalidImport
 from .files import Files
 from .layout import Row
 from .loading import INDEX, Loaded, Loader
@@ -145,7 +145,7 @@ class Finalization:
     def _numbers(self, made: Import, pointers: Sequence[Pointer]) -> list[int]:
         """The numbers of rows in the chain's first file; 0 where a row of a corrected file says none."""
         layout = made.layout(self.types)
-        contents = read_rows(self.files, made, pointers) if layout.corrected else {}
+        contents = rows_left(self.files, made, pointers) if layout.corrected else {}
         numbers = [layout.row(one.row, contents.get(one.row)).number for one in pointers]
         # Only the first row of each number has a record of its own.
         return [0 if number in numbers[:index] else number for index, number in enumerate(numbers)]
@@ -153,8 +153,12 @@ class Finalization:
     def _pointers(self, made: Import) -> Iterator[Pointer]:
         """Where the rows are, in the order of the file."""
         if made.direct:
-            for _, position, record in self.loader.reread(made):
-                yield Pointer(position, record.offset, record.length)
+            try:
+                for _, position, record in self.loader.reread(made):
+                    yield Pointer(position, record.offset, record.length)
+            except InvalidImport:
+                # The file was removed since it was read.
+                yield from (Pointer(position, 0, 0) for position in range(1, made.total_rows + 1))
             return
         index = records(self.files.own_stream(made.key.work + INDEX), codes.MAX_ROW)
         for record in islice(index, 1, None):

@@ -122,6 +122,13 @@ class Loader:
 
     def load(self, made: Import) -> Loaded:
         """Write the index of the rows and the plan, in constant memory. Raises FileRefused, FileUnavailable."""
+        try:
+            return self._load(made)
+        except InvalidImport as gone:
+            # Nothing but its end is left for an import whose file, or type, was removed since its creation.
+            raise FileRefused(InvalidImport.__name__, "", str(gone)) from None
+
+    def _load(self, made: Import) -> Loaded:
         reader = self.reader(made)
         scan = reader.open(self.files.stream(made.source))
         index = self.files.writer(made.key.work + INDEX)

@@ -23,9 +23,9 @@ ZIP = ".zip"
 ENDINGS = (".csv", ZIP)
 
 type Mode = Literal["DIRECT", "STEP_FUNCTION"]
-type Key = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,1024}\Z")]
+type Key = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]{1,1024}\Z")]
 type ImportId = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}(-[0-9]{4})?\Z")]
-type Name = Annotated[str, Meta(min_length=1, max_length=256)]
+type Name = Annotated[str, Meta(pattern=r"^[^\ud800-\udfff]{1,256}\Z")]
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -43,7 +43,10 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What to import. key, type: optional with retry_of, options: those of the import that is retried."""
+    """What to import. With retry_of, key and type are optional, and options those of the import that is retried.
+
+    With a key, too, the encoding is UTF-8 unless options say otherwise.
+    """
 
     tenant_code: TenantCode
     key: Key | None = None
@@ -95,6 +98,23 @@ class Pointer(Struct, frozen=True):
     length: int
 
 
+class ImportEnded(Ended, frozen=True, rename="camel"):
+    """The end of an execution."""
+
+    @property
+    def import_id(self) -> str:
+        return self.name
+
+    @property
+    def job(self) -> Job | None:
+        """The import that it ran; None if it is no execution of an import, which has the import's name."""
+        try:
+            own = parse_job(json.loads(self.input or ""))
+        except (InvalidEvent, ValueError):
+            return None
+        return own if own.import_id == self.name else None
+
+
 class _BatchInput(Struct, frozen=True):
     import_id: ImportId
 
@@ -133,7 +153,7 @@ parse_stop = named_parser(StopRequest, InvalidImport, "the request")
 parse_job = parser(Job, InvalidEvent, "the job")
 parse_batch = parser(Batch, InvalidEvent, "the batch", strict=False)
 _parse_created = parser(_Event)
-_parse_ended = detail_parser(Ended)
+parse_ended = detail_parser(ImportEnded)
 
 
 def parse_create(event: Any) -> CreateRequest | Upload:
@@ -150,14 +170,6 @@ def parse_create(event: Any) -> CreateRequest | Upload:
     if request.key is not None and not request.key.endswith(ENDINGS):
         raise InvalidImport("key: must end in .csv or .zip")
     return request
-
-
-def parse_ended(event: Any) -> Job:
-    """Read an event *Execution Status Change* of a machine. Raises InvalidEvent."""
-    text = _parse_ended(event).input
-    if text is None:
-        raise InvalidEvent("detail.input: missing")
-    return parse_job(json.loads(text))
 
 
 def _uploaded(created: _Created) -> Upload:

@@ -8,7 +8,7 @@ from typing import Any
 from runtime.csv_records import safe
 
 from .batch_record import BatchRecord, Outcome, Unprocessed
-from .batches import Contents, read_rows
+from .batches import Contents, rows_left
 from .files import Files
 from .layout import FAILED_COLUMNS, ROW_COLUMN, Layout, Refusal
 from .request import Pointer
@@ -44,7 +44,7 @@ class Results:
         self.counters.update(batch.counts)
         places = [_pointer(batch.first_row + index, one) for index, one in enumerate(batch.outcomes)]
         if contents is None:
-            contents = read_rows(self.files, self.made, [one for one in places if one.length])
+            contents = rows_left(self.files, self.made, [one for one in places if one.length])
         for place, one in zip(places, batch.outcomes, strict=True):
             self._add(one, contents.get(place.row))
 

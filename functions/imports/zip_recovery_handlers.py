@@ -11,8 +11,7 @@ from runtime.handler import Call, handler, unread
 from . import zip_handlers
 from .errors import StillRunning
 from .executions import Machines
-from .keys import ImportKey
-from .request import Job, parse_ended
+from .request import ImportEnded, parse_ended
 from .zip_children import Children
 from .zip_recovery import ZipSweep
 
@@ -33,11 +32,12 @@ def sweep() -> ZipSweep:
     return ZipSweep(Children(zip_handlers.rows(), machines), zip_handlers.end(), machines)
 
 
-@handler(parse_ended, ids=zip_handlers.IDS)
-def zip_ended(job: Job, call: Call) -> None:
+@handler(parse_ended, ids=("import_id",))
+def zip_ended(ended: ImportEnded, call: Call) -> None:
     """Finalize a ZIP whose execution was cut off (event of its end), unless children still run: then the sweep does."""
     with suppress(StillRunning):
-        sweep().cut_off(ImportKey(job.tenant_code, job.import_id), call.at)
+        if ended.job:
+            sweep().cut_off(ended.job.key, call.at)
 
 
 @handler(unread)

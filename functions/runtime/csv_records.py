@@ -20,8 +20,8 @@ _FIELD = rb'(?:"(?:[^"]++|"")*+"[^,\r\n]*+|[^",\r\n][^,\r\n]*+|)'
 _RECORD = re.compile(rb"(%b(?:,%b)*+)(?:\r\n?|\n)" % (_FIELD, _FIELD))
 _FIELD_END = re.compile(rb"[,\r\n]")
 _QUOTE, _COMMA = b'"'[0], b","[0]
-# A spreadsheet runs a cell that starts with one of these.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+# A spreadsheet runs a cell that starts with one of these; in Japanese, also with a full-width one.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 class Utf16Found(ValueError):
@@ -91,12 +91,17 @@ def cells(data: bytes, encoding: Encoding = UTF_8, *, strict: bool = False) -> l
 
 def safe(cell: str) -> str:
     """A cell that no spreadsheet runs as a formula."""
-    return f"'{cell}" if cell.startswith(_FORMULA_STARTS) else cell
+    return f"'{cell}" if _is_formula(cell) else cell
 
 
 def restored(cell: str) -> str:
     """The inverse of `safe`."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA_STARTS) else cell
+    return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
+
+
+def _is_formula(cell: str) -> bool:
+    # Also behind quotes, so that a cell that has one of its own is restored with it.
+    return cell.lstrip("'").startswith(_FORMULA_STARTS)
 
 
 def _kept(offset: int, data: bytes, max_length: int) -> Record:

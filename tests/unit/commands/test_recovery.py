@@ -329,6 +329,7 @@ def test_a_target_that_takes_too_long_is_listed_before_the_function_ends(
         ({"reason": "  "}, "reason"),
         ({"reason": None}, "reason"),
         ({"reason": "r" * 501}, "reason"),
+        ({"reason": "half of a pair: \ud800"}, "reason"),
         ({"by": ""}, "by"),
         ({"by": 1}, "by"),
         ({"pk": "tenant1"}, "pk"),

@@ -14,6 +14,7 @@ from imports.batch_record import BatchRecord
 from imports.creation import MAX_ROWS
 from imports.errors import BatchUnfinished, ImportCutOff, InvalidImport, TooManyRows
 from imports.publishing import Publisher
+from imports.request import parse_create, parse_stop
 from imports.rows_index import Marks
 from tests.kit.commands import product
 from tests.kit.import_world import ImportWorld
@@ -120,6 +121,13 @@ def test_a_validation_writes_no_command_and_no_record(world: ImportWorld) -> Non
 
     assert (world.row(import_id)["validated"], world.counts(import_id)) == (True, (2, 1, 1, 0))
     assert world.commands.everything() == before
+
+
+def test_a_validation_of_a_retry_leaves_stored_rows_unchanged(world: ImportWorld) -> None:
+    first = world.run(text(1, "x"))
+    own = world.row(world.run(retry_of=first, validate_only=True))
+
+    assert [own[f"{name}_rows"] for name in ("created", "updated", "unchanged", "failed")] == [0, 0, 1, 1]
 
 
 def test_a_batch_that_runs_again_says_what_the_records_say(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,11 +278,29 @@ def test_no_result_shows_a_secret_or_runs_as_a_formula() -> None:
     assert [one[4:] for one in world.result(import_id, "failed")] == [["p1", "'=1+1", "tea", "x", ""], [""] * 5]
 
 
+def test_a_corrected_file_is_in_utf_8_whatever_the_first_one_was(world: ImportWorld) -> None:
+    content = HEADER + row(1, "x", "煎茶") + row(2, 1, "番茶")
+    first = world.run(content.encode("cp932"), options={"encoding": "cp932"})
+    world.run(world.text(first, "failed").replace(",x,", ",1,"), retry_of=first)
+    again = world.run(retry_of=first)
+
+    names = {item["name"]["S"] for item in world.commands._all(world.commands.tables.data)}
+    assert (names, world.counts(again)) == ({"煎茶", "番茶"}, (2, 2, 0, 0))
+
+
 def test_a_type_that_no_file_can_hold_is_refused() -> None:
     world = ImportWorld(dynamodb.client(), Types([EntityType("PRODUCT")], []))
 
     with pytest.raises(InvalidImport, match=r"^type: "):
         world.create(text(1))
+
+
+@pytest.mark.parametrize(("parse", "field"), [(parse_create, "key"), (parse_stop, "by")])
+def test_half_of_a_surrogate_pair_is_refused(parse: Any, field: str) -> None:
+    given = {"tenant_code": "tenant1", "import_id": "0" * 32, field: "\ud800.csv"}
+
+    with pytest.raises(InvalidImport, match=rf"^{field}: "):
+        parse({name: value for name, value in given.items() if parse is parse_stop or name != "import_id"})
 
 
 def test_large_results_are_written_in_parts(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:

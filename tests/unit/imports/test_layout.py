@@ -6,7 +6,7 @@ from entities.products import PRODUCT
 from imports.columns import ImportType, import_type
 from imports.errors import FileRefused
 from imports.layout import Layout, read_header
-from runtime.csv_records import Record, records
+from runtime.csv_records import Record, records, restored, safe
 from runtime.encodings import CP932, UTF_8, Encoding
 
 HEADER = b"code,name,category,price,currency"
@@ -61,6 +61,8 @@ def test_unknown_columns_may_be_ignored_and_columns_may_have_any_order() -> None
         (b"p1,n,tea,1.5,JPY", "NotANumber", "price"),
         (b"p1,n,tea,-1,JPY", "OutOfRange", "price"),
         (b"p1,n,tea,1000000001,JPY", "OutOfRange", "price"),
+        (b"p1,n,tea," + b"9" * 5000 + b",JPY", "OutOfRange", "price"),
+        (b"p1,n,tea,+,JPY", "NotANumber", "price"),
         (b"p1,n,TEA,1,JPY", "NotAllowed", "category"),
         (b"p 1,n,tea,1,JPY", "NotAllowed", "code"),
         (b"p1,n,tea,1", "RaggedRow", ""),
@@ -103,6 +105,11 @@ def test_a_corrected_file_says_which_rows_it_has(header: bytes) -> None:
     assert own.row(1, before + b"p1,'=1+1,tea,1,JPY").name == "=1+1"
     assert own.row(1, before + b"p1,n,tea,1,JPY").number == 12
     assert own.row(1, before.replace(b"12", b"") + b"p1,n,tea,1,JPY").refusal.column == "row"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("cell", "shown"), [("=1", "'=1"), ("\uff1d1", "'\uff1d1"), ("'-5", "''-5"), ("'a", "'a")])
+def test_a_safe_cell_is_restored_as_it_was(cell: str, shown: str) -> None:
+    assert (safe(cell), restored(shown)) == (shown, cell)
 
 
 def test_a_corrected_file_must_have_the_column_row() -> None:

@@ -1,0 +1,80 @@
+"""The end of an import that lost its file, and of executions that are not an import's own."""
+
+import json
+from typing import Any
+
+import pytest
+
+from imports.request import parse_ended
+from tests.kit.import_world import TENANT, ImportWorld
+
+HEADER = "code,name,category,price,currency,description\n"
+ROWS = "p1,n,tea,1,JPY,\np2,n,tea,x,JPY,\n"
+OWN = "0" * 32
+
+
+def lose(world: ImportWorld, import_id: str) -> None:
+    source = world.made(import_id).source
+    world.files.client.delete_object(Bucket=world.bucket, Key=source.key, VersionId=source.version_id)
+
+
+def test_an_import_whose_file_was_removed_before_it_was_read_fails(world: ImportWorld) -> None:
+    import_id = world.create(HEADER + ROWS, processing_mode="STEP_FUNCTION")
+    lose(world, import_id)
+
+    assert world.load(import_id)["status"] == "FAILED"
+    assert world.row(import_id)["error"]["code"] == "InvalidImport"
+
+
+@pytest.mark.parametrize("runs", [True, False], ids=["run", "cut off"])
+def test_an_import_whose_file_was_removed_later_ends_without_its_cells(world: ImportWorld, runs: bool) -> None:
+    import_id = world.create(HEADER + ROWS, processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    if runs:
+        world.batch(import_id)
+    lose(world, import_id)
+    world.cut_off(import_id)
+
+    assert world.counts(import_id) == ((2, 1, 1, 0) if runs else (2, 0, 0, 2))
+    name = "failed" if runs else "unprocessed"
+    assert [(one[0], one[-6:]) for one in world.result(import_id, name)][-1] == ("2", [""] * 6)
+
+
+def test_a_direct_import_whose_file_was_removed_ends(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("imports.direct.Direct._run", lambda *_: None)
+    monkeypatch.setattr("imports.finalizing.Finalization.finish", lambda *_: None)
+    import_id = world.create(HEADER + ROWS)
+    monkeypatch.undo()
+    lose(world, import_id)
+    world.cut_off(import_id)
+
+    assert world.counts(import_id) == (2, 0, 0, 2)
+
+
+def test_failed_rows_of_a_batch_are_read_at_once(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million rows have 10,000 batches: with a read for each failed row, their finalization would time out."""
+    rows = "".join(f"p{number},n,tea,{'x' if number % 5 else 1},JPY,{'d' * 1000}\n" for number in range(100))
+    import_id = world.create(HEADER + rows, processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    world.batch(import_id)
+    reads: list[int] = []
+    part = type(world.files).part
+    monkeypatch.setattr(type(world.files), "part", lambda *given: reads.append(given[3]) or part(*given))
+    world.finish(import_id)
+
+    assert (len(reads), world.counts(import_id)) == (1, (100, 20, 80, 0))
+
+
+def ended(**changes: Any) -> Any:
+    own = {"tenant_code": TENANT, "import_id": OWN}
+    detail = {"name": OWN, "status": "FAILED", "executionArn": "-", "stateMachineArn": "-", "input": json.dumps(own)}
+    return parse_ended({"detail": {**detail, **changes}}).job
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": "by-hand"}, {"input": None}, {"input": "{}"}, {"input": "{"}, {"input": "[]"}], ids=str
+)
+def test_the_end_of_another_execution_ends_no_import(changes: Any) -> None:
+    """Someone starts an execution of a running import's input again, which fails at once."""
+    assert ended().import_id == OWN
+    assert ended(**changes) is None
