@@ -1,5 +1,6 @@
 """Lambda handlers that end tasks which were cut off, and run failed items again."""
 
+import logging
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -10,6 +11,7 @@ from runtime.environment import read_environment
 from runtime.handler import Call, handler, unread
 
 from .alerts import Alerts
+from .errors import StaleTask
 from .executions import Machine, error_of
 from .finalizing import Finalization
 from .request import Ended, RetryRequest, parse_ended, parse_retry
@@ -20,6 +22,8 @@ from .table import TasksTable
 
 # The rows of 1,000 items are written within this.
 _MILLISECONDS_FOR_THE_END = 45_000
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,10 @@ def task_ended(ended: Ended, call: Call) -> None:
     if ended.status == "SUCCEEDED" or ended.own is None:
         return
     died = TaskError(error_of(ended.status, ended.error), "its execution ended without finishing it")
-    finalization().finish_waiting(ended.own.key, ended.own.attempt, lambda: _has_time(call), died=died)
+    try:
+        finalization().finish_waiting(ended.own.key, ended.own.attempt, lambda: _has_time(call), died=died)
+    except StaleTask as stale:
+        _logger.info("nothing to end", extra={"reason": str(stale)})
 
 
 @handler(unread)

@@ -98,16 +98,20 @@ class ItemInput(StateInput, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     number: Number
 
 
-class FinishInput(StateInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """outcomes: what the iterations returned: the item's number, or number and error where its function failed."""
+class Outcome(Struct, frozen=True):
+    number: Number
+    error: str = ""
 
-    outcomes: list[Any]
+
+class FinishInput(StateInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """outcomes: what the iterations returned: number, and error where the function failed."""
+
+    outcomes: list[Outcome]
 
     @property
     def errors(self) -> dict[int, str]:
         """The error of each item whose function failed, by number."""
-        failed = [one for one in self.outcomes if isinstance(one, dict)]
-        return {one["number"]: str(one["error"]) for one in failed}
+        return {one.number: one.error for one in self.outcomes if one.error}
 
 
 class Ended(ExecutionEnded, frozen=True, rename="camel"):
