@@ -73,7 +73,13 @@ class Stack:
     def ended(self, attempt: int, status: str) -> None:
         """Deliver the event of an execution's end."""
         given = self.executions.executions[KEY.execution(attempt)]["input"]
-        detail = {"executionArn": "-", "name": KEY.execution(attempt), "status": status, "input": given}
+        detail = {
+            "executionArn": "-",
+            "stateMachineArn": "-",
+            "name": KEY.execution(attempt),
+            "status": status,
+            "input": given,
+        }
         self.call("end", "task_ended", {"detail": detail})
 
 
@@ -166,7 +172,7 @@ def test_the_end_of_another_execution_changes_nothing(stack: Stack, detail: dict
     stack.create("a")
     given = json.dumps({"tenant_code": TENANT, "task_id": "unknown", "attempt": 1})
     name = TaskKey(TENANT, "unknown").execution(1)
-    event = {"executionArn": "-", "name": name, "status": "ABORTED", "input": given, **detail}
+    event = {"executionArn": "-", "stateMachineArn": "-", "name": name, "status": "ABORTED", "input": given, **detail}
     stack.call("end", "task_ended", {"detail": event})
 
     assert stack.row()["status"] == {"S": "CREATED"}
