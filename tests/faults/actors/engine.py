@@ -211,6 +211,9 @@ class Engine:
     def pause(self, seconds: float) -> None:
         self.on.simulation.sleep(seconds)
 
+    def published(self, topic: str, message: str) -> None:
+        self.on.published(topic, message)
+
     def new_token(self) -> str:
         return self.on.new_token()
 
