@@ -161,10 +161,10 @@ class Engine:
         return types.SimpleNamespace(sleep=lambda seconds: self.on.simulation.sleep(seconds))
 
     def hold(self) -> None:
-        present = _present(lambda: self.on.simulation.now if self.run else 0)
+        moment = present(lambda: self.on.simulation.now if self.run else 0)
         for module in (runtime.handler, idempotency.steps):
             if hasattr(module, "datetime"):
-                replace(module, "datetime", present)
+                replace(module, "datetime", moment)
         replace(clients, "session", lambda: Session(self))
         replace(clients, "trace_aws_calls", lambda: None)
         replace(entities.backoff, "time", self.waits)
@@ -233,7 +233,9 @@ class Engine:
         return self.run
 
 
-def _present(now: Callable[[], float]) -> type[datetime]:
+def present(now: Callable[[], float]) -> type[datetime]:
+    """Instead of `datetime`."""
+
     class Present(datetime):
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> Any:

@@ -91,7 +91,6 @@ class Client:
         body = json.dumps(parameters).encode()
         return lambda: at_once(stepfunctions.handle_request, f"AWSStepFunctions.{operation}", body), b""
 
-
     def _published(self, parameters: Document) -> Answer:
         self.wire.published(parameters["TopicArn"].rpartition(":")[2], parameters["Message"])
         return 200, {}, {"MessageId": "m-1"}  # type: ignore[return-value]
