@@ -113,7 +113,7 @@ class Judge:
         items = self.items.setdefault(task_id, {})
         items[number] = row
         task, name = self.tasks.get(task_id), self.named(task_id, number)
-        if before is None or task is None or number > task["total_items"]:
+        if before is None or task is None or task_id in self._new or number > task["total_items"]:
             if row["status"] != "CREATED":
                 self.broken(FORWARD, f"{name} begins as {row['status']}")
             return
