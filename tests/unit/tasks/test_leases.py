@@ -116,7 +116,7 @@ def test_the_lease_of_an_item_outlives_its_task(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("IDEMPOTENCY_TABLE", world.records)
     for module in (item_handlers, stores):
         monkeypatch.setattr(module, "dynamodb", lambda: world.client)
-    begun, work = datetime.now(UTC), Work("Ship", Unknown.HOLD)
+    begun, work = datetime.now(UTC), Work("Ship", Unknown.RESOLVE)
     own = item_handlers.items.__wrapped__()
     own.leases.lease(work, "a", {}, deadline=begun + TIMEOUT)
 
