@@ -13,6 +13,7 @@ from tests.faults.tasks.invariants import (
     ALARM,
     ANSWERS,
     COUNTERS,
+    CUT,
     ENDS,
     FINAL,
     FORWARD,
@@ -129,6 +130,8 @@ class Judge:
             self.broken(FINAL, f"{name} is {now}, and its task has ended")
         if now == "COMPLETED":
             self._judge_result(task_id, number, row)
+        if now == "FAILED" and self.working[f"{task_id} {number}"] > 0:
+            self.broken(CUT, f"{name} is {now}, and its work goes on")
 
     def _judge_result(self, task_id: str, number: int, row: Document) -> None:
         key = (row.get("result") or {}).get("key")
@@ -168,6 +171,9 @@ class Judge:
             self.broken(STATUS, f"{name} is {row['status']}: {statuses}")
         if (row["completed_items"], row["failed_items"]) != (completed, statuses.count("FAILED")):
             self.broken(COUNTERS, f"{name}: {row['completed_items']} and {row['failed_items']} of {statuses}")
+        found = self.run.engine.execution(execution(task_id, row["attempt"]))
+        if "error" in row and found and found["status"] == "RUNNING":
+            self.broken(CUT, f"{name} is {row['status']}, and its execution goes on")
         if not _OPEN.isdisjoint(statuses):
             self.broken(ENDS, f"{name} is {row['status']}: {statuses}")
 
