@@ -6,12 +6,13 @@ from imports.queue_handlers import START_IMPORT
 from jobs.handlers import RUN_JOB
 from ordering.definition import PROCESS_PAYMENT
 from ordering.payments.gateway import CHARGE
+from tasks.queue_handlers import RUN_TASK
 from user_import.creation import CREATE_USER
 
 from .errors import CommandError
 from .stack import Stack
 
-NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_USER, RUN_JOB, START_IMPORT)))
+NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_USER, RUN_JOB, RUN_TASK, START_IMPORT)))
 
 
 class WorkNotFound(CommandError):

@@ -69,9 +69,9 @@ def message_work(name: str) -> Work:
 
 
 def once(
-    leases: Callable[[], LeaseStore], work: Work, *, key: str
+    leases: Callable[[], LeaseStore], work: Work, *, key: str | Callable[[Any], str]
 ) -> Callable[[Callable[..., Any]], Callable[[Any, Any], Any]]:
-    """Let a handler do its work once for each key: the attribute of the parsed message that names what it is about."""
+    """Let a handler do its work once for each key: what the parsed message is about, by an attribute or a function."""
     return idempotent_handler(leases, work, key=key, payload=msgspec.to_builtins)
 
 

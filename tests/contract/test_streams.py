@@ -45,6 +45,7 @@ def test_each_stream_has_its_readers() -> None:
         "NotifyCommandsFunction": "CommandsTable",
         "NotifyImportsFunction": "ImportsTable",
         "NotifyOrdersFunction": "OrdersTable",
+        "NotifyTasksFunction": "TasksTable",
     }
     assert max(Counter(readers.values()).values()) <= MAX_READERS
 

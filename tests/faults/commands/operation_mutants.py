@@ -13,7 +13,7 @@ from entities.lagging import Lagging
 from entities.rows import Rows
 from entities.state import Gate
 from idempotency.dynamodb import read_rows
-from operations.rebuild import Rebuild
+from entities.rebuild import Rebuild
 from runtime.streams import images
 from tests.faults import faults as f
 from tests.faults.commands import invariants as breaks

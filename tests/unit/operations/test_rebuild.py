@@ -6,7 +6,7 @@ import pytest
 
 from entities.lagging import Lagging
 from entities.types import EntityType, Types
-from operations.rebuild import Rebuild
+from entities.rebuild import Rebuild
 from tests.kit.commands import START, Shelf, World, order
 from tests.unit import dynamodb
 
