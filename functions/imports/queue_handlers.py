@@ -29,10 +29,6 @@ class Environment(StoreEnvironment):
 class ImportAction(Job, frozen=True, forbid_unknown_fields=True):
     """Start this import."""
 
-    @property
-    def name(self) -> str:
-        return f"{self.tenant_code}/{self.import_id}"
-
 
 @cache
 def environment() -> Environment:
@@ -51,7 +47,7 @@ def machines() -> Machines:
 
 
 @queue_handler(message_parser(ImportAction), ids=("tenant_code", "import_id"))
-@once(leases, START_IMPORT, key="name")
+@once(leases, START_IMPORT, key=lambda action: f"{action.tenant_code}/{action.import_id}")
 def import_action(action: ImportAction, _call: Call) -> str:
     """Start an import that has not started. Returns its status before."""
     return start(ImportsTable(dynamodb(), environment().imports_table), machines(), action.key)
