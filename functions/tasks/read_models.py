@@ -31,7 +31,7 @@ class RebuildReadModel:
     def __call__(self, item: KeyItem, _run: Run) -> dict[str, Any]:
         """Returns {"targets": {name: version}}. Raises NothingPublished, TargetUnavailable, Contention."""
         own = self.environment
-        client, tables = self.clients("dynamodb"), Tables(own.commands_table, own.gates_table, own.data_table)
+        client, tables = self.clients("dynamodb"), Tables("", own.gates_table, own.data_table)
         key = Key(item.pk, item.sk)
         gate = States(client, tables).gate(key)
         if gate is None:

@@ -32,23 +32,20 @@ class Retrying:
         """
         for _ in range(_ROUNDS):
             task = self._found(request)
-            if not _is_retried(task, request):
-                _require_retriable(task, at)
-                if task.open_since:
-                    # Its alarm counts what failed: it comes first.
-                    self.finalization.finish(task.key, task.attempt, at)
-                if not self._next(task, at):
-                    continue
-                task = self._found(request)
-            if not task.status.final:
-                self.machine.start(task.key, task.attempt)
-            return {
-                "task_id": task.key.task_id,
-                "status": str(Status.CREATED),
-                "items": task.values["retried_items"],
-                "attempt": task.attempt,
-            }
+            if _is_retried(task, request):
+                return self._started(task, task.attempt, task.values["retried_items"])
+            _require_retriable(task, at)
+            if task.open_since:
+                # Its alarm counts what failed: it comes first.
+                self.finalization.finish(task.key, task.attempt, at)
+            if self._next(task, at):
+                return self._started(task, task.attempt + 1, task.values["failed_items"])
         raise Contention(f"{request.task_id} is being retried by other calls")
+
+    def _started(self, task: Task, attempt: int, items: int) -> dict[str, Any]:
+        if attempt > task.attempt or not task.status.final:
+            self.machine.start(task.key, attempt)
+        return {"task_id": task.key.task_id, "status": str(Status.CREATED), "items": items, "attempt": attempt}
 
     def _found(self, request: RetryRequest) -> Task:
         task = self.finalization.table.find(TaskKey(request.tenant_code, request.task_id))

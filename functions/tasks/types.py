@@ -21,7 +21,6 @@ from .errors import InvalidTask
 class HandlerEnvironment(TargetEnvironment):
     """The environment variables of every function that runs items."""
 
-    commands_table: str
     gates_table: str
     data_table: str
     run_job_function: str

@@ -46,6 +46,7 @@ def test_each_stream_has_its_readers() -> None:
         "NotifyImportsFunction": "ImportsTable",
         "NotifyOrdersFunction": "OrdersTable",
         "NotifyTasksFunction": "TasksTable",
+        "LaunchTasksFunction": "TasksTable",
     }
     assert max(Counter(readers.values()).values()) <= MAX_READERS
 

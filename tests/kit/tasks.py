@@ -38,7 +38,7 @@ TIMEOUT = timedelta(seconds=60)
 """Of the function that runs an item."""
 LIMIT = timedelta(seconds=900)
 ENVIRONMENT = HandlerEnvironment(
-    products_table="", catalog_bucket="", commands_table="", gates_table="", data_table="", run_job_function=""
+    products_table="", catalog_bucket="", gates_table="", data_table="", run_job_function=""
 )
 
 
