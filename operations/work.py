@@ -2,11 +2,11 @@
 
 from idempotency import LeaseOperations, LeaseRecord
 from idempotency.saga.state import may_stand_outside
-from imports.queue_handlers import START_IMPORT
-from jobs.handlers import RUN_JOB
+from imports.starting import START_IMPORT
+from jobs.service import RUN_JOB
 from ordering.definition import PROCESS_PAYMENT
 from ordering.payments.gateway import CHARGE
-from tasks.queue_handlers import RUN_TASK
+from tasks.queued import RUN_TASK
 from user_import.creation import CREATE_USER
 
 from .errors import CommandError

@@ -8,15 +8,13 @@ from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.handler import Call
-from runtime.queues import message_parser, message_work, once, queue_handler
+from runtime.queues import message_parser, once, queue_handler
 from runtime.stores import StoreEnvironment, lease_store
 
 from .executions import Machines
 from .request import Job
-from .starting import start
+from .starting import START_IMPORT, start
 from .table import ImportsTable
-
-START_IMPORT = message_work("StartImport")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from idempotency import LeaseStore, Unknown, Work, idempotent_handler, payload_hash
+from idempotency import LeaseStore, Work, idempotent_handler, payload_hash
 
 from .context import LambdaContext
 from .handler import Call, handler
@@ -65,15 +65,13 @@ def queue_handler[T](
     return decorate
 
 
-def message_work(name: str) -> Work:
-    """Work that a message asks for, and that is safe to repeat."""
-    return Work(name, unknown=Unknown.RUN_AGAIN, final=(), harmless=(Exception,))
-
-
 def once(
     leases: Callable[[], LeaseStore], work: Work, *, key: Callable[[Any], str]
 ) -> Callable[[Callable[..., Any]], Callable[[Any, Any], Any]]:
-    """Let a handler do its work once for each content of a message. key: names what a parsed message is about."""
+    """Let a handler do its work once for each content of a message.
+
+    work: made by `message_work`. key: names what a parsed message is about.
+    """
 
     def name(message: Any) -> str:
         return f"{key(message)}/{payload_hash(msgspec.to_builtins(message))[:_DIGITS]}"

@@ -8,18 +8,16 @@ from idempotency import LeaseStore
 from runtime.clients import client
 from runtime.environment import read_environment
 from runtime.handler import Call
-from runtime.queues import message_work, once, queue_handler
+from runtime.queues import once, queue_handler
 from runtime.stores import StoreEnvironment, lease_store
 
 from . import item_handlers
 from .alerts import Alerts
 from .creation import Creation
 from .finalizing import Finalization
-from .queued import QueuedTasks
+from .queued import RUN_TASK, QueuedTasks
 from .registered import TYPES
 from .request import ActionRequest, action_parser
-
-RUN_TASK = message_work("RunTask")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

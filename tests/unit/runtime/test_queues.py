@@ -10,7 +10,8 @@ import pytest
 
 from idempotency import LeaseStore
 from runtime.handler import Call
-from runtime.queues import message_parser, message_work, once, queue_handler
+from runtime.queues import message_parser, once, queue_handler
+from runtime.stores import message_work
 from runtime.validation import InvalidEvent
 from tests.unit import dynamodb
 from tests.unit.dynamodb import Clock, new_table
