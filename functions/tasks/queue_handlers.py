@@ -24,7 +24,7 @@ from .request import ActionRequest, action_parser
 class Environment(item_handlers.Environment):
     alerts_topic_arn: str
     jobs_bucket: str
-    task_lifetime_days: int
+    record_lifetime_days: int
 
 
 @cache
