@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from idempotency import TransientError
+from runtime.stores import message_work
 
 from .creation import Creation
 from .finalizing import Finalization
@@ -11,6 +12,8 @@ from .keys import TaskKey
 from .request import ActionRequest
 from .running import Items
 from .state import Status
+
+RUN_TASK = message_work("RunTask")
 
 
 @dataclass(frozen=True, slots=True)

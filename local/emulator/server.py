@@ -20,6 +20,7 @@ from .patches import (
     http_api,
     limited_requests,
     limits,
+    message_moves,
     nested_stacks,
     stream_mapping,
     tasks,
@@ -32,7 +33,7 @@ UNTIL_EOF = "--until-eof"
 # Each changes what MiniStack has loaded; docs/local-engine.md lists them.
 _PATCHES = (
     *(functions, workers, executions, tasks, groups, distributed_map),
-    *(buckets, stream_mapping, http_api, nested_stacks),
+    *(buckets, stream_mapping, http_api, message_moves, nested_stacks),
 )
 _LIMITS = (limits, limited_requests, transactions)
 

@@ -7,7 +7,7 @@ from typing import Any
 from tests.kit.deployed_stack import ACCOUNT, REGION, Stack
 from tests.kit.machine import MACHINES
 from tests.kit.needs import NotKnown, Permission
-from tests.kit.template import Function, listed, of_type
+from tests.kit.template import Function, arn_of, listed, of_type
 from tests.kit.wire import Call
 
 type Parameters = Mapping[str, Any]
@@ -54,6 +54,7 @@ def needed_by_lambda(function: Function, stack: Stack) -> set[Permission]:
         destination = settings.get("DestinationConfig", {}).get("OnFailure")
         needed |= _to(destination["Type"], stack.resolve(destination["Destination"])) if destination else set()
         needed |= _from(stack.resolve(settings["Stream"])) if "Stream" in settings else set()
+        needed |= _of_queue(stack.resolve(settings["Queue"])) if "Queue" in settings else set()
     if "ORDER_SAGA_ARN" in function.variables:
         needed |= _with_key(stack, "kms:Decrypt")
     return needed
@@ -115,9 +116,9 @@ def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
 
 
 def _sources(function: Function) -> Iterator[Parameters]:
-    """The permissions for the streams that Lambda reads for the function. Other events need none."""
+    """The streams and queues that Lambda reads for the function. Other events need no permissions."""
     for event in function.properties.get("Events", {}).values():
-        if event["Type"] == "DynamoDB":
+        if event["Type"] in {"DynamoDB", "SQS"}:
             yield event["Properties"]
         elif event["Type"] not in {"EventBridgeRule", "Schedule"}:
             raise NotKnown(f"say in tests/kit/iam.py what an event of type {event['Type']} needs")
@@ -126,6 +127,10 @@ def _sources(function: Function) -> Iterator[Parameters]:
 def _from(stream: str) -> set[Permission]:
     read = {Permission(f"dynamodb:{action}", stream) for action in ("DescribeStream", "GetRecords", "GetShardIterator")}
     return read | {Permission("dynamodb:ListStreams", "*")}
+
+
+def _of_queue(queue: str) -> set[Permission]:
+    return {Permission(f"sqs:{action}", queue) for action in ("DeleteMessage", "GetQueueAttributes", "ReceiveMessage")}
 
 
 def _to(kind: str, destination: str) -> set[Permission]:
@@ -148,7 +153,7 @@ def _publish(parameters: Parameters, stack: Stack) -> set[Permission]:
     """Every topic that the task may choose, with its key."""
     choice = parameters.get("TopicArn") or parameters["TopicArn.$"]
     topics = {stack.arn(name): body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) in choice}
-    keys = {stack.arn(body["KmsMasterKeyId"]["Ref"]) for body in topics.values()}
+    keys = {stack.arn(str(arn_of(body["KmsMasterKeyId"]))) for body in topics.values()}
     return {Permission("sns:Publish", topic) for topic in topics} | {
         Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey") for key in keys
     }

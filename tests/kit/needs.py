@@ -141,7 +141,6 @@ _NEEDS: dict[str, Needs] = {
     "lambda:Invoke": lambda parameters: iter(
         [("lambda:InvokeFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{parameters['FunctionName']}")]
     ),
-    "sns:Publish": lambda parameters: iter([("sns:Publish", parameters["TopicArn"])]),
     **{f"dynamodb:{action}": _item(action) for action in ("PutItem", "Query", "Scan", "UpdateItem")},
     "dynamodb:BatchGetItem": _batch,
     "dynamodb:TransactWriteItems": _transaction,
@@ -163,6 +162,7 @@ _NEEDS: dict[str, Needs] = {
         f"sfn:{name}": partial(_execution, action=f"states:{name}")
         for name in ("DescribeExecution", "ListMapRuns", "StopExecution")
     },
+    "sns:Publish": lambda parameters: iter([("sns:Publish", parameters["TopicArn"])]),
     # It has no resource-level permissions.
     "sfn:SendTaskSuccess": lambda _: iter([("states:SendTaskSuccess", "*")]),
     "sfn:StartExecution": lambda parameters: iter([("states:StartExecution", parameters["stateMachineArn"])]),

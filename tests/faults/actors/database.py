@@ -65,7 +65,7 @@ class MiniStack:
     def execute(self, operation: str, parameters: Document) -> Answer:
         """The answer of a request; it is a document unless it is an error."""
         handler: Callable[[Document], Answer] = getattr(dynamodb, _HANDLERS[operation])
-        return handler(copied(parameters) if operation in _STORES else parameters)
+        return handler(_sent(parameters) if operation in _STORES else parameters)
 
     def clear(self, tables: list[str]) -> None:
         for table in tables:
@@ -155,6 +155,15 @@ def _sorted(row: Document | None) -> Document | None:
         name: {kind: sorted(held) if kind in {"SS", "NS"} else held for kind, held in value.items()}
         for name, value in row.items()
     }
+
+
+def _sent(parameters: Document) -> Document:
+    """What arrives of them: a str in the place of a StrEnum."""
+    try:
+        sent: Document = copied(parameters)
+    except ValueError:
+        sent = json.loads(json.dumps(parameters))
+    return sent
 
 
 def _unserialized(answer: Any, status: int = 200) -> Answer:

@@ -157,10 +157,10 @@ class Engine:
         return types.SimpleNamespace(sleep=lambda seconds: self.on.simulation.sleep(seconds))
 
     def hold(self) -> None:
-        present = _present(lambda: self.on.simulation.now if self.run else 0)
+        moment = present(lambda: self.on.simulation.now if self.run else 0)
         for module in (runtime.handler, idempotency.steps):
             if hasattr(module, "datetime"):
-                replace(module, "datetime", present)
+                replace(module, "datetime", moment)
         replace(clients, "session", lambda: Session(self))
         replace(clients, "trace_aws_calls", lambda: None)
         replace(entities.backoff, "time", self.waits)
@@ -207,6 +207,9 @@ class Engine:
     def pause(self, seconds: float) -> None:
         self.on.simulation.sleep(seconds)
 
+    def published(self, topic: str, message: str) -> None:
+        self.on.published(topic, message)
+
     def new_token(self) -> str:
         return self.on.new_token()
 
@@ -226,7 +229,9 @@ class Engine:
         return self.run
 
 
-def _present(now: Callable[[], float]) -> type[datetime]:
+def present(now: Callable[[], float]) -> type[datetime]:
+    """Instead of `datetime`."""
+
     class Present(datetime):
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> Any:

@@ -1,6 +1,7 @@
 """Actors in one process: one runs at a time, and virtual time says which is next. A run is the same at every replay.
 
-Each actor is a thread, as handlers and the engine of state machines block; a lock hands the turn from one to the next.
+Each actor has a thread, as handlers and the engine of state machines block; a lock hands the turn from one to the next.
+A thread whose actor has ended goes on with the next one, if that has not begun: most switches are saved so.
 """
 
 import heapq
@@ -18,11 +19,15 @@ class Gone(BaseException):
 
 @dataclass(eq=False)
 class Actor:
-    """notes: what belongs to it, such as the invocation that it runs. turn: what waits for an older turn is stale."""
+    """notes: what belongs to it, such as the invocation that it runs. turn: what waits for an older turn is stale.
 
-    thread: "_Thread"
+    job: all that it does; returns who goes on in the same thread. thread: None until it begins.
+    """
+
     notes: dict[str, Any] = field(default_factory=dict)
     turn: int = 0
+    job: "Callable[[], Actor | None]" = lambda: None
+    thread: "_Thread | None" = None
 
 
 class _Thread(threading.Thread):
@@ -30,12 +35,14 @@ class _Thread(threading.Thread):
         super().__init__(daemon=True)
         self.go = threading.Lock()
         self.go.acquire()
-        self.job: Callable[[], None] = lambda: None
+        self.actor: Actor | None = None
 
     def run(self) -> None:
         while True:
             self.go.acquire()
-            self.job()
+            actor = self.actor
+            while actor:
+                actor = actor.job()
 
 
 _idle: list[_Thread] = []
@@ -64,9 +71,8 @@ class Simulation:
     def run(self, until: float = math.inf) -> None:
         """Let the actors act until a moment, or until nothing more happens by itself."""
         self._until = until
-        go = self._next()
-        if go is not self._main:
-            go.release()
+        if actor := self._next():
+            _let_go(actor)
             self._main.acquire()
         if until < math.inf:
             self.now = max(self.now, until)
@@ -83,12 +89,11 @@ class Simulation:
 
     def spawn(self, work: Callable[[], object], delay: float = 0, **notes: Any) -> Actor:
         """Have an actor begin after a while. It has the notes of its parent, and these."""
-        thread = _idle.pop() if _idle else _started()
         inherited = self.current.notes if self.current else {}
-        actor = Actor(thread, {**inherited, **notes})
+        actor = Actor({**inherited, **notes})
         self._live.add(actor)
 
-        def job() -> None:
+        def job() -> Actor | None:
             try:
                 if not self._closing:
                     work()
@@ -98,10 +103,9 @@ class Simulation:
                 self.errors.append(error)
             self._live.discard(actor)
             actor.turn += 1
-            _idle.append(thread)
-            self._next().release()
+            return self._end(actor)
 
-        thread.job = job
+        actor.job = job
         self._wake(actor, delay)
         return actor
 
@@ -111,10 +115,28 @@ class Simulation:
             self._wake(actor, seconds)
             self._yield(actor)
 
+    def _end(self, actor: Actor) -> Actor | None:
+        """Its thread goes on with the next actor, or waits for another one."""
+        thread, following = actor.thread, self._next()
+        assert thread is not None
+        if following and following.thread is None:
+            following.thread = thread
+            return following
+        _idle.append(thread)
+        self._hand_over(following)
+        return None
+
+    def _hand_over(self, following: Actor | None) -> None:
+        if following:
+            _let_go(following)
+        else:
+            self._main.release()
+
     def _yield(self, actor: Actor) -> None:
-        go = self._next()
-        if go is not actor.thread.go:
-            go.release()
+        following = self._next()
+        if following is not actor:
+            assert actor.thread is not None
+            self._hand_over(following)
             actor.thread.go.acquire()
         if self._closing:
             raise Gone
@@ -127,17 +149,17 @@ class Simulation:
             heapq.heappop(self._due)
         return self._due[0] if self._due else None
 
-    def _next(self) -> threading.Lock:
-        """Make the next actor the current one. Returns what lets it go."""
+    def _next(self) -> Actor | None:
+        """Make the next actor the current one; None if it is the turn of the caller of `run`."""
         first = self._first()
         if first is None or first[0] > self._until:
             self.current = None
-            return self._main
+            return None
         heapq.heappop(self._due)
         self.now = max(self.now, first[0])
         self.current = first[2]
         self.current.turn += 1
-        return self.current.thread.go
+        return self.current
 
 
 class Flag:
@@ -171,6 +193,13 @@ class Flag:
                 self._simulation._wake(actor, seconds)
             self._simulation._yield(actor)
         return self.is_set
+
+
+def _let_go(actor: Actor) -> None:
+    if actor.thread is None:
+        actor.thread = _idle.pop() if _idle else _started()
+        actor.thread.actor = actor
+    actor.thread.go.release()
 
 
 def _started() -> _Thread:

@@ -37,6 +37,8 @@ class Wire(Protocol):
 
     def pause(self, seconds: float) -> None: ...
 
+    def published(self, topic: str, message: str) -> None: ...
+
 
 @dataclass(frozen=True)
 class Session:
@@ -86,8 +88,14 @@ class Client:
             parameters = {**parameters, "ClientRequestToken": self.wire.new_token()}
         if self.service == "dynamodb":
             return lambda: self.wire.database.execute(operation, parameters), b""
+        if self.service == "sns":
+            return lambda: self._published(parameters), b""
         body = json.dumps(parameters).encode()
         return lambda: at_once(stepfunctions.handle_request, f"AWSStepFunctions.{operation}", body), b""
+
+    def _published(self, parameters: Document) -> Answer:
+        self.wire.published(parameters["TopicArn"].rpartition(":")[2], parameters["Message"])
+        return 200, {}, {"MessageId": "m-1"}  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from functools import partial
 
+from tests.faults.actors.expiry import expire, expired
 from tests.faults.commands import schedule as s
-from tests.faults.commands.beside import expire, expired
 from tests.faults.commands.executing import Executing
 from tests.faults.commands.invariants import ANSWERS
 from tests.faults.commands.plan import MARKS, Publication, later_version

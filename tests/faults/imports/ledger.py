@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tests.faults.actors.rows import plain
 from tests.faults.imports.invariants import FINAL, KEPT, ONCE, RECORDED
 from tests.faults.seams import Document
 
@@ -46,7 +47,7 @@ class Ledger:
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
         """A row was written; its transaction may go on."""
-        before, row = (_plain(old) if old else None), (_plain(new) if new else None)
+        before, row = (plain(old) if old else None), (plain(new) if new else None)
         match table:
             case "ImportsTable" if row:
                 self._wrote_import(before, row)
@@ -116,22 +117,3 @@ class Ledger:
     def record(self, row: Document, number: int) -> Document | None:
         """Of a row of an import."""
         return self.records.get(f"{row['first_import_id']}#{number}")
-
-
-def _plain(row: Document) -> dict[str, Any]:
-    """Deserialized: boto3's way takes a tenth of a schedule."""
-    return {name: _value(value) for name, value in row.items()}
-
-
-def _value(value: Document) -> Any:
-    ((kind, held),) = value.items()
-    match kind:
-        case "N":
-            return int(held)
-        case "L":
-            return [_value(one) for one in held]
-        case "M":
-            return _plain(held)
-        case "NULL":
-            return None
-    return held

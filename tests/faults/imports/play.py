@@ -9,8 +9,8 @@ from ministack.services import s3, stepfunctions
 
 from tests.faults.actors import totals
 from tests.faults.actors.engine import START
+from tests.faults.actors.expiry import EXPIRING, expire, expired
 from tests.faults.actors.schedule import Focus
-from tests.faults.commands.beside import EXPIRING, expire, expired
 from tests.faults.imports.engine import Engine
 from tests.faults.imports.ledger import FINAL_STATUSES
 from tests.faults.imports.run import Run

@@ -11,6 +11,7 @@ from tests.kit.sample_events.expected import Expected, invoked
 _EVENTS = ROOT / "events" / "tasks"
 _ROW = read_json(_EVENTS / "launch_tasks.json")["Records"][0]["dynamodb"]["NewImage"]
 _ITEMS = read_json(_EVENTS / "create_task.json")["items"]
+_MESSAGE = "2e1424d4-f796-459a-8184-9c92662be6da"
 _NEW = {"kind": "task_item", "status": "CREATED", "attempt": 1, "attempts": 0, "round": 1, "history": []}
 
 
@@ -53,6 +54,9 @@ EXPECTED: dict[str, Expected] = {
     "run_task_item": Expected(_FAILED, given=created, leaves={status: "CREATED"}),
     "finish_task": Expected(_FAILED, given=created, leaves={status: "FAILED"}),
     "launch_tasks": Expected({"batchItemFailures": []}, leaves={exists: False}),
+    "notify_tasks": Expected({"batchItemFailures": []}),
+    "task_action": Expected({"batchItemFailures": []}, leaves={status: "FAILED"}),
+    "task_action_checksum": Expected({"batchItemFailures": [{"itemIdentifier": _MESSAGE}]}, leaves={exists: False}),
     "task_ended": Expected(given=created, leaves={status: "FAILED"}),
     "sweep_tasks": Expected({"ended": 1}, again={"ended": 0}, given=created, leaves={status: "FAILED"}),
     "retry_task": Expected(_RETRIED, again=_RETRIED, given=ended, leaves={exists: True}),

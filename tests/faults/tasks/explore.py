@@ -1,0 +1,38 @@
+"""What schedules of tasks reach."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.faults.actors import totals
+from tests.faults.actors.exploring import Explorer
+from tests.faults.actors.totals import counted
+from tests.faults.tasks.play import Outcome, play
+from tests.faults.tasks.schedule import Schedule
+
+
+@dataclass
+class Totals(totals.Totals):
+    """As Outcome has them, of all schedules."""
+
+    retried: int = 0
+    refused: int = 0
+    alarms: int = 0
+    items: Counter[str] = field(default_factory=Counter)
+
+    def add(self, outcome: Outcome) -> None:
+        super().add(outcome)
+        self.retried += outcome.retried
+        self.refused += outcome.refused
+        self.alarms += outcome.alarms
+        self.items.update(outcome.items)
+
+    def reached(self) -> Iterable[str]:
+        yield (
+            f"{self.ends.total():,} attempts of tasks, {self.retried:,} of them retries, {self.alarms:,} alarms, "
+            f"{self.refused:,} calls refused; ends: {counted(self.ends)}"
+        )
+        yield f"items: {counted(self.items)}"
+
+
+EXPLORER = Explorer(Schedule, play, Totals, chunk=50)

@@ -1,0 +1,196 @@
+"""Deliberately broken variants of tasks: the explorer must see each one fail.
+
+Each is a small patch of the loaded code. `focus` says where its faults are drawn: a few schedules must do.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from datetime import timedelta
+from typing import Any
+
+import tasks.finalizing
+import tasks.retrying
+from tasks.creation import Creation
+from tasks.executions import RUNNING, Execution, Machine
+from tasks.finalizing import Finalization
+from tasks.item_handlers import items
+from tasks.running import Items
+from tasks.starting import Starting
+from tasks.state import Item, Status
+from tasks.table import OPEN_SINCE, TasksTable
+from tasks.types import Run
+from tests.faults import faults as f
+from tests.faults.actors import schedule as s
+from tests.faults.actors.mutant import Mutants
+from tests.faults.mutant import replaced
+from tests.faults.tasks import invariants as breaks
+from tests.faults.tasks import play
+
+MUTANTS = mutant = Mutants()
+
+_STOPPED = (s.ABORTED_AT, s.EXECUTION_TIMED_OUT_AT)
+_ITEM_STOPPED = ((r"^iterator@\d\.\d\.\d#1\.call[2-5]$", (*_STOPPED, s.SLOW)),)
+_ITEM_CUT = ((r"^iterator@\d\.\d\.\d#1\.call[3-6]$", (f.DIES_AFTER, f.ANSWER_LOST)),)
+_ITEM_TWICE = ((r"^iterator@\d\.\d\.\d#1$", (f.ABANDONED,)), (r"^iterator@\d\.\d\.\d#\d\.call", (s.SLOW,)))
+_FINISHED_TWICE = ((r"^finish@\d\.\d#1\.call[12]$", _STOPPED), (r"^finish@\d\.\d#1\.call[34]$", (s.SLOW,)))
+
+
+@mutant("a parent that is always green", breaks.STATUS)
+def _green() -> AbstractContextManager[None]:
+    return replaced(tasks.finalizing, "status_of", lambda *_, **__: Status.COMPLETED)
+
+
+@mutant("an end without a condition", breaks.FINAL, breaks.FORWARD, focus=_FINISHED_TWICE)
+def _unconditional_end() -> AbstractContextManager[None]:
+    def end(self: Any, task: Any, status: Any, values: Any, at: Any) -> bool:
+        assign = {**values, "status": status, "ended_at": at.isoformat(), "updated_at": at.isoformat()}
+        done = [OPEN_SINCE] if status is Status.COMPLETED else []
+        return bool(self._task(task, "attribute_exists(#pk)", assign, remove=done))
+
+    return replaced(TasksTable, "end", end)
+
+
+@mutant("a swallowed error", breaks.TRUE)
+def _swallowed() -> AbstractContextManager[None]:
+    work = Items._work
+
+    def swallowed(self: Any, task: Any, item: Any, deadline: Any) -> Any:
+        try:
+            return work(self, task, item, deadline)
+        except Exception:
+            return {"key": task.key.run(item.number, item.round)}
+
+    return replaced(Items, "_work", swallowed)
+
+
+@mutant(
+    "a finalization that no attempt fences",
+    breaks.CUT,
+    focus=((r"^(start|event)@\d\.1$", (f.ABORTED_AFTER, s.EVENT_THRICE)),),
+)
+def _unfenced() -> AbstractContextManager[None]:
+    """An event of an earlier attempt that comes late ends the attempt that runs."""
+    finish = Finalization.finish
+
+    def any_attempt(self: Any, key: Any, _: int, at: Any, **given: Any) -> Any:
+        return finish(self, key, self.table.known(key).attempt, at, **given)
+
+    return replaced(Finalization, "finish", any_attempt)
+
+
+@mutant("a late iterator that overwrites", breaks.FORWARD, breaks.FINAL, breaks.CUT, breaks.TRUE, focus=_ITEM_TWICE)
+def _overwrites() -> AbstractContextManager[None]:
+    """A write of an item does not compare it with what was read."""
+    update = TasksTable._update
+
+    def unconditional(self: Any, key: Any, condition: str, assign: Any, values: Any, *rest: Any) -> bool:
+        if "seen" not in values:
+            return bool(update(self, key, condition, assign, values, *rest))
+        return bool(update(self, key, "attribute_exists(#pk)", assign, {}, *rest))
+
+    return replaced(TasksTable, "_update", unconditional)
+
+
+@mutant("a retry that runs completed items", breaks.FORWARD, breaks.AGAIN)
+def _runs_all() -> AbstractContextManager[None]:
+    return replaced(Item, "ended_in", lambda self, attempt: self.status.final and self.attempt >= attempt)
+
+
+@mutant("a task that is written before its items", breaks.WHOLE)
+def _task_first() -> AbstractContextManager[None]:
+    transactions = Creation._transactions
+
+    def task_first(self: Any, *given: Any) -> Iterator[list[Any]]:
+        *first, last = transactions(self, *given)
+        task, claim, *left = last
+        yield [task]
+        for actions in [*first, [claim, *left]]:
+            puts = [action for action in actions if action.get("Put", {}).get("Item", {}).get("kind") == _ITEM_KIND]
+            if puts:
+                yield puts
+
+    return replaced(Creation, "_transactions", task_first)
+
+
+_ITEM_KIND = {"S": "task_item"}
+
+
+@mutant("a finalization that does not wait for invocations", breaks.CUT, breaks.LIMIT, focus=_ITEM_STOPPED)
+def _impatient() -> AbstractContextManager[None]:
+    return replaced(Item, "busy", lambda *_: False)
+
+
+@mutant(
+    "an alarm that is noted before it is raised",
+    breaks.ALARM,
+    focus=((r"^finish@\d\.\d#\d\.call[5-9]$", (f.DIES_BEFORE, f.ANSWER_LOST)),),
+)
+def _noted_first() -> AbstractContextManager[None]:
+    def noted(self: Any, task: Any) -> None:
+        self.table.close(task)
+        failed = [item for item in self.table.items(task) if item.status is not Status.COMPLETED]
+        self.alerts.send(self.table.name, task, failed)
+
+    return replaced(Finalization, "_raise_alarm", noted)
+
+
+@mutant("an event instead of the sweep", breaks.ENDS, focus=((r"^(start|event)@", (f.ABORTED_AFTER, s.EVENT_LOST)),))
+def _no_sweep() -> AbstractContextManager[None]:
+    return replaced(TasksTable, "open", lambda _: iter(()))
+
+
+@mutant("a sweep that starts nothing", breaks.ENDS, focus=((r"^record:", (s.RECORD_LOST,)),))
+def _starts_nothing() -> AbstractContextManager[None]:
+    return replaced(Machine, "find", lambda *_: Execution(RUNNING, ""))
+
+
+@mutant("work without its lease", breaks.ONCE, focus=_ITEM_CUT)
+def _unleased() -> AbstractContextManager[None]:
+    def unleased(self: Any, task: Any, item: Any, deadline: Any) -> Any:
+        kind = self.types.of(task.type)
+        run = Run(task.key.run(item.number, item.round), deadline)
+        return kind.handler(self.environment, self.clients)(kind.item(item.values["item"]), run)
+
+    return replaced(Items, "_work", unleased)
+
+
+@mutant("a lease that is forgotten before its task", breaks.ONCE, focus=_ITEM_CUT)
+def _forgotten() -> AbstractContextManager[None]:
+    """A retry after 95 days takes an unknown outcome for work that was never begun."""
+    stack = ExitStack()
+    table = items().leases._backend.table
+    before = table.lifetime
+    object.__setattr__(table, "lifetime", timedelta(days=90))
+    stack.callback(object.__setattr__, table, "lifetime", before)
+    stack.enter_context(replaced(play, "days", lambda _: 95))
+    return stack
+
+
+@mutant("one item too many at once", breaks.LIMIT)
+def _crowded() -> AbstractContextManager[None]:
+    start = Starting.start
+
+    def crowded(self: Any, state: Any, at: Any) -> dict[str, Any]:
+        found = start(self, state, at)
+        return {**found, "max_concurrency": found["max_concurrency"] + 1}
+
+    return replaced(Starting, "start", crowded)
+
+
+@mutant("counters of the attempt instead of the task", breaks.COUNTERS)
+def _of_attempt() -> AbstractContextManager[None]:
+    """They count what this attempt has run, not what its retries have left."""
+    end = TasksTable.end
+
+    def counted(self: Any, task: Any, status: Any, values: Mapping[str, Any], at: Any) -> bool:
+        ran = task.values.get("retried_items", task.total_items)
+        own = {**values, "completed_items": ran - values["failed_items"]}
+        return end(self, task, status, own, at)
+
+    return replaced(TasksTable, "end", counted)
+
+
+@mutant("a repeated retry that retries again", breaks.ANSWERS)
+def _retries_again() -> AbstractContextManager[None]:
+    """Of two calls for the failures of one attempt, the second one begins another attempt."""
+    return replaced(tasks.retrying, "_is_retried", lambda *_: False)

@@ -1,0 +1,122 @@
+"""Plays one schedule to its end, and judges it on the way."""
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache, partial
+
+from ministack.services import stepfunctions
+
+from tests.faults.actors import totals
+from tests.faults.actors.engine import START
+from tests.faults.actors.expiry import expire, expired
+from tests.faults.actors.schedule import Focus
+from tests.faults.seams import DYNAMODB_ENDPOINT
+from tests.faults.tasks.engine import Engine
+from tests.faults.tasks.judge import ENDED
+from tests.faults.tasks.plan import days
+from tests.faults.tasks.run import Run
+from tests.faults.tasks.schedule import Schedule
+from tests.kit.deployed_stack import Stack
+
+_SWEEP_EVERY = 300.0
+_LOOK_EVERY = 3.0
+_IMPATIENT = 0.5
+_MAX_SWEEPS = 40
+_DAY = 86_400
+_EXECUTIONS_EXPIRE = 90
+_DELETED = 0.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(totals.Outcome):
+    """items: by status. retried: attempts after the first. refused: calls that were. alarms: that were raised."""
+
+    items: Counter[str]
+    retried: int
+    refused: int
+    alarms: int
+
+
+@cache
+def engine() -> Engine:
+    """The engine of this process."""
+    # On one DynamoDB Local, each process has its own tables.
+    prefix = f"p{os.getpid()}-" if DYNAMODB_ENDPOINT in os.environ else ""
+    return Engine(Stack(prefix)).start()
+
+
+def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
+    """Play one schedule in this process. focus: draws faults there only."""
+    run = Run(engine=engine(), schedule=schedule, focus=focus)
+    engine().begin(run)
+    try:
+        _live(run)
+    finally:
+        run.simulation.close()
+        engine().clear()
+    judge = run.judge
+    return Outcome(
+        violations=tuple(judge.violations),
+        injected=Schedule(schedule.seed, tuple(run.faults.injected)),
+        trace=tuple(run.trace),
+        seconds=run.simulation.now,
+        outcomes=judge.outcomes,
+        calls=judge.calls,
+        hits=judge.hits,
+        stops=judge.stops,
+        ends=Counter(str(row["status"]) for row in judge.ends.values()),
+        items=Counter(str(item["status"]) for items in judge.items.values() for item in items.values()),
+        retried=sum(row["attempt"] > 1 for row in judge.ends.values()),
+        refused=run.refused,
+        alarms=judge.alarms.total(),
+    )
+
+
+def _live(run: Run) -> None:
+    for moment in run.plan.callers:
+        run.spawn(partial(run.create, run.plan.task), moment)
+    if run.plan.other:
+        run.spawn(partial(run.create, run.plan.other), run.chance.choice((0.0, 0.02, 0.1, 40)))
+    for number in range(run.plan.retries):
+        _let_it_go_on(run, impatient=run.chance.random() < _IMPATIENT)
+        if run.simulation.quiet:
+            _rest(run)
+        _retry(run, number)
+    _let_it_go_on(run)
+    run.judge.at_last()
+
+
+def _retry(run: Run, number: int) -> None:
+    """An operator retries what has failed; perhaps twice at once, or the same failures again later."""
+    for task_id in run.failed():
+        attempt = run.judge.tasks[task_id]["attempt"]
+        seen = run.chance.choice((None, attempt))
+        for moment in run.chance.choice(((0.0,), (0.0,), (0.0, 0.0), (0.0, run.late()))):
+            run.spawn(partial(run.retry, task_id, seen), moment)
+
+
+def _let_it_go_on(run: Run, *, impatient: bool = False) -> None:
+    """Until every task has ended: a sweep every five minutes. impatient: what is late may still land afterwards."""
+    swept = run.simulation.now
+    for _ in range(_MAX_SWEEPS):
+        while run.simulation.now < swept + _SWEEP_EVERY:
+            run.simulation.run(until=run.simulation.now + (_LOOK_EVERY if impatient else _SWEEP_EVERY))
+            rows = run.judge.tasks.values()
+            ended = all(row["status"] in ENDED and "open_since" not in row for row in rows)
+            if ended and (run.simulation.quiet or (impatient and rows)):
+                return
+        swept = run.simulation.now
+        run.spawn(run.sweep)
+
+
+def _rest(run: Run) -> None:
+    """Days may pass: executions are forgotten, and of what has expired TTL deletes a part."""
+    passed = days(run.chance)
+    run.simulation.now += passed * _DAY
+    if passed > _EXECUTIONS_EXPIRE:
+        stepfunctions._executions.clear()
+    moment = START.timestamp() + run.simulation.now
+    for table, key in expired(run.engine.stack, moment, run.engine.TABLES):
+        if run.chance.random() < _DELETED:
+            expire(table, key, moment)

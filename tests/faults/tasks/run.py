@@ -1,0 +1,185 @@
+"""One run of a schedule: callers, the queue, operators, the sweep, the stream and events."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+from ministack.services import dynamodb
+
+from tests.faults.actors.engine import Mapping
+from tests.faults.invocation import Invocation
+from tests.faults.seams import Document
+from tests.faults.tasks import schedule as s
+from tests.faults.tasks.executing import Executing
+from tests.faults.tasks.invariants import ANSWERS
+from tests.faults.tasks.judge import ENDED, execution
+from tests.faults.tasks.plan import TASK, TENANT
+
+_OF_MACHINE = ("StartTask", "RunTaskItem", "FinishTask")
+_TRIES = 4
+_RECEIVES = 5
+_VISIBLE_AFTER = 400
+
+
+@dataclass
+class Run(Executing):
+    """Asked by the engine at each seam. asked: items of calls, by task id; by "" of those without one.
+
+    refused: calls that were.
+    """
+
+    asked: dict[str, list[list[Document]]] = field(default_factory=lambda: defaultdict(list))
+    refused: int = 0
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether anything went wrong so far."""
+        return bool(self.faults.injected)
+
+    # What is asked for.
+
+    def create(self, request: Document) -> None:
+        """Call CreateTask until it gives an answer that is final."""
+        self.asked[request.get("task_id", "")].append(request["items"])
+        name = "CreateTask" if request is not self.plan.other else "CreateOther"
+        answer = self._until_final("CreateTaskFunction", request, name)
+        if answer.get("error"):
+            self._refused(answer, {"PayloadMismatch"} if self.plan.other else set())
+        elif answer["body"]["items"] != len(request["items"]) or answer["body"]["status"] != "CREATED":
+            self.judge.broken(ANSWERS, f"{name}: {answer['body']}")
+        elif answer["body"]["task_id"] not in self.judge.tasks:
+            self.judge.broken(ANSWERS, f"{name}: {answer['body']}, and there is no such task")
+
+    def retry(self, task_id: str, attempt: int | None = None) -> None:
+        """An operator calls RetryTask. attempt: whose failures were seen."""
+        seen = {"attempt": attempt} if attempt else {}
+        request = {"tenant_code": TENANT, "task_id": task_id, **seen}
+        answer = self._until_final("RetryTaskFunction", request, f"RetryTask@{self.label(task_id)}")
+        if answer.get("error"):
+            self._refused(answer, {"InvalidTask"})
+        elif attempt and answer["body"]["attempt"] != attempt + 1:
+            self.judge.broken(ANSWERS, f"a retry of attempt {attempt} is {answer['body']}")
+
+    def _until_final(self, function: str, request: Document, name: str) -> Document:
+        for number in range(_TRIES):
+            answer = self.invoke(function, request, name)
+            if not answer.get("error") or answer["body"]["errorType"] in {"InvalidTask", "PayloadMismatch"}:
+                return answer
+            self.simulation.sleep(self.chance.uniform(1, 30) * (number + 1))
+        return {"error": True, "body": {"errorType": ""}}
+
+    def _refused(self, answer: Document, allowed: set[str]) -> None:
+        error = answer["body"]["errorType"]
+        self.refused += 1
+        if (error or not self.disturbed) and error not in allowed:
+            self.judge.broken(ANSWERS, f"{error}: {answer['body']['errorMessage']}")
+
+    def failed(self) -> list[str]:
+        """The tasks that an operator may retry."""
+        return [
+            one
+            for one, row in self.judge.tasks.items()
+            if row["status"] in ENDED - {"COMPLETED"} and one not in self.judge.gone
+        ]
+
+    # Others.
+
+    def sweep(self) -> None:
+        self.invoke("SweepTasksFunction", {"source": "aws.events"}, "SweepTasks")
+
+    def own_call_kinds(self) -> Iterable[str]:
+        return s.CALL_KINDS
+
+    def meanwhile(self, kind: str) -> None:
+        works = {s.RETRY_AT: self._retry_any, s.SWEEP_AT: self.sweep, s.STRAY_AT: self.stray}
+        if work := works.get(kind):
+            self.spawn(work, bare=True)
+
+    def _any_task(self) -> str:
+        return self.later.choice(list(self.judge.tasks) or [TASK])
+
+    def _retry_any(self) -> None:
+        self.retry(self._any_task())
+
+    def stray(self) -> None:
+        """Somebody calls any function of the machine, for any attempt and item, under the right name or another."""
+        task_id, attempt = self._any_task(), self.later.randint(1, 3)
+        own = {"tenant_code": TENANT, "task_id": task_id, "attempt": attempt}
+        name = self.later.choice((execution(task_id, attempt), execution(task_id, 1), "other"))
+        function = self.later.choice(_OF_MACHINE)
+        more: dict[str, Document] = {
+            "RunTaskItem": {"number": self.later.randint(1, 5)},
+            "FinishTask": {"outcomes": []},
+        }
+        event = {**own, "execution": name, **more.get(function, {})}
+        self.run_invocation(Invocation(f"stray.{function}", f"{function}Function", json.dumps(event)))
+
+    # Alarms.
+
+    def published(self, topic: str, message: str) -> None:
+        if topic == "AlertsTopic":
+            self.judge.alarmed(message)
+
+    # The stream, and events.
+
+    def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
+        """A row was written; its transaction may go on."""
+        self.judge.wrote(table.removeprefix(self.engine.stack.prefix), old, new)
+
+    def carried_out(self, *_: object) -> None:
+        self.judge.moment()
+        for table, mappings in self.engine.mappings.items():
+            records = dynamodb._stream_records.get(table)
+            while records:
+                record = records.pop(0)
+                for mapping in mappings:
+                    if mapping.takes(record):
+                        self.spawn(partial(self._record, mapping, record))
+
+    def _record(self, mapping: Mapping, record: Document) -> None:
+        name = mapping.function.removesuffix("Function")
+        self.counts[f"record:{name}"] += 1
+        kind = self.fault_at(f"record:{name}#{self.counts[f'record:{name}']}", [*s.shared.RECORD_KINDS], 8)
+        if kind == s.shared.RECORD_LOST:
+            return
+        deliver = partial(self._deliver, mapping, record)
+        if kind == s.shared.RECORD_TWICE:
+            self.spawn(deliver, self.later.choice((0, self.late())))
+        self.simulation.sleep(self.late() if kind == s.shared.RECORD_LATE else self.chance.uniform(0.05, 0.8))
+        deliver()
+
+    def _deliver(self, mapping: Mapping, record: Document) -> None:
+        for number in range(mapping.tries):
+            answer = self.invoke(mapping.function, {"Records": [record]}, mapping.function.removesuffix("Function"))
+            if not answer.get("error") and not answer["body"]["batchItemFailures"]:
+                return
+            self.simulation.sleep(2**number)
+
+    def status_changed(self, event: Document) -> None:
+        detail = json.loads(event["Detail"])
+        if detail["status"] == "RUNNING":
+            return
+        own = json.loads(detail["input"])
+        label = f"{self.label(own['task_id'])}.{own['attempt']}"
+        self.say(f"execution {label} {detail['status']} {detail['error'] or ''}".rstrip())
+        self.tell("TaskEnded", label, event)
+
+    # The queue.
+
+    def message(self, function: str, envelope: Callable[[str], Document], failed: Callable[[Document], bool]) -> None:
+        """A message of the queue comes until it is handled, or goes to the dead-letter queue."""
+        body = self.plan.message
+        assert body is not None
+        self.asked[body["task_id"]].append([body["item"]])
+        work = partial(self._received, function, envelope(json.dumps(body)), failed)
+        if self.fault_at("message#1", [*s.MESSAGE_KINDS], 8):
+            self.spawn(work, self.later.choice((0, self.late())))
+        work()
+
+    def _received(self, function: str, event: Document, failed: Callable[[Document], bool]) -> None:
+        for _ in range(_RECEIVES):
+            if not failed(self.invoke(function, event, "TaskAction")):
+                return
+            self.simulation.sleep(_VISIBLE_AFTER)
