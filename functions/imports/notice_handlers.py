@@ -9,8 +9,7 @@ from runtime.handler import Call, handler
 from runtime.notices import Notice, NoticeEnvironment, Notices
 from runtime.streams import Record, each, images, parse_records
 
-from .state import Import
-from .zip_rows import TOTALS
+from .state import TOTALS, Import
 
 Environment = NoticeEnvironment
 
