@@ -133,7 +133,8 @@ def sam_environment(endpoint: str, temporary: str | Path) -> dict[str, str]:
 def _sam(endpoint: str, log: Path, command: str, *arguments: str) -> None:
     with log.open("a") as output, tempfile.TemporaryDirectory() as temporary:
         ended = subprocess.run(
-            ["sam", command, "--config-env", "local", *arguments],
+            # By default sam looks for its settings beside the template.
+            ["sam", command, "--config-file", ROOT / "samconfig.toml", "--config-env", "local", *arguments],
             cwd=ROOT,
             env=sam_environment(endpoint, temporary),
             stdin=subprocess.DEVNULL,
