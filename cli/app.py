@@ -22,9 +22,10 @@ from .demo import run_demo
 from .imports import app as imports_app
 from .options import OnAws, Port, StackName, chosen_stack
 from .replay_command import replay
+from .tasks import app as tasks_app
 
 app = typer.Typer(
-    help="Order sagas, commands, imports of rows and of users on a local stack or, with --aws, on a deployed one.",
+    help="Order sagas, commands, tasks, imports of rows and of users on a local stack or, with --aws, a deployed one.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.add_typer(work_commands.app, name="work")
 app.add_typer(commands_app, name="commands")
 app.add_typer(imports_app, name="imports")
+app.add_typer(tasks_app, name="tasks")
 app.command("invoke")(invoke_command.invoke)
 app.command("import")(import_command.import_users)
 app.command("replay")(replay)

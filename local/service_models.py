@@ -25,6 +25,7 @@ OPERATIONS = {
         "SearchUsers",
     ),
     "dynamodb": ("BatchGetItem", "PutItem", "Query", "Scan", "TransactWriteItems", "UpdateItem"),
+    "lambda": ("Invoke",),
     "s3": (
         "AbortMultipartUpload",
         "CompleteMultipartUpload",
@@ -38,6 +39,7 @@ OPERATIONS = {
         "UploadPart",
     ),
     "secretsmanager": ("GetSecretValue",),
+    "sns": ("Publish",),
     "stepfunctions": ("DescribeExecution", "ListMapRuns", "SendTaskSuccess", "StartExecution", "StopExecution"),
 }
 """The operations that the functions call. Their clients have no others."""

@@ -20,6 +20,8 @@ _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard",
 # For callers that decide what to retry.
 _ONCE = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 1})
 
+# For a function's answer. A repeated call may work twice, so the caller decides.
+_WAITING = Config(connect_timeout=2, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 1})
 
 # Service models with these operations; local/service_models.py writes them.
 _SERVICE_MODELS = Path(__file__).with_name("service_models")
@@ -45,3 +47,10 @@ def single_try_client(service: str) -> Any:
     """A client without retries."""
     trace_aws_calls()
     return session().create_client(service, config=_ONCE)
+
+
+@cache
+def waiting_client(service: str) -> Any:
+    """A client without retries that waits for what the call does."""
+    trace_aws_calls()
+    return session().create_client(service, config=_WAITING)

@@ -38,6 +38,11 @@ CALLED_ALONE = [
     "FollowImportsFunction",
     "ImportEndedFunction",
     "SweepImportsFunction",
+    "CreateTaskFunction",
+    "RetryTaskFunction",
+    "LaunchTasksFunction",
+    "TaskEndedFunction",
+    "SweepTasksFunction",
 ]
 BUCKETS = of_type("AWS::S3::Bucket")
 COMMANDS_TABLES = ["CommandsTable", "DataTable", "HistoryTable", "GatesTable", "ProductsTable"]
@@ -64,6 +69,8 @@ OUTPUTS = {
     "ImportCsvArn": "ImportCsv",
     **{name: name for name in ("ImportsTable", "ImportsBucket", "FailedImportRecordsBucket")},
     "FailedCommandRecordsBucket": "FailedCommandRecordsBucket",
+    "TaskArn": "Task",
+    **{name: name for name in ("TasksTable", "FailedTaskRecordsBucket")},
     **{f"{function}Arn": function for function in CALLED_ALONE},
 }
 KEYS = {
@@ -71,9 +78,9 @@ KEYS = {
     "PaymentsTable": {"HASH": "order_id"},
     "InventoryTable": {"HASH": "pk"},
     "IdempotencyTable": {"HASH": "pk"},
-    **{table: {"HASH": "pk", "RANGE": "sk"} for table in [*COMMANDS_TABLES, "ImportsTable"]},
+    **{table: {"HASH": "pk", "RANGE": "sk"} for table in [*COMMANDS_TABLES, "ImportsTable", "TasksTable"]},
 }
-EXPIRING = ["IdempotencyTable", "CommandsTable"]
+EXPIRING = ["IdempotencyTable", "CommandsTable", "TasksTable"]
 
 every_table = pytest.mark.parametrize("table", TABLES)
 every_bucket = pytest.mark.parametrize("bucket", BUCKETS)

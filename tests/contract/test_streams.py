@@ -38,6 +38,7 @@ def test_each_stream_has_its_readers() -> None:
         "WakeCommandsFunction": "GatesTable",
         "SyncTargetsFunction": "DataTable",
         "FollowImportsFunction": "ImportsTable",
+        "LaunchTasksFunction": "TasksTable",
     }
 
 

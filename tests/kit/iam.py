@@ -97,7 +97,9 @@ def _with_key(stack: Stack, *actions: str) -> set[Permission]:
 
 
 def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
-    """The permissions on the bucket's KMS key that a call for an object needs."""
+    """The permissions on the KMS key of the bucket or topic that a call needs."""
+    if call.operation == "sns:Publish":
+        return _publish(call.parameters, stack)
     buckets = of_type("AWS::S3::Bucket")
     named = [stack.resolve(body) for name, body in buckets.items() if stack.name(name) == call.parameters.get("Bucket")]
     actions = _ON_ENCRYPTED_OBJECTS.get(call.operation, ())
