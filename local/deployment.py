@@ -24,15 +24,17 @@ _ANY_INSTANCE = "arn:aws:connect:us-east-1:000000000000:instance/*"
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 
 
-def deploy(endpoint: str, log: Path, *, name: str = "stepwise", **parameters: str) -> None:
+def deploy(
+    endpoint: str, log: Path, *, name: str = "stepwise", template: str = "template.yaml", **parameters: str
+) -> None:
     """Build what has changed and deploy the template. sam's output goes to `log`.
 
-    name: of the stack. parameters: those that differ from the template's defaults.
+    name: of the stack. template: the root, or a nested stack's file. parameters: those that differ from the defaults.
     Raises LocalStackError with the end of the log. Concurrent deployments wait for each other: they share a build.
     """
     STATE.mkdir(exist_ok=True)
     with FileLock(STATE / "build.lock"):
-        _build(endpoint, log)
+        _build(endpoint, log, template)
         overrides = {"Architecture": architecture(), "ConnectInstanceArns": _ANY_INSTANCE, **parameters}
         # Quoted, because sam rejects an empty value otherwise.
         chosen = (f'{parameter}="{value}"' for parameter, value in overrides.items())
@@ -50,13 +52,13 @@ def build(endpoint: str, log: Path) -> Path:
     return _BUILD
 
 
-def _build(endpoint: str, log: Path) -> None:
+def _build(endpoint: str, log: Path, template: str = "template.yaml") -> None:
     stamp = _BUILD / "sources.sha256"
-    current = digest(_SOURCES, architecture())
+    current = digest(_SOURCES, architecture() + template)
     if stamp.exists() and stamp.read_text() == current and (_BUILD / PACKED).exists():
         return
     stamp.unlink(missing_ok=True)
-    _sam(endpoint, log, "build", "--parameter-overrides", f"Architecture={architecture()}")
+    _sam(endpoint, log, "build", "--template", template, "--parameter-overrides", f"Architecture={architecture()}")
     packed(_BUILD)
     stamp.write_text(current)
 
@@ -131,7 +133,8 @@ def sam_environment(endpoint: str, temporary: str | Path) -> dict[str, str]:
 def _sam(endpoint: str, log: Path, command: str, *arguments: str) -> None:
     with log.open("a") as output, tempfile.TemporaryDirectory() as temporary:
         ended = subprocess.run(
-            ["sam", command, "--config-env", "local", *arguments],
+            # By default sam looks for its settings beside the template.
+            ["sam", command, "--config-file", ROOT / "samconfig.toml", "--config-env", "local", *arguments],
             cwd=ROOT,
             env=sam_environment(endpoint, temporary),
             stdin=subprocess.DEVNULL,

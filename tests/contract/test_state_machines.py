@@ -2,6 +2,8 @@
 
 import math
 import re
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,13 @@ TASK_FIELDS = [
     "Next",
     "End",
 ]
+# What a state passes to a function of several states (runtime.states), and nothing more of `$$`.
+STATE_CONTEXT = {
+    "execution.$": "$$.Execution.Name",
+    "started_at.$": "$$.Execution.StartTime",
+    "state.$": "$$.State.Name",
+    "retry_count.$": "$$.State.RetryCount",
+}
 INIT_SECONDS = 10
 # A version waits for as long as the versions before it take.
 WITHOUT_TIMEOUT = {"Command"}
@@ -89,9 +98,22 @@ every_command_task = pytest.mark.parametrize("state", [state for _, state in MAC
 every_saga_task = pytest.mark.parametrize(("name", "state"), SAGA_TASKS.values(), ids=SAGA_TASKS)
 
 
+@cache
+def registered() -> dict[str, set[str]]:
+    """The states for which a function of several states has handlers, by the function's logical id."""
+    made = {name: getattr(import_module(one.module), one.handler) for name, one in FUNCTIONS.items()}
+    return {name: set(handler.states) for name, handler in made.items() if hasattr(handler, "states")}
+
+
+def called(function: str) -> dict[str, State]:
+    """The states that call a function."""
+    return {name: state for name, state in LAMBDA_TASKS.values() if f"${{{function}Arn}}" in str(state["Parameters"])}
+
+
 def function_of(name: str, state: State) -> Function:
     """The function that a state calls, of those that may have the state's name."""
-    named = FUNCTIONS_OF.get(name, [f"{name.title().replace('_', '') if '_' in name else name}Function"])
+    several = [function for function, states in registered().items() if name in states]
+    named = several + FUNCTIONS_OF.get(name, [f"{name.title().replace('_', '') if '_' in name else name}Function"])
     return FUNCTIONS[next((one for one in named if f"${{{one}Arn}}" == state["Parameters"]["FunctionName"]), named[0])]
 
 
@@ -213,6 +235,17 @@ def test_no_business_error_is_retried(name: str, state: State) -> None:
 @every_lambda_task
 def test_a_state_calls_the_function_of_its_own_name(name: str, state: State) -> None:
     assert state["Parameters"]["FunctionName"] == f"${{{function_of(name, state).name}Arn}}"
+
+
+def test_each_state_of_a_function_of_several_has_a_handler_and_each_handler_a_state() -> None:
+    assert {function: set(called(function)) for function in registered()} == registered()
+
+
+def test_a_handler_of_a_state_gets_its_input_and_four_fields_of_the_context() -> None:
+    payloads = [state["Parameters"]["Payload"] for function in registered() for state in called(function).values()]
+
+    assert [given for given in payloads if given.get("context") != STATE_CONTEXT] == []
+    assert {name for given in payloads for name in given} <= {"input", "input.$", "context"}
 
 
 @every_lambda_task

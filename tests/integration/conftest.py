@@ -1,3 +1,18 @@
-"""One deployed stack for all tests in this folder."""
+"""One deployed stack for all tests in this folder, and one copy of the repository for two of the guides."""
 
+from pathlib import Path
+
+import pytest
+
+from tests.integration import guide
 from tests.kit.local_stack import *  # noqa: F403 # its fixtures
+
+
+@pytest.fixture(scope="session")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository that has the type of docs/commands.md and the workflow of docs/add-a-workflow.md."""
+    root = guide.copy(tmp_path_factory.mktemp("guide") / "stepwise")
+    for text in (guide.TYPE, guide.WORKFLOW):
+        for edit in guide.edits(text):
+            edit.apply(root)
+    return root

@@ -18,6 +18,9 @@ _EDIT = re.compile(
     r"|^\| `(?P<file>[^`]+)` \| (?P<copied>[^|]+) \|(?P<before>[^|]*)\|(?P<pairs>[^|]*)\|$",
     re.MULTILINE | re.DOTALL,
 )
+# Guides that one copy of the repository follows, both.
+TYPE = (ROOT / "docs" / "commands.md").read_text().partition("\n## Add a type and a target\n")[2]
+WORKFLOW = (ROOT / "docs" / "add-a-workflow.md").read_text()
 # Bytecode stays: sources keep their times.
 _LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", ".*_cache", ".hypothesis")
 

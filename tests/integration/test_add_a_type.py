@@ -1,4 +1,4 @@
-"""The guide to a type and a target, followed to the letter on a copy of the repository."""
+"""The guides to a type with its target, and to a workflow, followed to the letter on one copy of the repository."""
 
 import os
 from pathlib import Path
@@ -6,43 +6,52 @@ from pathlib import Path
 import pytest
 
 from tests.integration import guide
-from tests.kit.project import ROOT
 
 pytestmark = pytest.mark.local_only("are about a copy of the repository")
 
-GUIDE = (ROOT / "docs" / "commands.md").read_text().partition("\n## Add a type and a target\n")[2]
 # What these have, and need: environment variables, permissions.
-FUNCTIONS = "SyncDataFunction or FinishCommandFunction or SyncTargetsFunction"
+OF_TYPE = "SyncDataFunction or FinishCommandFunction or SyncTargetsFunction"
+# Also the rules for states, machines, tables, alarms and events.
+OF_WORKFLOW = "reconcil or each_state_of_a_function or handler_of_a_state"
 
 
-@pytest.fixture(scope="module")
-def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository that has the type and its target."""
-    root = guide.copy(tmp_path_factory.mktemp("guide") / "stepwise")
-    for edit in guide.edits(GUIDE):
-        edit.apply(root)
-    return root
+@pytest.mark.parametrize("text", [guide.TYPE, guide.WORKFLOW], ids=["type", "workflow"])
+def test_every_block_of_the_guide_is_followed(text: str) -> None:
+    assert len(list(guide.edits(text))) == guide.blocks(text) > 10
 
 
-def test_every_block_of_the_guide_is_followed() -> None:
-    assert len(list(guide.edits(GUIDE))) == guide.blocks(GUIDE)
+def test_what_the_guides_add_passes_its_tests(extended: Path) -> None:
+    files = ["tests/unit/entities/test_suppliers.py", "tests/unit/reconciliation"]
+    own = guide.run(extended, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files)
+
+    assert "8 passed" in own
 
 
-def test_the_new_target_passes_its_test(followed: Path) -> None:
-    own = guide.run(followed, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/entities/test_suppliers.py")
-
-    assert "4 passed" in own
-
-
-def test_the_code_of_the_guide_is_formatted_and_typed(followed: Path) -> None:
-    new = ["functions/entities", "tests/unit/entities/test_suppliers.py"]
-    guide.run(followed, "-m", "ruff", "format", "--check", "--no-cache", *new)
-    guide.run(followed, "-m", "ruff", "check", "--no-cache", *new)
-    guide.run(followed, "-m", "mypy", "--cache-dir", os.devnull, "functions/entities")
+def test_the_code_of_the_guides_is_formatted_and_typed(extended: Path) -> None:
+    packages = ["functions/entities", "functions/reconciliation"]
+    new = [*packages, "tests/unit/entities/test_suppliers.py", "tests/unit/reconciliation"]
+    guide.run(extended, "-m", "ruff", "format", "--check", "--no-cache", *new)
+    guide.run(extended, "-m", "ruff", "check", "--no-cache", *new)
+    guide.run(extended, "-m", "mypy", "--cache-dir", os.devnull, *packages)
 
 
-def test_the_functions_may_write_the_new_target(followed: Path) -> None:
-    files = ["tests/contract/test_permissions.py", "tests/contract/test_functions.py"]
-    run = guide.run(followed, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", FUNCTIONS)
+def test_what_the_guides_add_passes_its_contract_tests(extended: Path) -> None:
+    names = ("permissions", "functions", "state_machines", "resources", "operations", "handlers", "events")
+    files = [f"tests/contract/test_{name}.py" for name in names]
+    chosen = ["-k", f"{OF_TYPE} or {OF_WORKFLOW}"]
+    run = guide.run(extended, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, *chosen)
 
     assert " passed" in run
+
+
+def test_a_state_without_a_handler_fails_a_contract_test(extended: Path) -> None:
+    handlers = extended / "functions" / "reconciliation" / "handlers.py"
+    whole = handlers.read_text()
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract/test_state_machines.py"]
+    try:
+        handlers.write_text(whole.replace("@STATES.handler(Page)\n", ""))
+        report = guide.run(extended, *command, "-k", "each_state_of_a_function", fails=True)
+    finally:
+        handlers.write_text(whole)
+
+    assert "compare_orders" in report
