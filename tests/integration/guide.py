@@ -18,8 +18,8 @@ _EDIT = re.compile(
     r"|^\| `(?P<file>[^`]+)` \| (?P<copied>[^|]+) \|(?P<before>[^|]*)\|(?P<pairs>[^|]*)\|$",
     re.MULTILINE | re.DOTALL,
 )
-# Bytecode stays: sources keep their times.
-_LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", ".*_cache", ".hypothesis")
+# What Python and mypy have compiled stays: sources keep their times.
+_LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", ".ruff_cache", ".pytest_cache", ".hypothesis")
 
 
 class Edit(Protocol):
