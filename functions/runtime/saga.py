@@ -13,7 +13,8 @@ from idempotency import Step
 from idempotency.saga import Saga, SagaStep
 
 from .context import LambdaContext
-from .ended import Ended, detail_parser
+from .ended import Ended as Ended
+from .ended import detail_parser as detail_parser
 from .handler import Call, handler
 
 type Result = Mapping[str, Any]

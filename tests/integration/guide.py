@@ -21,8 +21,8 @@ _EDIT = re.compile(
 # Guides that one copy of the repository follows, both.
 TYPE = (ROOT / "docs" / "commands.md").read_text().partition("\n## Add a type and a target\n")[2]
 WORKFLOW = (ROOT / "docs" / "add-a-workflow.md").read_text()
-# Bytecode stays: sources keep their times.
-_LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", ".*_cache", ".hypothesis")
+# What Python and mypy have compiled stays: sources keep their times.
+_LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", ".ruff_cache", ".pytest_cache", ".hypothesis")
 
 
 class Edit(Protocol):
