@@ -13,6 +13,7 @@ from local.simulators import simulators
 
 from .patches import (
     buckets,
+    callbacks,
     distributed_map,
     executions,
     functions,
@@ -21,6 +22,9 @@ from .patches import (
     limited_requests,
     limits,
     nested_stacks,
+    redrives,
+    states,
+    status_events,
     stream_mapping,
     tasks,
     transactions,
@@ -29,7 +33,10 @@ from .patches import (
 UNTIL_EOF = "--until-eof"
 
 # Each changes what MiniStack has loaded; docs/local-engine.md lists them.
-_PATCHES = (functions, executions, tasks, groups, distributed_map, buckets, stream_mapping, http_api, nested_stacks)
+_PATCHES = (
+    *(functions, states, executions, redrives, status_events, tasks, callbacks, groups, distributed_map, buckets),
+    *(stream_mapping, http_api, nested_stacks),
+)
 _LIMITS = (limits, limited_requests, transactions)
 
 
