@@ -13,6 +13,7 @@ from local.simulators import simulators
 
 from .patches import (
     buckets,
+    callbacks,
     distributed_map,
     executions,
     functions,
@@ -22,6 +23,9 @@ from .patches import (
     limits,
     message_moves,
     nested_stacks,
+    redrives,
+    states,
+    status_events,
     stream_mapping,
     tasks,
     transactions,
@@ -32,8 +36,20 @@ UNTIL_EOF = "--until-eof"
 
 # Each changes what MiniStack has loaded; docs/local-engine.md lists them.
 _PATCHES = (
-    *(functions, workers, executions, tasks, groups, distributed_map),
-    *(buckets, stream_mapping, http_api, message_moves, nested_stacks),
+    *(
+        functions,
+        workers,
+        states,
+        executions,
+        redrives,
+        status_events,
+        tasks,
+        callbacks,
+        groups,
+        distributed_map,
+        buckets,
+    ),
+    *(stream_mapping, http_api, message_moves, nested_stacks),
 )
 _LIMITS = (limits, limited_requests, transactions)
 

@@ -15,13 +15,13 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from . import executions, item_reader, map_runs
+from . import item_reader, map_runs, states
 from .child_executions import Child
-from .executions import Frame
 from .groups import item_context, item_input, items_of, number, state_output
 from .map_runs import MapRun
 from .result_writer import Export
 from .scopes import ScopeEnded, current
+from .states import Frame
 
 type Execution = dict[str, Any]
 type State = dict[str, Any]
@@ -48,7 +48,7 @@ def _run_distributed_map(
     from ministack.services import stepfunctions as sf
 
     # A redrive finds the Map Run of the attempt before here; a retry does not.
-    kept = executions.frame().inner
+    kept = states.frame().inner
     redrive, stopped = 0 in kept, threading.Event()
     sf._add_event(execution, "MapStateStarted")
     event = "MapRunRedriven" if redrive else "MapRunStarted"

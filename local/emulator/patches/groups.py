@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import executions
+from . import states
 from .limits import inline_concurrency
 from .scopes import Scope, current, inside
 
@@ -41,7 +41,7 @@ def _anew_at_each_try(upstream: Callable[..., Any]) -> Callable[..., Any]:
         def counted() -> Any:
             nonlocal tries
             if tries:
-                executions.frame().inner.clear()
+                states.frame().inner.clear()
             tries += 1
             return attempt()
 
@@ -87,7 +87,7 @@ def _run_parallel_branches(state: State, given: Any, execution: Execution, conte
     def run(index: int) -> Any:
         branch = branches[index]
         own = copy.deepcopy(context)
-        return executions.run_inside(branch["States"], branch["StartAt"], data, execution, own, index)
+        return states.run_inside(branch["States"], branch["StartAt"], data, execution, own, index)
 
     sf._add_event(execution, "ParallelStateStarted")
     results = _told(execution, "Parallel", lambda: run_all(len(branches), run))
@@ -108,7 +108,7 @@ def _run_map_items(state: State, given: Any, execution: Execution, context: Any)
         own = copy.deepcopy(context)
         own["Map"] = item_context(index, items[index])
         entered = item_input(state, given, data, items[index], own)
-        return executions.run_inside(processor["States"], processor["StartAt"], entered, execution, own)
+        return states.run_inside(processor["States"], processor["StartAt"], entered, execution, own)
 
     started = {"mapStateStartedEventDetails": {"length": len(items)}}
     sf._add_event(execution, "MapStateStarted", started)

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import executions
+from . import executions, redrives
 from .child_executions import Child, started
 from .result_writer import Export, results
 from .scopes import Scope
@@ -136,7 +136,7 @@ class MapRun:
         if child.execution is None or self.express:
             child.execution = started(self._parent, self.record, child.given, self.express)
         else:
-            executions.restart(child.execution)
+            redrives.restart(child.execution)
         self._move(child, "running")
         self._running.add(index)
         self._scope.started(self._run, index, child, child.execution)

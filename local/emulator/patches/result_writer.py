@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import executions
 from .child_executions import Child
+from .redrives import redrive_fields
 
 _FIELDS = ("Name", "Status", "StartDate", "StopDate", "ExecutionArn", "StateMachineArn", "Input", "Output")
 
@@ -18,7 +18,7 @@ def record(child: Child) -> dict[str, Any]:
     if own is None:
         return {"Input": child.given, "InputDetails": included, "Status": "PENDING"}
     found = {name: own.get(f"{name[0].lower()}{name[1:]}") for name in _FIELDS}
-    redrives = executions.redrive_fields(own)
+    redrives = redrive_fields(own)
     found |= {f"{name[0].upper()}{name[1:]}": value for name, value in redrives.items()}
     found |= {"InputDetails": included, "Error": own.get("error"), "Cause": own.get("cause")}
     if own["status"] == "SUCCEEDED":

@@ -1,49 +1,33 @@
 """How a Task state runs.
 
 1. `TaskScheduled` has the task's `parameters`, so a search of the history for secrets covers what AWS would show.
-2. A function that raises in a `waitForTaskToken` state fails the task at once. `HeartbeatSeconds` ends a silent one.
-   Each attempt has its own token. The token of a closed task returns `TaskTimedOut`.
+2. Each attempt has its own token.
 3. A timeout is a `TaskTimedOut` event, and the `...Path` forms of both timeouts work.
 4. `States.ALL` and `States.TaskFailed` do not match `States.DataLimitExceeded`; nothing matches `States.Runtime`.
 5. A test case of `SFN_MOCK_CONFIG` gives each attempt its own response, as Step Functions Local does.
 
-MiniStack swallows the error and waits for the timeout, ignores the heartbeat, reuses a token, forgets closed ones, lets
-`States.ALL` match every error, and throws a mocked error again at every retry.
+MiniStack reuses a token, lets `States.ALL` match every error, and throws a mocked error again at every retry.
 """
 
 import json
 import threading
-import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from .callbacks import HEARTBEAT, called_back
 from .groups import number
 from .limits import DATA_LIMIT
-from .scopes import Scope, current
+from .scopes import current
 
 type Execution = dict[str, Any]
 type State = dict[str, Any]
 
-_HEARTBEAT = "States.HeartbeatTimeout"
-_TIMEOUTS = {"States.Timeout", _HEARTBEAT}
+_TIMEOUTS = {"States.Timeout", HEARTBEAT}
 _MAX_RETRY_PAUSE = 60
 
 
-@dataclass
-class _Waiting:
-    """A task that waits for its token. answer: (output, None) or (None, (error, cause)). closed: no answer counts."""
-
-    scope: Scope
-    heard: float
-    answer: tuple[Any, tuple[str, str] | None] | None = None
-    closed: bool = False
-
-
-_waiting: dict[str, _Waiting] = {}
-_answering = threading.Lock()
 _counting = threading.Lock()
 
 
@@ -52,9 +36,6 @@ def apply() -> None:
     from ministack.services import stepfunctions
 
     stepfunctions._execute_task = _execute_task
-    stepfunctions._send_task_success = _answered(stepfunctions._send_task_success, _succeed)
-    stepfunctions._send_task_failure = _answered(stepfunctions._send_task_failure, _fail)
-    stepfunctions._send_task_heartbeat = _answered(stepfunctions._send_task_heartbeat, _beat)
     stepfunctions._error_matches = _matching(stepfunctions._error_matches)
 
 
@@ -62,7 +43,7 @@ def _matching(matches: Callable[[list[str], str], bool]) -> Callable[[list[str],
     def error_matches(names: list[str], error: str) -> bool:
         if error in {DATA_LIMIT, "States.Runtime"}:
             return error == DATA_LIMIT and error in names
-        return matches(names, error) or (error == _HEARTBEAT and "States.Timeout" in names)
+        return matches(names, error) or (error == HEARTBEAT and "States.Timeout" in names)
 
     return error_matches
 
@@ -139,13 +120,13 @@ def _result(state: State, parameters: Any, given: Any, execution: Execution, con
     if ":activity:" in resource:
         # Its timeouts, which begin when a worker takes it, are not emulated.
         token = str(uuid.uuid4())
-        return _called_back(lambda: _offer(resource, parameters, token), token, None, None)
+        return called_back(lambda: _offer(resource, parameters, token), token, None, None)
     seconds = number(state, "TimeoutSeconds", given, given, context)
     if ".waitForTaskToken" in resource:
         heartbeat = number(state, "HeartbeatSeconds", given, given, context)
         service = resource.replace(".waitForTaskToken", "")
         send = partial(stepfunctions._invoke_resource, service, parameters)
-        return _called_back(send, context["Task"]["Token"], seconds, heartbeat)
+        return called_back(send, context["Task"]["Token"], seconds, heartbeat)
     try:
         return current().result(stepfunctions._invoke_resource, resource, parameters, seconds=seconds)
     except TimeoutError:
@@ -175,75 +156,3 @@ def _mocked(execution: Execution, context: Any) -> dict[str, Any] | None:
         if response is not None:
             execution["mockAttempts"][state] = attempt + 1
     return response
-
-
-def _called_back(send: Callable[[], Any], token: str, seconds: float | None, heartbeat: float | None) -> Any:
-    from ministack.services import stepfunctions
-
-    began, scope = time.monotonic(), current()
-    waiting = _waiting[token] = _Waiting(scope, began)
-    call = scope.started(send)
-
-    def silent() -> float | None:
-        return None if heartbeat is None else waiting.heard + heartbeat - time.monotonic()
-
-    def left() -> float | None:
-        ends = [silent(), None if seconds is None else began + seconds - time.monotonic()]
-        return min((end for end in ends if end is not None), default=None)
-
-    def over() -> bool:
-        return waiting.answer is not None or (call.done() and call.exception() is not None)
-
-    try:
-        scope.wait(over, left)
-    finally:
-        with _answering:
-            waiting.closed = True
-    if waiting.answer is not None:
-        output, error = waiting.answer
-        if error is not None:
-            raise stepfunctions._ExecutionError(*error)
-        return output
-    if call.done() and (raised := call.exception()) is not None:
-        raise raised
-    quiet = silent()
-    name = _HEARTBEAT if quiet is not None and quiet <= 0 else "States.Timeout"
-    raise stepfunctions._ExecutionError(name, "The task has not been answered in time")
-
-
-def _answered(upstream: Callable[[Any], Any], take: Callable[[_Waiting, Any], str]) -> Callable[[Any], Any]:
-    """An answer to a token; `upstream` takes those that no task has."""
-
-    def send(data: Any) -> Any:
-        from ministack.services import stepfunctions
-
-        waiting = _waiting.get(data.get("taskToken"))
-        if waiting is None:
-            return upstream(data)
-        with _answering:
-            if waiting.closed or waiting.answer is not None or waiting.scope.ended:
-                return stepfunctions.error_response_json("TaskTimedOut", "The task has expired or was closed", 400)
-            if wrong := take(waiting, data):
-                return stepfunctions.error_response_json("InvalidOutput", wrong, 400)
-        waiting.scope.wake()
-        return stepfunctions.json_response({})
-
-    return send
-
-
-def _succeed(waiting: _Waiting, data: Any) -> str:
-    try:
-        waiting.answer = (json.loads(data.get("output", "{}")), None)
-    except ValueError:
-        return "output: must be JSON"
-    return ""
-
-
-def _fail(waiting: _Waiting, data: Any) -> str:
-    waiting.answer = (None, (data.get("error", "States.TaskFailed"), data.get("cause", "")))
-    return ""
-
-
-def _beat(waiting: _Waiting, _: Any) -> str:
-    waiting.heard = time.monotonic()
-    return ""
