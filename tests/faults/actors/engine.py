@@ -19,7 +19,7 @@ from ministack.services import dynamodb, eventbridge, lambda_svc, s3, stepfuncti
 import entities.backoff
 import idempotency.steps
 import runtime.handler
-from runtime import clients
+from runtime import clients, tracing
 from tests.faults.actors.database import Database, database
 from tests.faults.actors.trusting import trust_requests
 from tests.faults.actors.wire import Session
@@ -162,7 +162,7 @@ class Engine:
             if hasattr(module, "datetime"):
                 replace(module, "datetime", moment)
         replace(clients, "session", lambda: Session(self))
-        replace(clients, "trace_aws_calls", lambda: None)
+        replace(tracing, "trace_aws_calls", lambda: None)
         replace(entities.backoff, "time", self.waits)
         replace(entities.backoff, "random", STEADY)
         replace(stepfunctions, "_scaled_sleep", lambda seconds: self.on.back_off(seconds))

@@ -78,16 +78,18 @@ def _live(run: Run) -> None:
         run.spawn(partial(run.create, run.plan.task), moment)
     if run.plan.other:
         run.spawn(partial(run.create, run.plan.other), run.chance.choice((0.0, 0.02, 0.1, 40)))
-    for number in range(run.plan.retries):
+    if run.plan.message:
+        run.spawn(partial(run.message, run.plan.message), run.chance.uniform(0, 3))
+    for _ in range(run.plan.retries):
         _let_it_go_on(run, impatient=run.chance.random() < _IMPATIENT)
         if run.simulation.quiet:
             _rest(run)
-        _retry(run, number)
+        _retry(run)
     _let_it_go_on(run)
     run.judge.at_last()
 
 
-def _retry(run: Run, number: int) -> None:
+def _retry(run: Run) -> None:
     """An operator retries what has failed; perhaps twice at once, or the same failures again later."""
     for task_id in run.failed():
         attempt = run.judge.tasks[task_id]["attempt"]

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,8 +19,8 @@ from tests.faults.tasks.plan import TASK, TENANT
 
 _OF_MACHINE = ("StartTask", "RunTaskItem", "FinishTask")
 _TRIES = 4
-_RECEIVES = 5
-_VISIBLE_AFTER = 400
+# Of the queue `task-action`.
+_RECEIVES, _VISIBLE_AFTER = 5, 400
 
 
 @dataclass
@@ -168,18 +168,17 @@ class Run(Executing):
 
     # The queue.
 
-    def message(self, function: str, envelope: Callable[[str], Document], failed: Callable[[Document], bool]) -> None:
-        """A message of the queue comes until it is handled, or goes to the dead-letter queue."""
-        body = self.plan.message
-        assert body is not None
+    def message(self, body: Document) -> None:
+        """A message comes until it is handled, or goes to the dead-letter queue."""
         self.asked[body["task_id"]].append([body["item"]])
-        work = partial(self._received, function, envelope(json.dumps(body)), failed)
-        if self.fault_at("message#1", [*s.MESSAGE_KINDS], 8):
-            self.spawn(work, self.later.choice((0, self.late())))
-        work()
+        if self.fault_at("message#1", [*s.MESSAGE_KINDS], 12):
+            self.spawn(partial(self._received, body), self.later.choice((0, self.late())))
+        self._received(body)
 
-    def _received(self, function: str, event: Document, failed: Callable[[Document], bool]) -> None:
+    def _received(self, body: Document) -> None:
+        event = {"Records": [{"messageId": "m-1", "body": json.dumps(body)}]}
         for _ in range(_RECEIVES):
-            if not failed(self.invoke(function, event, "TaskAction")):
+            answer = self.invoke("TaskActionFunction", event, "TaskAction")
+            if not answer.get("error") and not answer["body"]["batchItemFailures"]:
                 return
             self.simulation.sleep(_VISIBLE_AFTER)
