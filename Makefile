@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-zips bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams replay-test load-test commands-test imports-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-zips bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks replay-test load-test commands-test imports-test tasks-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -105,6 +105,9 @@ bench-commands: setup ## Commands per second through the local stack; latency to
 bench-imports: setup ## Imports of rows: speed, memory, bytes, write units, dollars; OPTIONS=--all: also 100,000 rows, --help: others
 	@python -m benchmarks.imports $(OPTIONS)
 
+bench-tasks: setup ## Tasks: items per second, calls, transitions, write units and dollars of an item; OPTIONS=--help
+	@python -m benchmarks.tasks $(OPTIONS)
+
 bench-import: setup ## Reads, time and memory of a user import: 3 minutes
 	@python -m benchmarks.user_import
 
@@ -129,6 +132,9 @@ commands-test: setup ## 100 versions of one key by 20 publishers, and 40 keys wi
 
 imports-test: setup ## Import 5,000 rows while a worker is killed at 20 random moments: nothing is lost, nothing is done twice
 	@ROWS=$(or $(ROWS),5000) KILLS=$(or $(KILLS),20) python -m pytest -q --timeout 3000 tests/load/test_imports.py
+
+tasks-test: setup ## A task of 200 items while a worker is killed every two seconds: every item ends, with an honest reason
+	@ITEMS=$(or $(ITEMS),200) KILL_EVERY=2 python -m pytest -q --timeout 3000 tests/load/test_tasks.py
 
 machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines

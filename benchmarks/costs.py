@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def main() -> None:
     orders: dict[str, Use] = {}
     users: dict[str, Use] = {}
     _say("deploying a local stack")
-    with _stack() as (stack, metered):
+    with metered_stack() as (stack, metered):
         if not arguments.commands:
             orders = dict(_said(_orders(stack, metered)))
             users = {f"user, of {USERS:,}": _import_of_many(stack, metered)}
@@ -99,7 +100,8 @@ def _print(prices: dict[str, Any], orders: dict[str, Use], used: dict[str, Use])
 
 
 @contextmanager
-def _stack() -> Iterator[tuple[Stack, Proxy]]:
+def metered_stack() -> Iterator[tuple[Stack, Proxy]]:
+    """A local stack whose calls to DynamoDB are counted."""
     # Unsigned, because a signature covers the body, and the proxy adds a field to it.
     with proxy() as metered:
         settings = {"AWS_ENDPOINT_URL_DYNAMODB": metered.endpoint, "AUTH": "false"}
@@ -119,7 +121,7 @@ def _orders(stack: Stack, metered: Proxy) -> Iterator[tuple[str, Use]]:
     for case, (sku, token) in cases.items():
         _place(stack, [_order(f"warm-{sku}-{token}-{number}", sku, token) for number in range(3)])
         documents = [_order(f"{sku}-{token}-{number}", sku, token) for number in range(ORDERS)]
-        yield case, _used(stack, metered, lambda documents=documents: _place(stack, documents)) / ORDERS  # type: ignore[misc]
+        yield case, consumption(stack, metered, lambda documents=documents: _place(stack, documents)) / ORDERS  # type: ignore[misc]
 
 
 def _order(order_id: str, sku: str, token: str) -> dict[str, Any]:
@@ -148,7 +150,7 @@ def _commands(stack: Stack, metered: Proxy, count: int) -> Iterator[tuple[str, U
     for case, (kind, mode) in cases.items():
         for version in (1, 2):
             documents = [commands.command(f"{mode}-{number}", version, kind, mode) for number in range(count)]
-            used = _used(stack, metered, lambda documents=documents: _publish(stack, documents))  # type: ignore[misc]
+            used = consumption(stack, metered, lambda documents=documents: _publish(stack, documents))  # type: ignore[misc]
         yield f"command, {case}", used / count
 
 
@@ -164,7 +166,7 @@ def _publish(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
 def _import_of_many(stack: Stack, metered: Proxy) -> Use:
     """One user of a large import, with a share of the fixed costs: from the difference of two files."""
     _import(stack, "warm", 5)
-    short, long = (_used(stack, metered, lambda count=count: _import(stack, f"u{count}", count)) for count in ROWS)  # type: ignore[misc]
+    short, long = (consumption(stack, metered, partial(_import, stack, f"u{count}", count)) for count in ROWS)
     row = (long - short) / (ROWS[1] - ROWS[0])
     return (short + row * (USERS - ROWS[0])) / USERS
 
@@ -182,7 +184,8 @@ def _import(stack: Stack, prefix: str, count: int) -> list[str]:
     return [execution_arn(stack, name, output="UserImportArn")]
 
 
-def _used(stack: Stack, metered: Proxy, run: Callable[[], list[str]]) -> Use:
+def consumption(stack: Stack, metered: Proxy, run: Callable[[], list[str]]) -> Use:
+    """What a run consumes, and everything that follows from it. run: returns the ARNs of its executions."""
     wait_for_quiet(metered)
     before = _invocations(stack)
     metered.meter.reset()

@@ -36,20 +36,8 @@ UNTIL_EOF = "--until-eof"
 
 # Each changes what MiniStack has loaded; docs/local-engine.md lists them.
 _PATCHES = (
-    *(
-        functions,
-        workers,
-        states,
-        executions,
-        redrives,
-        status_events,
-        tasks,
-        callbacks,
-        groups,
-        distributed_map,
-        buckets,
-    ),
-    *(stream_mapping, http_api, message_moves, nested_stacks),
+    *(functions, workers, states, executions, redrives, status_events, tasks, callbacks, groups, distributed_map),
+    *(buckets, stream_mapping, http_api, message_moves, nested_stacks),
 )
 _LIMITS = (limits, limited_requests, transactions)
 

@@ -44,7 +44,7 @@ def _item(table: str, key: Item, situation: Situation, version: int, entity: Ite
         numbers = {"published": version + published, "finished": done, "data_version": done}
         counts = {name: {"N": str(number)} for name, number in numbers.items()}
         marks = {"dead": {"NS": [str(version)]}} if dead else {}
-        return {**key, **counts, **marks, "type": {"S": "PRODUCT"}, "pending_since": _AT}
+        return {**key, **counts, **marks, "type": entity["type"], "pending_since": _AT}
     if table == "CommandsTable":
         numbers = {"version": {"N": str(version)}, "attempt": {"N": "1"}, "lifetime_days": {"N": "90"}}
         status = {"S": "finish:FINISHED" if finished == 0 else "wait_prev_command:STARTED"}

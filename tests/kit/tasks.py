@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -37,9 +37,7 @@ LIFETIME = timedelta(days=100)
 TIMEOUT = timedelta(seconds=60)
 """Of the function that runs an item."""
 LIMIT = timedelta(seconds=900)
-ENVIRONMENT = HandlerEnvironment(
-    products_table="", catalog_bucket="", gates_table="", data_table="", run_job_function=""
-)
+ENVIRONMENT = HandlerEnvironment(**{one.name: "" for one in fields(HandlerEnvironment)})
 
 
 class Text(Struct, frozen=True, forbid_unknown_fields=True):

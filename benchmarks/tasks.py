@@ -1,0 +1,121 @@
+"""Tasks: items a second, and what an item consumes and costs: `python -m benchmarks.tasks`. Prints as it goes.
+
+Speed on a plain local stack; what is consumed on another one whose calls to DynamoDB are counted.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cli import views
+from local.deployment import deploy
+from local.emulator import emulator
+from operations import tasks
+from operations.commands import publish
+from operations.orders import execution_arn
+from operations.stack import Stack
+from tasks.state import Status
+
+from . import commands
+from .costs import consumption, metered_stack
+from .pricing import Use, costs
+
+TENANT = "bench"
+OBJECT_BYTES = 10_000
+WARM_UP = 4
+_PRICES = Path(__file__).with_name("prices.json")
+
+type Items = list[dict[str, str]]
+
+out = views.console()
+
+
+def main() -> None:
+    chosen = _arguments()
+    prices = json.loads(chosen.prices.read_text())["prices"]
+    out.print(f"load average of one minute {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
+    if chosen.items:
+        with emulator.attached() as running:
+            deploy(running.endpoint, running.log)
+            stack = Stack.local(running.endpoint, services=running.simulators)
+            rows = [[kind, str(chosen.items), *_speed(stack, kind, chosen.items)] for kind in TYPES]
+        out.print(views.table("Tasks, two items at once", ["type", "items", "seconds", "items/s"], rows))
+    with metered_stack() as (stack, metered):
+        found: dict[str, Use] = {}
+        for kind, items_of in TYPES.items():
+            _run(stack, kind, items_of(stack, WARM_UP))
+            run = partial(_run, stack, kind, items_of(stack, chosen.metered))
+            found[kind] = consumption(stack, metered, run) / chosen.metered
+    out.print(_consumed(found, chosen.metered))
+    out.print(_costs(found, prices))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench-tasks OPTIONS=")
+    parser.add_argument("--items", type=int, default=200, help="for the speed; 0: do not measure it")
+    parser.add_argument("--metered", type=int, default=100, help="for what is consumed")
+    parser.add_argument("--prices", type=Path, default=_PRICES)
+    return parser.parse_args()
+
+
+def objects(stack: Stack, count: int) -> Items:
+    """Items of checksum-object, which all read one object."""
+    item = {"bucket": stack.outputs["JobsBucket"], "key": "bench/object"}
+    stack.client("s3").put_object(Bucket=item["bucket"], Key=item["key"], Body=os.urandom(OBJECT_BYTES))
+    return [item] * count
+
+
+def products(stack: Stack, count: int) -> Items:
+    """Items of rebuild-read-model. Their targets show the newest version already."""
+    documents = [commands.command(f"p-{number}", 1, mode="sync") for number in range(count)]
+    for document in documents:
+        publish(stack, document)
+    return [{"pk": document["pk"], "sk": document["sk"]} for document in documents]
+
+
+TYPES: Mapping[str, Callable[[Stack, int], Items]] = {"checksum-object": objects, "rebuild-read-model": products}
+
+
+def _speed(stack: Stack, kind: str, count: int) -> list[str]:
+    _run(stack, kind, TYPES[kind](stack, WARM_UP))
+    items = TYPES[kind](stack, count)
+    began = time.perf_counter()
+    _run(stack, kind, items)
+    seconds = time.perf_counter() - began
+    return [f"{seconds:.1f}", f"{count / seconds:.1f}"]
+
+
+def _run(stack: Stack, kind: str, items: Items) -> list[str]:
+    """Run a task to its end. Returns the ARN of its execution. Raises RuntimeError unless every item is done."""
+    key = tasks.create(stack, {"task_type": kind, "tenant_code": TENANT, "items": items})
+    *_, seen = tasks.follow(stack, key)
+    out.print(f"{kind}: {seen.count(Status.COMPLETED)} of {len(items)} items: {seen.task.status}", markup=False)
+    if seen.task.status is not Status.COMPLETED:
+        raise RuntimeError(f"{seen.name} has not completed: {seen.failed[:3]}")
+    return [execution_arn(stack, key.execution(1), output="TaskArn")]
+
+
+def _consumed(found: Mapping[str, Use], count: int) -> Any:
+    columns = ["of one item", "transitions", "invocations", "DynamoDB calls", "write units", "read units"]
+    figures = {
+        kind: (one.transitions, one.invocations, one.calls, one.writes, one.reads) for kind, one in found.items()
+    }
+    rows = [[kind, *map("{:.2f}".format, numbers)] for kind, numbers in figures.items()]
+    return views.table(f"Consumed, mean of a task of {count} items", columns, rows)
+
+
+def _costs(found: Mapping[str, Use], prices: Mapping[str, float]) -> Any:
+    parts = {kind: costs(use, prices) for kind, use in found.items()}
+    rows = [
+        [kind, *(f"{1000 * cost:.4f}" for cost in (*one.values(), sum(one.values())))] for kind, one in parts.items()
+    ]
+    return views.table("USD for 1,000 items, without S3", ["type", *next(iter(parts.values())), "all"], rows)
+
+
+if __name__ == "__main__":
+    main()
