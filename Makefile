@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-zips bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks replay-test load-test commands-test imports-test tasks-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-zips bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -89,6 +89,9 @@ faults-imports: setup ## Play 10,000 schedules of imports; OPTIONS='--schedules 
 
 faults-zips: setup ## Play 10,000 schedules of ZIPs; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults.zips $(OPTIONS)
+
+faults-tasks: setup ## Play 10,000 schedules of tasks; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.tasks $(OPTIONS)
 
 faults-second-saga: setup ## Every single fault of docs/second-saga.md's trips; `make test` draws one of each kind at each state
 	@EVERY_FAULT=1 python -m pytest -q tests/integration/test_second_saga.py

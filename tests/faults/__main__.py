@@ -16,6 +16,7 @@ from tests.faults.play import play
 from tests.faults.report import Report
 from tests.faults.scenario import Scenario
 from tests.faults.seams import DYNAMODB_ENDPOINT
+from tests.faults.tasks.explore import EXPLORER as TASKS
 from tests.faults.workers import Result, Wanted, Workers, engine
 from tests.kit.engines import dynamodb_local
 
@@ -40,7 +41,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of the random sequences")
     arguments = parser.parse_args()
     dynamodb = os.environ.get("DYNAMODB", "")
-    for explorer in (COMMANDS, IMPORTS):
+    for explorer in (COMMANDS, IMPORTS, TASKS):
         if arguments.scenario and arguments.scenario.startswith(f"{explorer.schedule.NAME} "):
             return explorer.replay(arguments.scenario)
     try:

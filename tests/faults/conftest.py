@@ -31,6 +31,13 @@ def import_workers() -> Iterator[Workers]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def task_workers() -> Iterator[Workers]:
+    """Of their own: another engine lives in them."""
+    with Workers() as started:
+        yield started
+
+
 @pytest.fixture(scope="package")
 def singles(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> explore.Singles:
     """Played once for all of pytest's processes, whose base folders are siblings."""

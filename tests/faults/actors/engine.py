@@ -229,6 +229,12 @@ class Engine:
         return self.run
 
 
+def functions_of(context: str) -> list[str]:
+    """Logical ids of a context's functions, without those that tell others of ends: nothing here hears them."""
+    handlers = {name: str(one.properties["Handler"]) for name, one in FUNCTIONS.items()}
+    return [name for name, handler in handlers.items() if handler.startswith(f"{context}.") and "notice" not in handler]
+
+
 def present(now: Callable[[], float]) -> type[datetime]:
     """Instead of `datetime`."""
 

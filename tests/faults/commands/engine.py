@@ -8,10 +8,9 @@ from entities.products import PRODUCT
 from entities.registered import TYPES
 from entities.types import Policy
 from tests.faults.actors import engine as shared
-from tests.faults.actors.engine import STEADY
+from tests.faults.actors.engine import STEADY, functions_of
 from tests.faults.commands.beside import REBUILD, rebuild
 from tests.faults.seams import replace
-from tests.kit.template import FUNCTIONS
 
 if TYPE_CHECKING:
     from tests.faults.commands.run import Run
@@ -21,7 +20,7 @@ class Engine(shared.Engine):
     MACHINE: ClassVar = "Command"
     TABLES: ClassVar = ("CommandsTable", "GatesTable", "DataTable", "HistoryTable", "ProductsTable", "IdempotencyTable")
     BUCKET: ClassVar = "CatalogBucket"
-    FUNCTIONS: ClassVar = [name for name, one in FUNCTIONS.items() if one.properties["Handler"].startswith("commands.")]
+    FUNCTIONS: ClassVar = functions_of("commands")
 
     def start(self) -> "Engine":
         super().start()

@@ -15,9 +15,8 @@ import imports.sweep
 from entities.products import PRODUCT
 from entities.registered import TYPES
 from tests.faults.actors import engine as shared
-from tests.faults.actors.engine import STEADY
+from tests.faults.actors.engine import STEADY, functions_of
 from tests.faults.seams import Document, replace
-from tests.kit.template import FUNCTIONS
 
 if TYPE_CHECKING:
     from tests.faults.imports.run import Run
@@ -35,7 +34,7 @@ class Engine(shared.Engine):
     )
     BUCKET: ClassVar = "ImportsBucket"
     FUNCTIONS: ClassVar = [
-        *(name for name, one in FUNCTIONS.items() if one.properties["Handler"].startswith("imports.")),
+        *functions_of("imports"),
         *(PUBLISH, *(f"{name}Function" for name in OTHERS)),
     ]
 

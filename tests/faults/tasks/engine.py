@@ -11,10 +11,9 @@ import tasks.start_handlers
 import tasks.sweep
 from tasks.registered import TYPES
 from tests.faults.actors import engine as shared
-from tests.faults.actors.engine import STEADY
+from tests.faults.actors.engine import STEADY, functions_of
 from tests.faults.seams import replace
 from tests.faults.tasks import work
-from tests.kit.template import FUNCTIONS
 
 if TYPE_CHECKING:
     from tests.faults.tasks.run import Run
@@ -27,12 +26,7 @@ class Engine(shared.Engine):
     MACHINE: ClassVar = "Task"
     TABLES: ClassVar = ("TasksTable", "IdempotencyTable")
     BUCKET: ClassVar = "JobsBucket"
-    # What tells others of ends is judged by their own tests.
-    FUNCTIONS: ClassVar = [
-        name
-        for name, one in FUNCTIONS.items()
-        if one.properties["Handler"].startswith("tasks.") and "notice" not in one.properties["Handler"]
-    ]
+    FUNCTIONS: ClassVar = functions_of("tasks")
 
     def start(self) -> "Engine":
         super().start()

@@ -31,6 +31,8 @@ MUTANTS = mutant = Mutants()
 _STOPPED = (s.ABORTED_AT, s.EXECUTION_TIMED_OUT_AT)
 _ITEM_STOPPED = ((r"^iterator@\d\.\d\.\d#1\.call[2-5]$", (*_STOPPED, s.SLOW)),)
 _ITEM_CUT = ((r"^iterator@\d\.\d\.\d#1\.call[3-6]$", (f.DIES_AFTER, f.ANSWER_LOST)),)
+# Its work is done, nobody is told, and no other invocation of the attempt finds out.
+_ITEM_LOST = ((r"^iterator@\d\.1\.\d#1\.call4$", (f.DIES_AFTER,)), (r"^iterator@\d\.1\.\d#[2-9]$", (f.ERROR_BEFORE,)))
 _ITEM_TWICE = ((r"^iterator@\d\.\d\.\d#1$", (f.ABANDONED,)), (r"^iterator@\d\.\d\.\d#\d\.call", (s.SLOW,)))
 _FINISHED_TWICE = ((r"^finish@\d\.\d#1\.call[12]$", _STOPPED), (r"^finish@\d\.\d#1\.call[34]$", (s.SLOW,)))
 
@@ -154,10 +156,11 @@ def _unleased() -> AbstractContextManager[None]:
     return replaced(Items, "_work", unleased)
 
 
-@mutant("a lease that is forgotten before its task", breaks.ONCE, focus=_ITEM_CUT)
+@mutant("a lease that is forgotten before its task", breaks.ONCE, focus=_ITEM_LOST)
 def _forgotten() -> AbstractContextManager[None]:
     """A retry after 95 days takes an unknown outcome for work that was never begun."""
     stack = ExitStack()
+    play.engine()
     table = items().leases._backend.table
     before = table.lifetime
     object.__setattr__(table, "lifetime", timedelta(days=90))

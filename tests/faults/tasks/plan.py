@@ -35,13 +35,13 @@ class Plan:
 def plan(schedule: Schedule) -> Plan:
     chance = schedule.chance("plan")
     named = chance.random() < 0.85
-    task = _task(chance, chance.choice((1, 2, 2, 3, 3, 4, 5)), named)
+    task = _task(chance, chance.choice((1, 1, 2, 2, 2, 3, 3, 4, 5)), named)
     other = _task(chance, chance.choice((1, 2, 3)), named) if named and chance.random() < 0.12 else None
     return Plan(
         task,
         [0.0, *([chance.choice((0.0, 0.05, 30))] if chance.random() < 0.3 else [])],
         other,
-        chance.choice((0, 1, 1, 1, 2, 3)),
+        chance.choice((0, 0, 1, 1, 1, 2, 3)),
         chance.choice((1, 2, 2, 3)),
         _message(chance) if chance.random() < 0.2 else None,
     )

@@ -1,0 +1,56 @@
+"""A thousand schedules of tasks; `make faults-tasks` plays ten thousand, and others."""
+
+import pytest
+
+from tests.faults.faults import UnknownFault
+from tests.faults.tasks.explore import EXPLORER, Totals
+from tests.faults.tasks.schedule import KINDS, Schedule
+from tests.faults.workers import Workers
+
+SCHEDULES = 1000
+
+
+@pytest.fixture(scope="module")
+def totals(task_workers: Workers) -> Totals:
+    return list(EXPLORER.explored(task_workers.pool, 1, SCHEDULES))[-1]
+
+
+def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:
+    assert totals.failed == []
+    assert totals.schedules == SCHEDULES
+
+
+def test_every_kind_of_fault_is_injected(totals: Totals) -> None:
+    assert set(totals.faults) == set(KINDS)
+
+
+def test_executions_are_stopped_at_every_state(totals: Totals) -> None:
+    assert {state for state, _ in totals.stops} == {"start", "iterator", "finish"}
+
+
+def test_tasks_and_items_end_in_every_way(totals: Totals) -> None:
+    ends = ("COMPLETED", "COMPLETED_WITH_FAILURES", "FAILED")
+    assert min(totals.ends[end] for end in ends) > SCHEDULES // 10
+    assert set(totals.items) == {"COMPLETED", "FAILED"}
+    assert totals.retried > SCHEDULES // 4
+    assert totals.refused > 0
+
+
+def test_every_function_is_hit_at_every_kind_of_call(totals: Totals) -> None:
+    hit = {(function, operation) for function, operation, _ in totals.hits}
+    assert {call for call, number in totals.calls.items() if number > SCHEDULES // 10} <= hit
+
+
+def test_a_schedule_is_the_same_at_every_replay(task_workers: Workers) -> None:
+    traces = [task_workers.pool.submit(EXPLORER.trace, "tasks 9") for _ in range(3)]
+    drawn, *others = [started.result() for started in traces]
+    listed = task_workers.pool.submit(EXPLORER.trace, drawn[0]).result()
+    assert others == [drawn, drawn]
+    assert listed == drawn
+    assert len(drawn) > 20
+
+
+@pytest.mark.parametrize("text", ["orders 7", "tasks", "tasks x", "tasks 7: nonsense at start@1.1#1"])
+def test_what_is_no_schedule_is_refused(text: str) -> None:
+    with pytest.raises((ValueError, UnknownFault)):
+        Schedule.parse(text)
