@@ -48,8 +48,8 @@ class Sweep:
         """What became of each delivery of a lane, one after the other."""
         words: list[str] = []
         for one in lane:
-            hung = words[-_HUNG:] == ["hung"] * _HUNG
-            words.append("left" if hung or not time_left() else self._tried(one))
+            stop = words[-1:] == ["left"] or words[-_HUNG:] == ["hung"] * _HUNG or not time_left()
+            words.append("left" if stop else self._tried(one))
         return ["not_delivered" if word == "hung" else word for word in words]
 
     def _tried(self, seen: Delivery) -> str:

@@ -18,7 +18,8 @@ from .receiver import Receivers
 
 HOOKS, CONTROL = "/hooks/", "/_simulator/"
 _LARGEST_BODY = 1024 * 1024
-_OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+_LENGTH = 1000
+_OK = f"HTTP/1.1 200 OK\r\nContent-Length: {_LENGTH}\r\nConnection: close\r\n\r\n".encode()
 
 
 class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,14 +114,14 @@ class _Handler(BaseHTTPRequestHandler):
             case Drop():
                 self.connection.shutdown(2)
             case Drip(seconds, headers):
-                self._drip(_OK + b"{}" if headers else b"{}" * 500, seconds, head=b"" if headers else _OK[:-2])
+                self.wfile.write(b"" if headers else _OK)
+                self._drip(_OK if headers else b"x" * _LENGTH, seconds)
             case Endless(code, headers):
                 self._head(code, {**headers, "Content-Length": str(10**12)})
                 while True:
                     self.wfile.write(b"x" * 65536)
 
-    def _drip(self, text: bytes, seconds: float, head: bytes) -> None:
-        self.wfile.write(head + b"\r\n" if head else b"")
+    def _drip(self, text: bytes, seconds: float) -> None:
         for byte in text:
             self.wfile.write(bytes([byte]))
             time.sleep(seconds)
