@@ -21,6 +21,7 @@ from .commands import app as commands_app
 from .demo import run_demo
 from .imports import app as imports_app
 from .options import OnAws, Port, StackName, chosen_stack
+from .queues import app as queues_app
 from .replay_command import replay
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.add_typer(work_commands.app, name="work")
 app.add_typer(commands_app, name="commands")
 app.add_typer(imports_app, name="imports")
+app.add_typer(queues_app, name="queues")
 app.command("invoke")(invoke_command.invoke)
 app.command("import")(import_command.import_users)
 app.command("replay")(replay)

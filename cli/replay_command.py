@@ -1,6 +1,5 @@
 """`stepwise replay`."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +15,9 @@ from cli import views
 from cli.options import OnAws, Port, StackName, chosen_stack
 from operations.replay.budget import Budget
 from operations.replay.checkpoint import Checkpoint
-from operations.replay.failed import Deliver, FailedRecords
+from operations.replay.failed import FailedRecords
 from operations.replay.fire import Outcome, Trigger
+from operations.replay.kept import deliverer
 from operations.replay.orders import Orders
 from operations.replay.run import Pages, Replay
 from operations.stack import STACK_NAME, Stack
@@ -87,17 +87,6 @@ def _failed(stack: Stack, budget: Budget, progress: Any) -> FailedRecords:
     return FailedRecords(
         stack.dynamodb, stack.client("s3"), bucket, _trigger(stack, budget), deliverer(stack), progress
     )
-
-
-def deliverer(stack: Stack) -> Deliver:
-    """Invokes the function of this ARN with a record, as its event source mapping does."""
-
-    def deliver(function: str, record: Any) -> bool:
-        answer = stack.client("lambda").invoke(FunctionName=function, Payload=json.dumps({"Records": [record]}))
-        body = json.loads(answer["Payload"].read())
-        return "FunctionError" not in answer and not body["batchItemFailures"]
-
-    return deliver
 
 
 @contextmanager

@@ -38,6 +38,7 @@ OPERATIONS = {
         "UploadPart",
     ),
     "secretsmanager": ("GetSecretValue",),
+    "sns": ("Publish",),
     "stepfunctions": ("DescribeExecution", "ListMapRuns", "SendTaskSuccess", "StartExecution", "StopExecution"),
 }
 """The operations that the functions call. Their clients have no others."""

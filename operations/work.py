@@ -2,6 +2,7 @@
 
 from idempotency import LeaseOperations, LeaseRecord
 from idempotency.saga.state import may_stand_outside
+from imports.queue_handlers import START_IMPORT
 from jobs.handlers import RUN_JOB
 from ordering.definition import PROCESS_PAYMENT
 from ordering.payments.gateway import CHARGE
@@ -10,7 +11,7 @@ from user_import.creation import CREATE_USER
 from .errors import CommandError
 from .stack import Stack
 
-NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_USER, RUN_JOB)))
+NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_USER, RUN_JOB, START_IMPORT)))
 
 
 class WorkNotFound(CommandError):

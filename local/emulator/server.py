@@ -20,6 +20,7 @@ from .patches import (
     http_api,
     limited_requests,
     limits,
+    message_moves,
     nested_stacks,
     stream_mapping,
     tasks,
@@ -29,7 +30,10 @@ from .patches import (
 UNTIL_EOF = "--until-eof"
 
 # Each changes what MiniStack has loaded; docs/local-engine.md lists them.
-_PATCHES = (functions, executions, tasks, groups, distributed_map, buckets, stream_mapping, http_api, nested_stacks)
+_PATCHES = (
+    *(functions, executions, tasks, groups, distributed_map, buckets, stream_mapping, http_api, nested_stacks),
+    message_moves,
+)
 _LIMITS = (limits, limited_requests, transactions)
 
 

@@ -1,23 +1,19 @@
 """Replays the failed records that the event source mapping stored, whole, in S3."""
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reporting.change import Change, MalformedRecord, Record, RevisionNotRaised, order_id_of, read_change
 
 from .fire import Outcome, Trigger
+from .kept import Deliver, KeptRecords
 from .orders import Seen
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-# Where Lambda writes them, and where they move when they are done.
-KEPT, REPLAYED = "aws/lambda/", "replayed/"
-
-type Deliver = Callable[[str, Record], bool]
 type Item = Mapping[str, Any]
 
 
@@ -43,23 +39,20 @@ class FailedRecords:
         interruption anywhere, it can run again: a replayed order has overtaken its record.
         """
         counts: Counter[Outcome] = Counter()
-        for key in self._keys():
+        for key in self._kept.names():
             outcomes = self._replay(key, dry=dry)
             if not dry and not outcomes[Outcome.STUCK]:
-                self._move_away(key)
+                self._kept.move_away(key)
             counts += outcomes
         return counts
 
-    def _keys(self) -> Iterator[str]:
-        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=KEPT)
-        for page in pages:
-            for listed in page.get("Contents", []):
-                yield listed["Key"]
+    @property
+    def _kept(self) -> KeptRecords:
+        return KeptRecords(self.s3, self.bucket)
 
     def _replay(self, key: str, *, dry: bool) -> Counter[Outcome]:
         counts: Counter[Outcome] = Counter()
-        body = self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
-        for function, record in _records(body):
+        for function, record in self._kept.records(key):
             counts[self._record(function, record, dry=dry)] += 1
             self.progress(1)
         return counts or Counter({Outcome.STUCK: 1})
@@ -88,23 +81,6 @@ class FailedRecords:
         )
         self.trigger.budget.spend(found["ConsumedCapacity"].get("CapacityUnits", 1))
         return found.get("Item")
-
-    def _move_away(self, key: str) -> None:
-        """Idempotent: an object that was copied but not deleted is copied again."""
-        source = {"Bucket": self.bucket, "Key": key}
-        self.s3.copy_object(Bucket=self.bucket, Key=f"{REPLAYED}{key}", CopySource=source)
-        self.s3.delete_object(**source)
-
-
-def _records(body: bytes) -> list[tuple[str, Record]]:
-    """The records of an object, each with the ARN of the function that failed; none if Lambda did not write it."""
-    try:
-        kept = json.loads(body)
-        function, payload = kept["requestContext"]["functionArn"], kept["payload"]
-        event = json.loads(payload) if isinstance(payload, str) else payload
-        return [(function, record) for record in event["Records"]]
-    except (ValueError, KeyError, TypeError):
-        return []
 
 
 def _shown(order_id: str, item: Item) -> Record:

@@ -36,6 +36,7 @@ EXISTING: dict[str, dict[str, tuple[str, ...]]] = {
         "TransactionConflict": _TABLE,
     },
     "AWS/SQS": {
+        "ApproximateAgeOfOldestMessage": ("QueueName",),
         "ApproximateNumberOfMessagesVisible": ("QueueName",),
     },
     "AWS/SNS": {

@@ -40,6 +40,7 @@ THIRD_PARTY = {
     "mypy_boto3_connect",
     "mypy_boto3_dynamodb",
     "mypy_boto3_s3",
+    "mypy_boto3_sns",
     "mypy_boto3_stepfunctions",
     "msgspec",
     "aws_xray_sdk",

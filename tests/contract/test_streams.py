@@ -1,6 +1,7 @@
 """Event source mappings of streams: no record blocks a shard or is lost silently."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, allowed, arn_of, of_type
 
 DAY = 24 * 3600
+MAX_READERS = 2
 MAPPINGS: dict[str, tuple[str, dict[str, Any]]] = {
     f"{name}{event}": (name, body["Properties"])
     for name, function in FUNCTIONS.items()
@@ -32,13 +34,19 @@ every_destination = pytest.mark.parametrize(
 
 def test_each_stream_has_its_readers() -> None:
     """No more than two for a stream: a third one throttles the others."""
-    assert {name: arn_of({"Ref": properties["Stream"]["Fn::GetAtt"][0]}) for name, properties in MAPPINGS.values()} == {
+    readers = {name: arn_of({"Ref": properties["Stream"]["Fn::GetAtt"][0]}) for name, properties in MAPPINGS.values()}
+
+    assert readers == {
         "ReportOrdersFunction": "OrdersTable",
         "StartCommandsFunction": "CommandsTable",
         "WakeCommandsFunction": "GatesTable",
         "SyncTargetsFunction": "DataTable",
         "FollowImportsFunction": "ImportsTable",
+        "NotifyCommandsFunction": "CommandsTable",
+        "NotifyImportsFunction": "ImportsTable",
+        "NotifyOrdersFunction": "OrdersTable",
     }
+    assert max(Counter(readers.values()).values()) <= MAX_READERS
 
 
 @pytest.mark.parametrize("mapping", ["StartCommandsFunctionCommandPublished", "WakeCommandsFunctionGateMoved"])

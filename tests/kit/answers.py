@@ -135,6 +135,11 @@ def _get_object(parameters: Parameters) -> Iterable[Answer]:
     yield Refusal("NoSuchKey")
 
 
+def _published(_: Parameters) -> Iterable[Answer]:
+    yield {"MessageId": "m-1"}
+    yield Refusal("Throttled")
+
+
 def _secret(_: Parameters) -> Iterable[Answer]:
     yield {"SecretString": "secret"}
     yield Refusal("AccessDeniedException")
@@ -171,6 +176,7 @@ _ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     "sfn:DescribeExecution": _describe_execution,
     "s3:GetObject": _get_object,
     "secrets-manager:GetSecretValue": _secret,
+    "sns:Publish": _published,
     "gateway:POST /charges": _charge,
     "gateway:GET /charges/KEY": _look_up,
     "gateway:POST /charges/KEY/cancel": _cancel,

@@ -1,13 +1,13 @@
 """What roles grant, and what Lambda and Step Functions need from them, with all references resolved."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tests.kit.deployed_stack import ACCOUNT, REGION, Stack
 from tests.kit.machine import MACHINES
 from tests.kit.needs import NotKnown, Permission
-from tests.kit.template import Function, listed, of_type
+from tests.kit.template import Function, arn_of, listed, of_type
 from tests.kit.wire import Call
 
 type Parameters = Mapping[str, Any]
@@ -54,6 +54,7 @@ def needed_by_lambda(function: Function, stack: Stack) -> set[Permission]:
         destination = settings.get("DestinationConfig", {}).get("OnFailure")
         needed |= _to(destination["Type"], stack.resolve(destination["Destination"])) if destination else set()
         needed |= _from(stack.resolve(settings["Stream"])) if "Stream" in settings else set()
+        needed |= _of_queue(stack.resolve(settings["Queue"])) if "Queue" in settings else set()
     if "ORDER_SAGA_ARN" in function.variables:
         needed |= _with_key(stack, "kms:Decrypt")
     return needed
@@ -97,7 +98,9 @@ def _with_key(stack: Stack, *actions: str) -> set[Permission]:
 
 
 def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
-    """The permissions on the bucket's KMS key that a call for an object needs."""
+    """The permissions on a bucket's or a topic's KMS key that a call for an object or a message needs."""
+    if call.operation == "sns:Publish":
+        return _with_keys_of([call.parameters["TopicArn"]], stack)
     buckets = of_type("AWS::S3::Bucket")
     named = [stack.resolve(body) for name, body in buckets.items() if stack.name(name) == call.parameters.get("Bucket")]
     actions = _ON_ENCRYPTED_OBJECTS.get(call.operation, ())
@@ -111,9 +114,9 @@ def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
 
 
 def _sources(function: Function) -> Iterator[Parameters]:
-    """The permissions for the streams that Lambda reads for the function. Other events need none."""
+    """The streams and queues that Lambda reads for the function. Other events need no permissions."""
     for event in function.properties.get("Events", {}).values():
-        if event["Type"] == "DynamoDB":
+        if event["Type"] in {"DynamoDB", "SQS"}:
             yield event["Properties"]
         elif event["Type"] not in {"EventBridgeRule", "Schedule"}:
             raise NotKnown(f"say in tests/kit/iam.py what an event of type {event['Type']} needs")
@@ -122,6 +125,10 @@ def _sources(function: Function) -> Iterator[Parameters]:
 def _from(stream: str) -> set[Permission]:
     read = {Permission(f"dynamodb:{action}", stream) for action in ("DescribeStream", "GetRecords", "GetShardIterator")}
     return read | {Permission("dynamodb:ListStreams", "*")}
+
+
+def _of_queue(queue: str) -> set[Permission]:
+    return {Permission(f"sqs:{action}", queue) for action in ("DeleteMessage", "GetQueueAttributes", "ReceiveMessage")}
 
 
 def _to(kind: str, destination: str) -> set[Permission]:
@@ -143,11 +150,14 @@ def _invoke(parameters: Parameters, _: Stack) -> set[Permission]:
 def _publish(parameters: Parameters, stack: Stack) -> set[Permission]:
     """Every topic that the task may choose, with its key."""
     choice = parameters.get("TopicArn") or parameters["TopicArn.$"]
-    topics = {stack.arn(name): body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) in choice}
-    keys = {stack.arn(body["KmsMasterKeyId"]["Ref"]) for body in topics.values()}
-    return {Permission("sns:Publish", topic) for topic in topics} | {
-        Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey") for key in keys
-    }
+    topics = [arn for arn in map(stack.arn, of_type("AWS::SNS::Topic")) if arn in choice]
+    return {Permission("sns:Publish", topic) for topic in topics} | _with_keys_of(topics, stack)
+
+
+def _with_keys_of(topics: Sequence[str], stack: Stack) -> set[Permission]:
+    bodies = [body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) in topics]
+    keys = {stack.arn(str(arn_of(body["KmsMasterKeyId"]))) for body in bodies}
+    return {Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey") for key in keys}
 
 
 _INTEGRATIONS: dict[str, Callable[[Parameters, Stack], set[Permission]]] = {

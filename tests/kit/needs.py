@@ -159,6 +159,7 @@ _NEEDS: dict[str, Needs] = {
         f"sfn:{name}": partial(_execution, action=f"states:{name}")
         for name in ("DescribeExecution", "ListMapRuns", "StopExecution")
     },
+    "sns:Publish": lambda parameters: iter([("sns:Publish", parameters["TopicArn"])]),
     # It has no resource-level permissions.
     "sfn:SendTaskSuccess": lambda _: iter([("states:SendTaskSuccess", "*")]),
     "sfn:StartExecution": lambda parameters: iter([("states:StartExecution", parameters["stateMachineArn"])]),

@@ -41,7 +41,7 @@ def concerns(parameters: Parameters) -> bool:
 
 def _batch(parameters: Parameters) -> Iterable[Answer]:
     keys = parameters["RequestItems"]["ImportsTable"]["Keys"]
-    for own in (RUNNING, _row(), _STOPPED, _row(error={"M": {}}), None):
+    for own in (RUNNING, _row(), _STOPPED, _row(error={"M": {}}), _row(status={"S": "CREATED"}), None):
         for child in (None, _CHILD, _ENDED):
             pairs = ((key, child if f"{ZIP_ID}-" in key["sk"]["S"] else own) for key in keys)
             yield {"Responses": {"ImportsTable": [{**found, **key} for key, found in pairs if found]}}

@@ -102,6 +102,7 @@ EXPECTED: dict[str, Expected] = {
     "sync_data_catalog": Expected({}, given=published(1), leaves={cataloged: 1, finished: 0}),
     "finish_command": Expected({}, given=published(2), leaves={finished: 2, history: 1, shown: 2}),
     "start_commands": Expected(_NO_FAILURES, given=published(1)),
+    "notify_commands": Expected(_NO_FAILURES),
     "wake_commands": Expected(_NO_FAILURES, given=published(1)),
     "wake_commands_blocked": Expected(_NO_FAILURES),
     "sync_targets": Expected(_NO_FAILURES, leaves={shown: 1, cataloged: 1}),

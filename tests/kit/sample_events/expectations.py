@@ -147,6 +147,7 @@ EXPECTED: dict[str, Expected] = {
     "report_orders_malformed": Expected(
         {"batchItemFailures": [{"itemIdentifier": "820400000000000001192339"}]}, leaves={reports: []}
     ),
+    "notify_orders": Expected(NO_FAILURES),
     "run_job": Expected({"job_id": "12345", **SUMMARY}, given=uploaded, leaves={records: 1}),
     "run_job_object_created": Expected(SUMMARY, given=uploaded, leaves={records: 1}),
     **imports.EXPECTED,

@@ -89,6 +89,8 @@ EXPECTED: dict[str, Expected] = {
     "csv_rows_handler": Expected(_COUNTS, given=loaded, leaves={stored: 1}),
     "finalize_parent_job": Expected({"status": "FAILED"}, given=loaded, leaves={status: "FAILED", stored: None}),
     "follow_imports": Expected({"batchItemFailures": []}),
+    "notify_imports": Expected({"batchItemFailures": []}),
+    "import_action": Expected({"batchItemFailures": []}, given=created, leaves={status: "CREATED"}),
     "stop_import": Expected({"import_id": _ID, "status": "CREATED"}, given=created, leaves={status: "CREATED"}),
     "import_ended": Expected({"status": "FAILED"}, given=created, leaves={status: "FAILED", stored: None}),
     "sweep_imports": Expected({"ended": 1}, again={"ended": 0}, given=created, leaves={status: "FAILED"}),

@@ -50,6 +50,7 @@ _FAILED = {"status": "FAILED"}
 
 EXPECTED: dict[str, Expected] = {
     "follow_imports_zip": Expected({"batchItemFailures": []}),
+    "import_action_zip": Expected({"batchItemFailures": []}, given=created, leaves={status: "CREATED"}),
     "stop_import_zip": Expected({"import_id": _ID, "status": "CREATED"}, given=created, leaves={status: "CREATED"}),
     "unzip": Expected({"items": [1, 2], "parallel": 10}, given=created, leaves={status: "PROCESSING"}),
     "trigger_single_csv": Expected(None, given=unzipped, leaves={parent: _ID}),

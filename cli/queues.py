@@ -1,0 +1,50 @@
+"""`stepwise queues`: how much waits in each queue, and what failed sent through again."""
+
+from typing import Annotated
+
+import typer
+
+from operations import queues
+from operations.queues import QueueView
+from operations.stack import STACK_NAME
+
+from . import views
+from .options import OnAws, Port, StackName, again, chosen_stack
+
+app = typer.Typer(help="Queues and what failed: how much waits, and sending it through again.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A dead-letter queue, as 'list' shows it.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@app.command("list")
+def list_queues(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """List all queues with the approximate numbers of their messages, and what to do about those that failed."""
+    found, same = queues.listed(chosen_stack(port, aws, name), name), again(port, aws, name)
+    rows = [[one.name, _purpose(one), str(one.waiting), str(one.in_flight), _action(one, same)] for one in found]
+    views.console().print(views.table("Queues", ["queue", "gets", "waiting", "in flight", "action"], rows))
+
+
+@app.command()
+def redrive(queue: Name, yes: Yes = False, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """Send the messages of a dead-letter queue through again. Exits with 1 if some hold no event, and are left."""
+    stack, out = chosen_stack(port, aws, name), views.console()
+    found = queues.find(stack, name, queue)
+    if not found.waiting:
+        out.print(f"{queue} is empty.", markup=False)
+        return
+    if not yes:
+        typer.confirm(f"Send about {found.waiting} of {queue} through again?", abort=True)
+    done = queues.redrive(stack, found)
+    out.print(f"{done.again} sent through again, {done.left} left.", markup=False)
+    raise typer.Exit(1 if done.left else 0)
+
+
+def _purpose(queue: QueueView) -> str:
+    if queue.source:
+        return f"what failed of {queue.source}"
+    return "what a function or its rule could not handle" if queue.is_for_failures else "messages"
+
+
+def _action(queue: QueueView, same: str) -> str:
+    return f"./stepwise queues redrive {queue.name}{same}" if queue.is_for_failures and queue.waiting else ""

@@ -1,0 +1,61 @@
+"""Notices of ends: what subscribers of NotificationTopic learn of an order, a command, an import or a task.
+
+They come from the tables' streams, so none is published for a write that did not happen. A record that comes again
+publishes its notice again, with the same content: a consumer tells notices apart by type, tenant, id, status, attempt.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from .clients import client
+
+if TYPE_CHECKING:
+    from mypy_boto3_sns import SNSClient
+
+_ACTION = "notification"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeEnvironment:
+    """The environment of the functions that publish notices."""
+
+    notification_topic_arn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """An end. tenant_code: None if it has no tenant. attempt: from 1. occurred_at: ISO 8601. data: no personal data."""
+
+    type: Literal["command", "import", "order", "task"]
+    tenant_code: str | None
+    id: str
+    status: str
+    occurred_at: str
+    attempt: int = 1
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """client: a `boto3.client("sns")`. topic: an ARN."""
+
+    client: "SNSClient"
+    topic: str
+
+    @classmethod
+    def of(cls, environment: NoticeEnvironment) -> "Notices":
+        return cls(client("sns"), environment.notification_topic_arn)
+
+    def publish(self, notice: Notice | None) -> None:
+        """Publish a notice, if there is one. Raises botocore's errors."""
+        if notice is None:
+            return
+        self.client.publish(
+            TopicArn=self.topic,
+            Message=json.dumps(asdict(notice)),
+            MessageAttributes={"action": {"DataType": "String", "StringValue": _ACTION}},
+            # A fair queue serves groups in turn, so a tenant with many notices does not delay the others.
+            MessageGroupId=notice.tenant_code or notice.type,
+        )

@@ -1,0 +1,100 @@
+"""The shape of every handler of an SQS queue: each message by itself, and only what fails comes again.
+
+    @queue_handler(parse_action, ids=("import_id",))
+    @once(leases, message_work("StartImport"), key="name")
+    def import_action(action: Action, call: Call) -> str: ...
+
+A message has the shape of `runtime.handler`: entry and outcome are logged, and foreign errors are replaced. What always
+fails goes to the dead-letter queue, by the redrive policy of its queue.
+
+SQS delivers a message again under its id; SNS, and a publisher that repeats a lost call, send it under another one. So
+`once` names the work after what the message is about. Only success is recorded: what failed runs again, also after a
+redrive, and a message about the same thing with another content is a PayloadMismatch.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import msgspec
+
+from idempotency import LeaseStore, Unknown, Work, idempotent_handler
+
+from .context import LambdaContext
+from .handler import Call, handler
+from .validation import InvalidEvent, parser
+
+type Message = Mapping[str, Any]
+type BatchHandler = Callable[[Any, LambdaContext], dict[str, Any]]
+
+_logger = logging.getLogger(__name__)
+
+
+class InvalidMessage(Exception):
+    """The message is not what its queue is for. The error's message starts with the path of the field."""
+
+
+def message_parser[T](kind: type[T]) -> Callable[[Any], T]:
+    """A parser of a message's document into `kind`, a msgspec.Struct. It raises InvalidMessage."""
+    return parser(kind, InvalidMessage, "the message")
+
+
+def queue_handler[T](
+    parse: Callable[[Any], T], *, ids: Sequence[str] = ()
+) -> Callable[[Callable[[T, Call], object]], BatchHandler]:
+    """Make a Lambda handler of a function from the parsed message and its Call. `call.event` is the SQS record.
+
+    parse, ids: as for `handler`; parse gets the body, which is JSON.
+    The handler returns {"batchItemFailures": [{"itemIdentifier": message id}]}. It raises InvalidEvent.
+    """
+
+    def decorate(run: Callable[[T, Call], object]) -> BatchHandler:
+        one = handler(lambda message: parse(_document(message)), ids=ids)(run)
+
+        @wraps(run)
+        def handle(event: Any, context: LambdaContext) -> dict[str, Any]:
+            failed = [message for message in _messages(event) if not _handled(one, message, context)]
+            return {"batchItemFailures": [{"itemIdentifier": message["messageId"]} for message in failed]}
+
+        return handle
+
+    return decorate
+
+
+def message_work(name: str) -> Work:
+    """Work that a message asks for, and that is safe to repeat."""
+    return Work(name, unknown=Unknown.RUN_AGAIN, final=(), harmless=(Exception,))
+
+
+def once(
+    leases: Callable[[], LeaseStore], work: Work, *, key: str
+) -> Callable[[Callable[..., Any]], Callable[[Any, Any], Any]]:
+    """Let a handler do its work once for each key: the attribute of the parsed message that names what it is about."""
+    return idempotent_handler(leases, work, key=key, payload=msgspec.to_builtins)
+
+
+def _messages(event: Any) -> Sequence[Message]:
+    messages = event.get("Records") if isinstance(event, Mapping) else None
+    if not isinstance(messages, list) or not all(isinstance(one, Mapping) and "messageId" in one for one in messages):
+        raise InvalidEvent("Records: not a batch of a queue")
+    return messages
+
+
+def _document(message: Message) -> Any:
+    try:
+        return json.loads(message["body"])
+    except (KeyError, TypeError, ValueError):
+        raise InvalidMessage("body: not JSON") from None
+
+
+def _handled(run: Callable[[Any, LambdaContext], object], message: Message, context: LambdaContext) -> bool:
+    try:
+        run(message, context)
+    except Exception as error:
+        received = message.get("attributes", {}).get("ApproximateReceiveCount", "")
+        fields = {"message_id": message["messageId"], "received": received, "error": type(error).__name__}
+        _logger.warning("message not handled", extra=fields)
+        return False
+    return True

@@ -1,0 +1,168 @@
+"""The queues of a stack: how much waits in each, and how to send what failed through again.
+
+What failed is in one of three places: in the dead-letter queue of a queue, which SQS redrives by itself; in the failure
+queue of a function or its rule, with the event that the function gets again; or, for notices, in the bucket of stream
+records. What is sent again is handled once.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import CommandError
+from .replay.kept import KEPT, KeptRecords, deliverer
+from .stack import Stack
+
+NOTICES = "FailedNoticeRecordsBucket"
+_POLL_SECONDS = 1
+_VISIBILITY_SECONDS = 60
+_AT_ONCE = 10
+
+
+class QueueNotFound(CommandError):
+    """The stack has no such queue; the message names those that can be redriven."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView:
+    """name: logical id. waiting, in_flight: approximate numbers of messages. source: for a dead-letter queue, the queue
+    whose messages it gets; empty for the failure queue of a function. is_for_failures: whether it can be redriven."""
+
+    name: str
+    url: str
+    arn: str
+    waiting: int
+    in_flight: int
+    is_for_failures: bool
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Redriven:
+    """Numbers of messages: sent through again, and left because they hold no event."""
+
+    again: int
+    left: int = 0
+
+
+def listed(stack: Stack, name: str) -> list[QueueView]:
+    """All queues of the application, and the bucket of notices. name: of the root stack."""
+    sqs = stack.client("sqs")
+    found = {logical_id: (url, _attributes(sqs, url)) for logical_id, url in _queues(stack, name)}
+    sources = {
+        json.loads(own["RedrivePolicy"])["deadLetterTargetArn"]: logical_id
+        for logical_id, (_, own) in found.items()
+        if "RedrivePolicy" in own
+    }
+    views = [_view(logical_id, url, own, sources) for logical_id, (url, own) in sorted(found.items())]
+    return [*views, _notices(stack)]
+
+
+def find(stack: Stack, name: str, queue: str) -> QueueView:
+    """The queue of this logical id that can be redriven. Raises QueueNotFound."""
+    views = {view.name: view for view in listed(stack, name) if view.is_for_failures}
+    if queue not in views:
+        raise QueueNotFound(f"no dead-letter queue {queue}; there are: {', '.join(views)}")
+    return views[queue]
+
+
+def redrive(stack: Stack, queue: QueueView) -> Redriven:
+    """Send the messages of a dead-letter queue through again. It may be interrupted, and run again."""
+    if queue.name == NOTICES:
+        return _redrive_records(stack)
+    if queue.source:
+        return _move(stack.client("sqs"), queue.arn)
+    return _invoke_again(stack, queue)
+
+
+def _queues(stack: Stack, name: str) -> Iterator[tuple[str, str]]:
+    """Logical id and URL of each queue of a stack and the stacks in it."""
+    pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
+    for one in (one for page in pages for one in page["StackResourceSummaries"]):
+        if one["ResourceType"] == "AWS::CloudFormation::Stack":
+            yield from _queues(stack, one["PhysicalResourceId"])
+        elif one["ResourceType"] == "AWS::SQS::Queue":
+            yield one["LogicalResourceId"], one["PhysicalResourceId"]
+
+
+def _attributes(sqs: Any, url: str) -> Mapping[str, str]:
+    found: Mapping[str, str] = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return found
+
+
+def _view(name: str, url: str, own: Mapping[str, str], sources: Mapping[str, str]) -> QueueView:
+    waiting, in_flight = (int(own[f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "NotVisible"))
+    arn = own["QueueArn"]
+    return QueueView(name, url, arn, waiting, in_flight, "RedrivePolicy" not in own, sources.get(arn, ""))
+
+
+def _notices(stack: Stack) -> QueueView:
+    kept = _kept(stack)
+    return QueueView(NOTICES, f"s3://{kept.bucket}/{KEPT}", "", sum(1 for _ in kept.names()), 0, is_for_failures=True)
+
+
+def _move(sqs: Any, arn: str) -> Redriven:
+    """Let SQS move the messages back to the queues that they came from, where they get new ids."""
+    sqs.start_message_move_task(SourceArn=arn)
+    while (task := sqs.list_message_move_tasks(SourceArn=arn, MaxResults=1)["Results"][0])["Status"] == "RUNNING":
+        time.sleep(_POLL_SECONDS)
+    if task["Status"] != "COMPLETED":
+        raise CommandError(f"the move is {task['Status']}: {task.get('FailureReason', '')}")
+    return Redriven(task["ApproximateNumberOfMessagesMoved"])
+
+
+def _invoke_again(stack: Stack, queue: QueueView) -> Redriven:
+    """Invoke the functions with the events that the messages hold, asynchronously; each has its own retries again."""
+    sqs, again, seen = stack.client("sqs"), 0, 0
+    while seen < queue.waiting:
+        received = sqs.receive_message(
+            QueueUrl=queue.url,
+            MaxNumberOfMessages=min(_AT_ONCE, queue.waiting - seen),
+            MessageAttributeNames=["All"],
+            VisibilityTimeout=_VISIBILITY_SECONDS,
+            WaitTimeSeconds=1,
+        ).get("Messages", [])
+        if not received:
+            break
+        seen += len(received)
+        for message in received:
+            event = _event(message)
+            if event is None:
+                continue
+            function, payload = event
+            stack.client("lambda").invoke(FunctionName=function, InvocationType="Event", Payload=json.dumps(payload))
+            sqs.delete_message(QueueUrl=queue.url, ReceiptHandle=message["ReceiptHandle"])
+            again += 1
+    return Redriven(again, seen - again)
+
+
+def _event(message: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """The function and its event, as Lambda's destination or EventBridge's dead-letter queue has them."""
+    try:
+        document = json.loads(message["Body"])
+        target = message.get("MessageAttributes", {}).get("TARGET_ARN")
+        if target:
+            return target["StringValue"], document
+        # The function's ARN with its version or alias.
+        return document["requestContext"]["functionArn"], document["requestPayload"]
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _redrive_records(stack: Stack) -> Redriven:
+    """Invoke the publishing functions with the records that failed, and move the objects of those away that succeed."""
+    kept, deliver, again, left = _kept(stack), deliverer(stack), 0, 0
+    for key in list(kept.names()):
+        records = kept.records(key)
+        if records and all(deliver(function, record) for function, record in records):
+            kept.move_away(key)
+            again += 1
+        else:
+            left += 1
+    return Redriven(again, left)
+
+
+def _kept(stack: Stack) -> KeptRecords:
+    return KeptRecords(stack.client("s3"), stack.outputs[NOTICES])

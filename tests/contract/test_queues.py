@@ -1,0 +1,120 @@
+"""Queues: no message is lost or comes forever, and each queue takes what its topic sends it."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.alarms import ALARMS, watched
+from tests.kit.deployed_stack import Stack
+from tests.kit.template import FUNCTIONS, TEMPLATE, arn_of, of_type
+
+DAY = 24 * 3600
+QUEUES = of_type("AWS::SQS::Queue")
+SOURCES = [name for name, body in QUEUES.items() if "RedrivePolicy" in body]
+DEAD_LETTERS = {str(arn_of(QUEUES[name]["RedrivePolicy"]["deadLetterTargetArn"])): name for name in SOURCES}
+ACTIONS = {
+    "TaskActionQueue": "task-action",
+    "ImportActionQueue": "import-action",
+    "NotificationQueue": "notification",
+}
+MAPPINGS: list[tuple[str, dict[str, Any]]] = [
+    (name, event["Properties"])
+    for name, function in FUNCTIONS.items()
+    for event in function.properties.get("Events", {}).values()
+    if event["Type"] == "SQS"
+]
+
+every_source = pytest.mark.parametrize("queue", SOURCES)
+every_mapping = pytest.mark.parametrize(("function", "mapping"), MAPPINGS, ids=[name for name, _ in MAPPINGS])
+
+
+def policies(queue: str) -> list[Any]:
+    """The statements of a queue's policy."""
+    (body,) = (body for body in of_type("AWS::SQS::QueuePolicy").values() if body["Queues"] == [{"Ref": queue}])
+    statements: list[Any] = body["PolicyDocument"]["Statement"]
+    return statements
+
+
+def test_each_queue_gets_the_raw_messages_of_its_action() -> None:
+    subscriptions = of_type("AWS::SNS::Subscription").values()
+    found = {str(arn_of(body["Endpoint"])): body for body in subscriptions if body["Protocol"] == "sqs"}
+
+    assert {queue: body["FilterPolicy"] for queue, body in found.items()} == {
+        queue: {"action": [action]} for queue, action in ACTIONS.items()
+    }
+    assert all(body["RawMessageDelivery"] is True for body in found.values())
+    assert {arn_of(body["TopicArn"]) for body in found.values()} == {"NotificationTopic"}
+
+
+@every_source
+def test_only_the_topic_may_send_to_a_queue_from_outside(queue: str) -> None:
+    allowed = [one for one in policies(queue) if one["Effect"] == "Allow"]
+
+    assert allowed == [
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "sns.amazonaws.com"},
+            "Action": "sqs:SendMessage",
+            "Resource": {"Fn::GetAtt": [queue, "Arn"]},
+            "Condition": {"ArnEquals": {"aws:SourceArn": {"Ref": "NotificationTopic"}}},
+        }
+    ]
+
+
+@pytest.mark.parametrize("queue", [*SOURCES, *DEAD_LETTERS])
+def test_a_queue_behind_the_topic_requires_tls(queue: str) -> None:
+    (denied,) = (one for one in policies(queue) if one["Effect"] == "Deny")
+
+    assert (denied["Principal"], denied["Action"]) == ("*", "sqs:*")
+    assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert arn_of(denied["Resource"]) == queue
+
+
+@every_source
+def test_a_poison_message_leaves_its_queue_after_a_few_tries(queue: str) -> None:
+    redrive = QUEUES[queue]["RedrivePolicy"]
+    dead = arn_of(redrive["deadLetterTargetArn"])
+
+    # AWS advises at least five, because a throttled invocation counts as a receive.
+    assert redrive["maxReceiveCount"] == 5
+    assert dead == f"{queue.removesuffix('Queue')}FailuresQueue"
+    # A message keeps its age when it moves.
+    assert (
+        QUEUES[str(dead)]["MessageRetentionPeriod"] == 14 * DAY > QUEUES[queue].get("MessageRetentionPeriod", 4 * DAY)
+    )
+
+
+@every_source
+def test_a_queue_that_nobody_reads_raises_an_alarm(queue: str) -> None:
+    assert watched("ApproximateAgeOfOldestMessage", "QueueName", {"Fn::GetAtt": [queue, "QueueName"]})
+
+
+def test_messages_that_the_topic_cannot_deliver_raise_an_alarm() -> None:
+    topics = [{"Name": "TopicName", "Value": {"Fn::GetAtt": ["NotificationTopic", "TopicName"]}}]
+
+    assert [name for name, one in ALARMS.items() if one.get("Dimensions") == topics] == [
+        "NotificationsUndeliveredAlarm"
+    ]
+
+
+@every_mapping
+def test_a_message_is_handled_by_itself_and_not_while_it_may_still_run(function: str, mapping: dict[str, Any]) -> None:
+    queue = str(arn_of(mapping["Queue"]))
+
+    assert mapping["BatchSize"] == 1
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert QUEUES[queue]["VisibilityTimeout"] > 6 * FUNCTIONS[function].timeout
+
+
+@every_mapping
+def test_a_queue_has_one_reader(function: str, mapping: dict[str, Any]) -> None:
+    assert [name for name, other in MAPPINGS if other["Queue"] == mapping["Queue"]] == [function]
+
+
+@pytest.mark.parametrize("queue", ["TaskActionQueue", "ImportActionQueue"])
+def test_the_url_of_a_queue_of_the_contract_is_an_output(queue: str) -> None:
+    assert TEMPLATE["Outputs"][f"{queue}Url"]["Value"] == {"Ref": queue}
+
+
+def test_the_topic_of_the_contract_is_an_output() -> None:
+    assert Stack().resolve(TEMPLATE["Outputs"]["NotificationTopicArn"]["Value"]).endswith(":NotificationTopic")

@@ -1,0 +1,39 @@
+"""The start of an import for a message of the queue."""
+
+import pytest
+
+from imports.errors import InvalidImport
+from imports.keys import ImportKey
+from imports.starting import start
+from tests.kit.import_world import TENANT, ImportWorld
+
+FILE = "code,name,category,price,currency\np1,n,tea,1,JPY\n"
+
+
+def started(world: ImportWorld, import_id: str) -> tuple[str, list[str]]:
+    status = start(world.table, world.machines, ImportKey(TENANT, import_id))
+    return status, world.machines.client().started
+
+
+def test_an_import_that_is_created_is_started(world: ImportWorld) -> None:
+    import_id = world.create(FILE, processing_mode="STEP_FUNCTION")
+
+    assert started(world, import_id) == ("CREATED", [import_id])
+
+
+def test_an_import_that_runs_or_has_ended_is_left_alone(world: ImportWorld) -> None:
+    import_id = world.create(FILE, processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    assert started(world, import_id) == ("PROCESSING", [])
+
+    world.cut_off(import_id)
+    assert started(world, import_id) == ("FAILED", [])
+
+
+def test_an_import_that_a_call_runs_has_no_machine(world: ImportWorld) -> None:
+    assert started(world, world.create(FILE, processing_mode="DIRECT"))[1] == []
+
+
+def test_an_unknown_import_is_refused(world: ImportWorld) -> None:
+    with pytest.raises(InvalidImport, match=r"^import_id: no such import"):
+        started(world, "0" * 32)
