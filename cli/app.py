@@ -12,6 +12,7 @@ import typer
 from local.deployment import deploy
 from local.emulator import emulator
 from local.simulators.payment_gateway import secret
+from local.simulators.webhook_receiver import client as webhook_receiver
 from operations import commands, recovery, report, stock
 from operations.orders import Execution, ended, finalized, follow, place, view
 from operations.stack import STACK_NAME, Stack
@@ -23,6 +24,7 @@ from .imports import app as imports_app
 from .options import OnAws, Port, StackName, chosen_stack
 from .queues import app as queues_app
 from .replay_command import replay
+from .webhooks import app as webhooks_app
 
 app = typer.Typer(
     help="Order sagas, commands, imports of rows and of users on a local stack or, with --aws, on a deployed one.",
@@ -34,6 +36,7 @@ app.add_typer(work_commands.app, name="work")
 app.add_typer(commands_app, name="commands")
 app.add_typer(imports_app, name="imports")
 app.add_typer(queues_app, name="queues")
+app.add_typer(webhooks_app, name="webhooks")
 app.command("invoke")(invoke_command.invoke)
 app.command("import")(import_command.import_users)
 app.command("replay")(replay)
@@ -67,7 +70,9 @@ def start(
         # Always passed, because an omitted parameter keeps its value from an earlier start.
         address = running.simulators["gateway"]
         chosen = secret.parameters(running.endpoint, address) if gateway else secret.NO_GATEWAY
-        deploy(running.endpoint, running.log, **chosen)
+        # A stack may send webhooks to its own simulator.
+        webhooks = webhook_receiver.parameters(running.simulators["webhooks"])
+        deploy(running.endpoint, running.log, **chosen, **webhooks)
         stack = Stack.local(running.endpoint, services=running.simulators)
         stock.seed(stack, json.loads(_SEED.read_text()))
     seconds = time.monotonic() - began

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from entities.command import TenantCode
-from runtime.validation import InvalidEvent, parser
+from runtime.queues import message_parser
 
 
 class EventType(StrEnum):
@@ -51,15 +51,7 @@ class Event:
     body: str
 
 
-_parse = parser(Notice, InvalidEvent, "the notice")
-
-
-def parse_notice(text: Any) -> Notice:
-    """Read a message of the queue. Raises InvalidEvent."""
-    try:
-        return _parse(json.loads(text))
-    except (TypeError, ValueError):
-        raise InvalidEvent("the notice: not JSON") from None
+parse_notice = message_parser(Notice)
 
 
 def event_of(notice: Notice) -> Event:

@@ -1,7 +1,5 @@
 """Lambda handlers of webhooks."""
 
-import logging
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
@@ -11,14 +9,15 @@ from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.handler import Call, handler, unread
+from runtime.queues import queue_handler
 
 from .addresses import Receivers
 from .delivering import Deliveries, Try
 from .endpoints import Endpoints
 from .errors import DeliveryBusy, InvalidWebhook
-from .event import parse_notice, try_out
+from .event import Notice, parse_notice, try_out
 from .notifying import Notifying
-from .request import SendRequest, parse_messages, parse_send
+from .request import SendRequest, parse_send
 from .sending import Sender, tls_context
 from .state import Delivery
 from .sweep import Sweep
@@ -26,8 +25,6 @@ from .table import WebhooksTable
 
 # A last try, and its writes.
 _MILLISECONDS_FOR_A_TRY = 20_000
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +49,10 @@ def deliveries() -> Deliveries:
     )
 
 
-@handler(parse_messages)
-def notify_webhooks(messages: Sequence[Mapping[str, Any]], _: Call) -> dict[str, Any]:
-    """Write the deliveries of status changes, and make their first tries (queue of notifications)."""
-    notifying = Notifying(deliveries())
-    failed = [one["messageId"] for one in messages if not _notified(notifying, one)]
-    return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
+@queue_handler(parse_notice, ids=("type", "tenant_code", "attempt"))
+def notify_webhooks(notice: Notice, _call: Call) -> int:
+    """Write the deliveries of a status change, and make their first tries (queue of notifications)."""
+    return Notifying(deliveries()).notify(notice)
 
 
 @handler(unread)
@@ -81,15 +76,6 @@ def send_webhook(request: SendRequest, call: Call) -> dict[str, Any]:
     if claimed is None:
         raise DeliveryBusy("event_id: the delivery is being sent; try again in a minute")
     return _shown(own.attempt(claimed))
-
-
-def _notified(notifying: Notifying, message: Mapping[str, Any]) -> bool:
-    try:
-        notifying.notify(parse_notice(message.get("body")))
-    except Exception as error:
-        _logger.warning("not notified", extra={"message_id": message["messageId"], "error": type(error).__name__})
-        return False
-    return True
 
 
 def _shown(made: Try) -> dict[str, Any]:

@@ -1,13 +1,11 @@
 """The input of the functions of webhooks."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from entities.command import TenantCode
 from entities.validation import named_parser
-from runtime.validation import InvalidEvent
 
 from .errors import InvalidWebhook
 from .state import WebhookKey
@@ -29,11 +27,3 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 parse_send = named_parser(SendRequest, InvalidWebhook, "the request")
-
-
-def parse_messages(event: Any) -> Sequence[Mapping[str, Any]]:
-    """The messages of a batch of a queue. Raises InvalidEvent."""
-    found = event.get("Records") if isinstance(event, Mapping) else None
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) and "messageId" in one for one in found):
-        raise InvalidEvent("Records: not a batch of a queue")
-    return found

@@ -38,6 +38,9 @@ CALLED_ALONE = [
     "FollowImportsFunction",
     "ImportEndedFunction",
     "SweepImportsFunction",
+    "NotifyWebhooksFunction",
+    "SendWebhookFunction",
+    "SweepWebhooksFunction",
 ]
 BUCKETS = of_type("AWS::S3::Bucket")
 COMMANDS_TABLES = ["CommandsTable", "DataTable", "HistoryTable", "GatesTable", "ProductsTable"]
@@ -59,6 +62,7 @@ OUTPUTS = {
     "UserImportArn": "UserImport",
     "UsersBucket": "UsersBucket",
     "CommandArn": "Command",
+    "WebhooksTable": "WebhooksTable",
     **{name: name for name in COMMANDS_TABLES},
     "CatalogBucket": "CatalogBucket",
     "ImportCsvArn": "ImportCsv",
@@ -71,9 +75,9 @@ KEYS = {
     "PaymentsTable": {"HASH": "order_id"},
     "InventoryTable": {"HASH": "pk"},
     "IdempotencyTable": {"HASH": "pk"},
-    **{table: {"HASH": "pk", "RANGE": "sk"} for table in [*COMMANDS_TABLES, "ImportsTable"]},
+    **{table: {"HASH": "pk", "RANGE": "sk"} for table in [*COMMANDS_TABLES, "ImportsTable", "WebhooksTable"]},
 }
-EXPIRING = ["IdempotencyTable", "CommandsTable"]
+EXPIRING = ["IdempotencyTable", "CommandsTable", "WebhooksTable"]
 
 every_table = pytest.mark.parametrize("table", TABLES)
 every_bucket = pytest.mark.parametrize("bucket", BUCKETS)
@@ -122,7 +126,7 @@ def test_the_orders_of_a_day_can_be_found() -> None:
 
 
 @pytest.mark.parametrize("table", EXPIRING)
-def test_step_records_and_commands_expire(table: str) -> None:
+def test_what_is_done_expires(table: str) -> None:
     assert TABLES[table]["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from botocore.response import StreamingBody
 
 from ordering.definition import STEPS
-from tests.kit import command_answers, import_answers, row_import_answers, zip_answers
+from tests.kit import command_answers, import_answers, row_import_answers, webhook_answers, zip_answers
 from tests.kit.answer import Answer, Parameters, Refusal
 from tests.kit.project import ROOT, read_json
 
@@ -32,6 +32,8 @@ def answers(operation: str, parameters: Parameters) -> list[Answer]:
         own = row_import_answers.OF_IMPORTS.get(operation)
     if zip_answers.concerns(parameters):
         own = zip_answers.OF_ZIPS.get(operation) or own
+    if webhook_answers.concerns(parameters):
+        own = webhook_answers.OF_WEBHOOKS[operation]
     return list((own or _ANSWERS[operation])(parameters))
 
 
@@ -168,6 +170,7 @@ _ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     **command_answers.ANSWERS,
     **zip_answers.ANSWERS,
     **row_import_answers.ANSWERS,
+    **webhook_answers.ANSWERS,
     "dynamodb:TransactWriteItems": _transaction,
     "dynamodb:PutItem": _put,
     "dynamodb:BatchGetItem": _batch,

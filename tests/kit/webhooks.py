@@ -1,5 +1,6 @@
 """Webhooks without a stack: the table, the endpoints, and receivers that do as they are told."""
 
+import json
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,11 @@ NOTICE = (
 )
 # What a receiver does with a message: an answer, or NotSent after it got the message.
 OK, LOST = Answer(200, 0.01), NotSent("no answer in time")
+
+
+def notice_of(text: str) -> Notice:
+    """A message of the queue, read."""
+    return parse_notice(json.loads(text))
 
 
 def new_table(client: "DynamoDBClient") -> str:
@@ -115,7 +121,7 @@ class WebhookWorld:
 
     def notify(self, client: Any = None, notice: Notice | None = None) -> int:
         """As the queue's function."""
-        return Notifying(self.deliveries(client)).notify(notice or parse_notice(NOTICE))
+        return Notifying(self.deliveries(client)).notify(notice or notice_of(NOTICE))
 
     def sweep(self, client: Any = None) -> dict[str, int]:
         return Sweep(self.deliveries(client)).run(lambda: True)

@@ -18,10 +18,10 @@ from webhooks.state import LEASE, Delivery, Status
 
 BAD = Answer(500, 0.01)
 SCRIPTS: dict[str, list[Any]] = {
+    "is gone": [Answer(410, 0.01)],
     "accepts": [OK],
     "fails": [BAD, OK],
     "hangs": [LOST, OK],
-    "is gone": [Answer(410, 0.01)],
 }
 READS = ("query", "batch_get_item")
 
