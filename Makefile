@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams replay-test load-test commands-test imports-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams replay-test load-test commands-test imports-test webhooks-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -123,6 +123,9 @@ commands-test: setup ## 100 versions of one key by 20 publishers, and 40 keys wi
 
 imports-test: setup ## Import 5,000 rows while a worker is killed at 20 random moments: nothing is lost, nothing is done twice
 	@ROWS=$(or $(ROWS),5000) KILLS=$(or $(KILLS),20) python -m pytest -q --timeout 3000 tests/load/test_imports.py
+
+webhooks-test: setup ## 1,000 deliveries to receivers that fail, hang and lie: none is lost, none arrives under two ids
+	@DELIVERIES=$(or $(DELIVERIES),1000) python -m pytest -q -s --timeout 3000 tests/load/test_webhooks.py
 
 machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines

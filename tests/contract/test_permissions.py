@@ -61,8 +61,11 @@ BUCKET, BUCKETS = re.compile(r"^bucket(?=/|$)"), "JobsBucket"
 AWS_OWN_CALLS = {"ds:CreateDirectory", "ds:CreateIdentityPoolDirectory"}
 # Calls of the command line, which no function makes.
 OPERATORS = ("idempotency/operators.py", "idempotency/dynamodb.py:read")
-# A method of our own with the name of one of SNS.
-OWN = ("commands/publish_handlers.py:publish_command publish",)
+# Methods with the name of one of a client, which are not a client's.
+OWN = (
+    "commands/publish_handlers.py:publish_command publish",
+    "webhooks/sending.py:_Connection._new_conn create_connection",
+)
 TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}
 
 type Observed = Callable[[str, str], list[Run]]

@@ -99,9 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
         with receivers.receiving(name, headers.get("webhook-id", "")):
             fault = receivers.faults.draw(name)
             accepted = receivers.verified(name, headers, body)
-            receivers.note(
-                name, headers, body, type(fault).__name__ if fault else "accepted" if accepted else "refused"
-            )
+            receivers.note(name, headers, body, _named(fault) if fault else "accepted" if accepted else "refused")
             self._answer(200 if accepted else 401, {}) if fault is None else self._misbehave(fault)
 
     def _misbehave(self, fault: Fault) -> None:
@@ -109,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
             case Status(code, headers):
                 self._answer(code, {}, headers)
             case Hang(seconds):
-                time.sleep(seconds)
+                self._wait(seconds)
                 self._answer(200, {})
             case Drop():
                 self.connection.shutdown(2)
@@ -120,6 +118,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self._head(code, {**headers, "Content-Length": str(10**12)})
                 while True:
                     self.wfile.write(b"x" * 65536)
+
+    def _wait(self, seconds: float) -> None:
+        """Until the sender gives up, at most."""
+        self.connection.settimeout(seconds)
+        with suppress(TimeoutError):
+            self.connection.recv(1)
 
     def _drip(self, text: bytes, seconds: float) -> None:
         for byte in text:
@@ -157,6 +161,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Connection", "close")
         self.end_headers()
+
+
+def _named(fault: Fault) -> str:
+    """For the ledger."""
+    return f"{type(fault).__name__} {getattr(fault, 'code', '')}".rstrip()
 
 
 def authority(address: str) -> bytes:
