@@ -134,7 +134,9 @@ def _sent(answer: Any) -> None:
     time = f" after {answer['milliseconds']} ms" if "milliseconds" in answer else ""
     out.print(f"{'Delivered' if answer['delivered'] else 'Not delivered'}: {answer['outcome']}{time}", markup=False)
     if answer.get("body"):
-        out.print(answer["body"], markup=False, soft_wrap=True)
+        # It may hold control sequences of the terminal.
+        shown = "".join(one if one.isprintable() or one == "\n" else "?" for one in answer["body"])
+        out.print(shown, markup=False, soft_wrap=True)
     raise typer.Exit(0 if answer["delivered"] else 1)
 
 

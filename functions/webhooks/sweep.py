@@ -58,8 +58,9 @@ class Sweep:
             if claimed is None:
                 return "taken"
             made = self.deliveries.attempt(claimed)
-        except Exception:
-            _logger.exception("delivery not swept", extra=seen.ids)
+        except Exception as error:
+            # Not its message, which might hold the address.
+            _logger.error("delivery not swept", extra={**seen.ids, "error": type(error).__name__})
             return "failed"
         return "delivered" if made.delivered else "hung" if made.hung else "not_delivered"
 
