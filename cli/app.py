@@ -24,10 +24,11 @@ from .imports import app as imports_app
 from .options import OnAws, Port, StackName, chosen_stack
 from .queues import app as queues_app
 from .replay_command import replay
+from .tasks import app as tasks_app
 from .webhooks import app as webhooks_app
 
 app = typer.Typer(
-    help="Order sagas, commands, imports of rows and of users on a local stack or, with --aws, on a deployed one.",
+    help="Order sagas, commands, tasks, imports of rows and of users on a local stack or, with --aws, a deployed one.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -36,6 +37,7 @@ app.add_typer(work_commands.app, name="work")
 app.add_typer(commands_app, name="commands")
 app.add_typer(imports_app, name="imports")
 app.add_typer(queues_app, name="queues")
+app.add_typer(tasks_app, name="tasks")
 app.add_typer(webhooks_app, name="webhooks")
 app.command("invoke")(invoke_command.invoke)
 app.command("import")(import_command.import_users)

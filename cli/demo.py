@@ -1,4 +1,4 @@
-"""The demonstration: real orders, users, commands and imported rows through a real deployment, on a temporary stack."""
+"""The demonstration: real orders, users, commands, imported rows and a task on a temporary stack."""
 
 import json
 import time
@@ -17,7 +17,7 @@ from operations import stock
 from operations.orders import OrderView, ended, finalized, place, view
 from operations.stack import Stack
 
-from . import command_demo, import_demo, rows_demo, views
+from . import command_demo, import_demo, rows_demo, tasks_demo, views
 
 _STOCK = {"tea-01": 10, "pot-01": 1}
 _NOTES = {
@@ -27,13 +27,13 @@ _NOTES = {
 
 
 def run_demo() -> None:
-    """Start, deploy, place five orders, import users and products, publish commands, show the outcomes, stop."""
+    """Start, deploy, place five orders, import users and products, publish commands, run a task, show the outcomes."""
     out = views.console()
     began = time.monotonic()
     with (
         out.status("starting the emulator") as status,
         emulator.attached(import_demo.QUICK) as running,
-        ThreadPoolExecutor(1) as beside,
+        ThreadPoolExecutor(2) as beside,
     ):
         status.update("sam build, sam deploy (the first time takes longest)")
         gateway = GatewayClient(running.simulators["gateway"])
@@ -43,6 +43,7 @@ def run_demo() -> None:
         out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")
         status.update("placing orders, importing users and products, publishing commands")
         products = beside.submit(rows_demo.run, running.endpoint)
+        rebuilt = beside.submit(tasks_demo.run, running.endpoint)
         importing = import_demo.start(stack)
         command_demo.start(stack)
         _show(out, stack, gateway)
@@ -50,6 +51,7 @@ def run_demo() -> None:
         import_demo.show(out, stack, importing)
         command_demo.show(out, stack)
         out.print(products.result())
+        out.print(rebuilt.result())
     out.print(f"Done in {time.monotonic() - began:.1f} s; everything is stopped.")
 
 

@@ -20,9 +20,11 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 @app.command("list")
 def list_queues(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """List all queues with the approximate numbers of their messages, and what to do about those that failed."""
-    found, same = queues.listed(chosen_stack(port, aws, name), name), again(port, aws, name)
-    rows = [[one.name, _purpose(one), str(one.waiting), str(one.in_flight), _action(one, same)] for one in found]
-    views.console().print(views.table("Queues", ["queue", "gets", "waiting", "in flight", "action"], rows))
+    found, out = queues.listed(chosen_stack(port, aws, name), name), views.console()
+    rows = [[one.name, _purpose(one), str(one.waiting), str(one.in_flight)] for one in found]
+    out.print(views.table("Queues", ["queue", "gets", "waiting", "in flight"], rows))
+    for one in (one for one in found if one.is_for_failures and one.waiting):
+        out.print(f"./stepwise queues redrive {one.name}{again(port, aws, name)}", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -44,7 +46,3 @@ def _purpose(queue: QueueView) -> str:
     if queue.source:
         return f"what failed of {queue.source}"
     return "what a function or its rule could not handle" if queue.is_for_failures else "messages"
-
-
-def _action(queue: QueueView, same: str) -> str:
-    return f"./stepwise queues redrive {queue.name}{same}" if queue.is_for_failures and queue.waiting else ""

@@ -25,6 +25,7 @@ OPERATIONS = {
         "SearchUsers",
     ),
     "dynamodb": ("BatchGetItem", "PutItem", "Query", "Scan", "TransactWriteItems", "UpdateItem"),
+    "lambda": ("Invoke",),
     "s3": (
         "AbortMultipartUpload",
         "CompleteMultipartUpload",

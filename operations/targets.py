@@ -9,6 +9,7 @@ from itertools import batched
 
 from entities.command import Key
 from entities.errors import TargetUnavailable
+from entities.rebuild import Rebuild
 from entities.registered import TARGETS, TYPES, TargetEnvironment, targets
 from entities.state import Tables
 from entities.targets import Target
@@ -16,7 +17,6 @@ from entities.types import EntityType
 from idempotency import Contention, StoreUnavailable
 
 from .errors import CommandError
-from .rebuild import Rebuild
 from .stack import Stack
 
 _WORKERS, _BATCH = 8, 100

@@ -2,16 +2,17 @@
 
 from idempotency import LeaseOperations, LeaseRecord
 from idempotency.saga.state import may_stand_outside
-from imports.queue_handlers import START_IMPORT
-from jobs.handlers import RUN_JOB
+from imports.starting import START_IMPORT
+from jobs.service import RUN_JOB
 from ordering.definition import PROCESS_PAYMENT
 from ordering.payments.gateway import CHARGE
+from tasks.queued import RUN_TASK
 from user_import.creation import CREATE_USER
 
 from .errors import CommandError
 from .stack import Stack
 
-NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_USER, RUN_JOB, START_IMPORT)))
+NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_USER, RUN_JOB, RUN_TASK, START_IMPORT)))
 
 
 class WorkNotFound(CommandError):

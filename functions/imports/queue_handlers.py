@@ -8,15 +8,13 @@ from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.handler import Call
-from runtime.queues import message_parser, message_work, once, queue_handler
+from runtime.queues import message_parser, once, queue_handler
 from runtime.stores import StoreEnvironment, lease_store
 
 from .executions import Machines
 from .request import Job
-from .starting import start
+from .starting import START_IMPORT, start
 from .table import ImportsTable
-
-START_IMPORT = message_work("StartImport")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +26,6 @@ class Environment(StoreEnvironment):
 
 class ImportAction(Job, frozen=True, forbid_unknown_fields=True):
     """Start this import."""
-
-    @property
-    def name(self) -> str:
-        return f"{self.tenant_code}/{self.import_id}"
 
 
 @cache
@@ -51,7 +45,7 @@ def machines() -> Machines:
 
 
 @queue_handler(message_parser(ImportAction), ids=("tenant_code", "import_id"))
-@once(leases, START_IMPORT, key="name")
+@once(leases, START_IMPORT, key=lambda action: f"{action.tenant_code}/{action.import_id}")
 def import_action(action: ImportAction, _call: Call) -> str:
     """Start an import that has not started. Returns its status before."""
     return start(ImportsTable(dynamodb(), environment().imports_table), machines(), action.key)

@@ -1,10 +1,14 @@
 """Starts an import for a message."""
 
+from runtime.stores import message_work
+
 from .errors import InvalidImport
 from .executions import Machines
 from .keys import ImportKey
 from .state import Status
 from .table import ImportsTable
+
+START_IMPORT = message_work("StartImport")
 
 
 def start(table: ImportsTable, machines: Machines, key: ImportKey) -> str:

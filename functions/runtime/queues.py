@@ -1,15 +1,15 @@
 """The shape of every handler of an SQS queue: each message by itself, and only what fails comes again.
 
     @queue_handler(parse_action, ids=("import_id",))
-    @once(leases, message_work("StartImport"), key="name")
+    @once(leases, message_work("StartImport"), key=lambda action: action.import_id)
     def import_action(action: Action, call: Call) -> str: ...
 
 A message has the shape of `runtime.handler`: entry and outcome are logged, and foreign errors are replaced. What always
 fails goes to the dead-letter queue, by the redrive policy of its queue.
 
 SQS delivers a message again under its id; SNS, and a publisher that repeats a lost call, send it under another one. So
-`once` names the work after what the message is about. Only success is recorded: what failed runs again, also after a
-redrive, and a message about the same thing with another content is a PayloadMismatch.
+`once` names the work after the content of the message. Only success is recorded: what failed runs again, also after a
+redrive. Another content about the same thing is other work, which the rows refuse.
 """
 
 import json
@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from idempotency import LeaseStore, Unknown, Work, idempotent_handler
+from idempotency import LeaseStore, Work, idempotent_handler, payload_hash
 
 from .context import LambdaContext
 from .handler import Call, handler
@@ -28,6 +28,8 @@ from .validation import InvalidEvent, parser
 
 type Message = Mapping[str, Any]
 type BatchHandler = Callable[[Any, LambdaContext], dict[str, Any]]
+
+_DIGITS = 16
 
 _logger = logging.getLogger(__name__)
 
@@ -63,16 +65,18 @@ def queue_handler[T](
     return decorate
 
 
-def message_work(name: str) -> Work:
-    """Work that a message asks for, and that is safe to repeat."""
-    return Work(name, unknown=Unknown.RUN_AGAIN, final=(), harmless=(Exception,))
-
-
 def once(
-    leases: Callable[[], LeaseStore], work: Work, *, key: str
+    leases: Callable[[], LeaseStore], work: Work, *, key: Callable[[Any], str]
 ) -> Callable[[Callable[..., Any]], Callable[[Any, Any], Any]]:
-    """Let a handler do its work once for each key: the attribute of the parsed message that names what it is about."""
-    return idempotent_handler(leases, work, key=key, payload=msgspec.to_builtins)
+    """Let a handler do its work once for each content of a message.
+
+    work: made by `message_work`. key: names what a parsed message is about.
+    """
+
+    def name(message: Any) -> str:
+        return f"{key(message)}/{payload_hash(msgspec.to_builtins(message))[:_DIGITS]}"
+
+    return idempotent_handler(leases, work, key=name, payload=msgspec.to_builtins)
 
 
 def _messages(event: Any) -> Sequence[Message]:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from idempotency import LeaseStore, StepStore
+from idempotency import LeaseStore, StepStore, Unknown, Work
 from idempotency.saga import Saga, SagaSteps
 
 from .dynamodb import dynamodb
@@ -30,6 +30,11 @@ def step_store(environment: StoreEnvironment) -> StepStore:
 def lease_store(environment: StoreEnvironment) -> LeaseStore:
     """The leases."""
     return LeaseStore(dynamodb(), environment.idempotency_table, lifetime=environment.lifetime)
+
+
+def message_work(name: str) -> Work:
+    """Work that a message of a queue asks for, and that is safe to repeat. No failure is stored, so a redrive helps."""
+    return Work(name, unknown=Unknown.RUN_AGAIN, final=(), harmless=(Exception,))
 
 
 def saga_steps(saga: Saga, environment: StoreEnvironment) -> SagaSteps:

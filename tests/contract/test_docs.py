@@ -15,7 +15,8 @@ README = (ROOT / "README.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 # Each machine is described in one of these.
 MACHINE_DOCS = ARCHITECTURE + "".join(
-    (ROOT / "docs" / name).read_text() for name in ("user-import.md", "commands.md", "imports.md", "import-zips.md")
+    (ROOT / "docs" / name).read_text()
+    for name in ("user-import.md", "commands.md", "imports.md", "import-zips.md", "tasks.md")
 )
 IDEMPOTENCY = (ROOT / "docs" / "idempotency.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()

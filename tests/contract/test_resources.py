@@ -38,6 +38,11 @@ CALLED_ALONE = [
     "FollowImportsFunction",
     "ImportEndedFunction",
     "SweepImportsFunction",
+    "CreateTaskFunction",
+    "RetryTaskFunction",
+    "LaunchTasksFunction",
+    "TaskEndedFunction",
+    "SweepTasksFunction",
     "NotifyWebhooksFunction",
     "SendWebhookFunction",
     "SweepWebhooksFunction",
@@ -68,6 +73,8 @@ OUTPUTS = {
     "ImportCsvArn": "ImportCsv",
     **{name: name for name in ("ImportsTable", "ImportsBucket", "FailedImportRecordsBucket")},
     "FailedCommandRecordsBucket": "FailedCommandRecordsBucket",
+    "TaskArn": "Task",
+    **{name: name for name in ("TasksTable", "FailedTaskRecordsBucket")},
     **{f"{function}Arn": function for function in CALLED_ALONE},
 }
 KEYS = {
@@ -75,9 +82,12 @@ KEYS = {
     "PaymentsTable": {"HASH": "order_id"},
     "InventoryTable": {"HASH": "pk"},
     "IdempotencyTable": {"HASH": "pk"},
-    **{table: {"HASH": "pk", "RANGE": "sk"} for table in [*COMMANDS_TABLES, "ImportsTable", "WebhooksTable"]},
+    **{
+        table: {"HASH": "pk", "RANGE": "sk"}
+        for table in [*COMMANDS_TABLES, "ImportsTable", "TasksTable", "WebhooksTable"]
+    },
 }
-EXPIRING = ["IdempotencyTable", "CommandsTable", "WebhooksTable"]
+EXPIRING = ["IdempotencyTable", "CommandsTable", "TasksTable", "WebhooksTable"]
 
 every_table = pytest.mark.parametrize("table", TABLES)
 every_bucket = pytest.mark.parametrize("bucket", BUCKETS)

@@ -63,7 +63,12 @@ NOT_FOR_A_PERSON = {
 TASKS = {f"{machine.name}.{name}": (name, state) for machine in MACHINES.values() for name, state in machine.tasks()}
 LAMBDA_TASKS = {key: (name, state) for key, (name, state) in TASKS.items() if is_lambda(state)}
 # States whose function is named otherwise, as the state's name says too little outside its machine.
-FUNCTION_OF = {"finish": "FinishCommandFunction", "unzip": "UnzipFunction"}
+FUNCTIONS_OF = {
+    "finish": ["FinishCommandFunction", "FinishTaskFunction"],
+    "iterator": ["RunTaskItemFunction"],
+    "start": ["StartTaskFunction"],
+    "unzip": ["UnzipFunction"],
+}
 SAGA_FUNCTIONS = set(SAGA.substitutions)
 # The errors of a saga's functions: their own, and those of packages that they may import.
 SAGA_PACKAGES = {"idempotency", "runtime"} | {
@@ -82,9 +87,10 @@ every_command_task = pytest.mark.parametrize("state", [state for _, state in MAC
 every_saga_task = pytest.mark.parametrize(("name", "state"), SAGA_TASKS.values(), ids=SAGA_TASKS)
 
 
-def function_of(state: str) -> Function:
-    """The function that a state calls."""
-    return FUNCTIONS[FUNCTION_OF.get(state, f"{state.title().replace('_', '') if '_' in state else state}Function")]
+def function_of(name: str, state: State) -> Function:
+    """The function that a state calls, of those that may have the state's name."""
+    named = FUNCTIONS_OF.get(name, [f"{name.title().replace('_', '') if '_' in name else name}Function"])
+    return FUNCTIONS[next((one for one in named if f"${{{one}Arn}}" == state["Parameters"]["FunctionName"]), named[0])]
 
 
 def test_every_definition_is_deployed() -> None:
@@ -195,7 +201,7 @@ def test_every_error_of_ours_that_is_named_exists(name: str, state: State) -> No
 
 @every_lambda_task
 def test_no_business_error_is_retried(name: str, state: State) -> None:
-    own = function_of(name).module.partition(".")[0]
+    own = function_of(name, state).module.partition(".")[0]
     errors = leaves(BusinessError, SAGA_PACKAGES | {own})
 
     assert errors
@@ -204,12 +210,12 @@ def test_no_business_error_is_retried(name: str, state: State) -> None:
 
 @every_lambda_task
 def test_a_state_calls_the_function_of_its_own_name(name: str, state: State) -> None:
-    assert state["Parameters"]["FunctionName"] == f"${{{function_of(name).name}Arn}}"
+    assert state["Parameters"]["FunctionName"] == f"${{{function_of(name, state).name}Arn}}"
 
 
 @every_lambda_task
 def test_a_task_waits_longer_than_its_function_can_run(name: str, state: State) -> None:
-    assert state["TimeoutSeconds"] > function_of(name).timeout + INIT_SECONDS
+    assert state["TimeoutSeconds"] > function_of(name, state).timeout + INIT_SECONDS
 
 
 @every_lambda_task
@@ -236,7 +242,7 @@ def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: S
 
 @every_lambda_task
 def test_every_transient_error_of_a_command_function_is_retried(name: str, state: State) -> None:
-    own = function_of(name)
+    own = function_of(name, state)
     errors = leaves(TransientError, {"idempotency", "runtime", "entities", "commands"}) - OF_OTHERS
 
     assert own.module.partition(".")[0] != "commands" or {one for one in errors if not retries(state, one)} == set()

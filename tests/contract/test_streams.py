@@ -45,6 +45,8 @@ def test_each_stream_has_its_readers() -> None:
         "NotifyCommandsFunction": "CommandsTable",
         "NotifyImportsFunction": "ImportsTable",
         "NotifyOrdersFunction": "OrdersTable",
+        "NotifyTasksFunction": "TasksTable",
+        "LaunchTasksFunction": "TasksTable",
     }
     assert max(Counter(readers.values()).values()) <= MAX_READERS
 

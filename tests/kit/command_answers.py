@@ -19,6 +19,8 @@ _ENTITY = {**{name: {"S": text} for name, text in _TEXTS.items()}, **_FACTS}
 # No product, and with a row that does not fit in the history.
 _UNFIT = {**_ENTITY, "attributes": {"M": {"description": {"S": "x" * 410_000}}}}
 
+_LAGGING = {"lagging": {"SS": ["catalog", "products"]}, "lagging_since": _AT}
+
 type Item = Mapping[str, Any]
 type Situation = tuple[int, int, bool]
 """Of a key whose version n is asked for: published, finished, both as a distance from n; whether n is dead."""
@@ -62,8 +64,10 @@ def _version(key: Item) -> int:
 def batch(parameters: Parameters) -> Iterable[Answer]:
     wanted = [(table, key) for table, one in parameters["RequestItems"].items() for key in one["Keys"]]
     version = max(_version(key) for _, key in wanted)
-    for situation, entity in [*((one, _ENTITY) for one in _SITUATIONS), (_TURN, _UNFIT)]:
+    ways = [*((one, _ENTITY, {}) for one in _SITUATIONS), (_TURN, _UNFIT, {}), (_TURN, _ENTITY, _LAGGING)]
+    for situation, entity, gate in ways:
         found = [(table, _item(table, key, situation, version, entity)) for table, key in wanted]
+        found = [(table, {**item, **gate} if item and table == "GatesTable" else item) for table, item in found]
         yield {"Responses": {table: [item for one, item in found if item and one == table] for table, _ in wanted}}
     yield {"Responses": {}}
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 START = datetime(2026, 11, 22, 9, tzinfo=UTC)
 LIFETIME_DAYS = 30
-_INDEXES = {"gates": ("pending_since", "lagging_since"), "imports": ("open_since",)}
+_INDEXES = {"gates": ("pending_since", "lagging_since"), "imports": ("open_since",), "tasks": ("open_since",)}
 
 
 def order(version: int | None = 1, **changes: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What roles grant, and what Lambda and Step Functions need from them, with all references resolved."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -98,12 +98,14 @@ def _with_key(stack: Stack, *actions: str) -> set[Permission]:
 
 
 def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
-    """The permissions on a bucket's or a topic's KMS key that a call for an object or a message needs."""
+    """The permissions on the KMS key of the bucket or topic that a call needs."""
     if call.operation == "sns:Publish":
-        return _with_keys_of([call.parameters["TopicArn"]], stack)
+        return _publish(call.parameters, stack)
+    actions = _ON_ENCRYPTED_OBJECTS.get(call.operation)
+    if not actions:
+        return set()
     buckets = of_type("AWS::S3::Bucket")
     named = [stack.resolve(body) for name, body in buckets.items() if stack.name(name) == call.parameters.get("Bucket")]
-    actions = _ON_ENCRYPTED_OBJECTS.get(call.operation, ())
     return {
         Permission(action, rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"])
         for body in named
@@ -150,14 +152,11 @@ def _invoke(parameters: Parameters, _: Stack) -> set[Permission]:
 def _publish(parameters: Parameters, stack: Stack) -> set[Permission]:
     """Every topic that the task may choose, with its key."""
     choice = parameters.get("TopicArn") or parameters["TopicArn.$"]
-    topics = [arn for arn in map(stack.arn, of_type("AWS::SNS::Topic")) if arn in choice]
-    return {Permission("sns:Publish", topic) for topic in topics} | _with_keys_of(topics, stack)
-
-
-def _with_keys_of(topics: Sequence[str], stack: Stack) -> set[Permission]:
-    bodies = [body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) in topics]
-    keys = {stack.arn(str(arn_of(body["KmsMasterKeyId"]))) for body in bodies}
-    return {Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey") for key in keys}
+    topics = {stack.arn(name): body for name, body in of_type("AWS::SNS::Topic").items() if stack.arn(name) in choice}
+    keys = {stack.arn(str(arn_of(body["KmsMasterKeyId"]))) for body in topics.values()}
+    return {Permission("sns:Publish", topic) for topic in topics} | {
+        Permission(action, key) for action in ("kms:Decrypt", "kms:GenerateDataKey") for key in keys
+    }
 
 
 _INTEGRATIONS: dict[str, Callable[[Parameters, Stack], set[Permission]]] = {

@@ -138,6 +138,9 @@ def _table(name: str) -> str:
 
 
 _NEEDS: dict[str, Needs] = {
+    "lambda:Invoke": lambda parameters: iter(
+        [("lambda:InvokeFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{parameters['FunctionName']}")]
+    ),
     **{f"dynamodb:{action}": _item(action) for action in ("PutItem", "Query", "Scan", "UpdateItem")},
     "dynamodb:BatchGetItem": _batch,
     "dynamodb:TransactWriteItems": _transaction,

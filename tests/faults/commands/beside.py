@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from commands import finish_handlers
 from entities.command import Key
-from operations.rebuild import Rebuild
+from entities.rebuild import Rebuild
 from runtime.dynamodb import dynamodb
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document

@@ -10,10 +10,10 @@ from commands.waking import Turns
 from entities.command import Attempt
 from entities.document import document_of
 from entities.lagging import Lagging
+from entities.rebuild import Rebuild
 from entities.rows import Rows
 from entities.state import Gate
 from idempotency.dynamodb import read_rows
-from operations.rebuild import Rebuild
 from runtime.streams import images
 from tests.faults import faults as f
 from tests.faults.commands import invariants as breaks

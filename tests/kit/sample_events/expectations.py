@@ -9,7 +9,7 @@ from operations import orders, report, stock
 from operations.stack import Row, Stack
 from ordering.definition import ORDER_SAGA, STEP_NAMES
 from tests.kit.project import ROOT, read_json
-from tests.kit.sample_events import commands, imports, row_imports, webhooks, zips
+from tests.kit.sample_events import commands, imports, row_imports, tasks, webhooks, zips
 from tests.kit.sample_events.expected import Expected, Given, invoked
 from tests.kit.template import snake_case
 
@@ -155,4 +155,5 @@ EXPECTED: dict[str, Expected] = {
     **commands.EXPECTED,
     **row_imports.EXPECTED,
     **zips.EXPECTED,
+    **tasks.EXPECTED,
 }

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from entities.lagging import Lagging
+from entities.rebuild import Rebuild
 from entities.types import EntityType, Types
-from operations.rebuild import Rebuild
 from tests.kit.commands import START, Shelf, World, order
 from tests.unit import dynamodb
 

@@ -13,6 +13,7 @@ from commands import notice_handlers as commands
 from imports import notice_handlers as imports
 from ordering.orders import notice_handlers as orders
 from runtime.notices import Notices
+from tasks import notice_handlers as tasks
 from tests.kit.project import ROOT, read_json
 from tests.unit.runtime.test_handler import Context
 
@@ -67,6 +68,19 @@ SAMPLES: list[tuple[ModuleType, str, dict[str, Any]]] = [
                 "updated_rows": 0,
                 "unchanged_rows": 0,
             },
+        },
+    ),
+    (
+        tasks,
+        "tasks/notify_tasks",
+        {
+            "type": "task",
+            "tenant_code": "tenant1",
+            "id": "task-1",
+            "status": "COMPLETED_WITH_FAILURES",
+            "occurred_at": "2026-11-22T09:00:05+00:00",
+            "attempt": 1,
+            "data": {"task_type": "checksum-object", "total_items": 2, "completed_items": 1, "failed_items": 1},
         },
     ),
 ]
@@ -159,6 +173,9 @@ def test_a_notice_that_cannot_be_published_comes_again_with_what_follows(
         (imports, "imports/notify_imports", lambda images: images["NewImage"]["status"].update(S="PROCESSING")),
         (imports, "imports/notify_imports", lambda images: images.update(OldImage=images["NewImage"])),
         (imports, "imports/notify_imports", lambda images: images.pop("NewImage")),
+        (tasks, "tasks/notify_tasks", lambda images: images["NewImage"]["status"].update(S="PROCESSING")),
+        (tasks, "tasks/notify_tasks", lambda images: images["NewImage"]["kind"].update(S="task_item")),
+        (tasks, "tasks/notify_tasks", lambda images: images.update(OldImage=images["NewImage"])),
     ],
 )
 def test_what_ends_nothing_is_not_published(

@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from entities.command import Attempt, Key
-from entities.document import document_of
-from entities.errors import StaleCommand
-from entities.rows import Rows
-from entities.state import Gate, Tables
-from entities.targets import Document, Target
 from idempotency import Contention, transact
 from idempotency.dynamodb import RowClient, read_rows
 from idempotency.expressions import condition_check, conditional_update
+
+from .command import Attempt, Key
+from .document import document_of
+from .errors import StaleCommand
+from .rows import Rows
+from .state import Gate, Tables
+from .targets import Document, Target
 
 # In each lost round a version has finished.
 _ROUNDS = 10

@@ -1,0 +1,155 @@
+"""`stepwise tasks`: create, follow, look up, retry."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from operations import tasks
+from operations.stack import STACK_NAME, Stack
+from operations.tasks import TaskView, name_of
+from tasks.errors import InvalidTask
+from tasks.keys import TaskKey
+from tasks.registered import TYPES
+from tasks.state import Status
+
+from . import task_views, views
+from .import_progress import Shown
+from .import_progress import follow as progress
+from .options import OnAws, Port, StackName, again, chosen_stack
+
+app = typer.Typer(help="Tasks: many items, a few at once, each with an outcome of its own.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="TASK", help="TENANT_CODE/TASK_ID, as 'list' shows it.")]
+Follow = Annotated[bool, typer.Option("--follow/--no-follow", help="Follow the task to its end.")]
+
+
+@app.command()
+def create(
+    file: Annotated[Path, typer.Argument(help="JSON: a list of items.", exists=True, dir_okay=False)],
+    tenant: Annotated[str, typer.Option(help="The tenant_code.")],
+    kind: Annotated[str, typer.Option("--type", help=f"One of {', '.join(TYPES.names)}.")],
+    task_id: Annotated[str, typer.Option(help="Lets the call be repeated. Without one, each call is a task.")] = "",
+    wait: Follow = True,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Create a task, and follow it to its end. Exits with 1 unless every item is COMPLETED."""
+    stack, hint = chosen_stack(port, aws, name), again(port, aws, name)
+    request = {"task_type": kind, "tenant_code": tenant, "items": _items(file)}
+    key = tasks.create(stack, {**request, **({"task_id": task_id} if task_id else {})})
+    views.console().print(f"Task {name_of(key)}", markup=False, soft_wrap=True)
+    _go_on(stack, key, hint, wait=wait)
+
+
+@app.command()
+def retry(
+    name_: Name, wait: Follow = True, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME
+) -> None:
+    """Run the failed items of a task again. Exits as 'create'."""
+    key, stack = tasks.parse_key(name_), chosen_stack(port, aws, name)
+    items = tasks.retry(stack, key)
+    views.console().print(f"{items} items of {name_} run again.", markup=False, soft_wrap=True)
+    _go_on(stack, key, again(port, aws, name), wait=wait)
+
+
+@app.command()
+def follow(name_: Name, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """Follow a task to its end: items, rate, failed items, time left. Exits as 'create'."""
+    _to_its_end(chosen_stack(port, aws, name), tasks.parse_key(name_), again(port, aws, name))
+
+
+@app.command()
+def show(
+    name_: Name,
+    every_item: Annotated[bool, typer.Option("--items", help="Every item with its result.")] = False,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """Show a task, and why each failed item failed."""
+    seen, out = tasks.view(chosen_stack(port, aws, name), tasks.parse_key(name_)), views.console()
+    out.print(task_views.details(seen))
+    if every_item:
+        out.print(task_views.items(seen))
+    _explain(seen, again(port, aws, name))
+
+
+@app.command("list")
+def list_tasks(
+    tenant: Annotated[str, typer.Option(help="Of this tenant, the newest first, also those that have ended.")] = "",
+    status: Annotated[Status | None, typer.Option(help="Only those with this status; needs --tenant.")] = None,
+    last: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
+    """List tasks: those of all tenants that have not ended or, with --tenant, the last ones of a tenant."""
+    if status and not tenant:
+        raise typer.BadParameter("needs --tenant", param_hint="--status")
+    stack, out = chosen_stack(port, aws, name), views.console()
+    if tenant:
+        out.print(task_views.listed(f"Tasks of {tenant}", tasks.of_tenant(stack, tenant, status, last)))
+        return
+    out.print(task_views.listed("Tasks that have not ended", tasks.running(stack)[:last]))
+    out.print("With --tenant TENANT_CODE: also those that have ended.")
+
+
+def _items(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text())
+    except ValueError:
+        raise InvalidTask(f"{file.name}: not JSON; give a list of items") from None
+
+
+def _go_on(stack: Stack, key: TaskKey, hint: str, *, wait: bool) -> None:
+    if wait:
+        _to_its_end(stack, key, hint)
+    command = f"./stepwise tasks follow {name_of(key)}{hint}"
+    views.console().print(f"Follow it with '{command}'.", markup=False, soft_wrap=True)
+
+
+def _to_its_end(stack: Stack, key: TaskKey, hint: str) -> None:
+    """Exits with 0 if every item is COMPLETED, otherwise with 1."""
+    out = views.console()
+    with _interrupted(f"The task goes on. Come back with './stepwise tasks follow {name_of(key)}{hint}'."):
+        last = progress(tasks.follow(stack, key), out, _shown)
+    out.print(task_views.listed("Task", [last.task]))
+    _explain(last, hint)
+    raise typer.Exit(0 if last.task.status is Status.COMPLETED else 1)
+
+
+def _shown(seen: TaskView) -> Shown:
+    ended = [item for item in seen.items if item.ended_in(seen.task.attempt)]
+    failed = sum(item.status is Status.FAILED for item in ended)
+    return Shown(str(seen.task.status), "items", len(seen.items), len(ended), failed)
+
+
+def _explain(seen: TaskView, hint: str) -> None:
+    out = views.console()
+    if seen.failed:
+        out.print(task_views.failures(seen))
+    if not seen.task.status.final:
+        out.print(
+            f"It has not ended. Follow it with './stepwise tasks follow {seen.name}{hint}'.",
+            markup=False,
+            soft_wrap=True,
+        )
+    elif seen.failed:
+        out.print(
+            f"Run the failed items again with './stepwise tasks retry {seen.name}{hint}'.", markup=False, soft_wrap=True
+        )
+
+
+@contextmanager
+def _interrupted(message: str) -> Iterator[None]:
+    """Ctrl-C says how to come back."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        views.console(stderr=True).print(f"\n{message}", markup=False, soft_wrap=True)
+        raise typer.Exit(130) from None

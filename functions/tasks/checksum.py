@@ -1,0 +1,84 @@
+"""checksum-object: size and SHA-256 of an object, by the function RunJob of jobs."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Meta, Struct
+
+from entities.registered import Clients
+
+from .errors import JobFailed, JobUnfinished
+from .types import HandlerEnvironment, Run, Scope, TaskType
+
+# A call of RunJob may take the client's 30 s, and the item's row is written after it.
+_RESERVE = timedelta(seconds=35)
+_PAUSE = 2
+_FINAL = frozenset({"InvalidJob", "ObjectNotReadable"})
+_TRANSIENT = frozenset({"ServiceException", "TooManyRequestsException"})
+
+
+class ObjectItem(Struct, frozen=True, forbid_unknown_fields=True):
+    """bucket: JobsBucket."""
+
+    bucket: Annotated[str, Meta(min_length=1, max_length=63)]
+    key: Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,1024}\Z")]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksumObject:
+    """client: a `boto3.client("lambda")`. function: the name of RunJob.
+
+    RunJob does each job once: a call that comes again finds its result, and one that comes meanwhile gets null.
+    """
+
+    client: Any
+    function: str
+    clock: Callable[[], datetime] = _now
+    sleep: Callable[[float], None] = time.sleep
+
+    def __call__(self, item: ObjectItem, run: Run) -> dict[str, Any]:
+        """Returns {"sha256", "size"}. Raises JobFailed, JobUnfinished."""
+        job = {"JobId": run.key, "ObjKey": f"{item.bucket}/{item.key}"}
+        while (found := self._called(job)) is None:
+            if self.clock() + _RESERVE > run.deadline:
+                raise JobUnfinished("the object is being read")
+            self.sleep(_PAUSE)
+        return {"sha256": found["sha256"], "size": found["size"]}
+
+    def _called(self, job: dict[str, str]) -> Any:
+        try:
+            answer = self.client.invoke(FunctionName=self.function, Payload=json.dumps(job))
+            body = json.loads(answer["Payload"].read())
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code in _TRANSIENT or error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+                raise JobUnfinished(f"Lambda answers {code}") from error
+            raise
+        except BotoCoreError as error:
+            raise JobUnfinished(f"no answer from Lambda ({type(error).__name__})") from error
+        if "FunctionError" not in answer:
+            return body
+        kind = body.get("errorType", "Lambda.Unknown")
+        if kind in _FINAL:
+            raise JobFailed(f"{kind}: {body.get('errorMessage', '')}")
+        raise JobUnfinished(f"RunJob: {kind}")
+
+
+def _problem(item: ObjectItem, scope: Scope) -> str:
+    return "" if item.bucket == scope.jobs_bucket else "bucket: must be JobsBucket"
+
+
+def _made(environment: HandlerEnvironment, clients: Clients) -> ChecksumObject:
+    return ChecksumObject(clients("lambda"), environment.run_job_function)
+
+
+CHECKSUM_OBJECT = TaskType("checksum-object", ObjectItem, _made, problem=_problem)

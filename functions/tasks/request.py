@@ -1,0 +1,178 @@
+"""The input of the functions of tasks. Invalid input is rejected here, before anything is written."""
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+
+from entities.command import TenantCode
+from entities.validation import named_parser
+from entities.values import Unstorable, json_size, storable
+from idempotency import payload_hash
+from runtime.ended import Ended as ExecutionEnded
+from runtime.ended import detail_parser
+from runtime.validation import InvalidEvent
+
+from .errors import InvalidTask, TooManyItems
+from .keys import TaskKey
+from .types import TaskTypes
+
+MAX_ITEMS = 1000
+MAX_ITEM = 4 * 1024
+"""Bytes of an item as JSON."""
+MAX_ATTEMPTS = 100
+IDS = ("tenant_code", "task_id", "attempt")
+"""What log lines name a task by."""
+
+type TaskId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
+type Name = Annotated[str, Meta(min_length=1, max_length=80)]
+type Number = Annotated[int, Meta(ge=1, le=MAX_ITEMS)]
+type Attempt = Annotated[int, Meta(ge=1, le=MAX_ATTEMPTS)]
+
+
+class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """task_id: UNSET for a new one in each call."""
+
+    task_type: Name
+    tenant_code: TenantCode
+    items: Annotated[list[dict[str, Any]], Meta(min_length=1)]
+    task_id: TaskId | UnsetType = UNSET
+
+    @property
+    def payload_hash(self) -> str:
+        """What tells a duplicate from another task of this id."""
+        return payload_hash({"task_type": self.task_type, "items": self.items})
+
+
+class ActionRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A task of one item, by the queue. task_id: without one, a message that is delivered twice would be two tasks."""
+
+    task_type: Name
+    tenant_code: TenantCode
+    task_id: TaskId
+    item: dict[str, Any]
+
+    @property
+    def creation(self) -> CreateRequest:
+        return CreateRequest(
+            task_type=self.task_type, tenant_code=self.tenant_code, task_id=self.task_id, items=[self.item]
+        )
+
+
+class _Named(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    tenant_code: TenantCode
+    task_id: TaskId
+
+    @property
+    def key(self) -> TaskKey:
+        return TaskKey(self.tenant_code, self.task_id)
+
+
+class RetryRequest(_Named, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """attempt: whose failures the caller saw, so that a late duplicate does not retry the next ones."""
+
+    attempt: Attempt | UnsetType = UNSET
+
+
+class Input(_Named, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The input of an execution."""
+
+    attempt: Attempt
+
+
+class StateInput(Input, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The payload of a state: the execution's input and its name."""
+
+    execution: Name
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the execution may run this attempt at all."""
+        return self.execution == self.key.execution(self.attempt)
+
+
+class ItemInput(StateInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The payload of one iteration. number: of the item."""
+
+    number: Number
+
+
+class Outcome(Struct, frozen=True):
+    number: Number
+    error: str = ""
+
+
+class FinishInput(StateInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """outcomes: what the iterations returned: number, and error where the function failed."""
+
+    outcomes: list[Outcome]
+
+    @property
+    def errors(self) -> dict[int, str]:
+        """The error of each item whose function failed, by number."""
+        return {one.number: one.error for one in self.outcomes if one.error}
+
+
+class Ended(ExecutionEnded, frozen=True, rename="camel"):
+    """error: of an execution that failed."""
+
+    error: str | None = None
+
+    @property
+    def execution(self) -> str:
+        return self.name
+
+    @property
+    def own(self) -> Input | None:
+        """The attempt that it ran; None if it is no execution of a task."""
+        try:
+            found = parse_input(json.loads(self.input or ""))
+        except (InvalidEvent, ValueError):
+            return None
+        return found if self.name == found.key.execution(found.attempt) else None
+
+
+_parse_create = named_parser(CreateRequest, InvalidTask, "the task")
+_parse_action = named_parser(ActionRequest, InvalidTask, "the task")
+parse_retry = named_parser(RetryRequest, InvalidTask, "the request")
+parse_input = named_parser(Input, InvalidEvent, "the input")
+parse_state = named_parser(StateInput, InvalidEvent, "the input")
+parse_item = named_parser(ItemInput, InvalidEvent, "the input")
+parse_finish = named_parser(FinishInput, InvalidEvent, "the input")
+parse_ended = detail_parser(Ended)
+
+
+def create_parser(types: TaskTypes) -> Callable[[Any], CreateRequest]:
+    """A function that reads a CreateRequest from parsed JSON. It raises InvalidTask, TooManyItems."""
+
+    def parse_create(document: Any) -> CreateRequest:
+        request = _parse_create(document)
+        types.of(request.task_type)
+        if len(request.items) > MAX_ITEMS:
+            raise TooManyItems(f"items: {len(request.items)}; a task takes up to {MAX_ITEMS}")
+        items = [_item(item, f"items[{index}]") for index, item in enumerate(request.items)]
+        return structs.replace(request, items=items)
+
+    return parse_create
+
+
+def action_parser(types: TaskTypes) -> Callable[[Any], ActionRequest]:
+    """A function that reads an ActionRequest from parsed JSON. It raises InvalidTask."""
+
+    def parse_action(document: Any) -> ActionRequest:
+        request = _parse_action(document)
+        types.of(request.task_type)
+        return structs.replace(request, item=_item(request.item, "item"))
+
+    return parse_action
+
+
+def _item(item: dict[str, Any], path: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = storable(item, path)
+    except Unstorable as problem:
+        raise InvalidTask(str(problem)) from None
+    if json_size(found) > MAX_ITEM:
+        raise InvalidTask(f"{path}: more than {MAX_ITEM} bytes of JSON")
+    return found

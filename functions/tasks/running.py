@@ -1,0 +1,141 @@
+"""Runs one item of a task, once or again: for the machine, and for the queue."""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from entities.registered import Clients
+from entities.values import json_size, storable
+from idempotency import (
+    BusinessError,
+    Contention,
+    IdempotencyError,
+    LeaseStore,
+    OutcomeHeld,
+    ResultUnavailable,
+    TransientError,
+)
+
+from .errors import ResultTooLarge, StaleTask
+from .keys import TaskKey
+from .state import Item, Status, Task, TaskError
+from .table import TasksTable
+from .types import HandlerEnvironment, Run, TaskTypes
+
+CUT_OFF = "TaskCutOff"
+"""The error of an item that its task could not run to its end."""
+MAX_RESULT = 4 * 1024
+"""Bytes of a result as JSON."""
+MAX_MESSAGE = 500
+# After these, the work may have been done.
+_UNCERTAIN = (OutcomeHeld, ResultUnavailable, ResultTooLarge)
+# In each lost round another invocation began or ended the item.
+_ROUNDS = 3
+# What is left of the invocation after it has waited for a lease.
+_RESERVE = timedelta(seconds=20)
+
+_logger = logging.getLogger(__name__)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """leases: for types whose work runs under a lease. clock: returns the current time, aware UTC."""
+
+    table: TasksTable
+    types: TaskTypes
+    environment: HandlerEnvironment
+    clients: Clients
+    leases: LeaseStore
+    clock: Callable[[], datetime] = _now
+
+    def run(self, key: TaskKey, number: int, attempt: int, deadline: datetime) -> Status:
+        """Do the work of an item in an attempt of its task. Returns COMPLETED or FAILED, as its row says then.
+
+        deadline: when the invocation times out, aware UTC. An item that has ended in this attempt is left alone.
+        Raises StaleTask (nothing is done or written); TransientError (another call goes on). Any other error is a
+        defect: the item has failed.
+        """
+        for _ in range(_ROUNDS):
+            task, item = self.table.with_item(key, number)
+            if item.ended_in(attempt):
+                return item.status
+            if not task.runs(attempt):
+                raise StaleTask(f"{key.task_id}: attempt {attempt} does not run")
+            at = self.clock()
+            if task.deadline and at >= task.deadline and item.status is not Status.PROCESSING:
+                if self.table.fail(task, item, TaskError(CUT_OFF, "the task's time was over"), at):
+                    return Status.FAILED
+            elif self.table.begin(task, item, deadline, at):
+                return self._run(task, _begun(task, item), deadline)
+        raise Contention(f"{key.task_id}#{number:04} is being run by other calls")
+
+    def _run(self, task: Task, item: Item, deadline: datetime) -> Status:
+        try:
+            result = _checked(self._work(task, item, deadline))
+        except TransientError:
+            # Best effort: without it, finalization waits for the invocation's timeout.
+            with suppress(IdempotencyError):
+                self.table.release(task, item, self.clock())
+            raise
+        except BusinessError as error:
+            return self._failed(task, item, error, certain=not isinstance(error, _UNCERTAIN))
+        except Exception as error:
+            self._failed(task, item, error, certain=False)
+            raise
+        ended = self.table.complete(task, item, result, self.clock())
+        return Status.COMPLETED if ended else self._decided(task, item)
+
+    def _work(self, task: Task, item: Item, deadline: datetime) -> Any:
+        kind = self.types.of(task.type)
+        handle = kind.handler(self.environment, self.clients)
+        value, run = kind.item(item.values["item"]), Run(task.key.run(item.number, item.round), deadline)
+        if kind.work is None:
+            return handle(value, run)
+        resolve = kind.resolve(self.environment, self.clients) if kind.resolve else None
+        return self.leases.run(
+            kind.work,
+            run.key,
+            item.values["item"],
+            lambda lease: handle(value, Run(run.key, deadline, lease)),
+            deadline=deadline,
+            wait=max(deadline - self.clock() - _RESERVE, timedelta(0)),
+            resolve=(lambda: resolve(value, run)) if resolve else None,
+        )
+
+    def _failed(self, task: Task, item: Item, error: Exception, *, certain: bool) -> Status:
+        # Only our own messages: that of a foreign error might contain anything.
+        message = (
+            str(error)[:MAX_MESSAGE] if isinstance(error, IdempotencyError) else "a defect; the function's log has it"
+        )
+        found = TaskError(type(error).__name__, message)
+        if self.table.fail(task, item, found, self.clock(), certain=certain):
+            _logger.warning("item failed", extra={"number": item.number, "error": found.type})
+            return Status.FAILED
+        return self._decided(task, item)
+
+    def _decided(self, task: Task, item: Item) -> Status:
+        """What another invocation, or the first try of this write, decided. Raises StaleTask if it is still open."""
+        _, found = self.table.with_item(task.key, item.number)
+        if not found.ended_in(task.attempt):
+            raise Contention(f"{task.key.task_id}#{item.number:04} was begun by another call")
+        return found.status
+
+
+def _begun(task: Task, item: Item) -> Item:
+    """The item as `begin` has left it."""
+    changes = {"status": Status.PROCESSING, "attempt": task.attempt, "attempts": item.attempts + 1}
+    return Item(item.number, {**item.values, **changes, "history": item.past})
+
+
+def _checked(result: Any) -> Any:
+    found = storable(result, "result")
+    if json_size(found) > MAX_RESULT:
+        raise ResultTooLarge(f"the result has more than {MAX_RESULT} bytes of JSON")
+    return found

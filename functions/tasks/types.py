@@ -1,0 +1,117 @@
+"""The types of tasks: what an item holds, what is done with it, and whether it may be done twice."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import Struct, defstruct
+
+from entities.registered import Clients, TargetEnvironment
+from entities.types import DuplicateRegistration
+from entities.validation import named_parser
+from idempotency import Lease, Resolution, Unknown, Work
+
+from .errors import InvalidTask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerEnvironment(TargetEnvironment):
+    """The environment variables of every function that runs items."""
+
+    gates_table: str
+    data_table: str
+    run_job_function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an item of a task may name."""
+
+    tenant_code: str
+    jobs_bucket: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One call of a handler.
+
+    key: names the item's work, the same each time until it is known how the work ended; of `[0-9a-f-]`.
+    deadline: when the invocation times out, aware UTC. lease: for a type whose work runs under one.
+    """
+
+    key: str
+    deadline: datetime
+    lease: Lease | None = None
+
+
+type Handler = Callable[[Any, Run], Any]
+"""Does the work of an item, an instance of its schema. Returns a JSON value of up to 4 KiB.
+
+It raises a BusinessError if the item fails for good, and a TransientError if the same call may succeed later.
+"""
+type Made[R] = Callable[[HandlerEnvironment, Clients], Callable[[Any, Run], R]]
+
+
+def _nothing(_item: Any, _scope: Scope) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskType:
+    """schema: a frozen msgspec.Struct of an item.
+
+    handler: makes the Handler from the function's environment and clients.
+    work: None if an item may be done again at any time. Otherwise each item runs under a lease of this work, whose
+        `unknown` says what becomes of an item whose owner crashed.
+    resolve: makes what asks the outside system, for `Unknown.RESOLVE`.
+    problem: what is wrong with an item, as "field: what to do"; empty if nothing is.
+    """
+
+    name: str
+    schema: type[Struct]
+    handler: Made[Any]
+    work: Work | None = None
+    resolve: Made[Resolution[Any]] | None = None
+    problem: Callable[[Any, Scope], str] = _nothing
+
+    def item(self, value: Mapping[str, Any]) -> Struct:
+        """An item that was checked when the task was created."""
+        return msgspec.convert(value, self.schema)
+
+    def check(self, items: list[dict[str, Any]], scope: Scope) -> None:
+        """Raises InvalidTask, naming item and field."""
+        for index, item in enumerate(_parser(self.schema)({"items": items}).items):
+            if problem := self.problem(item, scope):
+                raise InvalidTask(f"items[{index}].{problem}")
+
+
+class TaskTypes:
+    """The registry. Raises DuplicateRegistration; TypeError for a resolver without `Unknown.RESOLVE`, or none."""
+
+    def __init__(self, types: Iterable[TaskType]) -> None:
+        self._types: dict[str, TaskType] = {}
+        for one in types:
+            if one.name in self._types:
+                raise DuplicateRegistration(f"the task type {one.name} is registered twice")
+            if (one.work is not None and one.work.unknown is Unknown.RESOLVE) != (one.resolve is not None):
+                raise TypeError(f"{one.name}: Unknown.RESOLVE and a resolver belong together")
+            self._types[one.name] = one
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self._types)
+
+    def of(self, name: str) -> TaskType:
+        """Raises InvalidTask if no type has this name."""
+        if name not in self._types:
+            raise InvalidTask(f"task_type: must be one of {', '.join(self.names)}")
+        return self._types[name]
+
+
+@cache
+def _parser(schema: type[Struct]) -> Callable[[Any], Any]:
+    of_items: Any = list[schema]  # type: ignore[valid-type]
+    return named_parser(defstruct("Items", [("items", of_items)]), InvalidTask, "the task")

@@ -1,0 +1,147 @@
+"""Tasks for operators: create, look up, follow, retry. The same for the local stack and for AWS."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Struct
+
+from entities.command import TenantCode
+from entities.validation import named_parser
+from entities.values import to_value
+from idempotency import PayloadMismatch
+from tasks.errors import InvalidTask, TooManyItems
+from tasks.keys import PREFIX, TaskKey
+from tasks.request import TaskId
+from tasks.state import Item, Status, Task
+from tasks.table import TasksTable
+
+from .errors import CommandError
+from .functions import call
+from .orders import patiently
+from .stack import Stack
+
+_ERRORS = {one.__name__: one for one in (InvalidTask, PayloadMismatch, TooManyItems)}
+# The longest that a task may take, and its finalization.
+_MAX_SECONDS = 18_600
+_PAGE = 25
+
+
+class TaskNotFound(CommandError):
+    """The tenant has no such task."""
+
+
+class _Named(Struct, frozen=True):
+    tenant_code: TenantCode
+    task_id: TaskId
+
+
+_parse_named = named_parser(_Named, InvalidTask, "the task")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """A task and its items, in order."""
+
+    task: Task
+    items: Sequence[Item]
+
+    @property
+    def name(self) -> str:
+        return name_of(self.task.key)
+
+    def count(self, status: Status) -> int:
+        """How many items have this status. While a retry runs, an item that it has not reached is FAILED."""
+        return sum(item.status is status for item in self.items)
+
+    @property
+    def failed(self) -> list[Item]:
+        return [item for item in self.items if item.status is Status.FAILED]
+
+
+def parse_key(text: str) -> TaskKey:
+    """Read `TENANT_CODE/TASK_ID`. Raises InvalidTask, naming the field."""
+    tenant_code, separator, task_id = text.partition("/")
+    if not separator:
+        raise InvalidTask("task: must be TENANT_CODE/TASK_ID, as './stepwise tasks list' shows it")
+    named = _parse_named({"tenant_code": tenant_code, "task_id": task_id})
+    return TaskKey(named.tenant_code, named.task_id)
+
+
+def name_of(key: TaskKey) -> str:
+    """The key as `parse_key` reads it."""
+    return f"{key.tenant_code}/{key.task_id}"
+
+
+def create(stack: Stack, request: Mapping[str, Any]) -> TaskKey:
+    """Create a task. With a task_id, a repeated call is the same task.
+
+    Raises InvalidTask, TooManyItems, PayloadMismatch: nothing is written. Raises FunctionFailed.
+    """
+    answer = call(stack, "CreateTask", request, _ERRORS)
+    return TaskKey(str(request["tenant_code"]), answer["task_id"])
+
+
+def view(stack: Stack, key: TaskKey) -> TaskView:
+    """A task and its items, read consistently. Raises TaskNotFound."""
+    table = _table(stack)
+    task = table.find(key)
+    if task is None:
+        raise TaskNotFound(f"{name_of(key)}: no such task of this tenant")
+    return TaskView(task, table.items(task))
+
+
+def follow(stack: Stack, key: TaskKey) -> Iterator[TaskView]:
+    """Yield the task until it has ended. Raises TaskNotFound, TimeoutError; the task goes on."""
+    for _ in patiently(_MAX_SECONDS):
+        seen = view(stack, key)
+        yield seen
+        if seen.task.status.final:
+            return
+    raise TimeoutError(f"{name_of(key)} goes on; look again with './stepwise tasks follow {name_of(key)}'")
+
+
+def running(stack: Stack) -> list[Task]:
+    """The tasks of all tenants that have not ended, or whose alarm was not raised yet; the oldest first."""
+    return sorted(_table(stack).open(), key=_created)
+
+
+def of_tenant(stack: Stack, tenant_code: str, status: Status | None, last: int) -> list[Task]:
+    """The last tasks of a tenant, the newest first. The items between the tasks are skipped."""
+    found: list[Task] = []
+    after: str | None = PREFIX
+    while after is not None:
+        tasks, after = _page(stack, TaskKey(tenant_code, "").pk, after)
+        found.extend(task for task in tasks if status in (None, task.status))
+    return sorted(found, key=_created, reverse=True)[:last]
+
+
+def retry(stack: Stack, key: TaskKey) -> int:
+    """Run the failed items of a task again. Returns how many. Raises InvalidTask, TaskNotFound, FunctionFailed."""
+    task = view(stack, key).task
+    request = {"tenant_code": key.tenant_code, "task_id": key.task_id, "attempt": task.attempt}
+    return int(call(stack, "RetryTask", request, _ERRORS)["items"])
+
+
+def _created(task: Task) -> str:
+    return str(task.values["created_at"])
+
+
+def _table(stack: Stack) -> TasksTable:
+    return TasksTable(stack.dynamodb, stack.outputs["TasksTable"])
+
+
+def _page(stack: Stack, pk: str, after: str) -> tuple[list[Task], str | None]:
+    """Tasks after this sort key, and where to go on."""
+    answer = stack.dynamodb.query(
+        TableName=stack.outputs["TasksTable"],
+        KeyConditionExpression="pk = :pk AND sk > :after",
+        ExpressionAttributeValues={":pk": to_value(pk), ":after": to_value(after)},
+        Limit=_PAGE,
+    )
+    tasks = [Task.of(item) for item in answer["Items"] if item["kind"]["S"] == "task"]
+    if "LastEvaluatedKey" not in answer:
+        return tasks, None
+    task_id, item, _ = answer["LastEvaluatedKey"]["sk"]["S"].removeprefix(PREFIX).partition("#")
+    # "$" comes after "#", which is before an item's number, and before every character of a task_id.
+    return tasks, f"{PREFIX}{task_id}{'$' if item else ''}"

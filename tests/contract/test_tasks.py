@@ -1,0 +1,94 @@
+"""The machine of tasks: what it carries, how many events it takes, and which errors it tries again."""
+
+from typing import Any
+
+import pytest
+
+from idempotency import TransientError
+from tasks.request import MAX_ITEMS
+from tests.kit.machine import MACHINES, State, retries, retry_block
+from tests.kit.project import leaves
+from tests.kit.template import FUNCTIONS, TEMPLATE
+
+# https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+MAX_EVENTS = 25_000
+MAX_INLINE_CONCURRENCY = 40
+# TaskScheduled, TaskStarted, TaskFailed or TaskSucceeded.
+EVENTS_OF_A_TRY = 3
+ENTERED_AND_EXITED = 2
+MACHINE = MACHINES["Task"]
+MAP = MACHINE.states["map_state"]
+ITERATION = MAP["ItemProcessor"]["States"]
+TASKS = dict(MACHINE.tasks())
+
+every_task = pytest.mark.parametrize("name", TASKS)
+
+
+def events_of(state: State) -> int:
+    """The most events of a Task: each try of each retrier, its entry and its exit."""
+    tries = 1 + sum(retrier["MaxAttempts"] for retrier in state["Retry"])
+    return ENTERED_AND_EXITED + EVENTS_OF_A_TRY * tries
+
+
+def test_1000_items_that_all_fail_fit_one_history() -> None:
+    started_and_succeeded = 2
+    passed = ENTERED_AND_EXITED * sum(state["Type"] == "Pass" for state in ITERATION.values())
+    iteration = started_and_succeeded + events_of(ITERATION["iterator"]) + passed
+    around = sum(events_of(state) for name, state in TASKS.items() if name != "iterator")
+    # The execution's start and end; the Map's entry, start, end and exit; the last state.
+    rest = 2 + 4 + ENTERED_AND_EXITED
+
+    assert iteration == 24
+    assert MAX_ITEMS * iteration + around + rest < MAX_EVENTS
+
+
+@every_task
+def test_a_task_carries_names_and_numbers_only(name: str) -> None:
+    own = {"tenant_code.$", "task_id.$", "attempt.$", "execution.$"}
+    paths = {"iterator": {"number.$": "$.number"}, "finish": {"outcomes.$": "$.map_state"}}
+    payload: dict[str, Any] = TASKS[name]["Parameters"]["Payload"]
+
+    assert {key: value for key, value in payload.items() if key not in own} == paths.get(name, {})
+    assert {payload[key] for key in own} == {
+        "$$.Execution.Name",
+        *(f"$$.Execution.Input.{field}" for field in ("tenant_code", "task_id", "attempt")),
+    }
+    assert ITERATION["item_failed"]["Parameters"] == {"number.$": "$.number", "error.$": "$.error.Error"}
+
+
+@every_task
+def test_every_transient_error_is_tried_again(name: str) -> None:
+    # A sweep is no state.
+    errors = leaves(TransientError, {"idempotency", "runtime", "entities", "tasks"}) - {"SweepUnfinished"}
+
+    assert {error for error in errors if not retries(TASKS[name], error)} == set()
+    assert "UnexpectedFailure" not in retry_block(TASKS[name])
+
+
+def test_no_iteration_fails_the_map() -> None:
+    assert [catcher["Next"] for catcher in ITERATION["iterator"]["Catch"]] == ["item_failed"]
+    assert ITERATION["item_failed"]["End"] is True
+    assert "Retry" not in MAP
+
+
+def test_as_many_items_at_once_as_the_parameter_says() -> None:
+    assert MAP["MaxConcurrencyPath"] == "$.start.payload.max_concurrency"
+    assert TEMPLATE["Parameters"]["TaskMaxConcurrency"]["MaxValue"] == MAX_INLINE_CONCURRENCY
+
+
+def test_the_machine_outlives_the_longest_task() -> None:
+    """After the limit, items in flight may use all their retries, and finish all of its own."""
+    seconds = sum(
+        (1 + sum(retrier["MaxAttempts"] for retrier in TASKS[name]["Retry"])) * TASKS[name]["TimeoutSeconds"]
+        for name in ("start", "iterator", "finish")
+    )
+
+    assert TEMPLATE["Parameters"]["TaskTimeoutSeconds"]["MaxValue"] + seconds < MACHINE.definition["TimeoutSeconds"]
+
+
+def test_finish_waits_for_an_items_function() -> None:
+    """45 s are left then for the rows of 1,000 items."""
+    longest = FUNCTIONS["RunTaskItemFunction"].timeout
+
+    for waiting in ("FinishTaskFunction", "TaskEndedFunction"):
+        assert FUNCTIONS[waiting].timeout > longest + 45

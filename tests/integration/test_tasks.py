@@ -1,0 +1,150 @@
+"""Tasks on the running stack: both types, failures and their alarm, a retry, an execution that is stopped."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from operations import commands
+from operations import tasks as operations
+from operations.functions import call as invoke
+from operations.stack import Stack
+from operations.tasks import TaskView
+from tasks.errors import InvalidTask
+from tasks.keys import TaskKey
+from tasks.state import Status
+from tests.kit.belongings import RUN
+from tests.kit.injection import eventually
+
+pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may remove")
+
+
+@pytest.fixture
+def tenant() -> str:
+    """A tenant of the test's own."""
+    return f"{RUN[:30]}-{uuid.uuid4().hex[:8]}"
+
+
+def ended(stack: Stack, key: TaskKey) -> TaskView:
+    *_, last = operations.follow(stack, key)
+    return last
+
+
+def create(stack: Stack, tenant: str, task_type: str, *items: dict[str, str], **fields: Any) -> TaskKey:
+    request = {"task_type": task_type, "tenant_code": tenant, "items": [*items], **fields}
+    return operations.create(stack, request)
+
+
+def objects(stack: Stack, *contents: bytes) -> list[dict[str, str]]:
+    bucket, items = stack.outputs["JobsBucket"], []
+    for content in contents:
+        items.append({"bucket": bucket, "key": f"{RUN}/{uuid.uuid4().hex}"})
+        stack.client("s3").put_object(Bucket=bucket, Key=items[-1]["key"], Body=content)
+    return items
+
+
+def product(tenant: str, code: str) -> dict[str, Any]:
+    return {
+        "pk": f"TENANT#{tenant}",
+        "sk": f"PRODUCT#{code}",
+        "id": code,
+        "code": code,
+        "name": code,
+        "type": "PRODUCT",
+        "version": 1,
+        "tenant_code": tenant,
+        "mode": "sync",
+        "attributes": {"category": "tea", "price": 1500, "currency": "JPY"},
+    }
+
+
+def test_some_items_fail_and_a_retry_runs_only_those(stack: Stack, tenant: str) -> None:
+    first, missing, third = objects(stack, b"one\n", b"two\n", b"three\n")
+    stack.client("s3").delete_object(Bucket=missing["bucket"], Key=missing["key"])
+    key = create(stack, tenant, "checksum-object", first, missing, third, task_id="checksums")
+    assert create(stack, tenant, "checksum-object", first, missing, third, task_id="checksums") == key
+    seen = ended(stack, key)
+
+    assert seen.task.status is Status.COMPLETED_WITH_FAILURES
+    assert [str(item.status) for item in seen.items] == ["COMPLETED", "FAILED", "COMPLETED"]
+    assert seen.items[0].values["result"]["size"] == 4
+    (failed,) = seen.failed
+    assert failed.error
+    assert failed.error.type == "JobFailed"
+    assert "ObjectNotReadable" in failed.error.message
+    execution = stack.stepfunctions.describe_execution(
+        executionArn=f"{stack.outputs['TaskArn'].replace(':stateMachine:', ':execution:')}:{key.execution(1)}"
+    )
+    eventually(lambda: _status_of(stack, execution["executionArn"]) == "SUCCEEDED")
+
+    stack.client("s3").put_object(Bucket=missing["bucket"], Key=missing["key"], Body=b"two\n")
+    assert operations.retry(stack, key) == 1
+    seen = ended(stack, key)
+    assert seen.task.status is Status.COMPLETED
+    assert [item.attempts for item in seen.items] == [1, 2, 1]
+    assert [one["error"]["type"] for one in seen.items[1].values["history"]] == ["JobFailed"]
+
+
+def test_a_read_model_is_rebuilt(stack: Stack, tenant: str) -> None:
+    commands.publish(stack, product(tenant, "tea-01"))
+    row = {"pk": f"TENANT#{tenant}#CATEGORY#tea", "sk": "PRODUCT#tea-01"}
+    eventually(lambda: stack.row("ProductsTable", **row))
+    for lost in (row, {"pk": f"TENANT#{tenant}", "sk": "PRODUCT#tea-01"}):
+        stack.dynamodb.delete_item(
+            TableName=stack.outputs["ProductsTable"], Key={name: {"S": text} for name, text in lost.items()}
+        )
+    items = [{"pk": f"TENANT#{tenant}", "sk": f"PRODUCT#{code}"} for code in ("tea-01", "unknown")]
+    seen = ended(stack, create(stack, tenant, "rebuild-read-model", *items))
+
+    assert seen.items[0].values["result"] == {"targets": {"catalog": 1, "products": 1}}
+    assert stack.row("ProductsTable", **row)
+    assert [item.error.type for item in seen.failed if item.error] == ["NothingPublished"]
+
+
+def test_bad_input_is_refused_and_nothing_is_written(stack: Stack, tenant: str) -> None:
+    good = {"bucket": stack.outputs["JobsBucket"], "key": "a"}
+    for path, items in (
+        (r"items\[1\]\.bucket: must be JobsBucket", [good, {**good, "bucket": "other"}]),
+        (r"items\[0\]\.key: required", [{"bucket": good["bucket"]}]),
+    ):
+        with pytest.raises(InvalidTask, match=rf"^{path}"):
+            create(stack, tenant, "checksum-object", *items, task_id="bad")
+    assert operations.of_tenant(stack, tenant, None, 10) == []
+
+
+def test_a_stopped_execution_leaves_no_item_open(stack: Stack, tenant: str) -> None:
+    key = create(stack, tenant, "checksum-object", *objects(stack, *[b"x"] * 40))
+    eventually(lambda: operations.view(stack, key).count(Status.COMPLETED), every=0.1)
+    arn = f"{stack.outputs['TaskArn'].replace(':stateMachine:', ':execution:')}:{key.execution(1)}"
+    stack.stepfunctions.stop_execution(executionArn=arn, cause="by hand")
+    seen = ended(stack, key)
+
+    assert seen.task.status is Status.FAILED
+    assert seen.task.values["error"]["type"] == "Execution.ABORTED"
+    assert {item.status for item in seen.items} == {Status.COMPLETED, Status.FAILED}
+    assert {item.error.type for item in seen.failed if item.error} == {"TaskCutOff"}
+    assert operations.retry(stack, key) == len(seen.failed)
+    assert ended(stack, key).task.status is Status.COMPLETED
+
+
+def test_never_more_items_at_once_than_the_limit(stack: Stack, tenant: str) -> None:
+    key = create(stack, tenant, "checksum-object", *objects(stack, *[b"x"] * 12))
+    spans = [(item.values["started_at"], item.values["ended_at"]) for item in ended(stack, key).items]
+    at_once = [sum(begin <= moment < end for begin, end in spans) for moment, _ in spans]
+
+    assert max(at_once) == 2
+
+
+def test_the_sweep_and_the_list_find_nothing_open(stack: Stack, tenant: str) -> None:
+    key = create(stack, tenant, "checksum-object", *objects(stack, b"x"))
+    ended(stack, key)
+    (listed,) = operations.of_tenant(stack, tenant, Status.COMPLETED, 10)
+
+    assert listed.key == key
+    assert operations.of_tenant(stack, tenant, Status.FAILED, 10) == []
+    assert invoke(stack, "SweepTasks", {}, {})["failed"] == 0
+    assert key not in [task.key for task in operations.running(stack)]
+
+
+def _status_of(stack: Stack, arn: str) -> str:
+    return str(stack.stepfunctions.describe_execution(executionArn=arn)["status"])

@@ -1,0 +1,138 @@
+"""What is in the queues of a stack, and what failed sent through again: SQS and S3 by moto."""
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from operations import queues
+from operations.queues import NOTICES, QueueNotFound, QueueView, Redriven
+from operations.replay.kept import KEPT, REPLAYED
+from operations.stack import Stack
+
+JOB = "arn:aws:lambda:us-east-1:123456789012:function:RunJob"
+NOTIFY = "arn:aws:lambda:us-east-1:123456789012:function:NotifyOrders"
+QUEUES = ("ImportActionFailuresQueue", "ImportActionQueue", "JobFailuresQueue")
+
+
+@dataclass
+class Stacks:
+    """A CloudFormation client: a root stack with one that has these queues. urls: by logical id."""
+
+    urls: dict[str, str]
+
+    def get_paginator(self, _: str) -> "Stacks":
+        return self
+
+    def paginate(self, *, StackName: str) -> Iterator[Any]:
+        if StackName == "stepwise":
+            yield {"StackResourceSummaries": [_listed("Queues", "AWS::CloudFormation::Stack", "nested")]}
+        else:
+            yield {"StackResourceSummaries": [_listed("ImportsTable", "AWS::DynamoDB::Table", "table")]}
+            queues = [_listed(name, "AWS::SQS::Queue", url) for name, url in self.urls.items()]
+            yield {"StackResourceSummaries": queues}
+
+
+def _listed(name: str, kind: str, physical: str) -> dict[str, str]:
+    return {"LogicalResourceId": name, "ResourceType": kind, "PhysicalResourceId": physical}
+
+
+@dataclass
+class Functions:
+    """A Lambda client. failing: the functions that fail."""
+
+    invoked: list[tuple[str, str, Any]] = field(default_factory=list)
+    failing: set[str] = field(default_factory=set)
+
+    def invoke(self, *, FunctionName: str, Payload: str, InvocationType: str = "RequestResponse") -> Any:
+        self.invoked.append((FunctionName, InvocationType, json.loads(Payload)))
+        failed = [{"itemIdentifier": "1"}] if FunctionName in self.failing else []
+        return {"Payload": io.BytesIO(json.dumps({"batchItemFailures": failed}).encode())}
+
+
+@pytest.fixture
+def functions() -> Functions:
+    return Functions()
+
+
+@pytest.fixture
+def stack(functions: Functions) -> Iterator[Stack]:
+    with mock_aws():
+        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
+        sqs = session.client("sqs")
+        urls = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in QUEUES}
+        target = sqs.get_queue_attributes(QueueUrl=urls[QUEUES[0]], AttributeNames=["QueueArn"])["Attributes"][
+            "QueueArn"
+        ]
+        policy = json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": 5})
+        sqs.set_queue_attributes(QueueUrl=urls[QUEUES[1]], Attributes={"RedrivePolicy": policy})
+        session.client("s3").create_bucket(Bucket="notices")
+        made = Stack(session, None, {NOTICES: "notices"})
+        made._clients.update({"lambda": functions, "cloudformation": Stacks(urls)})
+        yield made
+
+
+def view(stack: Stack, name: str) -> QueueView:
+    return next(one for one in queues.listed(stack, "stepwise") if one.name == name)
+
+
+def send(stack: Stack, queue: str, body: Any, **attributes: str) -> None:
+    given = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
+    url, text = view(stack, queue).url, body if isinstance(body, str) else json.dumps(body)
+    stack.client("sqs").send_message(QueueUrl=url, MessageBody=text, MessageAttributes=given)
+
+
+def keep(stack: Stack, name: str, function: str = NOTIFY) -> None:
+    body = {"requestContext": {"functionArn": function}, "payload": json.dumps({"Records": [{"eventID": name}]})}
+    stack.client("s3").put_object(Bucket="notices", Key=f"{KEPT}{name}", Body=json.dumps(body))
+
+
+def kept(stack: Stack) -> list[str]:
+    return [one["Key"] for one in stack.client("s3").list_objects_v2(Bucket="notices").get("Contents", [])]
+
+
+def test_every_queue_is_listed_with_what_it_gets(stack: Stack) -> None:
+    send(stack, "ImportActionQueue", {})
+    keep(stack, "one")
+
+    assert [(one.name, one.waiting, one.is_for_failures, one.source) for one in queues.listed(stack, "stepwise")] == [
+        ("ImportActionFailuresQueue", 0, True, "ImportActionQueue"),
+        ("ImportActionQueue", 1, False, ""),
+        ("JobFailuresQueue", 0, True, ""),
+        (NOTICES, 1, True, ""),
+    ]
+
+
+@pytest.mark.parametrize("name", ["ImportActionQueue", "Nowhere"])
+def test_only_what_failed_can_be_redriven(stack: Stack, name: str) -> None:
+    with pytest.raises(QueueNotFound, match=r"there are: ImportActionFailuresQueue, JobFailuresQueue, "):
+        queues.find(stack, "stepwise", name)
+
+
+def test_a_function_gets_its_failed_events_again(stack: Stack, functions: Functions) -> None:
+    event = {"JobId": "1", "ObjKey": "bucket/key"}
+    send(stack, "JobFailuresQueue", {"requestContext": {"functionArn": JOB}, "requestPayload": event})
+    send(stack, "JobFailuresQueue", {"detail": {}}, TARGET_ARN=JOB, RULE_ARN="rule")
+    send(stack, "JobFailuresQueue", "no event")
+
+    assert queues.redrive(stack, view(stack, "JobFailuresQueue")) == Redriven(again=2, left=1)
+    assert sorted(map(str, functions.invoked)) == sorted(
+        map(str, [(JOB, "Event", event), (JOB, "Event", {"detail": {}})])
+    )
+    left = view(stack, "JobFailuresQueue")
+    assert left.waiting + left.in_flight == 1
+
+
+def test_a_record_of_notices_is_published_again_and_moved_away(stack: Stack, functions: Functions) -> None:
+    keep(stack, "one")
+    keep(stack, "two", JOB)
+    functions.failing.add(JOB)
+
+    assert queues.redrive(stack, view(stack, NOTICES)) == Redriven(again=1, left=1)
+    assert kept(stack) == [f"{KEPT}two", f"{REPLAYED}{KEPT}one"]
+    assert functions.invoked[0] == (NOTIFY, "RequestResponse", {"Records": [{"eventID": "one"}]})

@@ -1,0 +1,277 @@
+"""Creating a task: all of it or nothing, once, whatever other calls do."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from entities.types import DuplicateRegistration
+from idempotency import PayloadMismatch, Unknown, Work
+from tasks import creation
+from tasks.creation import AT_ONCE, Creation
+from tasks.errors import InvalidTask, TooManyItems
+from tasks.keys import TaskKey
+from tasks.registered import TYPES
+from tasks.request import MAX_ITEMS, action_parser, create_parser, parse_retry
+from tasks.table import TasksTable
+from tasks.types import TaskType, TaskTypes
+from tests.kit.tasks import LIFETIME, TENANT, TaskWorld, Text
+
+KEY = TaskKey(TENANT, "t-1")
+# Of a transaction, here: so that a few items take several.
+_FEW = 3
+MANY = [f"a{number}" for number in range(2 * _FEW + 2)]
+OTHERS = [f"b{number}" for number in range(_FEW + 1)]
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(creation, "AT_ONCE", _FEW)
+
+
+class Crash(BaseException):
+    """The function's process is gone."""
+
+
+class Dying:
+    """A client that dies at a call: before it, or after it is done."""
+
+    def __init__(self, client: Any, at: int, *, done: bool, beside: Any = None) -> None:
+        self._client, self._left, self._done, self._beside = client, at, done, beside
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def transact_write_items(self, **arguments: Any) -> Any:
+        self._left -= 1
+        if self._left == 0 and self._beside:
+            self._beside()
+        if self._left == 0 and not self._beside and not self._done:
+            raise Crash
+        answer = self._client.transact_write_items(**arguments)
+        if self._left == 0 and not self._beside:
+            raise Crash
+        return answer
+
+
+def document(texts: list[str], **fields: Any) -> dict[str, Any]:
+    items = [{"text": text} for text in texts]
+    return {"task_type": "repeatable", "tenant_code": TENANT, "task_id": "t-1", "items": items, **fields}
+
+
+def create(world: TaskWorld, texts: list[str], client: Any = None, **fields: Any) -> dict[str, Any]:
+    creation = Creation(TasksTable(client or world.client, world.name), world.types, "jobs", LIFETIME)
+    return creation.create(create_parser(world.types)(document(texts, **fields)), world.now)
+
+
+def texts_of(world: TaskWorld) -> list[str]:
+    return [item.values["item"]["text"] for item in world.table.items(world.task(KEY))]
+
+
+@pytest.mark.parametrize("count", [1, AT_ONCE, AT_ONCE + 1, MAX_ITEMS])
+def test_a_task_has_all_its_items(world: TaskWorld, count: int) -> None:
+    texts = [f"i{number}" for number in range(count)]
+
+    assert create(world, texts) == {"task_id": "t-1", "status": "CREATED", "items": count}
+    assert texts_of(world) == texts
+    assert {row["kind"] for row in world.rows()} == {"task", "task_item"}
+    assert {row["expires_at"] for row in world.rows()} == {int((world.now + LIFETIME).timestamp())}
+
+
+def test_a_repeated_call_is_the_same_task_and_writes_nothing(world: TaskWorld) -> None:
+    first = create(world, MANY)
+    key = KEY
+    world.launch(key)
+    world.run(key)
+    before = world.rows()
+
+    assert create(world, MANY) == first
+    assert world.rows() == before
+
+
+@pytest.mark.parametrize("other", [{"items": [{"text": "z"}]}, {"task_type": "other"}])
+def test_the_same_id_with_another_payload_is_refused(world: TaskWorld, other: dict[str, Any]) -> None:
+    world.types = TaskTypes([*world.types._types.values(), TaskType("other", Text, world._made)])
+    create(world, ["a"])
+    before = world.rows()
+
+    with pytest.raises(PayloadMismatch, match=r"^task_id: "):
+        create(world, ["a"], **other)
+    assert world.rows() == before
+
+
+def test_without_an_id_each_call_is_a_task(world: TaskWorld) -> None:
+    ids = set()
+    for _ in range(2):
+        asked = document(["a"])
+        del asked["task_id"]
+        ids.add(world.creation.create(create_parser(world.types)(asked), world.now)["task_id"])
+
+    assert len(ids) == 2
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("texts", [MANY, OTHERS, ["z"]], ids=["same", "fewer", "one"])
+def test_after_a_crash_the_next_call_decides_the_items(world: TaskWorld, at: int, done: bool, texts: list[str]) -> None:
+    with suppress(Crash):
+        create(world, MANY, Dying(world.client, at, done=done))
+    if at == 3 and done and texts != MANY:
+        with pytest.raises(PayloadMismatch):
+            create(world, texts)
+        assert texts_of(world) == MANY
+        return
+
+    create(world, texts)
+    assert texts_of(world) == texts
+    assert world.task(KEY).total_items == len(texts)
+    assert all("expires_at" in row for row in world.rows())
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("texts", [OTHERS, ["z"]], ids=["many", "one"])
+def test_two_callers_at_once_never_mix_their_items(world: TaskWorld, at: int, texts: list[str]) -> None:
+    """The second one creates its task while the first one is about to make its call number `at`."""
+    client = Dying(world.client, at, done=False, beside=lambda: create(world, texts))
+    with pytest.raises(PayloadMismatch):
+        create(world, MANY, client)
+
+    assert texts_of(world) == texts
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_two_callers_with_the_same_items_get_one_task_that_may_have_run(world: TaskWorld, at: int) -> None:
+    def other() -> None:
+        create(world, MANY)
+        world.launch(KEY)
+        world.run(KEY)
+
+    answer = create(world, MANY, Dying(world.client, at, done=False, beside=other))
+
+    assert answer == {"task_id": "t-1", "status": "CREATED", "items": len(MANY)}
+    assert world.statuses(KEY) == ["COMPLETED"] * len(MANY)
+
+
+# Bad input
+
+
+def bad_requests() -> Iterator[Any]:
+    good = {
+        "task_type": "checksum-object",
+        "tenant_code": TENANT,
+        "task_id": "t-1",
+        "items": [{"bucket": "jobs", "key": "a.bin"}],
+    }
+    deep: Any = "x"
+    for _ in range(40):
+        deep = [deep]
+    for path, change in (
+        ("task_type: required", {"task_type": None}),
+        ("task_type: must be one of checksum-object, rebuild-read-model", {"task_type": "unknown"}),
+        ("task_type", {"task_type": 7}),
+        ("tenant_code: required", {"tenant_code": None}),
+        ("tenant_code", {"tenant_code": "a b"}),
+        ("tenant_code", {"tenant_code": "x" * 51}),
+        ("tenant_code", {"tenant_code": "tenant1\n"}),
+        ("items: required", {"items": None}),
+        ("items", {"items": []}),
+        ("items", {"items": {"bucket": "jobs"}}),
+        ("items[0]", {"items": ["a"]}),
+        ("items[1]", {"items": [good["items"][0], None]}),
+        ("items[0].bucket: required", {"items": [{"key": "a"}]}),
+        ("items[0].key: required", {"items": [{"bucket": "jobs"}]}),
+        ("items[0].size: unknown field", {"items": [{"bucket": "jobs", "key": "a", "size": 1}]}),
+        ("items[0].bucket: must be JobsBucket", {"items": [{"bucket": "other", "key": "a"}]}),
+        ("items[0].key", {"items": [{"bucket": "jobs", "key": ""}]}),
+        ("items[0].key", {"items": [{"bucket": "jobs", "key": "a\nb"}]}),
+        ("items[0].key", {"items": [{"bucket": "jobs", "key": 7}]}),
+        (
+            "items[1]: more than 4096 bytes of JSON",
+            {"items": [good["items"][0], {"bucket": "jobs", "key": "é" * 2048}]},
+        ),
+        ("items[0].key", {"items": [{"bucket": "jobs", "key": deep}]}),
+        ("items[0].key: not valid Unicode", {"items": [{"bucket": "jobs", "key": "\ud800"}]}),
+        ("items[0].key", {"items": [{"bucket": "jobs", "key": 10**39}]}),
+        ("task_id", {"task_id": ""}),
+        ("task_id", {"task_id": "x" * 65}),
+        ("task_id", {"task_id": "a#b"}),
+        ("task_id", {"task_id": "a\n"}),
+        ("task_id", {"task_id": 7}),
+        ("colour: unknown field", {"colour": "red"}),
+        (
+            "items[0].pk: must be TENANT# and the tenant_code",
+            {"task_type": "rebuild-read-model", "items": [{"pk": "TENANT#tenant2", "sk": "PRODUCT#tea-01"}]},
+        ),
+        ("items[0].sk", {"task_type": "rebuild-read-model", "items": [{"pk": "TENANT#tenant1", "sk": "PRODUCT"}]}),
+    ):
+        merged = {**good, **change}
+        yield pytest.param(path, {name: value for name, value in merged.items() if value is not None}, id=str(path))
+
+
+@pytest.mark.parametrize(("path", "request_"), list(bad_requests()))
+def test_bad_input_is_refused_with_its_path(world: TaskWorld, path: str, request_: Any) -> None:
+    world.types = TYPES
+    with pytest.raises(InvalidTask) as seen:
+        world.creation.create(create_parser(TYPES)(request_), world.now)
+
+    assert str(seen.value).startswith(path)
+    assert world.rows() == []
+
+
+@pytest.mark.parametrize("whole", [None, [], "x", 7])
+def test_what_is_no_request_is_refused(whole: Any) -> None:
+    for parse in (create_parser(TYPES), action_parser(TYPES), parse_retry):
+        with pytest.raises(InvalidTask):
+            parse(whole)
+
+
+def test_a_task_has_at_most_1000_items(world: TaskWorld) -> None:
+    with pytest.raises(TooManyItems, match=r"^items: 1001; a task takes up to 1000"):
+        create(world, ["a"] * (MAX_ITEMS + 1))
+    assert world.rows() == []
+
+
+def test_an_item_of_exactly_4_kib_fits(world: TaskWorld) -> None:
+    overhead = len(json.dumps({"text": ""}, separators=(",", ":")))
+    create(world, ["x" * (4096 - overhead)])
+    with pytest.raises(InvalidTask, match=r"^items\[0\]: more than 4096"):
+        create(world, ["x" * (4097 - overhead)], task_id="t-2")
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        ("task_id: required", {"task_id": None}),
+        ("item: required", {"item": None}),
+        ("task_type: must be one of", {"task_type": "x"}),
+        ("item: more than 4096 bytes", {"item": {"bucket": "jobs", "key": "x" * 5000}}),
+        ("items: unknown field", {"items": []}),
+    ],
+)
+def test_a_bad_message_of_the_queue_is_refused_with_its_path(path: str, change: dict[str, Any]) -> None:
+    good = {"task_type": "checksum-object", "tenant_code": TENANT, "task_id": "q", "item": {"bucket": "b", "key": "k"}}
+    action_parser(TYPES)(good)
+    with pytest.raises(InvalidTask) as seen:
+        action_parser(TYPES)({name: value for name, value in {**good, **change}.items() if value is not None})
+    assert str(seen.value).startswith(path)
+
+
+# The registry
+
+
+def test_a_type_is_registered_once(world: TaskWorld) -> None:
+    one = TaskType("a", Text, world._made)
+    with pytest.raises(DuplicateRegistration, match="the task type a is registered twice"):
+        TaskTypes([one, one])
+
+
+def test_a_resolver_and_its_policy_belong_together(world: TaskWorld) -> None:
+    with pytest.raises(TypeError, match="belong together"):
+        TaskTypes([TaskType("a", Text, world._made, Work("A", Unknown.RESOLVE))])
+    with pytest.raises(TypeError, match="belong together"):
+        TaskTypes([TaskType("a", Text, world._made, resolve=world._resolver)])

@@ -1,0 +1,425 @@
+"""A task's life: attempts, late and repeated calls, ends from outside, alarms, retries."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from idempotency import BusinessError, StoreUnavailable
+from tasks.errors import AlertUnsent, InvalidTask, StaleTask, StillRunning
+from tasks.keys import TaskKey
+from tasks.request import ActionRequest, StateInput
+from tasks.running import CUT_OFF
+from tasks.starting import Starting
+from tasks.state import Status
+from tasks.types import Run
+from tests.kit.tasks import LIMIT, TENANT, TIMEOUT, TaskWorld, Text
+
+COMPLETED, FAILED, PARTLY = Status.COMPLETED, Status.FAILED, Status.COMPLETED_WITH_FAILURES
+
+
+class Broken(BusinessError):
+    pass
+
+
+def failing(*texts: str) -> Any:
+    """A handler that fails for these texts."""
+
+    def handle(item: Text, _run: Run) -> dict[str, str]:
+        if item.text in texts:
+            raise Broken(f"{item.text} is broken")
+        return {"text": item.text.upper()}
+
+    return handle
+
+
+@pytest.mark.parametrize(
+    ("broken", "status"), [("", COMPLETED), ("b", PARTLY), ("abc", FAILED)], ids=["none", "some", "all"]
+)
+def test_a_tasks_status_is_computed_from_its_items(world: TaskWorld, broken: str, status: Status) -> None:
+    world.handle = failing(*broken)
+    key = world.create("a", "b", "c")
+
+    assert world.task(key).status is Status.CREATED
+    assert world.run(key) is status
+    task = world.task(key)
+    assert (task.values["completed_items"], task.values["failed_items"]) == (3 - len(broken), len(broken))
+    assert world.statuses(key) == ["FAILED" if text in broken else "COMPLETED" for text in "abc"]
+    assert len(world.topic.messages) == bool(broken)
+
+
+def test_a_row_has_what_the_contract_names(world: TaskWorld) -> None:
+    world.handle = failing("b")
+    key = world.create("a", "b")
+    world.run(key)
+
+    assert key.row == {"pk": f"TENANT#{TENANT}", "sk": "TASK#t-1"}
+    assert world.row(key, 1)["sk"] == "TASK#t-1#0001"
+    first, second = world.row(key, 1), world.row(key, 2)
+    assert (first["item"], first["status"], first["result"], first["attempts"]) == (
+        {"text": "a"},
+        "COMPLETED",
+        {"text": "A"},
+        1,
+    )
+    assert second["error"] == {"type": "Broken", "message": "b is broken"}
+    assert first["started_at"] == second["ended_at"] == world.now.isoformat()
+    assert list(world.executions.executions) == [key.execution(1)]
+
+
+def test_an_alarm_counts_failed_items_and_names_the_first_ten(world: TaskWorld) -> None:
+    world.handle = failing("x")
+    key = world.create("a", *["x"] * 12)
+    world.run(key)
+
+    (alarm,) = world.topic.messages
+    assert {name: alarm[name] for name in ("action", "id", "pk", "sk", "table", "tenant_code")} == {
+        "action": "sfn-alarm",
+        "id": f"TENANT#{TENANT}#TASK#t-1",
+        **key.row,
+        "table": world.name,
+        "tenant_code": TENANT,
+    }
+    assert alarm["content"]["execution"] == key.execution(1)
+    message = alarm["content"]["error_message"]
+    assert message.startswith("COMPLETED_WITH_FAILURES: 12 of 13 items failed: 0002 Broken, 0003 Broken, ")
+    assert "0011 Broken" in message
+    assert message.endswith(" and 2 more")
+    assert "is broken" not in message
+
+
+def test_an_alarm_that_was_not_sent_is_raised_later(world: TaskWorld) -> None:
+    world.handle = failing("a")
+    key = world.create("a")
+    world.topic.fails = AlertUnsent("SNS answers Throttled")
+    with pytest.raises(AlertUnsent):
+        world.run(key)
+    assert world.task(key).status is FAILED
+
+    world.now += timedelta(minutes=5)
+    assert world.sweep()["ended"] == 1
+    assert len(world.topic.messages) == 1
+    assert world.sweep()["open"] == 0
+
+
+def test_a_completed_item_is_never_done_again(world: TaskWorld) -> None:
+    done: list[str] = []
+    world.handle = lambda item, _run: done.append(item.text)
+    key = world.create("a")
+    world.start(key)
+
+    assert [world.run_item(key, 1), world.run_item(key, 1)] == [COMPLETED, COMPLETED]
+    assert done == ["a"]
+
+
+def test_an_item_goes_on_after_a_transient_error(world: TaskWorld) -> None:
+    key = world.create("a")
+    world.start(key)
+
+    def unavailable(_item: Text, _run: Run) -> None:
+        raise StoreUnavailable("throttled")
+
+    world.handle = unavailable
+    with pytest.raises(StoreUnavailable):
+        world.run_item(key, 1)
+    assert world.row(key, 1)["status"] == "PROCESSING"
+
+    world.handle = failing()
+    assert world.run_item(key, 1) is COMPLETED
+    assert world.row(key, 1)["attempts"] == 2
+
+
+def test_a_defect_fails_the_item_and_hides_its_message(world: TaskWorld) -> None:
+    def defect(_item: Text, _run: Run) -> None:
+        raise LookupError("tok_visa")
+
+    world.handle = defect
+    key = world.create("a")
+    world.start(key)
+    with pytest.raises(LookupError):
+        world.run_item(key, 1)
+
+    assert world.row(key, 1)["status"] == "FAILED"
+    assert world.row(key, 1)["error"]["type"] == "LookupError"
+    assert "tok_visa" not in str(world.row(key, 1))
+
+
+def test_a_result_that_does_not_fit_fails_the_item(world: TaskWorld) -> None:
+    world.handle = lambda _item, _run: "x" * 5000
+    key = world.create("a")
+
+    assert world.run(key) is FAILED
+    assert world.row(key, 1)["error"]["type"] == "ResultTooLarge"
+
+
+def test_the_newest_invocation_of_an_item_decides(world: TaskWorld) -> None:
+    """The first one goes on too long, a second one begins, and then the first one ends."""
+    key = world.create("a")
+    world.start(key)
+    answers: list[Status] = []
+
+    def slow(_item: Text, _run: Run) -> str:
+        world.handle = lambda _item, _run: "of the second"
+        answers.append(world.run_item(key, 1))
+        return "of the first"
+
+    world.handle = slow
+    answers.append(world.run_item(key, 1))
+    assert answers == [COMPLETED, COMPLETED]
+    assert world.row(key, 1)["result"] == "of the second"
+
+
+def test_an_item_whose_function_died_fails_with_its_error(world: TaskWorld) -> None:
+    key = world.create("a", "b")
+    _die(world, key, 1)
+    world.run_item(key, 2)
+
+    with pytest.raises(StillRunning):
+        world.finish(key, errors={1: "Lambda.Unknown"})
+    assert world.task(key).status is Status.PROCESSING
+    world.now += TIMEOUT
+    assert world.finish(key, errors={1: "Lambda.Unknown"}) is PARTLY
+    assert world.row(key, 1)["error"]["type"] == "Lambda.Unknown"
+
+
+def test_a_cut_off_task_lists_what_it_leaves(world: TaskWorld) -> None:
+    key = world.create("a", "b", "c")
+    _die(world, key, 2)
+    world.run_item(key, 1)
+
+    with pytest.raises(StillRunning):
+        world.finish(key, died="Execution.ABORTED")
+    assert world.row(key, 3)["error"]["type"] == CUT_OFF
+    world.now += TIMEOUT
+    assert world.finish(key, died="Execution.ABORTED") is FAILED
+    assert world.statuses(key) == ["COMPLETED", "FAILED", "FAILED"]
+    assert world.row(key, 2)["error"]["type"] == CUT_OFF
+    assert world.task(key).values["error"]["type"] == "Execution.ABORTED"
+    assert "died of Execution.ABORTED: 0002 TaskCutOff, 0003" in world.topic.messages[0]["content"]["error_message"]
+    assert world.finish(key, died="Execution.ABORTED") is FAILED
+    assert len(world.topic.messages) == 1
+
+
+def test_an_invocation_that_outlives_its_execution_keeps_its_outcome(world: TaskWorld) -> None:
+    key = world.create("a")
+    world.start(key)
+
+    def outlives(_item: Text, _run: Run) -> str:
+        with pytest.raises(StillRunning):
+            world.finish(key, died="Execution.ABORTED")
+        return "done"
+
+    world.handle = outlives
+    assert world.run_item(key, 1) is COMPLETED
+    assert world.finish(key, died="Execution.ABORTED") is COMPLETED
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_a_late_iteration_changes_nothing_after_the_end(world: TaskWorld, attempt: int) -> None:
+    world.handle = failing("a")
+    key = world.create("a")
+    if attempt == 2:
+        world.run(key)
+        world.retry(key)
+    world.start(key, attempt)
+    world.finish(key, attempt, died="Execution.ABORTED")
+    world.handle = failing()
+
+    assert world.run_item(key, 1, attempt) is FAILED
+    assert world.row(key, 1)["error"]["type"] == CUT_OFF
+    world.retry(key)
+    assert world.run_item(key, 1, attempt) is FAILED
+    assert world.run(key, attempt + 1) is COMPLETED
+
+
+def test_a_late_end_of_an_old_attempt_leaves_the_new_one_alone(world: TaskWorld) -> None:
+    world.handle = failing("a")
+    key = world.create("a")
+    world.run(key)
+    world.retry(key)
+
+    with pytest.raises(StaleTask):
+        world.finish(key, 1, died="Execution.ABORTED")
+    with pytest.raises(StaleTask):
+        world.start(key, 1)
+    assert world.task(key).status is Status.CREATED
+
+
+def test_only_the_tasks_own_execution_starts_it(world: TaskWorld) -> None:
+    key = world.create("a")
+    by_hand = StateInput(tenant_code=TENANT, task_id="t-1", attempt=1, execution="by-hand")
+
+    with pytest.raises(StaleTask):
+        Starting(world.table, LIMIT, 2).start(by_hand, world.now)
+    assert world.task(key).status is Status.CREATED
+
+
+def test_no_item_begins_after_the_tasks_time(world: TaskWorld) -> None:
+    key = world.create("a", "b")
+    world.start(key)
+    world.run_item(key, 1)
+    world.now += LIMIT
+
+    assert world.run_item(key, 2) is FAILED
+    assert world.row(key, 2)["error"]["type"] == CUT_OFF
+    assert world.row(key, 2)["attempts"] == 0
+    assert world.finish(key) is PARTLY
+
+
+# Retry
+
+
+def test_a_retry_runs_only_failed_items_and_keeps_the_history(world: TaskWorld) -> None:
+    world.handle = failing("b", "c")
+    key = world.create("a", "b", "c")
+    world.run(key)
+    world.handle = failing("c")
+
+    assert world.retry(key) == {"task_id": "t-1", "status": "CREATED", "items": 2, "attempt": 2}
+    assert world.statuses(key) == ["COMPLETED", "FAILED", "FAILED"]
+    assert world.start(key, 2) == [2, 3]
+    assert world.run(key, 2) is PARTLY
+    assert [world.row(key, number)["attempts"] for number in (1, 2, 3)] == [1, 2, 2]
+    assert [one["error"]["type"] for one in world.row(key, 2)["history"]] == ["Broken"]
+    (past,) = world.task(key).values["history"]
+    assert (past["attempt"], past["status"], past["failed_items"]) == (1, PARTLY, 2)
+    assert list(world.executions.executions) == [key.execution(1), key.execution(2)]
+    assert len(world.topic.messages) == 2
+
+
+def test_a_repeated_retry_answers_the_same(world: TaskWorld) -> None:
+    world.handle = failing("b")
+    key = world.create("a", "b")
+    world.run(key)
+    world.handle = failing()
+    first = world.retry(key)
+    world.executions.executions.pop(key.execution(2))
+
+    assert world.retry(key) == first
+    assert key.execution(2) in world.executions.executions
+    assert world.run(key, 2) is COMPLETED
+    assert world.retry(key) == world.retry(key, attempt=1) == first
+    assert world.task(key).attempt == 2
+
+
+def test_a_late_duplicate_that_names_its_attempt_does_not_retry_the_next_failures(world: TaskWorld) -> None:
+    world.handle = failing("a")
+    key = world.create("a")
+    world.run(key)
+    first = world.retry(key, attempt=1)
+    world.run(key, 2)
+
+    assert world.retry(key, attempt=1) == first
+    assert world.retry(key)["attempt"] == 3
+
+
+def test_a_retry_first_raises_the_alarm_of_the_attempt_before(world: TaskWorld) -> None:
+    world.handle = failing("a")
+    key = world.create("a")
+    world.topic.fails = AlertUnsent("SNS answers Throttled")
+    with pytest.raises(AlertUnsent):
+        world.run(key)
+    world.retry(key)
+
+    assert [one["content"]["execution"] for one in world.topic.messages] == [key.execution(1)]
+
+
+def test_a_retry_is_refused_with_the_reason(world: TaskWorld) -> None:
+    with pytest.raises(InvalidTask, match=r"^task_id: no such task"):
+        world.retry(TaskKey(TENANT, "unknown"))
+    key = world.create("a")
+    with pytest.raises(InvalidTask, match=r"^task_id: has not ended"):
+        world.retry(key)
+    world.run(key)
+    with pytest.raises(InvalidTask, match=r"^task_id: no item has failed"):
+        world.retry(key)
+    with pytest.raises(InvalidTask, match=r"^attempt: must be the task's last one, 1"):
+        world.retry(key, attempt=3)
+    world.handle = failing("a")
+    old = world.create("a", task_id="t-2")
+    world.run(old)
+    world.now += timedelta(days=99, hours=1)
+    with pytest.raises(InvalidTask, match=r"^task_id: too old"):
+        world.retry(old)
+
+
+# Sweep
+
+
+def test_the_sweep_starts_a_task_whose_record_was_lost(world: TaskWorld) -> None:
+    key = world.create("a")
+    world.executions.executions.clear()
+    assert world.sweep()["running"] == 1
+    world.now += timedelta(minutes=2)
+
+    assert world.sweep()["started"] == 1
+    assert key.execution(1) in world.executions.executions
+    assert world.sweep()["running"] == 1
+
+
+def test_the_sweep_ends_a_task_whose_event_was_lost(world: TaskWorld) -> None:
+    key = world.create("a")
+    world.start(key)
+    world.executions.executions[key.execution(1)].update(status="FAILED", error="States.Runtime")
+    world.now += timedelta(minutes=2)
+
+    assert world.sweep() == {"open": 1, "running": 0, "started": 0, "ended": 1, "failed": 0}
+    assert world.task(key).status is FAILED
+    assert world.task(key).values["error"]["type"] == "States.Runtime"
+    assert len(world.topic.messages) == 1
+
+
+# The queue
+
+ACTION = ActionRequest(task_type="repeatable", tenant_code=TENANT, task_id="q-1", item={"text": "a"})
+
+
+def test_a_task_by_the_queue_needs_no_machine(world: TaskWorld) -> None:
+    key = TaskKey(TENANT, "q-1")
+
+    assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is COMPLETED
+    world.launch(key)
+    assert world.executions.executions == {}
+    assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is COMPLETED
+    assert world.row(key, 1)["attempts"] == 1
+
+
+def test_a_message_that_comes_again_goes_on(world: TaskWorld) -> None:
+    def unavailable(_item: Text, _run: Run) -> None:
+        raise StoreUnavailable("throttled")
+
+    world.handle = unavailable
+    with pytest.raises(StoreUnavailable):
+        world.queued.run(ACTION, world.now + TIMEOUT, world.now)
+    world.handle = failing()
+
+    assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is COMPLETED
+
+
+def test_a_defect_by_the_queue_ends_the_task(world: TaskWorld) -> None:
+    def defect(_item: Text, _run: Run) -> None:
+        raise LookupError("tok_visa")
+
+    world.handle = defect
+    with pytest.raises(LookupError):
+        world.queued.run(ACTION, world.now + TIMEOUT, world.now)
+
+    assert world.task(TaskKey(TENANT, "q-1")).status is FAILED
+    assert len(world.topic.messages) == 1
+
+
+def _die(world: TaskWorld, key: TaskKey, number: int) -> None:
+    """Begin an item, and write nothing more."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed(_item: Text, _run: Run) -> None:
+        raise Killed
+
+    if world.task(key).status is Status.CREATED:
+        world.start(key)
+    before, world.handle = world.handle, killed
+    with pytest.raises(Killed):
+        world.run_item(key, number)
+    world.handle = before
