@@ -126,6 +126,19 @@ class WebhookWorld:
     def sweep(self, client: Any = None) -> dict[str, int]:
         return Sweep(self.deliveries(client)).run(lambda: True)
 
+    def resend(self) -> None:
+        """As an operator who sees that a delivery was not accepted."""
+        own = self.deliveries()
+        for row in self.rows():
+            key = WebhookKey(TENANT, row["webhook_id"])
+            seen = own.table.delivery(key, row["event_id"])
+            if (
+                seen
+                and seen.status is not Status.DELIVERED
+                and (claimed := own.table.reopen(seen, own.owner(), self.now))
+            ):
+                own.attempt(claimed)
+
     def drain(self) -> None:
         """Sweep whenever something is due, to the end of all retries."""
         for waiting in iter(self._next_try, None):

@@ -9,7 +9,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-HOST = "localhost"
+from .paths import HOST
+
 _LIFE = timedelta(days=30)
 
 

@@ -10,12 +10,17 @@ from typing import Any
 
 import msgspec
 
-from .certificate import HOST
 from .faults import Injection
-from .server import CONTROL, HOOKS, authority
+from .paths import CONTROL, HOOKS, HOST
 
 # The only place that webhooks of a local stack may go to.
 _LOOPBACK = "127.0.0.1"
+
+
+def authority(address: str) -> bytes:
+    """The certificate of a receiver at this address, which is its own authority, as DER. It is not verified."""
+    host, _, port = address.removeprefix("https://").partition(":")
+    return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))
 
 
 def parameters(address: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """The simulator as an HTTPS server on 127.0.0.1."""
 
 import json
-import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -12,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from .certificate import HOST, server_context
+from .certificate import server_context
 from .faults import Drip, Drop, Endless, Fault, Hang, Injection, Status
+from .paths import CONTROL, HOOKS, HOST
 from .receiver import Receivers
 
-HOOKS, CONTROL = "/hooks/", "/_simulator/"
 _LARGEST_BODY = 1024 * 1024
 _LENGTH = 1000
 _OK = f"HTTP/1.1 200 OK\r\nContent-Length: {_LENGTH}\r\nConnection: close\r\n\r\n".encode()
@@ -166,9 +165,3 @@ class _Handler(BaseHTTPRequestHandler):
 def _named(fault: Fault) -> str:
     """For the ledger."""
     return f"{type(fault).__name__} {getattr(fault, 'code', '')}".rstrip()
-
-
-def authority(address: str) -> bytes:
-    """The certificate of a receiver at this address, which is its own authority, as DER. It is not verified."""
-    host, _, port = address.removeprefix("https://").partition(":")
-    return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))
