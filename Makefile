@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-zips bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-zips bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines models actions pictures requirements clean
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -138,6 +138,9 @@ imports-test: setup ## Import 5,000 rows while a worker is killed at 20 random m
 
 tasks-test: setup ## A task of 200 items while a worker is killed every two seconds: every item ends, with an honest reason
 	@ITEMS=$(or $(ITEMS),200) KILL_EVERY=2 python -m pytest -q --timeout 3000 tests/load/test_tasks.py
+
+webhooks-test: setup ## 1,000 deliveries to receivers that fail, hang and lie: none is lost, none arrives under two ids
+	@DELIVERIES=$(or $(DELIVERIES),1000) python -m pytest -q -s --timeout 3000 tests/load/test_webhooks.py
 
 machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines

@@ -12,6 +12,7 @@ import typer
 from local.deployment import deploy
 from local.emulator import emulator
 from local.simulators.payment_gateway import secret
+from local.simulators.webhook_receiver import client as webhook_receiver
 from operations import commands, recovery, report, stock
 from operations.orders import Execution, ended, finalized, follow, place, view
 from operations.stack import STACK_NAME, Stack
@@ -24,6 +25,7 @@ from .options import OnAws, Port, StackName, chosen_stack
 from .queues import app as queues_app
 from .replay_command import replay
 from .tasks import app as tasks_app
+from .webhooks import app as webhooks_app
 
 app = typer.Typer(
     help="Order sagas, commands, tasks, imports of rows and of users on a local stack or, with --aws, a deployed one.",
@@ -36,6 +38,7 @@ app.add_typer(commands_app, name="commands")
 app.add_typer(imports_app, name="imports")
 app.add_typer(queues_app, name="queues")
 app.add_typer(tasks_app, name="tasks")
+app.add_typer(webhooks_app, name="webhooks")
 app.command("invoke")(invoke_command.invoke)
 app.command("import")(import_command.import_users)
 app.command("replay")(replay)
@@ -69,7 +72,9 @@ def start(
         # Always passed, because an omitted parameter keeps its value from an earlier start.
         address = running.simulators["gateway"]
         chosen = secret.parameters(running.endpoint, address) if gateway else secret.NO_GATEWAY
-        deploy(running.endpoint, running.log, **chosen)
+        # A stack may send webhooks to its own simulator.
+        webhooks = webhook_receiver.parameters(running.simulators["webhooks"])
+        deploy(running.endpoint, running.log, **chosen, **webhooks)
         stack = Stack.local(running.endpoint, services=running.simulators)
         stock.seed(stack, json.loads(_SEED.read_text()))
     seconds = time.monotonic() - began

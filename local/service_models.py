@@ -40,6 +40,7 @@ OPERATIONS = {
     ),
     "secretsmanager": ("GetSecretValue",),
     "sns": ("Publish",),
+    "ssm": ("GetParameter",),
     "stepfunctions": ("DescribeExecution", "ListMapRuns", "SendTaskSuccess", "StartExecution", "StopExecution"),
 }
 """The operations that the functions call. Their clients have no others."""

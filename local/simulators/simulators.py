@@ -21,18 +21,20 @@ _ROOT = Path(__file__).resolve().parents[2]
 class Simulator:
     """variable: where the emulator, its functions and the command line find the endpoint, if they all use it.
 
-    parameter: of the template, for a stack that uses the simulator.
+    parameter: of the template, for a stack that uses the simulator. host: of its address, with the scheme.
     """
 
     name: str
     module: str
     variable: str = ""
     parameter: str = ""
+    host: str = "http://127.0.0.1"
 
 
 SIMULATORS = (
     Simulator("connect", "local.simulators.connect", variable="AWS_ENDPOINT_URL_CONNECT"),
     Simulator("gateway", "local.simulators.payment_gateway", parameter="PaymentGatewayUrl"),
+    Simulator("webhooks", "local.simulators.webhook_receiver", parameter="WebhookReceivers", host="https://localhost"),
 )
 
 type Started = Mapping[Simulator, subprocess.Popen[str]]
@@ -45,7 +47,7 @@ def start() -> Started:
 
 def listening(started: Started) -> dict[str, str]:
     """The endpoint of each simulator, by its name, once it listens. Raises RuntimeError if one has ended."""
-    return {simulator.name: f"http://127.0.0.1:{_port(simulator, process)}" for simulator, process in started.items()}
+    return {simulator.name: f"{simulator.host}:{_port(simulator, process)}" for simulator, process in started.items()}
 
 
 def record(home: Path, endpoints: Mapping[str, str]) -> None:

@@ -31,8 +31,10 @@ RESULT = r"\$\{UsersBucket\.Arn\}/\*UserCreateResult_\*\.csv"
 INSTANCE = r"arn:[^*]+:connect:[^*]+:instance/"
 DIRECTORY = r"arn:[^*]+:ds:\$\{AWS::Region\}:\$\{AWS::AccountId\}:directory/"
 CONNECTS_OWN_ROLE = r"arn:[^*]+:role/aws-service-role/connect\.amazonaws\.com/"
+# A parameter's name ends with the subscription's id.
+PARAMETER = r"arn:[^*]+:ssm:[^*]+:parameter/\$\{[\w:]+\}/webhooks/"
 BOUNDED = re.compile(
-    rf"\{{'Fn::Sub': '(({EXECUTION}|{OBJECT}|{INSTANCE}|{DIRECTORY}|{CONNECTS_OWN_ROLE})\*|{RESULT})'\}}"
+    rf"\{{'Fn::Sub': '(({EXECUTION}|{OBJECT}|{INSTANCE}|{DIRECTORY}|{CONNECTS_OWN_ROLE}|{PARAMETER})\*|{RESULT})'\}}"
 )
 # The ARNs that an operator lists, with the resources in each instance.
 LISTED_INSTANCES = {

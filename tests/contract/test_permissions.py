@@ -5,13 +5,17 @@ that IAM evaluates the grants this way: their local stack checks every call of a
 """
 
 import ast
+import base64
 import json
 import logging
 import re
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 from botocore import xform_name
 from botocore.session import get_session
@@ -35,8 +39,11 @@ from tests.kit.project import FUNCTIONS as HOME
 from tests.kit.service_authorization import reference
 from tests.kit.tasks import Text
 from tests.kit.template import FUNCTIONS, TEMPLATE, arn_of, listed, of_type
+from tests.kit.webhook_answers import RECEIVER
 from tests.kit.wire import Run, Wire
 
+# One of the public authorities.
+CERTIFICATE = re.findall(r"-----BEGIN.*?-----END CERTIFICATE-----", Path(certifi.where()).read_text(), re.DOTALL)[0]
 # Parameter values that turn options on.
 OPTIONS = {
     "PaymentGatewayUrl": "https://gateway.example",
@@ -48,6 +55,8 @@ OPTIONS = {
     "AllowReset": "true",
     "AllowedSecurityProfiles": "Supervisor",
     "UsersBucketKeyArn": "arn:aws:kms:us-east-1:000000000000:key/k-1",
+    "WebhookReceivers": RECEIVER,
+    "WebhookCaCertificate": base64.b64encode(ssl.PEM_cert_to_DER_cert(CERTIFICATE)).decode(),
     "StateMachineKeyArn": "arn:aws:kms:us-east-1:000000000000:key/1",
 }
 STACKS = {"plain": Stack(), "with every option": Stack(parameters=OPTIONS)}
@@ -59,7 +68,10 @@ AWS_OWN_CALLS = {"ds:CreateDirectory", "ds:CreateIdentityPoolDirectory"}
 OPERATORS = ("idempotency/operators.py", "idempotency/dynamodb.py:read")
 LEASED = TaskType("leased", Text, lambda *_: lambda *_: {}, Work("Leased", Unknown.HOLD))
 # Methods of ours that are named like one of a client.
-OURS = {"commands/publish_handlers.py:publish_command publish"}
+OURS = {
+    "commands/publish_handlers.py:publish_command publish",
+    "webhooks/sending.py:_Connection._new_conn create_connection",
+}
 TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}
 
 type Observed = Callable[[str, str], list[Run]]

@@ -43,6 +43,9 @@ CALLED_ALONE = [
     "LaunchTasksFunction",
     "TaskEndedFunction",
     "SweepTasksFunction",
+    "NotifyWebhooksFunction",
+    "SendWebhookFunction",
+    "SweepWebhooksFunction",
 ]
 BUCKETS = of_type("AWS::S3::Bucket")
 COMMANDS_TABLES = ["CommandsTable", "DataTable", "HistoryTable", "GatesTable", "ProductsTable"]
@@ -64,6 +67,7 @@ OUTPUTS = {
     "UserImportArn": "UserImport",
     "UsersBucket": "UsersBucket",
     "CommandArn": "Command",
+    "WebhooksTable": "WebhooksTable",
     **{name: name for name in COMMANDS_TABLES},
     "CatalogBucket": "CatalogBucket",
     "ImportCsvArn": "ImportCsv",
@@ -78,9 +82,12 @@ KEYS = {
     "PaymentsTable": {"HASH": "order_id"},
     "InventoryTable": {"HASH": "pk"},
     "IdempotencyTable": {"HASH": "pk"},
-    **{table: {"HASH": "pk", "RANGE": "sk"} for table in [*COMMANDS_TABLES, "ImportsTable", "TasksTable"]},
+    **{
+        table: {"HASH": "pk", "RANGE": "sk"}
+        for table in [*COMMANDS_TABLES, "ImportsTable", "TasksTable", "WebhooksTable"]
+    },
 }
-EXPIRING = ["IdempotencyTable", "CommandsTable", "ImportsTable", "TasksTable"]
+EXPIRING = ["IdempotencyTable", "CommandsTable", "ImportsTable", "TasksTable", "WebhooksTable"]
 
 every_table = pytest.mark.parametrize("table", TABLES)
 every_bucket = pytest.mark.parametrize("bucket", BUCKETS)
@@ -129,7 +136,7 @@ def test_the_orders_of_a_day_can_be_found() -> None:
 
 
 @pytest.mark.parametrize("table", EXPIRING)
-def test_records_and_commands_expire(table: str) -> None:
+def test_what_is_done_expires(table: str) -> None:
     assert TABLES[table]["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
 
 

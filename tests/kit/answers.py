@@ -11,7 +11,14 @@ from typing import Any
 from botocore.response import StreamingBody
 
 from ordering.definition import STEPS
-from tests.kit import command_answers, import_answers, row_import_answers, task_answers, zip_answers
+from tests.kit import (
+    command_answers,
+    import_answers,
+    row_import_answers,
+    task_answers,
+    webhook_answers,
+    zip_answers,
+)
 from tests.kit.answer import Answer, Parameters, Refusal
 from tests.kit.project import ROOT, read_json
 
@@ -34,6 +41,8 @@ def answers(operation: str, parameters: Parameters) -> list[Answer]:
         own = task_answers.OF_TASKS.get(operation)
     if zip_answers.concerns(parameters):
         own = zip_answers.OF_ZIPS.get(operation) or own
+    if webhook_answers.concerns(parameters):
+        own = webhook_answers.OF_WEBHOOKS[operation]
     return list((own or _ANSWERS[operation])(parameters))
 
 
@@ -171,6 +180,7 @@ _ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     **zip_answers.ANSWERS,
     **row_import_answers.ANSWERS,
     **task_answers.ANSWERS,
+    **webhook_answers.ANSWERS,
     "dynamodb:TransactWriteItems": _transaction,
     "dynamodb:PutItem": _put,
     "dynamodb:BatchGetItem": _batch,

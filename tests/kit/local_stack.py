@@ -17,6 +17,7 @@ import pytest
 from local.deployment import deploy
 from local.emulator import emulator
 from local.simulators.connect.remote_control import RemoteControl
+from local.simulators.webhook_receiver.client import parameters
 from operations import orders, stock
 from operations.stack import Row, Stack
 from ordering.definition import STEP_NAMES
@@ -47,7 +48,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def running() -> Iterator[emulator.Emulator]:
     with emulator.attached(QUICKLY) as started:
-        deploy(started.endpoint, started.log, AllowReset="true")
+        deploy(started.endpoint, started.log, AllowReset="true", **parameters(started.simulators["webhooks"]))
         yield started
 
 

@@ -162,6 +162,9 @@ _NEEDS: dict[str, Needs] = {
         f"sfn:{name}": partial(_execution, action=f"states:{name}")
         for name in ("DescribeExecution", "ListMapRuns", "StopExecution")
     },
+    "ssm:GetParameter": lambda parameters: iter(
+        [("ssm:GetParameter", f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{parameters['Name']}")]
+    ),
     "sns:Publish": lambda parameters: iter([("sns:Publish", parameters["TopicArn"])]),
     # It has no resource-level permissions.
     "sfn:SendTaskSuccess": lambda _: iter([("states:SendTaskSuccess", "*")]),

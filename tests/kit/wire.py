@@ -163,6 +163,7 @@ class Wire:
         answer: Any = self._run.answer(f"gateway:{request.method} {path}", asked, path)
         response = requests.Response()
         response.status_code, response._content = answer["status"], json.dumps(answer["body"]).encode()
+        response.raw = SimpleNamespace(read=lambda *_, **__: response._content, close=lambda: None)
         return response
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from local.deployment import deploy
 from local.emulator import emulator
+from local.simulators.webhook_receiver.client import parameters
 from tests.kit.local_stack import belongings, invoke, order, resources, sku, stack
 
 __all__ = ["belongings", "invoke", "order", "resources", "running", "sku", "stack"]
@@ -14,5 +15,5 @@ __all__ = ["belongings", "invoke", "order", "resources", "running", "sku", "stac
 @pytest.fixture(scope="session")
 def running() -> Iterator[emulator.Emulator]:
     with emulator.attached({"SFN_WAIT_SCALE": "0.2"}) as started:
-        deploy(started.endpoint, started.log)
+        deploy(started.endpoint, started.log, **parameters(started.simulators["webhooks"]))
         yield started

@@ -9,7 +9,7 @@ from operations import orders, report, stock
 from operations.stack import Row, Stack
 from ordering.definition import ORDER_SAGA, STEP_NAMES
 from tests.kit.project import ROOT, read_json
-from tests.kit.sample_events import commands, imports, row_imports, tasks, zips
+from tests.kit.sample_events import commands, imports, row_imports, tasks, webhooks, zips
 from tests.kit.sample_events.expected import Expected, Given, invoked
 from tests.kit.template import snake_case
 
@@ -151,6 +151,7 @@ EXPECTED: dict[str, Expected] = {
     "run_job": Expected({"job_id": "12345", **SUMMARY}, given=uploaded, leaves={records: 1}),
     "run_job_object_created": Expected(SUMMARY, given=uploaded, leaves={records: 1}),
     **imports.EXPECTED,
+    **webhooks.EXPECTED,
     **commands.EXPECTED,
     **row_imports.EXPECTED,
     **zips.EXPECTED,

@@ -1,0 +1,152 @@
+"""Tries of deliveries: one under each lease, and what follows from the answer."""
+
+import logging
+import random
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import Protocol
+
+from .endpoints import Endpoints
+from .errors import AddressRefused, InvalidWebhook, NotSent
+from .sending import Answer
+from .signature import headers
+from .state import Delivery, Status, Subscription, SubscriptionStatus
+from .table import WebhooksTable
+
+_FIRST_PAUSE, _MAX_PAUSE = timedelta(seconds=30), timedelta(hours=3)
+# What a try takes at most.
+_TRY = timedelta(seconds=15)
+DISABLE_AFTER = timedelta(days=3)
+"""An address at which every try failed for so long is disabled."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Sends(Protocol):
+    """What sends a request."""
+
+    def send(self, url: str, headers: dict[str, str], body: str) -> Answer:
+        """Raises NotSent, AddressRefused, InvalidWebhook."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """outcome: in words. answer: None if there was none."""
+
+    outcome: str
+    answer: Answer | None = None
+
+    @property
+    def delivered(self) -> bool:
+        return self.answer is not None and self.answer.accepted
+
+    @property
+    def hung(self) -> bool:
+        return self.answer is None
+
+
+def new_owner() -> str:
+    return uuid.uuid4().hex
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def pause_after(attempts: int, chance: Callable[[], float] = random.random) -> timedelta:
+    """Exponential backoff; jitter takes off up to half."""
+    doubled: int = 2 ** min(attempts - 1, 16)
+    return min(_MAX_PAUSE, _FIRST_PAUSE * doubled) * (1 - chance() / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """lifetime: of the row after the end of a delivery; so long, its event is not sent again."""
+
+    table: WebhooksTable
+    endpoints: Endpoints
+    sender: Sends
+    lifetime: timedelta
+    clock: Callable[[], datetime] = utc_now
+    owner: Callable[[], str] = new_owner
+
+    def attempt(self, delivery: Delivery) -> Try:
+        """Send a delivery whose lease is the caller's, and write down what follows."""
+        subscription = self.table.find(delivery.key)
+        if subscription is None:
+            return self._ended(delivery, Status.CANCELLED, "the subscription was removed")
+        if not subscription.active:
+            return self._given_up(delivery, Try("the subscription is disabled"))
+        if self.clock() >= delivery.retry_until:
+            return self._given_up(delivery, Try(str(delivery.values.get("last_outcome", "no try had an answer"))))
+        if self.clock() + _TRY >= delivery.next_try_at:
+            # This function was frozen. It does not know what the next owner of the lease does.
+            return Try("the lease expired")
+        made = self.send(delivery)
+        if made.delivered:
+            return self._delivered(subscription, delivery, made)
+        return self._failed(subscription, delivery, made)
+
+    def send(self, delivery: Delivery) -> Try:
+        """One request, signed now. It changes nothing here."""
+        event = delivery.event
+        try:
+            endpoint = self.endpoints.read(delivery.key.webhook_id)
+            signed = headers(endpoint.secrets, event.id, self.clock(), event.body)
+            answer = self.sender.send(endpoint.url, signed, event.body)
+        except (AddressRefused, InvalidWebhook, NotSent) as error:
+            return Try(str(error))
+        return Try(f"status {answer.status}", answer)
+
+    def _delivered(self, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
+        ended = self._ended(delivery, Status.DELIVERED, made.outcome)
+        self._note(subscription, made, remove=["failing_since"])
+        return Try(ended.outcome, made.answer)
+
+    def _failed(self, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
+        now = self.clock()
+        since = subscription.failing_since or now
+        gone = made.answer is not None and made.answer.status == HTTPStatus.GONE
+        if gone or now - since >= DISABLE_AFTER:
+            self._note(subscription, made, since, status=SubscriptionStatus.DISABLED.value)
+            return self._given_up(delivery, made)
+        self._note(subscription, made, since)
+        asked = timedelta(seconds=made.answer.retry_after if made.answer else 0)
+        again = now + max(pause_after(delivery.attempts), asked)
+        if again >= delivery.retry_until:
+            return self._given_up(delivery, made)
+        self.table.wait(delivery, again, made.outcome)
+        _logger.info("not delivered", extra={**delivery.ids, "attempts": delivery.attempts, "outcome": made.outcome})
+        return made
+
+    def _given_up(self, delivery: Delivery, made: Try) -> Try:
+        # Before the row is written: after a crash, the alarm's metric is made once more instead of never.
+        _logger.warning("gave up", extra={**delivery.ids, "attempts": delivery.attempts, "outcome": made.outcome})
+        self._ended(delivery, Status.FAILED, made.outcome)
+        return made
+
+    def _ended(self, delivery: Delivery, status: Status, outcome: str) -> Try:
+        now = self.clock()
+        if not self.table.end(delivery, status, outcome, now, self.expiry(now)):
+            _logger.warning("the lease was lost", extra={**delivery.ids, "outcome": outcome})
+        return Try(outcome)
+
+    def expiry(self, at: datetime) -> int:
+        """TTL of what ends now, in epoch seconds."""
+        return int((at + self.lifetime).timestamp())
+
+    def _note(
+        self,
+        subscription: Subscription,
+        made: Try,
+        failing_since: datetime | None = None,
+        remove: list[str] | None = None,
+        **more: str,
+    ) -> None:
+        since = {"failing_since": failing_since.isoformat()} if failing_since else {}
+        last = {"last_outcome": made.outcome, "last_at": self.clock().isoformat()}
+        self.table.change(subscription.key, {**last, **since, **more}, remove or [])

@@ -1,0 +1,58 @@
+"""Addresses and signing secrets of subscriptions, in SSM Parameter Store as SecureString."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+
+from .errors import NotSent
+
+_GONE = "ParameterNotFound"
+# After a rotation, a sender may sign with the old secret for so long.
+_FRESH_SECONDS = 60.0
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """secrets: the active ones, the newest first; two while a rotation is under way."""
+
+    url: str
+    secrets: Sequence[str]
+
+    def __repr__(self) -> str:
+        return "Endpoint(...)"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """ssm: makes the client. prefix: of the parameters' names."""
+
+    ssm: Callable[[], Any]
+    prefix: str
+    clock: Callable[[], float] = time.monotonic
+    _kept: dict[str, tuple[float, Endpoint]] = field(default_factory=dict, repr=False)
+
+    def read(self, webhook_id: str) -> Endpoint:
+        """The endpoint of a subscription, up to a minute old. Raises NotSent."""
+        until, kept = self._kept.get(webhook_id, (0.0, None))
+        if kept is None or until < self.clock():
+            kept = self._read(webhook_id)
+            self._kept[webhook_id] = (self.clock() + _FRESH_SECONDS, kept)
+        return kept
+
+    def _read(self, webhook_id: str) -> Endpoint:
+        try:
+            answer = self.ssm().get_parameter(Name=name_of(self.prefix, webhook_id), WithDecryption=True)
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            raise NotSent("the secret is missing" if code == _GONE else f"the secret cannot be read: {code}") from None
+        except BotoCoreError as error:
+            raise NotSent(f"the secret cannot be read: {type(error).__name__}") from None
+        return msgspec.json.decode(answer["Parameter"]["Value"], type=Endpoint)
+
+
+def name_of(prefix: str, webhook_id: str) -> str:
+    """The name of a subscription's parameter."""
+    return f"{prefix}/{webhook_id}"

@@ -1,0 +1,31 @@
+"""The errors of webhooks.
+
+BusinessError
+├── InvalidWebhook      the call is refused, naming the field; nothing is written
+├── AddressRefused      the address leads where webhooks must not go
+└── DeliveryBusy        another sender has the delivery
+TransientError
+└── NotSent, SweepUnfinished
+"""
+
+from idempotency import BusinessError, TransientError
+
+
+class InvalidWebhook(BusinessError):
+    """The call is not valid. The message starts with the field; nothing is written."""
+
+
+class AddressRefused(BusinessError):
+    """Webhooks must not be sent there. The message says why, and contains no address."""
+
+
+class DeliveryBusy(BusinessError):
+    """The delivery is being sent at this moment. Nothing is written."""
+
+
+class NotSent(TransientError):
+    """There is no answer. The message is the reason; the receiver may have the message nevertheless."""
+
+
+class SweepUnfinished(TransientError):
+    """Some deliveries could not be looked at; the next sweep tries again."""

@@ -1,0 +1,51 @@
+"""A status change becomes one delivery for each subscription to it."""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from .delivering import Deliveries
+from .event import Notice, event_of
+from .state import Delivery, Status, Subscription, shard
+from .table import ended, leased
+
+MAX_SUBSCRIPTIONS = 5
+"""Of a tenant, and of the operator: their first tries run at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notifying:
+    deliveries: Deliveries
+
+    def notify(self, notice: Notice) -> int:
+        """Write all deliveries of a status change, then make their first tries. Returns how many are new.
+
+        A notice that comes again finds the rows, and sends nothing: the sweep has what a crash left.
+        """
+        new = [made for one in self._subscribed(notice) if (made := self._recorded(one, notice))]
+        owned = [made for made in new if "owner" in made.values]
+        if owned:
+            with ThreadPoolExecutor(len(owned)) as senders:
+                list(senders.map(self.deliveries.attempt, owned))
+        return len(new)
+
+    def _subscribed(self, notice: Notice) -> Iterable[Subscription]:
+        partitions = [None] if notice.tenant_code is None else [notice.tenant_code, None]
+        for tenant_code in partitions:
+            for one in self.deliveries.table.subscriptions(tenant_code):
+                if notice.type in one.values["events"]:
+                    yield one
+
+    def _recorded(self, subscription: Subscription, notice: Notice) -> Delivery | None:
+        made = self._first(subscription, notice)
+        return made if self.deliveries.table.record(made) else None
+
+    def _first(self, subscription: Subscription, notice: Notice) -> Delivery:
+        """The new row: leased for its first try; due at the sweep if the receiver is failing; or kept for later."""
+        now = self.deliveries.clock()
+        made = Delivery.new(subscription.key, event_of(notice), now)
+        if not subscription.active:
+            return made.having(**ended(Status.FAILED, "the subscription is disabled", now, self.deliveries.expiry(now)))
+        if subscription.failing_since:
+            return made.having(status=Status.WAITING.value, shard=shard(made.event.id), next_try_at=now.isoformat())
+        return leased(made, self.deliveries.owner(), now)

@@ -1,0 +1,29 @@
+"""The input of the functions of webhooks."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from entities.command import TenantCode
+from entities.validation import named_parser
+
+from .errors import InvalidWebhook
+from .state import WebhookKey
+
+type WebhookId = Annotated[str, Meta(pattern=r"^wh_[0-9a-f]{24}\Z")]
+type EventId = Annotated[str, Meta(pattern=r"^evt_[0-9a-f]{40}\Z")]
+
+
+class SendRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """tenant_code: without it, the operator's. event_id: of the delivery to send again; without it, a test is sent."""
+
+    webhook_id: WebhookId
+    tenant_code: TenantCode | None = None
+    event_id: EventId | None = None
+
+    @property
+    def key(self) -> WebhookKey:
+        return WebhookKey(self.tenant_code, self.webhook_id)
+
+
+parse_send = named_parser(SendRequest, InvalidWebhook, "the request")

@@ -1,0 +1,159 @@
+"""What WebhooksTable says of subscriptions and deliveries."""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from entities.values import Item, from_value
+
+from .event import Event
+
+OPERATOR = "OPERATOR"
+"""The partition of the operator's subscriptions."""
+SHARDS = 4
+"""Partitions of the index of due deliveries."""
+LEASE = timedelta(seconds=60)
+"""A sender gives up long before, so that two never send one delivery at once."""
+WINDOW = timedelta(days=1)
+"""A delivery is retried for so long."""
+
+
+class Status(StrEnum):
+    WAITING = "WAITING"
+    DELIVERED = "DELIVERED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+class SubscriptionStatus(StrEnum):
+    ACTIVE = "ACTIVE"
+    DISABLED = "DISABLED"
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookKey:
+    """tenant_code: None for the operator's."""
+
+    tenant_code: str | None
+    webhook_id: str
+
+    @property
+    def pk(self) -> str:
+        return partition(self.tenant_code)
+
+    @property
+    def row(self) -> dict[str, str]:
+        return {"pk": self.pk, "sk": f"WEBHOOK#{self.webhook_id}"}
+
+    def delivery(self, event_id: str) -> dict[str, str]:
+        return {"pk": self.pk, "sk": f"DELIVERY#{self.webhook_id}#{event_id}"}
+
+
+def partition(tenant_code: str | None) -> str:
+    """The partition of a tenant, or of the operator."""
+    return OPERATOR if tenant_code is None else f"TENANT#{tenant_code}"
+
+
+def shard(event_id: str) -> str:
+    """The partition of the index in which a delivery waits."""
+    return str(zlib.crc32(event_id.encode()) % SHARDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """values: as JSON values. The address is masked; the secret store has the whole one."""
+
+    key: WebhookKey
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, item: Item) -> "Subscription":
+        values = _plain(item)
+        return cls(WebhookKey(_tenant(values["pk"]), values["webhook_id"]), values)
+
+    @property
+    def active(self) -> bool:
+        return bool(self.values["status"] == SubscriptionStatus.ACTIVE)
+
+    @property
+    def failing_since(self) -> datetime | None:
+        """The first failure since the last success."""
+        since = self.values.get("failing_since")
+        return datetime.fromisoformat(since) if since else None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One event for one subscription. values: as JSON values."""
+
+    key: WebhookKey
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, item: Item) -> "Delivery":
+        values = _plain(item)
+        return cls(WebhookKey(_tenant(values["pk"]), values["webhook_id"]), values)
+
+    @classmethod
+    def new(cls, key: WebhookKey, event: Event, at: datetime) -> "Delivery":
+        values = {
+            **key.delivery(event.id),
+            "kind": "delivery",
+            "webhook_id": key.webhook_id,
+            "event_id": event.id,
+            "type": event.type,
+            "body": event.body,
+            "attempts": 0,
+            "created_at": at.isoformat(),
+            "retry_until": (at + WINDOW).isoformat(),
+        }
+        return cls(key, values)
+
+    def having(self, **values: Any) -> "Delivery":
+        """With other values; those that are None are removed."""
+        merged = {**self.values, **values}
+        return Delivery(self.key, {name: value for name, value in merged.items() if value is not None})
+
+    @property
+    def row(self) -> dict[str, str]:
+        return self.key.delivery(self.values["event_id"])
+
+    @property
+    def event(self) -> Event:
+        return Event(self.values["event_id"], self.values["type"], self.values["body"])
+
+    @property
+    def status(self) -> Status:
+        return Status(self.values["status"])
+
+    @property
+    def attempts(self) -> int:
+        return int(self.values["attempts"])
+
+    @property
+    def next_try_at(self) -> datetime:
+        return datetime.fromisoformat(self.values["next_try_at"])
+
+    @property
+    def retry_until(self) -> datetime:
+        return datetime.fromisoformat(self.values["retry_until"])
+
+    @property
+    def ids(self) -> dict[str, Any]:
+        """What a log line has."""
+        return {"tenant_code": self.key.tenant_code, "webhook_id": self.key.webhook_id, **_of(self, "event_id")}
+
+
+def _of(delivery: Delivery, *names: str) -> dict[str, Any]:
+    return {name: delivery.values[name] for name in names}
+
+
+def _plain(item: Item) -> dict[str, Any]:
+    return {name: from_value(value) for name, value in item.items()}
+
+
+def _tenant(pk: str) -> str | None:
+    return None if pk == OPERATOR else pk.partition("#")[2]

@@ -1,0 +1,149 @@
+"""All access to WebhooksTable."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from entities.backoff import until_decided
+from entities.values import to_value
+from idempotency.dynamodb import put, read_rows, update
+from idempotency.expressions import conditional_put, conditional_update
+
+from .state import LEASE, SHARDS, Delivery, Status, Subscription, WebhookKey, partition, shard
+
+DUE, FAILED = "next_try_at", "failed_at"
+"""Attributes, and sparse indexes, of what waits and of what failed."""
+_NEW = "attribute_not_exists(#pk)"
+_OWN = "#owner = :holder"
+_FREE = "attribute_exists(#pk) AND (attribute_not_exists(#owner) OR #next_try_at <= :now)"
+_LEASED = ("owner", DUE, "shard")
+
+
+@dataclass(frozen=True, slots=True)
+class WebhooksTable:
+    """client: a `boto3.client("dynamodb")`. name: of the table."""
+
+    client: Any
+    name: str
+
+    def subscriptions(self, tenant_code: str | None) -> list[Subscription]:
+        """The subscriptions of a tenant, or with None of the operator, read consistently."""
+        return [Subscription.of(item) for item in self._query(partition(tenant_code), "WEBHOOK#")]
+
+    def find(self, key: WebhookKey) -> Subscription | None:
+        """A subscription, read consistently."""
+        (item,) = read_rows(self.client, [(self.name, key.row)])
+        return Subscription.of(item) if item else None
+
+    def delivery(self, key: WebhookKey, event_id: str) -> Delivery | None:
+        """A delivery, read consistently."""
+        (item,) = read_rows(self.client, [(self.name, key.delivery(event_id))])
+        return Delivery.of(item) if item else None
+
+    def subscribe(self, made: Subscription) -> bool:
+        """Write the row of a new subscription, unless there is one."""
+        return self._put({**made.key.row, **made.values})
+
+    def change(self, key: WebhookKey, assign: Mapping[str, Any], remove: Sequence[str] = ()) -> bool:
+        """Set attributes of a subscription. A removed one does not come back."""
+        return self._update(key.row, "attribute_exists(#pk)", assign, remove)
+
+    def record(self, delivery: Delivery) -> bool:
+        """Write the row of a delivery, unless there is one: a notice that comes again sends nothing again."""
+        return self._put(delivery.values)
+
+    def claim(self, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
+        """Take the lease of a delivery that is due; None if another sender was first. owner: unique to this try."""
+        claimed = leased(seen, owner, at)
+        own = {name: claimed.values[name] for name in ("owner", DUE, "attempts")}
+        won = self._update(seen.row, "#next_try_at = :seen", own, values={"seen": seen.values[DUE]})
+        return claimed if won else None
+
+    def reopen(self, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
+        """Take the lease of any delivery, for another day of tries; None while another sender has it."""
+        claimed = leased(seen.having(**Delivery.new(seen.key, seen.event, at).values, **_REOPENED), owner, at)
+        own = {name: claimed.values[name] for name in ("owner", DUE, "shard", "status", "attempts", "retry_until")}
+        gone = [FAILED, "ended_at", "expires_at"]
+        return claimed if self._update(seen.row, _FREE, own, gone, {"now": at.isoformat()}) else None
+
+    def wait(self, delivery: Delivery, until: datetime, outcome: str) -> bool:
+        """Give the lease back, and set the next try. False if the lease was lost."""
+        return self._end(delivery, {DUE: until.isoformat(), "last_outcome": outcome}, ["owner"])
+
+    def end(self, delivery: Delivery, status: Status, outcome: str, at: datetime, expires_at: int) -> bool:
+        """Set the final status. False if the lease was lost."""
+        return self._end(delivery, ended(status, outcome, at, expires_at), _LEASED)
+
+    def due(self, at: datetime, limit: int) -> Iterator[Delivery]:
+        """Deliveries that are due, as the index has them, which may be late. limit: for each of its partitions."""
+        for number in range(SHARDS):
+            answer = self.client.query(
+                TableName=self.name,
+                IndexName=DUE,
+                KeyConditionExpression="#shard = :shard AND #due <= :now",
+                ExpressionAttributeNames={"#shard": "shard", "#due": DUE},
+                ExpressionAttributeValues={":shard": to_value(str(number)), ":now": to_value(at.isoformat())},
+                Limit=limit,
+            )
+            yield from map(Delivery.of, answer["Items"])
+
+    def _query(self, pk: str, prefix: str) -> Iterator[Mapping[str, Any]]:
+        pages = self.client.get_paginator("query").paginate(
+            TableName=self.name,
+            KeyConditionExpression="#pk = :pk AND begins_with(#sk, :prefix)",
+            ExpressionAttributeNames={"#pk": "pk", "#sk": "sk"},
+            ExpressionAttributeValues={":pk": to_value(pk), ":prefix": to_value(prefix)},
+            ConsistentRead=True,
+        )
+        for page in pages:
+            yield from page["Items"]
+
+    def _end(self, delivery: Delivery, assign: Mapping[str, Any], remove: Sequence[str]) -> bool:
+        return self._update(delivery.row, _OWN, assign, remove, {"holder": delivery.values["owner"]})
+
+    def _put(self, values: Mapping[str, Any]) -> bool:
+        parameters = {
+            **conditional_put(self.name, {}, _NEW, {}),
+            "Item": {name: to_value(value) for name, value in values.items()},
+        }
+        return until_decided(lambda: put(self.client, parameters)).applied
+
+    def _update(
+        self,
+        key: Mapping[str, str],
+        condition: str,
+        assign: Mapping[str, Any],
+        remove: Sequence[str] = (),
+        values: Mapping[str, Any] | None = None,
+    ) -> bool:
+        parameters = conditional_update(
+            self.name, key, condition=condition, assign=assign, remove=remove, values=values
+        )
+        return until_decided(lambda: update(self.client, parameters)).applied
+
+
+_REOPENED = {FAILED: None, "ended_at": None, "expires_at": None}
+
+
+def leased(delivery: Delivery, owner: str, at: datetime) -> Delivery:
+    """The delivery while a sender has it. If the sender crashes, it is due when the lease expires."""
+    return delivery.having(
+        status=Status.WAITING.value,
+        owner=owner,
+        attempts=delivery.attempts + 1,
+        shard=shard(delivery.event.id),
+        next_try_at=(at + LEASE).isoformat(),
+    )
+
+
+def ended(status: Status, outcome: str, at: datetime, expires_at: int) -> dict[str, Any]:
+    """What a delivery has at its end. expires_at: TTL, in epoch seconds."""
+    failed = {FAILED: at.isoformat()} if status is Status.FAILED else {}
+    return {
+        "status": status.value,
+        "last_outcome": outcome,
+        "ended_at": at.isoformat(),
+        "expires_at": expires_at,
+        **failed,
+    }

@@ -1,0 +1,4 @@
+"""Where the simulator is reached."""
+
+HOST = "localhost"
+HOOKS, CONTROL = "/hooks/", "/_simulator/"

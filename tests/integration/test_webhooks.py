@@ -1,0 +1,120 @@
+"""Webhooks as an operator subscribes them, and as a receiver gets them."""
+
+import json
+import re
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from standardwebhooks import Webhook, WebhookVerificationError
+from typer.testing import CliRunner
+
+from cli.app import app
+from local.emulator import emulator
+from local.simulators.webhook_receiver.client import ReceiverClient
+from local.simulators.webhook_receiver.faults import Injection, Status
+from operations.stack import Stack
+from tests.kit.belongings import RUN
+from tests.kit.injection import eventually
+from tests.kit.logs import all_logs
+
+type CommandLine = Callable[..., tuple[int, str]]
+
+ALLOWED = "command, import, task"
+SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
+
+
+@pytest.fixture
+def receiver(running: emulator.Emulator) -> ReceiverClient:
+    client = ReceiverClient(running.simulators["webhooks"])
+    client.reset()
+    return client
+
+
+@pytest.fixture
+def webhooks(stack_options: list[str]) -> CommandLine:
+    def call(*arguments: str) -> tuple[int, str]:
+        ended = CliRunner().invoke(app, ["webhooks", *arguments, *stack_options])
+        problem = f"{type(ended.exception).__name__}: {ended.exception}" if ended.exception else ""
+        return ended.exit_code, ended.output + problem
+
+    return call
+
+
+def verifies(secret: str, message: dict[str, Any]) -> bool:
+    headers = {f"webhook-{name}": message[name] for name in ("id", "timestamp", "signature")}
+    try:
+        Webhook(secret).verify(message["body"], headers)
+    except WebhookVerificationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("url", "tenant", "event", "refused"),
+    [
+        ("http://example.com/", "tenant1", "command", "url: must start with https://"),
+        ("https://169.254.169.254/", "tenant1", "command", "url: must name a host"),
+        ("https://localhost/", "tenant1", "command", "url: the name resolves to an address that is loopback"),
+        ("https://no.such.invalid/", "tenant1", "command", "url: the name does not resolve"),
+        ("https://example.com/", "tenant 1", "command", "tenant_code: "),
+        ("https://example.com/", "tenant1", "order", f"events: order is not one of {ALLOWED}"),
+    ],
+)
+def test_a_subscription_that_is_refused_names_the_field_and_leaves_nothing(
+    url: str, tenant: str, event: str, refused: str, webhooks: CommandLine, stack: Stack
+) -> None:
+    before = len(stack.rows("WebhooksTable"))
+    code, output = webhooks("add", url, "--event", event, "--tenant", tenant)
+
+    assert (code, f"InvalidWebhook: {refused}" in output) == (1, True), output
+    assert len(stack.rows("WebhooksTable")) == before
+
+
+def test_a_webhook_from_its_subscription_to_its_removal(
+    webhooks: CommandLine, receiver: ReceiverClient, stack: Stack
+) -> None:
+    tenant, name = f"{RUN[:30]}-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex[:8]
+    add = ("add", receiver.url(name, "?token=t0ken"), "--event", "command", "--tenant", tenant)
+    (_, first), (_, second) = webhooks(*add), webhooks(*add)
+    secret, webhook = SECRET.findall(first)[0], re.findall(rf"{tenant}/wh_\w+", first)[0]
+    assert SECRET.findall(second) == [secret]
+    assert "was subscribed before" in second
+    receiver.trust(name, secret)
+    assert webhooks("test", webhook)[0] == 0
+    assert verifies(secret, receiver.messages(name)[-1])
+
+    receiver.inject(Injection(Status(410), name, times=1))
+    publish(stack, tenant)
+    eventually(lambda: "DISABLED" in webhooks("list", "--tenant", tenant)[1])
+    eventually(lambda: "evt_" in webhooks("list", "--tenant", tenant)[1])
+    assert "t0ken" not in webhooks("list", "--tenant", tenant)[1]
+    webhooks("enable", webhook)
+    assert webhooks("resend", webhook, "--failed")[0] == 0
+    (refused, accepted) = receiver.messages(name)[-2:]
+    assert (refused["id"], refused["answered"], accepted["answered"]) == (accepted["id"], "Status 410", "accepted")
+    assert json.loads(accepted["body"])["type"] == "command.finished"
+
+    newer = SECRET.findall(webhooks("rotate", webhook)[1])[0]
+    assert "secret: two are active" in webhooks("rotate", webhook)[1]
+    held = stack.client("ssm").get_parameter(Name=f"{stack.outputs['WebhookSecrets']}/{webhook.partition('/')[2]}")
+    assert held["Parameter"]["Type"] == "SecureString"
+    assert SECRET.findall(webhooks("rotate", webhook, "--finish")[1]) == [newer]
+
+    kept = str(stack.rows("WebhooksTable")) + all_logs(stack)
+    assert webhook.partition("/")[2] in kept
+    assert ("t0ken" in kept, SECRET.search(kept)) == (False, None)
+    assert webhooks("remove", webhook, "--yes")[0] == 0
+    assert "nothing was left" in webhooks("remove", webhook, "--yes")[1]
+    assert "InvalidWebhook: webhook_id: no such subscription" in webhooks("test", webhook)[1]
+
+
+def publish(stack: Stack, tenant: str) -> None:
+    notice = {"type": "command", "tenant_code": tenant, "id": "PRODUCT#tea-01@1", "attempt": 1, "status": "FINISHED"}
+    stack.client("sns").publish(
+        TopicArn=stack.outputs["NotificationTopicArn"],
+        Message=json.dumps({**notice, "occurred_at": "2026-11-22T09:00:00+00:00", "data": {}}),
+        MessageAttributes={"action": {"DataType": "String", "StringValue": "notification"}},
+        MessageGroupId=tenant,
+    )

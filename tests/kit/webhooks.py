@@ -1,0 +1,186 @@
+"""Webhooks without a stack: the table, the endpoints, and receivers that do as they are told."""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from operations.stack import plain
+from tests.kit.deployed_stack import Stack
+from webhooks.delivering import Deliveries
+from webhooks.endpoints import Endpoint
+from webhooks.errors import NotSent
+from webhooks.event import Notice, parse_notice
+from webhooks.notifying import Notifying
+from webhooks.sending import Answer
+from webhooks.state import LEASE, Status, Subscription, SubscriptionStatus, WebhookKey
+from webhooks.sweep import Sweep
+from webhooks.table import WebhooksTable
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TENANT = "tenant1"
+SECRET = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+START = datetime(2026, 11, 22, 9, tzinfo=UTC)
+LIFETIME = timedelta(days=90)
+NOTICE = (
+    '{"type": "command", "tenant_code": "tenant1", "id": "PRODUCT#tea-01@2", "attempt": 1, "status": "FINISHED",'
+    ' "occurred_at": "2026-11-22T08:59:58+00:00", "data": {"version": 2}}'
+)
+# What a receiver does with a message: an answer, or NotSent after it got the message.
+OK, LOST = Answer(200, 0.01), NotSent("no answer in time")
+
+
+def notice_of(text: str) -> Notice:
+    """A message of the queue, read."""
+    return parse_notice(json.loads(text))
+
+
+def new_table(client: "DynamoDBClient") -> str:
+    """The name of a new table, with the template's schema."""
+    name = f"webhooks-{uuid.uuid4().hex}"
+    client.create_table(**{**_schema(), "TableName": name})
+    return name
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    (table,) = (one for one in Stack().tables() if one["TableName"] == "WebhooksTable")
+    return table
+
+
+@dataclass
+class Receiver:
+    """What arrives, and what is answered: `script` in turn, then its last entry. during: runs while it is received."""
+
+    clock: Callable[[], datetime]
+    script: Sequence[Answer | Exception] = (OK,)
+    messages: list[tuple[str, str, str]] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    during: Callable[[], None] = lambda: None
+    is_delivered: Callable[[str], bool] = lambda _: False
+    _under_way: dict[str, datetime] = field(default_factory=dict)
+
+    def send(self, url: str, headers: dict[str, str], body: str) -> Answer:
+        message = headers["webhook-id"]
+        since = self._under_way.get(url)
+        if since is not None and since + LEASE > self.clock():
+            self.violations.append("two senders at once")
+        if self.is_delivered(url):
+            self.violations.append("sent again after its delivery was recorded")
+        self._under_way[url] = self.clock()
+        self.messages.append((url, message, body))
+        answer = self.script[min(len(self.messages), len(self.script)) - 1]
+        try:
+            self.during()
+        finally:
+            self._under_way.pop(url, None)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@dataclass
+class WebhookWorld:
+    """One table, with a tenant's subscriptions. client: of DynamoDB."""
+
+    client: "DynamoDBClient"
+    now: datetime = START
+    receiver: Receiver = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.table_name = new_table(self.client)
+        self.receiver = Receiver(lambda: self.now, is_delivered=self._is_delivered)
+
+    def deliveries(self, client: Any = None) -> Deliveries:
+        """client: another way to the same table."""
+        table = WebhooksTable(client or self.client, self.table_name)
+        return Deliveries(table, self, self.receiver, LIFETIME, lambda: self.now)  # type: ignore[arg-type]
+
+    def read(self, webhook_id: str) -> Endpoint:
+        """As `Endpoints`."""
+        return Endpoint(f"https://hooks.example.com/{webhook_id}", [SECRET])
+
+    def subscribe(
+        self, events: Sequence[str] = ("command",), tenant_code: str | None = TENANT, **values: Any
+    ) -> WebhookKey:
+        key = WebhookKey(tenant_code, f"wh_{uuid.uuid4().hex[:24]}")
+        own = {
+            "kind": "webhook",
+            "webhook_id": key.webhook_id,
+            "status": SubscriptionStatus.ACTIVE.value,
+            "events": list(events),
+            **values,
+        }
+        assert self.deliveries().table.subscribe(Subscription(key, own))
+        return key
+
+    def notify(self, client: Any = None, notice: Notice | None = None) -> int:
+        """As the queue's function."""
+        return Notifying(self.deliveries(client)).notify(notice or notice_of(NOTICE))
+
+    def sweep(self, client: Any = None) -> dict[str, int]:
+        return Sweep(self.deliveries(client)).run(lambda: True)
+
+    def resend(self) -> None:
+        """As an operator who sees that a delivery was not accepted."""
+        own = self.deliveries()
+        for row in self.rows():
+            key = WebhookKey(TENANT, row["webhook_id"])
+            seen = own.table.delivery(key, row["event_id"])
+            if (
+                seen
+                and seen.status is not Status.DELIVERED
+                and (claimed := own.table.reopen(seen, own.owner(), self.now))
+            ):
+                own.attempt(claimed)
+
+    def drain(self) -> None:
+        """Sweep whenever something is due, to the end of all retries."""
+        for waiting in iter(self._next_try, None):
+            self.now = max(self.now, waiting)
+            self.sweep()
+
+    def rows(self, kind: str = "delivery") -> list[dict[str, Any]]:
+        """The rows of a kind, as Python values."""
+        found = map(plain, self.client.scan(TableName=self.table_name, ConsistentRead=True)["Items"])
+        return [row for row in found if row["kind"] == kind]
+
+    def _is_delivered(self, url: str) -> bool:
+        return any(row["status"] == Status.DELIVERED and url.endswith(row["webhook_id"]) for row in self.rows())
+
+    def _next_try(self) -> datetime | None:
+        waiting = (row["next_try_at"] for row in self.rows() if row["status"] == Status.WAITING)
+        return min(map(datetime.fromisoformat, waiting), default=None)
+
+    def problems(self) -> Iterator[str]:
+        """The violated invariants, once nothing is due."""
+        yield from self.receiver.violations
+        rows, sent = self.rows(), self.receiver.messages
+        if len(rows) != len(self.rows("webhook")):
+            yield "a delivery is missing, or there are two"
+        if len({(message, body) for _, message, body in sent}) > 1:
+            yield "two ids, or two bodies"
+        for row in rows:
+            yield from self._problems_of(row)
+
+    def _problems_of(self, row: dict[str, Any]) -> Iterator[str]:
+        accepted = self._accepted(row["webhook_id"])
+        if row["status"] == Status.DELIVERED and not accepted:
+            yield "delivered, but nothing was accepted"
+        if row["status"] == Status.FAILED and "failed_at" not in row:
+            yield "failed, but not listed"
+        if "owner" in row or "next_try_at" in row or "expires_at" not in row:
+            yield "not at its end"
+
+    def _accepted(self, webhook_id: str) -> bool:
+        sent = [url for url, *_ in self.receiver.messages]
+        answers = [self.receiver.script[min(number, len(self.receiver.script) - 1)] for number in range(len(sent))]
+        return any(
+            url.endswith(webhook_id) and isinstance(answer, Answer) and answer.accepted
+            for url, answer in zip(sent, answers, strict=True)
+        )

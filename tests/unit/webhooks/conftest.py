@@ -1,0 +1,20 @@
+from collections.abc import Iterator
+
+import pytest
+
+from local.simulators.webhook_receiver.client import ReceiverClient
+from local.simulators.webhook_receiver.server import ReceiverServer, serving
+
+
+@pytest.fixture(scope="package")
+def server() -> Iterator[ReceiverServer]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def receiver(server: ReceiverServer) -> ReceiverClient:
+    """The simulator, without messages and faults."""
+    client = ReceiverClient(server.address)
+    client.reset()
+    return client

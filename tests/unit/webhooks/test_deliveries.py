@@ -1,0 +1,193 @@
+"""What becomes of a delivery."""
+
+from datetime import timedelta
+
+import pytest
+
+from runtime.queues import InvalidMessage
+from tests.kit.webhooks import LOST, NOTICE, OK, START, TENANT, WebhookWorld, notice_of
+from tests.unit import dynamodb
+from webhooks.delivering import DISABLE_AFTER, pause_after
+from webhooks.errors import NotSent
+from webhooks.event import event_of
+from webhooks.sending import Answer
+from webhooks.state import WINDOW, Status
+
+BAD = Answer(500, 0.01)
+OTHER = NOTICE.replace("tenant1", "tenant2")
+
+
+@pytest.fixture
+def world() -> WebhookWorld:
+    return WebhookWorld(dynamodb.client())
+
+
+def test_a_status_change_is_sent_once_to_each_subscription_to_it(world: WebhookWorld) -> None:
+    own, operators = world.subscribe(), world.subscribe(tenant_code=None)
+    world.subscribe(["task"])
+    world.subscribe(tenant_code="tenant2")
+
+    assert (world.notify(), world.notify()) == (2, 0)
+    assert sorted(url for url, *_ in world.receiver.messages) == sorted(
+        world.read(key.webhook_id).url for key in (own, operators)
+    )
+    assert {row["status"] for row in world.rows()} == {Status.DELIVERED}
+
+
+def test_an_event_of_the_stack_goes_to_its_operator_only(world: WebhookWorld) -> None:
+    operators = world.subscribe(["order"], tenant_code=None)
+    world.subscribe(["order"])
+    text = NOTICE.replace('"tenant1"', "null").replace('"command"', '"order"')
+
+    assert world.notify(notice=notice_of(text)) == 1
+    assert world.receiver.messages[0][0].endswith(operators.webhook_id)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tenant1", "tenant2"),
+        ('"command"', '"task"'),
+        ("tea-01", "tea-02"),
+        ("FINISHED", "FAILED"),
+        ('"attempt": 1', '"attempt": 2'),
+    ],
+)
+def test_another_status_change_is_another_event(old: str, new: str) -> None:
+    first, other = (event_of(notice_of(text)) for text in (NOTICE, NOTICE.replace(old, new)))
+
+    assert first.id != other.id
+    assert event_of(notice_of(NOTICE.replace("08:59:58", "09:30:00"))).id == first.id
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", NOTICE.replace("tenant1", "a b"), NOTICE.replace("+00:00", "")])
+def test_what_is_no_notice_is_refused(text: str) -> None:
+    with pytest.raises(InvalidMessage):
+        notice_of(text)
+
+
+def test_retries_go_on_for_a_day_under_one_id_and_the_delivery_is_listed(world: WebhookWorld) -> None:
+    world.subscribe()
+    world.receiver.script = [BAD]
+    world.notify()
+    world.drain()
+
+    (row,) = world.rows()
+    assert (row["status"], row["last_outcome"]) == (Status.FAILED, "status 500")
+    assert WINDOW - timedelta(hours=3) <= world.now - START <= WINDOW
+    assert 14 <= row["attempts"] == len(world.receiver.messages) <= 25
+    assert list(world.problems()) == []
+
+
+def test_backoff_doubles_with_jitter_up_to_three_hours() -> None:
+    seconds = [pause_after(number, lambda: 0).total_seconds() for number in (1, 2, 3, 9, 10, 100)]
+
+    assert seconds == [30, 60, 120, 7680, 10_800, 10_800]
+    assert pause_after(1, lambda: 1) == timedelta(seconds=15)
+
+
+def test_a_receiver_may_ask_for_a_longer_pause(world: WebhookWorld) -> None:
+    world.subscribe()
+    world.receiver.script = [Answer(429, 0.01, retry_after=7200), OK]
+    world.notify()
+
+    (row,) = world.rows()
+    assert row["next_try_at"] == (START + timedelta(hours=2)).isoformat()
+
+
+def test_a_receiver_that_is_gone_is_disabled_and_its_events_are_kept(world: WebhookWorld) -> None:
+    world.subscribe()
+    world.receiver.script = [Answer(410, 0.01)]
+    world.notify()
+    world.notify(notice=notice_of(NOTICE.replace("tea-01", "tea-02")))
+
+    (webhook,) = world.rows("webhook")
+    assert webhook["status"] == "DISABLED"
+    assert {row["last_outcome"] for row in world.rows()} == {"status 410", "the subscription is disabled"}
+    assert len(world.receiver.messages) == 1
+    assert {row["status"] for row in world.rows()} == {Status.FAILED}
+
+
+def test_an_address_that_fails_for_days_is_disabled(world: WebhookWorld) -> None:
+    world.subscribe(failing_since=(START - DISABLE_AFTER).isoformat())
+    world.receiver.script = [LOST]
+    world.notify()
+    world.drain()
+
+    assert [row["status"] for row in world.rows("webhook")] == ["DISABLED"]
+
+
+def test_a_success_ends_the_count_of_failing_days(world: WebhookWorld) -> None:
+    world.subscribe()
+    world.receiver.script = [BAD, OK]
+    world.notify()
+    assert [row["failing_since"] for row in world.rows("webhook")] == [START.isoformat()]
+    world.drain()
+
+    (webhook,) = world.rows("webhook")
+    assert "failing_since" not in webhook
+    assert webhook["last_outcome"] == "status 200"
+
+
+def test_while_a_receiver_fails_the_queue_waits_for_none_of_its_tries(world: WebhookWorld) -> None:
+    world.subscribe(failing_since=START.isoformat())
+    world.notify()
+    assert world.receiver.messages == []
+    world.drain()
+
+    assert len(world.receiver.messages) == 1
+
+
+def test_a_hanging_receiver_does_not_hold_up_a_sweep(world: WebhookWorld) -> None:
+    world.subscribe(failing_since=START.isoformat())
+    world.receiver.script = [NotSent("no answer in time")]
+    for number in range(20):
+        world.notify(notice=notice_of(NOTICE.replace("tea-01", f"tea-{number}x")))
+    counts = world.sweep()
+
+    assert (counts["not_delivered"], counts["left"]) == (12, 8)
+
+
+def test_what_is_due_for_a_removed_subscription_is_cancelled(world: WebhookWorld) -> None:
+    key = world.subscribe(failing_since=START.isoformat())
+    world.notify()
+    world.client.delete_item(TableName=world.table_name, Key={name: {"S": value} for name, value in key.row.items()})
+    world.drain()
+
+    assert [row["status"] for row in world.rows()] == [Status.CANCELLED]
+    assert (world.receiver.messages, world.rows("webhook")) == ([], [])
+
+
+def test_a_delivery_is_sent_again_under_its_id(world: WebhookWorld) -> None:
+    key = world.subscribe()
+    world.receiver.script = [Answer(410, 0.01), OK]
+    world.notify()
+    deliveries = world.deliveries()
+    deliveries.table.change(key, {"status": "ACTIVE"})
+    (row,) = world.rows()
+    seen = deliveries.table.delivery(key, row["event_id"])
+    assert seen is not None
+    claimed = deliveries.table.reopen(seen, "me", world.now)
+    assert claimed is not None
+    assert deliveries.table.reopen(seen, "another", world.now) is None
+    deliveries.attempt(claimed)
+
+    assert [row["status"] for row in world.rows()] == [Status.DELIVERED]
+    assert "failed_at" not in world.rows()[0]
+    assert len({message for _, message, _ in world.receiver.messages}) == 1
+
+
+def test_a_late_sender_does_not_overwrite_its_successor(world: WebhookWorld) -> None:
+    key = world.subscribe()
+    world.receiver.script = [BAD, OK]
+
+    def another_is_first() -> None:
+        world.receiver.during = lambda: None
+        world.now += timedelta(minutes=2)
+        world.sweep()
+
+    world.receiver.during = another_is_first
+    world.notify()
+
+    assert key.tenant_code == TENANT
+    assert [row["status"] for row in world.rows()] == [Status.DELIVERED]
