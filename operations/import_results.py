@@ -34,7 +34,7 @@ class Reason:
 
 
 def reasons(stack: Stack, seen: ImportView) -> list[Reason]:
-    """Why rows failed, by failed.csv, the most frequent first. No value of a row is read. Raises FileUnavailable."""
+    """Why rows failed, by failed.csv, the most frequent first. No value of a row is read. Raises BucketUnavailable."""
     rows: Counter[tuple[str, str, str]] = Counter()
     examples: dict[tuple[str, str, str], list[str]] = {}
     for made in _with_results(seen):

@@ -33,7 +33,7 @@ class Creation:
     def create(self, asked: CreateRequest | Upload, owner: str, at: datetime, time_left: Callable[[], bool]) -> Answer:
         """Write the import's row; run the import, if it is DIRECT.
 
-        Returns {"import_id", "status", "processing_mode"}. Raises InvalidImport, TooManyRows, FileUnavailable.
+        Returns {"import_id", "status", "processing_mode"}. Raises InvalidImport, TooManyRows, BucketUnavailable.
         """
         if isinstance(asked, Upload):
             drafted = self._draft(asked.request, asked.import_id, Source(asked.request.key or "", asked.version_id), at)

@@ -5,7 +5,7 @@ BusinessError
 ├── FileRefused                   the file is; the import is FAILED
 └── ImportCutOff                  the import was stopped, or has ended
 TransientError
-└── FileUnavailable, BatchUnfinished, StillRunning, SweepUnfinished; runtime.executions: ExecutionsUnavailable
+└── BatchUnfinished, StillRunning, SweepUnfinished; of runtime: BucketUnavailable, ExecutionsUnavailable
 """
 
 from idempotency import BusinessError, TransientError
@@ -32,10 +32,6 @@ class FileRefused(BusinessError):
 
 class ImportCutOff(BusinessError):
     """The import was stopped, has ended, or its batch is barred. Nothing is written."""
-
-
-class FileUnavailable(TransientError):
-    """S3 failed, or its answer was cut off."""
 
 
 class BatchUnfinished(TransientError):

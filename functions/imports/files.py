@@ -6,16 +6,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from runtime.objects import BucketUnavailable, answered, guarded
 
-from .errors import FileUnavailable, InvalidImport
+from .errors import InvalidImport
 
 CSV = "text/csv; charset=utf-8"
 _CHUNK = 256 * 1024
 # S3 takes parts from 5 MiB.
 _PART = 5 * 1024 * 1024
-# Without s3:ListBucket, S3 answers "denied" if the key is missing.
-_GONE = frozenset({"NoSuchKey", "NoSuchVersion", "MethodNotAllowed", "AccessDenied", "400", "403", "404", "405"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,47 +32,49 @@ class Files:
     name: str
 
     def source(self, key: str) -> Source:
-        """The current version. Raises InvalidImport, FileUnavailable."""
-        answer = _answered(lambda: self.client.head_object(Bucket=self.name, Key=key), key)
+        """The current version. Raises InvalidImport, BucketUnavailable."""
+        answer = answered(lambda: self.client.head_object(Bucket=self.name, Key=key), key, _missing(key))
         return Source(key, answer["VersionId"])
 
     def size(self, source: Source) -> int:
-        """Bytes of a version. Raises InvalidImport, FileUnavailable."""
+        """Bytes of a version. Raises InvalidImport, BucketUnavailable."""
         version = {"Key": source.key, "VersionId": source.version_id}
-        answer = _answered(lambda: self.client.head_object(Bucket=self.name, **version), source.key)
+        answer = answered(
+            lambda: self.client.head_object(Bucket=self.name, **version), source.key, _missing(source.key)
+        )
         return int(answer["ContentLength"])
 
     def stream(self, source: Source, chunk: int = _CHUNK) -> Generator[bytes]:
-        """The file, in chunks. Closing the iterator ends the download. Raises InvalidImport, FileUnavailable."""
+        """The file, in chunks. Closing the iterator ends the download. Raises InvalidImport, BucketUnavailable."""
         body = self._get(source.key, VersionId=source.version_id)
         try:
-            yield from _guarded(body.iter_chunks(chunk), source.key)
+            yield from guarded(body.iter_chunks(chunk), source.key)
         finally:
             body.close()
 
     def part(self, source: Source, offset: int, length: int) -> bytes:
-        """These bytes. Raises InvalidImport, FileUnavailable."""
+        """These bytes. Raises InvalidImport, BucketUnavailable."""
         body = self._get(source.key, VersionId=source.version_id, Range=f"bytes={offset}-{offset + length - 1}")
-        return b"".join(_guarded(body.iter_chunks(_CHUNK), source.key))
+        return b"".join(guarded(body.iter_chunks(_CHUNK), source.key))
 
     def read(self, key: str) -> bytes:
-        """A whole object of our own. Raises InvalidImport, FileUnavailable."""
-        return b"".join(_guarded(self._get(key).iter_chunks(_CHUNK), key))
+        """A whole object of our own. Raises InvalidImport, BucketUnavailable."""
+        return b"".join(guarded(self._get(key).iter_chunks(_CHUNK), key))
 
     def own_stream(self, key: str) -> Iterator[bytes]:
-        """An object of our own, in chunks. Raises InvalidImport, FileUnavailable."""
-        return _guarded(self._get(key).iter_chunks(_CHUNK), key)
+        """An object of our own, in chunks. Raises InvalidImport, BucketUnavailable."""
+        return guarded(self._get(key).iter_chunks(_CHUNK), key)
 
     def put(self, key: str, data: bytes, content_type: str = CSV) -> None:
-        """Write an object. Raises FileUnavailable."""
+        """Write an object. Raises BucketUnavailable."""
         self._call(self.client.put_object, key, Body=data, ContentType=content_type)
 
     def delete_all(self, prefix: str) -> None:
-        """Delete every version of every object with this prefix. Raises FileUnavailable."""
+        """Delete every version of every object with this prefix. Raises BucketUnavailable."""
         while found := self._versions(prefix):
             done = self._of_bucket(self.client.delete_objects, prefix, Delete={"Objects": found, "Quiet": True})
             if done.get("Errors"):
-                raise FileUnavailable(f"{prefix}: S3 did not delete every object")
+                raise BucketUnavailable(f"{prefix}: S3 did not delete every object")
 
     def _versions(self, prefix: str) -> list[dict[str, str]]:
         """Up to 1,000 versions and delete markers."""
@@ -87,13 +87,14 @@ class Files:
         return Writer(self, key)
 
     def _get(self, key: str, **more: str) -> Any:
-        return _answered(lambda: self.client.get_object(Bucket=self.name, Key=key, **more), key)["Body"]
+        found = answered(lambda: self.client.get_object(Bucket=self.name, Key=key, **more), key, _missing(key))
+        return found["Body"]
 
     def _call(self, method: Callable[..., Any], key: str, **more: Any) -> Any:
         return self._of_bucket(method, key, Key=key, **more)
 
     def _of_bucket(self, method: Callable[..., Any], key: str, **more: Any) -> Any:
-        return _answered(lambda: method(Bucket=self.name, **more), key, gone=frozenset())
+        return answered(lambda: method(Bucket=self.name, **more), key)
 
 
 class Writer:
@@ -112,24 +113,24 @@ class Writer:
         return self._key
 
     def row(self, cells: Sequence[object]) -> None:
-        """Write a row of CSV. Raises FileUnavailable."""
+        """Write a row of CSV. Raises BucketUnavailable."""
         self._csv.writerow(cells)
         if self._text.tell() >= _CHUNK:
             self._flush()
 
     def write(self, data: bytes) -> None:
-        """Write bytes. Raises FileUnavailable."""
+        """Write bytes. Raises BucketUnavailable."""
         self._pending += data
         if len(self._pending) >= _PART:
             self._send()
 
     def abort(self) -> None:
-        """Drop what was written. Raises FileUnavailable."""
+        """Drop what was written. Raises BucketUnavailable."""
         if self._upload is not None:
             self._files._call(self._files.client.abort_multipart_upload, self._key, UploadId=self._upload)
 
     def close(self) -> str:
-        """Write what is left. Returns the key. Raises FileUnavailable."""
+        """Write what is left. Returns the key. Raises BucketUnavailable."""
         self._flush()
         if self._upload is None:
             self._files.put(self._key, bytes(self._pending))
@@ -160,28 +161,5 @@ class Writer:
         self._pending.clear()
 
 
-def _answered[R](call: Callable[[], R], key: str, gone: frozenset[str] = _GONE) -> R:
-    try:
-        return call()
-    except ClientError as error:
-        raise _meant(error, key, gone) from None
-    except BotoCoreError as error:
-        raise FileUnavailable(f"{key}: no answer from S3 ({type(error).__name__})") from None
-
-
-def _guarded(parts: Iterator[bytes], key: str) -> Iterator[bytes]:
-    while True:
-        part = _answered(lambda: next(parts, None), key)
-        if part is None:
-            return
-        yield part
-
-
-def _meant(error: ClientError, key: str, gone: frozenset[str]) -> Exception:
-    code = error.response["Error"]["Code"]
-    if code in gone:
-        return InvalidImport(f"key: {key}: no such object, or not in this version")
-    status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-    if status >= 500 or code in {"SlowDown", "RequestTimeout"}:
-        return FileUnavailable(f"{key}: S3 answers {code}")
-    return error
+def _missing(key: str) -> InvalidImport:
+    return InvalidImport(f"key: {key}: no such object, or not in this version")

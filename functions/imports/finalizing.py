@@ -40,7 +40,7 @@ class Finalization:
     def finish(self, made: Import, at: datetime, contents: Contents | None = None) -> Status:
         """End an import of which no batch runs any more, except those that a bar stops.
 
-        contents: of all rows, if they are known. Returns the status. Raises FileUnavailable, StoreUnavailable,
+        contents: of all rows, if they are known. Returns the status. Raises BucketUnavailable, StoreUnavailable,
         Contention.
         """
         if made.status.final:

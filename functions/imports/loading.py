@@ -121,7 +121,7 @@ class Loader:
     types: Types
 
     def load(self, made: Import) -> Loaded:
-        """Write the index of the rows and the plan, in constant memory. Raises FileRefused, FileUnavailable."""
+        """Write the index of the rows and the plan, in constant memory. Raises FileRefused, BucketUnavailable."""
         try:
             return self._load(made)
         except InvalidImport as gone:
@@ -146,7 +146,7 @@ class Loader:
         return found
 
     def reader(self, made: Import) -> Reader:
-        """Raises FileUnavailable."""
+        """Raises BucketUnavailable."""
         return Reader(made, self.types, self._first_keys(made) if made.corrected else None)
 
     def _first_keys(self, made: Import) -> Keys | None:
@@ -182,7 +182,7 @@ class Loader:
         return kept if count <= most + 1 and sum(map(len, kept)) <= (most + 2) * codes.MAX_ROW else None
 
     def reread(self, made: Import) -> Iterator[tuple[Layout, int, Record]]:
-        """Read the file again, row by row, with the position of each. Raises FileRefused, FileUnavailable."""
+        """Read the file again, row by row, with the position of each. Raises FileRefused, BucketUnavailable."""
         scan = Reader(made, self.types).open(self.files.stream(made.source))
         for position, record in enumerate(scan.rows, start=1):
             yield scan.layout, position, record

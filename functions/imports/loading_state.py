@@ -12,7 +12,7 @@ from .state import Status
 def load(finalization: Finalization, job: Job, at: datetime) -> dict[str, Any]:
     """Load the file of an import; end the import if the file, or by its option a row, is refused.
 
-    Returns {"status", "rows", "max_concurrency"}. Raises ImportCutOff, FileUnavailable.
+    Returns {"status", "rows", "max_concurrency"}. Raises ImportCutOff, BucketUnavailable.
     """
     made = finalization.table.known(job.key)
     if made.status is Status.FAILED:

@@ -40,7 +40,7 @@ class Results:
             self._writers[name].row(header)
 
     def add(self, batch: BatchRecord, contents: Contents | None = None) -> None:
-        """The rows of a batch. contents: of its rows, if they are known. Raises FileUnavailable."""
+        """The rows of a batch. contents: of its rows, if they are known. Raises BucketUnavailable."""
         self.counters.update(batch.counts)
         places = [_pointer(batch.first_row + index, one) for index, one in enumerate(batch.outcomes)]
         if contents is None:
@@ -59,7 +59,7 @@ class Results:
         self._row("unprocessed", (number,), data)
 
     def close(self) -> Mapping[str, str]:
-        """Write what is left. Returns the key of each file. Raises FileUnavailable."""
+        """Write what is left. Returns the key of each file. Raises BucketUnavailable."""
         return {name: writer.close() for name, writer in self._writers.items()}
 
     def totals(self, rows: int) -> dict[str, Any]:

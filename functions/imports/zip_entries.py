@@ -32,7 +32,7 @@ class Entries:
     types: Types
 
     def inflate(self, made: Import) -> int:
-        """Write every entry and their list. Returns how many there are. Raises ArchiveRefused, FileUnavailable."""
+        """Write every entry and their list. Returns how many there are. Raises ArchiveRefused, BucketUnavailable."""
         source = made.source
         archive = Archive(lambda offset, length: self.files.part(source, offset, length), self.files.size(source))
         for entry, chunks in archive.contents():
@@ -42,7 +42,7 @@ class Entries:
         return len(listed)
 
     def entry(self, parent: ImportKey, number: int) -> ListedEntry:
-        """One entry of a ZIP that was inflated. Raises FileUnavailable."""
+        """One entry of a ZIP that was inflated. Raises BucketUnavailable."""
         listed = msgspec.json.decode(self.files.read(parent.work + LIST), type=list[ListedEntry])
         return listed[number - 1]
 

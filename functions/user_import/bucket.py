@@ -1,21 +1,21 @@
 """All calls to S3: the bucket for files of users and for results."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
-from .errors import BucketUnavailable, NoImportFile
+from runtime.objects import answered, guarded
+
+from .errors import NoImportFile
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _CHUNK = 256 * 1024
-# Functions that read one known file have no s3:ListBucket. For them, S3 answers "denied" if the key is missing.
-_GONE = frozenset({"NoSuchKey", "NoSuchVersion", "MethodNotAllowed", "AccessDenied", "400", "403", "404", "405"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,20 @@ class Bucket:
     def stored(self, key: str, version_id: str | None = None) -> Stored:
         """Like `source`, with the object's metadata."""
         version: Any = {"VersionId": version_id} if version_id else {}
-        answer = _answered(lambda: self.client.head_object(Bucket=self.name, Key=key, **version), key)
+        answer = answered(lambda: self.client.head_object(Bucket=self.name, Key=key, **version), key, _missing(key))
         return Stored(Source(key, answer["VersionId"]), answer["ETag"], answer["Metadata"])
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Every key with this prefix. Raises BucketUnavailable."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix, Delimiter="/")
-        for page in _guarded(iter(pages), prefix):
+        for page in guarded(iter(pages), prefix):
             for found in page.get("Contents", []):
                 yield found["Key"]
 
     def stream(self, source: Source) -> Iterator[bytes]:
         """The file, in chunks. Raises NoImportFile, BucketUnavailable (also while it is read)."""
         body = self._get(source)["Body"]
-        yield from _guarded(body.iter_chunks(_CHUNK), source.key)
+        yield from guarded(body.iter_chunks(_CHUNK), source.key)
 
     def part(self, source: Source, offset: int, length: int) -> bytes:
         """These bytes, or fewer at the end of the file. Raises NoImportFile, BucketUnavailable."""
@@ -72,11 +72,11 @@ class Bucket:
             if error.response["Error"]["Code"] == "InvalidRange":
                 return b""
             raise
-        return b"".join(_guarded(answer["Body"].iter_chunks(_CHUNK), source.key))
+        return b"".join(guarded(answer["Body"].iter_chunks(_CHUNK), source.key))
 
     def put(self, key: str, data: bytes, metadata: Mapping[str, str], **condition: Any) -> Source:
         """Write a CSV file, in one put. Raises BucketUnavailable."""
-        answer = _answered(
+        answer = answered(
             lambda: self.client.put_object(
                 Bucket=self.name,
                 Key=key,
@@ -86,7 +86,6 @@ class Bucket:
                 **condition,
             ),
             key,
-            gone=frozenset(),
         )
         return Source(key, answer["VersionId"])
 
@@ -100,7 +99,7 @@ class Bucket:
             raise
 
     def _get(self, source: Source, **more: str) -> Any:
-        return _answered(
+        return answered(
             lambda: self.client.get_object(
                 Bucket=self.name,
                 Key=source.key,
@@ -108,6 +107,7 @@ class Bucket:
                 **more,  # type: ignore[arg-type]
             ),
             source.key,
+            _missing(source.key),
         )
 
 
@@ -128,28 +128,5 @@ def folder_of(key: str) -> str:
     return key[: key.rfind("/") + 1]
 
 
-def _answered[R](call: Callable[[], R], key: str, gone: frozenset[str] = _GONE) -> R:
-    try:
-        return call()
-    except ClientError as error:
-        raise _meant(error, key, gone) from None
-    except BotoCoreError as error:
-        raise BucketUnavailable(f"{key}: no answer from S3 ({type(error).__name__})") from None
-
-
-def _guarded[R](parts: Iterator[R], key: str) -> Iterator[R]:
-    while True:
-        part = _answered(lambda: next(parts, None), key)
-        if part is None:
-            return
-        yield part
-
-
-def _meant(error: ClientError, key: str, gone: frozenset[str]) -> Exception:
-    code = error.response["Error"]["Code"]
-    if code in gone:
-        return NoImportFile(f"{key}: no such file, not in this version, or not for this function to read")
-    status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-    if status >= 500 or code in {"SlowDown", "RequestTimeout", "ConditionalRequestConflict"}:
-        return BucketUnavailable(f"{key}: S3 answers {code}")
-    return error
+def _missing(key: str) -> NoImportFile:
+    return NoImportFile(f"{key}: no such file, not in this version, or not for this function to read")

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 from idempotency import NEVER_HAPPENED, Happened, LeaseStore, Resolution, Unknown, Work
 from runtime.encodings import UTF_8, Encoding
+from runtime.objects import BucketUnavailable
 
 from .bucket import Bucket, Source
 from .connect import Connect, FoundUser
 from .csv_file import RowPointer, parse_row
 from .errors import (
-    BucketUnavailable,
     ConnectError,
     ConnectThrottled,
     ConnectUnavailable,

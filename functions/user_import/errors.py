@@ -8,7 +8,7 @@ BusinessError
 └── ImportRefused       the import as a whole cannot continue
 TransientError
 ├── ConnectThrottled, ConnectUnavailable, UserNotVisible, InstanceAliasInUse
-└── BucketUnavailable
+└── BucketUnavailable   of runtime.objects
 """
 
 from idempotency import BusinessError, TransientError
@@ -177,7 +177,3 @@ class UserNotVisible(TransientError):
 
 class InstanceAliasInUse(TransientError):
     """The alias belongs to another stack's instance, or to one that is still being deleted."""
-
-
-class BucketUnavailable(TransientError):
-    """S3 failed, or its response was cut off."""

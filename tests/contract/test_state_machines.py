@@ -35,10 +35,10 @@ TRANSIENT_LAMBDA_ERRORS = {
     "Runtime.OutOfMemory",
     "States.Timeout",
 }
-# No step of a saga calls Step Functions.
-OF_EXECUTIONS = {"ExecutionsUnavailable"}
-# Transient errors of leases and of the sweep, which no state of a command meets.
-OF_OTHERS = {"AlreadyInProgress", "LeaseLost", "SweepUnfinished"}
+# No step of a saga calls Step Functions or S3.
+OF_EXECUTIONS = {"BucketUnavailable", "ExecutionsUnavailable"}
+# Transient errors of leases, files and the sweep, which no state of a command meets.
+OF_OTHERS = {"AlreadyInProgress", "BucketUnavailable", "LeaseLost", "SweepUnfinished"}
 COMMAND_INPUT = ("pk", "sk", "version", "attempt")
 TASK_FIELDS = [
     "Type",
