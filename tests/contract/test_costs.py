@@ -98,6 +98,6 @@ def test_the_prices_are_those_of_the_script(price: str) -> None:
 def test_the_sweeps_of_a_month_are_those_of_the_schedules() -> None:
     events = [event for one in FUNCTIONS.values() for event in one.properties.get("Events", {}).values()]
     schedules = [event["Properties"]["Schedule"] for event in events if event["Type"] == "Schedule"]
-    minutes = [int(re.fullmatch(r"rate\((\d+) minutes\)", schedule)[1]) for schedule in schedules]
+    minutes = [int(re.fullmatch(r"rate\((\d+) minutes?\)", schedule)[1]) for schedule in schedules]
 
     assert f" {sum(30 * 24 * 60 // every for every in minutes):,} sweeps" in TEXT
