@@ -27,7 +27,8 @@ FOR_TENANTS = frozenset({EventType.COMMAND, EventType.TASK, EventType.IMPORT})
 """The others are about the whole stack, so only its operator subscribes to them."""
 TEST = "webhook.test"
 
-type Text = Annotated[str, Meta(min_length=1, max_length=256)]
+# A command's is its key with its version.
+type Text = Annotated[str, Meta(min_length=1, max_length=1024)]
 
 
 class Notice(Struct, frozen=True, kw_only=True):
