@@ -155,13 +155,14 @@ class Judge:
         if any(items[number]["status"] != "CREATED" for number in range(1, total + 1) if number in items):
             self.broken(WHOLE, f"{self.named(task_id)} begins with items that have run")
 
-    def _statuses(self, task_id: str) -> list[str]:
-        total, items = self.tasks[task_id]["total_items"], self.items[task_id]
-        return [items[number]["status"] for number in range(1, total + 1)]
+    def statuses(self, task_id: str) -> list[str]:
+        """Of the items of a task."""
+        total, items = self.tasks[task_id]["total_items"], self.items.get(task_id, {})
+        return [str(items.get(number, {}).get("status")) for number in range(1, total + 1)]
 
     def _judge_end(self, task_id: str) -> None:
         row, name = self.tasks[task_id], self.named(task_id)
-        statuses = self._statuses(task_id)
+        statuses = self.statuses(task_id)
         self.run.say(f"{name} {row['status']} in {row['attempt']}: {' '.join(statuses)}")
         self.ends[execution(task_id, row["attempt"])] = row
         completed = statuses.count("COMPLETED")
