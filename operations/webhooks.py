@@ -16,10 +16,9 @@ from webhooks.addresses import Address, Receivers, Resolve, look_up
 from webhooks.endpoints import Endpoint, name_of
 from webhooks.errors import AddressRefused, DeliveryBusy, InvalidWebhook
 from webhooks.event import FOR_TENANTS, EventType
-from webhooks.notifying import MAX_SUBSCRIPTIONS
 from webhooks.request import SendRequest
 from webhooks.signature import new_secret
-from webhooks.state import OPERATOR, Delivery, Subscription, SubscriptionStatus, WebhookKey
+from webhooks.state import MAX_SUBSCRIPTIONS, OPERATOR, Delivery, Subscription, SubscriptionStatus, WebhookKey
 from webhooks.table import FAILED, WebhooksTable
 
 from .functions import call

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from entities.command import TenantCode
-from runtime.queues import message_parser
 
 
 class EventType(StrEnum):
@@ -50,9 +49,6 @@ class Event:
     id: str
     type: str
     body: str
-
-
-parse_notice = message_parser(Notice)
 
 
 def event_of(notice: Notice) -> Event:

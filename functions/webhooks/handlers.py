@@ -15,8 +15,8 @@ from .addresses import Receivers
 from .delivering import Deliveries, Try
 from .endpoints import Endpoints
 from .errors import DeliveryBusy, InvalidWebhook
-from .event import Notice, parse_notice, try_out
-from .notifying import Notifying
+from .event import Notice, try_out
+from .notifying import Notifying, parse_notice
 from .request import SendRequest, parse_send
 from .sending import Sender, tls_context
 from .state import Delivery

@@ -4,13 +4,15 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from runtime.queues import message_parser
+
 from .delivering import Deliveries
 from .event import Notice, event_of
 from .state import Delivery, Status, Subscription, shard
 from .table import ended, leased
 
-MAX_SUBSCRIPTIONS = 5
-"""Of a tenant, and of the operator: their first tries run at once."""
+parse_notice = message_parser(Notice)
+"""A function that reads a message of the queue. It raises InvalidMessage."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from entities.values import Item, from_value
 
 from .event import Event
 
+MAX_SUBSCRIPTIONS = 5
+"""Of a tenant, and of the operator: their first tries run at once."""
 OPERATOR = "OPERATOR"
 """The partition of the operator's subscriptions."""
 SHARDS = 4

@@ -13,8 +13,8 @@ from tests.kit.deployed_stack import Stack
 from webhooks.delivering import Deliveries
 from webhooks.endpoints import Endpoint
 from webhooks.errors import NotSent
-from webhooks.event import Notice, parse_notice
-from webhooks.notifying import Notifying
+from webhooks.event import Notice
+from webhooks.notifying import Notifying, parse_notice
 from webhooks.sending import Answer
 from webhooks.state import LEASE, Status, Subscription, SubscriptionStatus, WebhookKey
 from webhooks.sweep import Sweep
