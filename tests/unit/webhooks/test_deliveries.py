@@ -43,6 +43,12 @@ def test_an_event_of_the_stack_goes_to_its_operator_only(world: WebhookWorld) ->
     assert world.receiver.messages[0][0].endswith(operators.webhook_id)
 
 
+def test_the_longest_key_of_a_command_is_an_event() -> None:
+    notice = notice_of(NOTICE.replace("tea-01", "t" * 1000))
+
+    assert event_of(notice).id.startswith("evt_")
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
