@@ -8,7 +8,8 @@ export SAM_CLI_TELEMETRY := 0
 export PYTHONDONTWRITEBYTECODE :=
 
 # The slowest tests run first, so that no process is left with them at the end.
-IN_TURN := --numprocesses 2 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
+IN_TURN = --numprocesses $(PROCESSES) --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
+PROCESSES := 2
 LONGEST := tests/integration tests/faults tests/load tests/emulator
 
 help: ## List the targets
@@ -51,8 +52,10 @@ unit: setup ## Unit, contract and store tests; ONLY=ordering: those of one conte
 		$(if $(ONLY),tests/unit/$(ONLY) $(wildcard tests/contract/test_$(ONLY).py),$(IN_TURN) \
 		--ignore tests/unit/local tests/contract tests/store tests/unit tests/machines/test_mocks.py)
 
+# A quarter of the time, tests of a stack wait: a third process uses it.
+test: PROCESSES := 3
 test: setup ## Every test, on temporary local stacks; what MiniStack alone lacks is left to `make conformance`
-	@$(MAKE) --no-print-directory lint types
+	@$(MAKE) --no-print-directory --jobs=2 lint types
 	@python -m pytest -q -m "not conformance" $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 
 conformance: setup ## All conformance cases of the local engine; MiniStack alone must fail those that a patch is for

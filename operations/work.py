@@ -2,7 +2,7 @@
 
 from idempotency import LeaseOperations, LeaseRecord
 from idempotency.saga.state import may_stand_outside
-from jobs.handlers import RUN_JOB
+from jobs.service import RUN_JOB
 from ordering.definition import PROCESS_PAYMENT
 from ordering.payments.gateway import CHARGE
 from user_import.creation import CREATE_USER

@@ -1,14 +1,16 @@
-"""Checks the templates alone: `sam validate`, and CloudFormation's limits of one template."""
+"""Checks the templates alone: cfn-lint, and CloudFormation's limits of one template."""
 
+import json
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 from deployment.application import files
 from deployment.templates import load
 from deployment.translation import translated
 from local.emulator.emulator import ROOT
 
-from .part import Finding, Verdict
+from .part import Finding, NotReached, Verdict
 from .target import Target
 
 # From "Understand CloudFormation quotas" in the user guide; none can be raised. Bytes: of a template in S3.
@@ -16,12 +18,24 @@ LIMITS = {"Resources": 500, "Outputs": 200, "Parameters": 200, "bytes": 1_000_00
 
 
 def examine(target: Target) -> Iterator[Finding]:
-    for path in files(target.path):
-        command = ["sam", "validate", "--lint", "--template-file", str(path), "--region", target.region]
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        said = "" if ended.returncode == 0 else (ended.stdout + ended.stderr).strip()
-        yield Finding(f"{path.name}: sam validate --lint", Verdict.FAILED if said else Verdict.OK, said)
+    yield from _linted(list(files(target.path)), target.region)
     yield from _limits(target)
+
+
+def _linted(paths: list[Path], region: str) -> Iterator[Finding]:
+    """As `sam validate --lint`, which takes one file at a time, and four times as long."""
+    command = ["cfn-lint", "--format", "json", "--regions", region, "--", *map(str, paths)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = json.loads(ended.stdout) if ended.stdout.strip() else []
+    if ended.returncode and not found:
+        raise NotReached(f"cfn-lint: {ended.stderr.strip()}")
+    for path in paths:
+        said = "; ".join(
+            f"{one['Rule']['Id']} in line {one['Location']['Start']['LineNumber']}: {one['Message']}"
+            for one in found
+            if Path(one["Filename"]).resolve() == path.resolve()
+        )
+        yield Finding(f"{path.name}: cfn-lint", Verdict.FAILED if said else Verdict.OK, said)
 
 
 def _limits(target: Target) -> Iterator[Finding]:

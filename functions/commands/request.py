@@ -8,8 +8,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from entities.command import Attempt, Key, Pk, Sk, Version
 from entities.errors import InvalidCommand, StaleCommand
 from entities.validation import command_parser
-from runtime.saga import Ended as ExecutionEnded
-from runtime.saga import detail_parser
+from runtime.ended import Ended as ExecutionEnded
+from runtime.ended import detail_parser
 
 IDS = ("pk", "sk", "version", "attempt")
 """What log lines name a task by."""

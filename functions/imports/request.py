@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from entities.command import TenantCode
 from entities.validation import named_parser
 from runtime.encodings import UTF_8, Encoding
-from runtime.saga import Ended, detail_parser
+from runtime.ended import Ended, detail_parser
 from runtime.validation import InvalidEvent, parser
 
 from .errors import InvalidImport

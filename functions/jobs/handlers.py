@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from idempotency import InProgress, Lease, LeaseStore, Unknown, Work, idempotent_handler
+from idempotency import InProgress, Lease, LeaseStore, idempotent_handler
 from runtime.clients import client
 from runtime.environment import read_environment
 from runtime.handler import Call, handler
@@ -16,11 +15,7 @@ from runtime.stores import StoreEnvironment, lease_store
 
 from .job import Job, parse_job
 from .objects import Objects
-from .service import Jobs
-
-# Reading twice is harmless. Lambda retries an event at the earliest a minute after its worker crashed. The crashed
-# owner's lease must have expired by then, or the retry would end as a duplicate.
-RUN_JOB = Work("RunJob", unknown=Unknown.RUN_AGAIN, duration=timedelta(seconds=30))
+from .service import RUN_JOB, Jobs
 
 
 @dataclass(frozen=True, slots=True)

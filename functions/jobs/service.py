@@ -3,10 +3,17 @@
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
+
+from idempotency import Unknown, Work
 
 from .job import Job
 from .objects import Objects
+
+# Reading twice is harmless. Lambda retries an event at the earliest a minute after its worker crashed. The crashed
+# owner's lease must have expired by then, or the retry would end as a duplicate.
+RUN_JOB = Work("RunJob", unknown=Unknown.RUN_AGAIN, duration=timedelta(seconds=30))
 
 
 @dataclass(frozen=True, slots=True)

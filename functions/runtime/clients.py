@@ -11,8 +11,6 @@ from typing import Any
 from botocore.config import Config
 from botocore.session import Session, get_session
 
-from .tracing import trace_aws_calls
-
 # Two attempts of 1 + 2 s each, with up to 1 s between them. The two calls of a tombstone fit the function timeout of
 # 15 s, and those around a gateway call fit 30 s, so a lost answer becomes StoreUnavailable instead of a timeout.
 _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
@@ -38,19 +36,24 @@ def session() -> Session:
 @cache
 def client(service: str) -> Any:
     """The client of a service in this execution environment, created at first use."""
-    trace_aws_calls()
-    return session().create_client(service, config=_CONFIG)
+    return _created(service, _CONFIG)
 
 
 @cache
 def single_try_client(service: str) -> Any:
     """A client without retries."""
-    trace_aws_calls()
-    return session().create_client(service, config=_ONCE)
+    return _created(service, _ONCE)
 
 
 @cache
 def waiting_client(service: str) -> Any:
     """A client without retries that waits for what the call does."""
+    return _created(service, _WAITING)
+
+
+def _created(service: str, config: Config) -> Any:
+    # Not above: a handler has loaded it, and the command line, which reads tables' keys here, needs no X-Ray.
+    from .tracing import trace_aws_calls
+
     trace_aws_calls()
-    return session().create_client(service, config=_WAITING)
+    return session().create_client(service, config=config)

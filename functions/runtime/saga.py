@@ -7,14 +7,14 @@ from functools import wraps
 from operator import attrgetter
 from typing import Any
 
-from msgspec import Struct, defstruct
+from msgspec import defstruct
 
 from idempotency import Step
 from idempotency.saga import Saga, SagaStep
 
 from .context import LambdaContext
+from .ended import Ended, detail_parser
 from .handler import Call, handler
-from .validation import parser
 
 type Result = Mapping[str, Any]
 
@@ -56,30 +56,8 @@ def tasks(
     return saga_task
 
 
-class Ended(Struct, frozen=True, rename="camel"):
-    """The `detail` of an event *Step Functions Execution Status Change*. input: as JSON; None if it is left out."""
-
-    name: str
-    status: str
-    execution_arn: str
-    state_machine_arn: str
-    input: str | None = None
-
-
 def ended_parser(saga: Saga) -> Callable[[Any], Ended]:
     """A parser of such an event; it raises InvalidEvent. The saga's id, which log lines carry, is the name."""
     id_field = {saga.id_field: property(attrgetter("name"))}
     ended: Any = defstruct("Ended", [], bases=(Ended,), namespace=id_field, frozen=True, rename="camel")
     return detail_parser(ended)
-
-
-def detail_parser[E: Ended](kind: type[E]) -> Callable[[Any], E]:
-    """A parser of such an event; it raises InvalidEvent. kind: Ended, with more of the detail."""
-    event: Any = defstruct("Event", [("detail", kind)])
-    parse = parser(event)
-
-    def parse_detail(document: Any) -> E:
-        detail: E = parse(document).detail
-        return detail
-
-    return parse_detail

@@ -20,16 +20,18 @@ from .types import HandlerEnvironment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(HandlerEnvironment):
+    """task_lifetime_days: also of leases, so that no retry finds a task whose items' leases are forgotten."""
+
     tasks_table: str
     idempotency_table: str
-    record_lifetime_days: int
+    task_lifetime_days: int
 
 
 @cache
 def items() -> Items:
     """What runs items. The queue's handlers use it, too."""
     own = read_environment(Environment)
-    leases = lease_store(StoreEnvironment(own.idempotency_table, own.record_lifetime_days))
+    leases = lease_store(StoreEnvironment(own.idempotency_table, own.task_lifetime_days))
     return Items(TasksTable(dynamodb(), own.tasks_table), TYPES, own, _client, leases)
 
 

@@ -10,8 +10,8 @@ from entities.command import TenantCode
 from entities.validation import named_parser
 from entities.values import Unstorable, json_size, storable
 from idempotency import payload_hash
-from runtime.saga import Ended as ExecutionEnded
-from runtime.saga import detail_parser
+from runtime.ended import Ended as ExecutionEnded
+from runtime.ended import detail_parser
 from runtime.validation import InvalidEvent
 
 from .errors import InvalidTask, TooManyItems

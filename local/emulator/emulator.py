@@ -30,7 +30,7 @@ REGION = "us-east-1"
 
 # Concurrent worker processes. Without a limit, a burst of cold starts overloads two cores.
 _CONCURRENCY = 20
-# A worker unpacks about 5 MB; an emulator may start a few hundred.
+# Each version of the code and the layers is unpacked once, about 5 MB; a test may deploy a few hundred.
 _ROOM = 2 * 1024**3
 _START_SECONDS = 60
 _STOP_SECONDS = 30

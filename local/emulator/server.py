@@ -24,12 +24,16 @@ from .patches import (
     stream_mapping,
     tasks,
     transactions,
+    workers,
 )
 
 UNTIL_EOF = "--until-eof"
 
 # Each changes what MiniStack has loaded; docs/local-engine.md lists them.
-_PATCHES = (functions, executions, tasks, groups, distributed_map, buckets, stream_mapping, http_api, nested_stacks)
+_PATCHES = (
+    *(functions, workers, executions, tasks, groups, distributed_map),
+    *(buckets, stream_mapping, http_api, nested_stacks),
+)
 _LIMITS = (limits, limited_requests, transactions)
 
 

@@ -138,3 +138,12 @@ def test_a_client_is_made_without_what_makes_a_cold_start_long() -> None:
     )
 
     assert (run.returncode, run.stdout, run.stderr) == (0, "[]\nimported\n", "")
+
+
+def test_the_command_line_starts_without_x_ray() -> None:
+    """Outside of Lambda its import takes a third of the start."""
+    paths = [str(ROOT), str(FUNCTIONS), str(IDEMPOTENCY)]
+    script = f"import sys\nsys.path[:0] = {paths}\nimport cli.app\nprint('aws_xray_sdk' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert (run.returncode, run.stdout, run.stderr) == (0, "False\n", "")

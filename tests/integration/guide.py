@@ -21,7 +21,8 @@ _EDIT = re.compile(
 # Guides that one copy of the repository follows, both.
 TYPE = (ROOT / "docs" / "commands.md").read_text().partition("\n## Add a type and a target\n")[2]
 WORKFLOW = (ROOT / "docs" / "add-a-workflow.md").read_text()
-_LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", "__pycache__", ".*_cache", ".hypothesis")
+# Bytecode stays: sources keep their times.
+_LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", ".*_cache", ".hypothesis")
 
 
 class Edit(Protocol):
@@ -144,12 +145,7 @@ def copy(to: Path) -> Path:
 def run(root: Path, *arguments: str, fails: bool = False, **variables: str) -> str:
     """Run Python in a copy, and return its output. Fails the test on another exit status. fails: expect a failure."""
     paths = [root, root / "functions", root / "layers" / "idempotency"]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, paths)),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        **variables,
-    }
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **variables}
     ended = subprocess.run(
         [sys.executable, *arguments], cwd=root, env=environment, capture_output=True, text=True, check=False
     )

@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from jobs.handlers import RUN_JOB
+from jobs.service import RUN_JOB
 from operations.stack import Stack
 from ordering.definition import STEP_NAMES
 from ordering.inventory.table import reservation_key, stock_key

@@ -100,9 +100,11 @@ def needed_by_encryption(call: Call, stack: Stack) -> set[Permission]:
     """The permissions on the KMS key of the bucket or topic that a call needs."""
     if call.operation == "sns:Publish":
         return _publish(call.parameters, stack)
+    actions = _ON_ENCRYPTED_OBJECTS.get(call.operation)
+    if not actions:
+        return set()
     buckets = of_type("AWS::S3::Bucket")
     named = [stack.resolve(body) for name, body in buckets.items() if stack.name(name) == call.parameters.get("Bucket")]
-    actions = _ON_ENCRYPTED_OBJECTS.get(call.operation, ())
     return {
         Permission(action, rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"])
         for body in named

@@ -184,7 +184,7 @@ def through_proxy(stack: Stack, resources: Resources, function: str) -> Iterator
 
 def kill_worker(pid: int, port: int) -> None:
     """Kill the workers of an emulator (by process id) that are connected to a port."""
-    for worker in psutil.Process(pid).children():
+    for worker in workers(pid):
         if any(connection.raddr and connection.raddr.port == port for connection in worker.net_connections("tcp")):
             worker.kill()
             worker.wait(timeout=60)
@@ -194,14 +194,12 @@ def kill_worker(pid: int, port: int) -> None:
 def killing_workers(emulator_pid: int, chance: random.Random, every: float = 0.5) -> Iterator[list[int]]:
     """Kill a worker process of the emulator at random moments, drawn by chance. every: so many seconds, on average."""
     killed: list[int] = []
-    spared = simulator_processes(emulator_pid)
     over = threading.Event()
 
     def kill() -> None:
         while not over.wait(every * chance.uniform(0.5, 1.5)):
-            workers = [child for child in psutil.Process(emulator_pid).children() if child not in spared]
-            if workers:
-                victim = chance.choice(workers)
+            if alive := workers(emulator_pid):
+                victim = chance.choice(alive)
                 victim.kill()
                 killed.append(victim.pid)
 
@@ -229,6 +227,13 @@ def environment(stack: Stack, resources: Resources, function: str, **variables: 
 def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
     client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
     eventually(lambda: client.get_function_configuration(FunctionName=name)["LastUpdateStatus"] == "Successful")
+
+
+def workers(emulator_pid: int) -> list[psutil.Process]:
+    """The workers of an emulator: forks of a child of its own."""
+    simulators = simulator_processes(emulator_pid)
+    children = psutil.Process(emulator_pid).children()
+    return [worker for child in children if child not in simulators for worker in child.children()]
 
 
 def simulator_processes(emulator_pid: int) -> list[psutil.Process]:

@@ -39,7 +39,7 @@ type Document = dict[str, Any]
 QUICKLY = {"SFN_WAIT_SCALE": "0.005", "LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
 
 # What a notice may name its subject by.
-_SUBJECTS = ("order_id", "import_id", "execution", "AlarmName")
+_SUBJECTS = ("order_id", "import_id", "execution", "AlarmName", "id")
 
 _numbers = itertools.count(1)
 

@@ -159,7 +159,8 @@ def _policy(action: str, **whom: Any) -> str:
 def _zipped(source: str) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("module.py", source)
+        # Without a time: the same source is the same archive.
+        archive.writestr(zipfile.ZipInfo("module.py"), source)
     return buffer.getvalue()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from jobs.handlers import RUN_JOB
+from jobs.service import RUN_JOB
 from operations import report
 from operations.orders import execution_arn
 from operations.stack import Row, Stack, plain

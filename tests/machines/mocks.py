@@ -22,6 +22,7 @@ INPUTS: dict[str, Any] = {
     "UserImport": {},
     "Command": {"pk": "TENANT#tenant1", "sk": "ORDER#order123", "version": 1, "attempt": 1},
     "ImportZip": {"tenant_code": "tenant1"},
+    "Task": {"tenant_code": "tenant1", "task_id": "task-1", "attempt": 1},
 }
 
 type Response = Mapping[str, Any]

@@ -16,7 +16,10 @@ from tests.kit.sample_events.expected import Expected
 
 @pytest.fixture(autouse=True)
 def clean(docker: Containers, stack: Stack) -> None:
-    """No rows except the initial stock."""
+    """No rows except the initial stock, and no products in the catalog."""
+    s3, catalog = stack.client("s3"), stack.outputs["CatalogBucket"]
+    for one in s3.list_objects_v2(Bucket=catalog).get("Contents", []):
+        s3.delete_object(Bucket=catalog, Key=one["Key"])
     for table in (name for output, name in stack.outputs.items() if output.endswith("Table")):
         keys = [key["AttributeName"] for key in stack.dynamodb.describe_table(TableName=table)["Table"]["KeySchema"]]
         for page in stack.dynamodb.get_paginator("scan").paginate(TableName=table):

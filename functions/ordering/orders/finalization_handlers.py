@@ -6,9 +6,10 @@ from functools import cache
 from idempotency.saga.finalization import Finalization
 from ordering.definition import ORDER_SAGA
 from runtime import finalization as made
+from runtime.ended import Ended
 from runtime.environment import read_environment
 from runtime.handler import Call, handler
-from runtime.saga import Ended, ended_parser
+from runtime.saga import ended_parser
 
 from .table import OrdersTable
 

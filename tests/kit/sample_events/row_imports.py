@@ -5,7 +5,6 @@ from typing import Any
 
 from imports.loading import PLAN
 from operations.stack import Stack
-from tests.kit.injection import eventually
 from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events.expected import Expected, invoked
 
@@ -47,9 +46,8 @@ def loaded(stack: Stack, event: Any) -> Mapping[str, str]:
 
 
 def in_upload_folder(stack: Stack, event: Any) -> Mapping[str, str]:
-    """The event's object, in the stack's bucket. S3's own event creates the same import."""
+    """The event's object, in the stack's bucket."""
     version = _put(stack, event["detail"]["object"]["key"])
-    eventually(lambda: any("ended_at" in row for row in stack.rows("ImportsTable")))
     return {event["detail"]["bucket"]["name"]: stack.outputs["ImportsBucket"], "version-1": version}
 
 

@@ -13,7 +13,6 @@ _EVENTS = ROOT / "events" / "imports"
 _JOB = read_json(_EVENTS / "unzip.json")
 _ID, _TENANT = _JOB["import_id"], _JOB["tenant_code"]
 _KEY = "files/products.zip"
-_NOW = datetime(2026, 11, 22, 9, tzinfo=UTC).isoformat()
 
 
 def created(stack: Stack, _: Any) -> Mapping[str, str]:
@@ -22,7 +21,9 @@ def created(stack: Stack, _: Any) -> Mapping[str, str]:
     put = s3.put_object(Bucket=bucket, Key=_KEY, Body=archive(File(b"PRODUCT_1.csv"), File(b"PRODUCT_2.csv")))
     texts = {"pk": f"TENANT#{_TENANT}", "sk": f"IMPORT#{_ID}", "kind": "import", "tenant_code": _TENANT}
     texts |= {"import_id": _ID, "status": "CREATED", "processing_mode": "DIRECT", "key": _KEY, "type": "PRODUCT"}
-    texts |= {"version_id": put["VersionId"], "first_import_id": _ID, "open_since": _NOW, "created_at": _NOW}
+    texts |= {"version_id": put["VersionId"], "first_import_id": _ID}
+    # The sweep ends a ZIP that has been open for too long.
+    texts |= dict.fromkeys(("open_since", "created_at"), datetime.now(UTC).isoformat())
     item: Any = {name: {"S": value} for name, value in texts.items()}
     item |= {"options": {"M": {}}, "validated": {"BOOL": False}, "round": {"N": "1"}}
     stack.dynamodb.put_item(TableName=stack.outputs["ImportsTable"], Item=item)

@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -12,7 +14,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.stub import ANY, Stubber
 
 from deployment.application import files
-from deployment.preflight import change_set, machines, policies, quotas
+from deployment.preflight import change_set, machines, policies, quotas, template
 from deployment.preflight.__main__ import main
 from deployment.preflight.part import Finding, NotReached, Part, Verdict, examined
 from deployment.preflight.resolve import Unresolved
@@ -29,6 +31,13 @@ STACK_ARN = f"arn:aws:cloudformation:us-east-1:{ACCOUNT}:stack/new/1"
 CHANGE_SET = f"arn:aws:cloudformation:us-east-1:{ACCOUNT}:changeSet/preflight/1"
 TEMPLATES = list(files(ROOT / "template.yaml"))
 
+
+UNKNOWN_PROPERTY = """
+Resources:
+  Topic:
+    Type: AWS::SNS::Topic
+    Properties: {Nope: 1}
+"""
 
 SESSION = boto3.Session("a", "secret")
 
@@ -351,3 +360,15 @@ def test_the_exit_status_says_whether_a_part_failed(
 
     assert main(["new", "--orders", "5"]) == status
     assert "nothing is known about: Quotas" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_an_unknown_property_fails_with_its_rule_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "template.yaml"
+    path.write_text(UNKNOWN_PROPERTY)
+    found: Any = SimpleNamespace(path=path, region="us-east-1")
+    linted, *_ = template.examine(found)
+
+    assert (linted.subject, linted.verdict) == ("template.yaml: cfn-lint", Verdict.FAILED)
+    assert linted.detail.startswith("E3002 in line 5: ")
+    assert "'Nope' was unexpected" in linted.detail

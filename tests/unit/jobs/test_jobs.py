@@ -10,10 +10,9 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.handlers import RUN_JOB
 from jobs.job import InvalidJob, Job, parse_job
 from jobs.objects import ObjectNotReadable, Objects, ReadBrokenOff
-from jobs.service import Jobs
+from jobs.service import RUN_JOB, Jobs
 from tests.kit.project import ROOT, read_json
 
 REQUEST = read_json(ROOT / "events/jobs" / "run_job.json")

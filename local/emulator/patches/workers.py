@@ -1,0 +1,126 @@
+"""Workers start in a sixth of the time: MiniStack has each load botocore and unpack all code by itself.
+
+1. A worker is forked from a process that has loaded botocore, as Lambda's runtime has it (`worker_starter.py`).
+2. Workers share unpacked code and layers, and with them Python's bytecode. On Lambda, too, both are read-only.
+
+This is for speed; on AWS nothing of it can be seen.
+"""
+
+import hashlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import zipfile
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+from types import SimpleNamespace
+from typing import IO, Any
+
+_STARTER = Path(__file__).with_name("worker_starter.py")
+_lock = threading.Lock()
+_starter: socket.socket | None = None
+
+
+def apply() -> None:
+    """Change the loaded MiniStack modules."""
+    from ministack.core import lambda_runtime
+
+    lambda_runtime.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": _started})
+    lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _Archive})
+
+
+class _Archive(zipfile.ZipFile):
+    """Unpacks each content once, and leaves links to it."""
+
+    def extractall(self, path: Any = None, *_: Any, **__: Any) -> None:
+        link, content = Path(path), Path(str(self.filename)).read_bytes()
+        # With the link's name, because a function sees it as its working directory.
+        folder = Path(tempfile.gettempdir(), f"unpacked-{hashlib.sha256(content).hexdigest()}", link.name)
+        with _lock:
+            if not folder.exists():
+                folder.parent.mkdir(exist_ok=True)
+                unfinished = tempfile.mkdtemp(dir=folder.parent)
+                super().extractall(unfinished)
+                Path(unfinished).rename(folder)
+        link.rmdir()
+        link.symlink_to(folder)
+
+
+class _Worker:
+    """What MiniStack uses of `subprocess.Popen`. alive: reads its end when the worker ends."""
+
+    def __init__(self, pid: int, alive: int, stdin: IO[str], stdout: IO[str], stderr: IO[str]) -> None:
+        self.pid, self.stdin, self.stdout, self.stderr = pid, stdin, stdout, stderr
+        self._alive = os.fdopen(alive, "rb")
+
+    def poll(self) -> int | None:
+        """Some status, once it has ended."""
+        return self._ended(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Raises TimeoutExpired."""
+        status = self._ended(timeout)
+        if status is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+        return status
+
+    def terminate(self) -> None:
+        self._signal(SIGTERM)
+
+    def kill(self) -> None:
+        self._signal(SIGKILL)
+
+    def _ended(self, timeout: float | None) -> int | None:
+        poll = select.poll()
+        poll.register(self._alive, select.POLLIN | select.POLLHUP)
+        return 0 if poll.poll(None if timeout is None else timeout * 1000) else None
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            if self.poll() is None:
+                os.kill(self.pid, number)
+
+
+def _started(command: list[str], **options: Any) -> Any:
+    """As subprocess.Popen, but forked from the starter if it is a Python script."""
+    if command[0] != sys.executable:
+        return subprocess.Popen(command, **options)
+    with ExitStack() as theirs:
+        (stdin, ours_in), (ours_out, stdout), (ours_err, stderr), (ours_alive, alive) = (os.pipe() for _ in range(4))
+        for fd in (stdin, stdout, stderr, alive):
+            theirs.callback(os.close, fd)
+        request = {"script": command[1:], "cwd": options["cwd"], "env": options["env"]}
+        pid = _forked(json.dumps(request).encode(), [stdin, stdout, stderr, alive])
+    return _Worker(pid, ours_alive, os.fdopen(ours_in, "w", buffering=1), os.fdopen(ours_out), os.fdopen(ours_err))
+
+
+def _forked(request: bytes, fds: list[int]) -> int:
+    """The process id of a worker. A starter that has died is replaced."""
+    global _starter
+    with _lock:
+        for _ in range(2):
+            starter = _starter = _starter or _new_starter()
+            with suppress(OSError):
+                starter.sendall(len(request).to_bytes(4))
+                socket.send_fds(starter, [b"\0"], fds)
+                starter.sendall(request)
+                if answer := starter.recv(4, socket.MSG_WAITALL):
+                    return int.from_bytes(answer)
+            starter.close()
+            _starter = None
+    raise RuntimeError("no worker could be started; the emulator's log says why")
+
+
+def _new_starter() -> socket.socket:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        # -P: without the folder of this file, which a worker must not see.
+        command = [sys.executable, "-P", str(_STARTER), str(theirs.fileno())]
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+    return ours

@@ -1,0 +1,67 @@
+"""What the patch `workers` is for is still there; and nobody sees that workers are forked and share unpacked code."""
+
+import os
+import signal
+
+import pytest
+
+from tests.kit.ministack import Account, Function, still_there
+
+pytestmark = pytest.mark.local_only("are about the local stack itself")
+
+TELLS = """
+import os, signal, subprocess, sys
+
+def handler(event, context):
+    return {
+        "pid": os.getpid(),
+        "parent": os.getppid(),
+        "code": os.path.realpath(__file__),
+        "variables": sorted(name for name in os.environ if name.startswith(("AWS_LAMBDA", "_LAMBDA", "LAMBDA_TASK"))),
+        "cwd": os.path.basename(os.getcwd()),
+        "path": [os.path.basename(entry).partition("-")[0] for entry in sys.path[:2]],
+        "script": os.path.basename(sys.argv[0]),
+        "main": os.path.basename(sys.modules["__main__"].__file__),
+        "streams": [os.path.exists(f"/proc/self/fd/{number}") for number in (0, 1, 2)],
+        "program": subprocess.run(["sh", "-c", "exit 3"]).returncode,
+        "children": signal.getsignal(signal.SIGCHLD),
+    }
+"""
+# Of the process, not of what a function sees.
+_OWN = {"pid", "parent", "code"}
+
+
+def _seen(function: Function) -> dict[str, object]:
+    answer = function.call()
+    assert answer.error is None, answer
+    return dict(answer.body)
+
+
+def test_ministack_still_starts_an_interpreter_for_each_worker_and_unpacks_for_each(upstream: Account) -> None:
+    one, other = (_seen(upstream.function(TELLS)) for _ in range(2))
+    assert one["code"] != other["code"], still_there("workers", "code is unpacked for each worker")
+
+
+def test_workers_share_unpacked_code_and_the_process_that_forks_them(ours: Account) -> None:
+    one, other = (_seen(ours.function(TELLS)) for _ in range(2))
+    assert (one["code"], one["parent"]) == (other["code"], other["parent"])
+    assert one["pid"] != other["pid"]
+
+
+def test_other_code_is_unpacked_elsewhere(ours: Account) -> None:
+    one, other = (_seen(ours.function(source)) for source in (TELLS, TELLS + "\n"))
+    assert one["code"] != other["code"]
+
+
+def test_a_function_sees_what_it_sees_in_an_interpreter_of_its_own(ours: Account, upstream: Account) -> None:
+    forked, started = (_seen(account.function(TELLS)) for account in (ours, upstream))
+    differ = {name for name in forked if forked[name] != started[name]} - _OWN
+    assert {name: (forked[name], started[name]) for name in differ} == {}
+
+
+def test_a_starter_that_has_died_is_replaced(ours: Account) -> None:
+    function, other = ours.function(TELLS), ours.function(TELLS)
+    before = _seen(function)
+    os.kill(int(str(before["parent"])), signal.SIGKILL)
+    assert _seen(function)["pid"] == before["pid"]
+    assert _seen(other)["parent"] != before["parent"]

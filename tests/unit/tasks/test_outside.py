@@ -1,0 +1,112 @@
+"""What tasks ask of Lambda, SNS and Step Functions, and what their failures mean."""
+
+import io
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from tasks.checksum import ChecksumObject, ObjectItem
+from tasks.errors import AlertUnsent, ExecutionsUnavailable, JobFailed, JobUnfinished
+from tasks.executions import Machine
+from tasks.keys import TaskKey
+from tasks.types import Run
+from tests.kit.commands import Machines, error
+from tests.kit.tasks import TENANT, TaskWorld
+from tests.unit.dynamodb import Clock
+
+ITEM = ObjectItem("jobs", "a.bin")
+SUMMARY = {"sha256": "5891b5b5", "size": 6, "lines": 1}
+
+
+class Lambda:
+    """Answers in turn: a body, the error of a function, or what the call raises."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.jobs = [*answers], set[str]()
+
+    def invoke(self, *, Payload: str, **_: str) -> Any:
+        self.jobs.add(json.loads(Payload)["JobId"])
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        failed = {"FunctionError": "Unhandled"} if isinstance(answer, dict) and "sha256" not in answer else {}
+        return {"Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
+
+
+def run(client: Lambda) -> dict[str, Any]:
+    clock = Clock()
+    handler = ChecksumObject(client, "RunJob", clock, clock.sleep)
+    return handler(ITEM, Run("key-1", clock() + timedelta(seconds=60)))
+
+
+def test_a_job_that_is_in_progress_is_asked_for_again() -> None:
+    client = Lambda(None, None, SUMMARY)
+
+    assert run(client) == {"sha256": "5891b5b5", "size": 6}
+    assert client.jobs == {"key-1"}
+
+
+def test_a_job_that_goes_on_too_long_is_left_to_the_next_try() -> None:
+    with pytest.raises(JobUnfinished):
+        run(Lambda(*[None] * 100))
+
+
+@pytest.mark.parametrize("kind", ["ObjectNotReadable", "InvalidJob"])
+def test_a_job_that_fails_for_good_fails_the_item(kind: str) -> None:
+    with pytest.raises(JobFailed, match=rf"^{kind}: jobs/a.bin: NoSuchKey"):
+        run(Lambda({"errorType": kind, "errorMessage": "jobs/a.bin: NoSuchKey"}))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"errorType": "ReadBrokenOff", "errorMessage": "-"},
+        {"errorMessage": "Task timed out"},
+        error("TooManyRequestsException", 429),
+        error("ServiceException", 500),
+        ReadTimeoutError(endpoint_url="-"),
+    ],
+    ids=str,
+)
+def test_anything_else_is_worth_another_try(answer: Any) -> None:
+    with pytest.raises(JobUnfinished):
+        run(Lambda(answer))
+
+
+def test_a_missing_permission_is_a_defect() -> None:
+    with pytest.raises(ClientError):
+        run(Lambda(error("AccessDeniedException", 403)))
+
+
+@pytest.mark.parametrize(
+    "failure", [error("Throttled"), error("InternalError", 500), ReadTimeoutError(endpoint_url="-")]
+)
+def test_an_alarm_that_sns_does_not_take_is_not_raised(world: TaskWorld, failure: Exception) -> None:
+    key = world.create("a")
+    world.start(key)
+    world.topic.fails = failure
+    with pytest.raises(AlertUnsent):
+        world.finish(key, died="Execution.ABORTED")
+
+    assert world.task(key).open_since
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda machine: machine.start(TaskKey(TENANT, "t"), 1), lambda machine: machine.find(TaskKey(TENANT, "t"), 1)],
+)
+def test_step_functions_that_does_not_answer_is_unavailable(call: Callable[[Machine], None]) -> None:
+    executions = Machines(fails="ThrottlingException")
+    with pytest.raises(ExecutionsUnavailable):
+        call(Machine(lambda: executions, "arn:aws:states:r:1:stateMachine:task"))
+
+
+def test_an_execution_is_named_as_the_contract_says() -> None:
+    name = TaskKey("tenant1", "task-1").execution(2)
+
+    # printf 'tenant1\ntask-1' | sha256sum
+    assert name == "7487effd8ad8c1339c7a0f141aedbbd990bad535-2"
