@@ -137,7 +137,7 @@ imports-test: setup ## Import 5,000 rows while a worker is killed at 20 random m
 	@ROWS=$(or $(ROWS),5000) KILLS=$(or $(KILLS),20) python -m pytest -q --timeout 3000 tests/load/test_imports.py
 
 tasks-test: setup ## A task of 200 items while a worker is killed every two seconds: every item ends, with an honest reason
-	@ITEMS=$(or $(ITEMS),200) KILL_EVERY=2 python -m pytest -q --timeout 3000 tests/load/test_tasks.py
+	@ITEMS=$(or $(ITEMS),200) KILLS=$(or $(KILLS),1000) python -m pytest -q --timeout 3000 tests/load/test_tasks.py
 
 webhooks-test: setup ## 1,000 deliveries to receivers that fail, hang and lie: none is lost, none arrives under two ids
 	@DELIVERIES=$(or $(DELIVERIES),1000) python -m pytest -q -s --timeout 3000 tests/load/test_webhooks.py

@@ -10,7 +10,6 @@ import pytest
 
 from local.emulator import emulator
 from operations import tasks
-from operations.functions import FunctionFailed
 from operations.stack import Stack
 from operations.tasks import TaskView
 from tasks.keys import TaskKey
@@ -19,9 +18,9 @@ from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import Refused, call
 from tests.kit.injection import eventually, killing_workers
 
-# `make tasks-test` takes 200 items, and kills every two seconds.
-ITEMS = int(os.environ.get("ITEMS", "24"))
-KILL_EVERY = float(os.environ.get("KILL_EVERY", "0.7"))
+# `make tasks-test` takes 200 items, and kills until the task has ended.
+ITEMS = int(os.environ.get("ITEMS", "36"))
+KILLS = int(os.environ.get("KILLS", "3"))
 # Each such item names an object that does not exist.
 BAD_EVERY = 12
 BAD = set(range(BAD_EVERY, ITEMS + 1, BAD_EVERY))
@@ -34,12 +33,14 @@ SECONDS = 600 + ITEMS
 @pytest.mark.timeout(3000)
 def test_every_item_ends_while_workers_are_killed(stack: Stack, running: emulator.Emulator) -> None:
     key, items = TaskKey(RUN[:50], uuid.uuid4().hex), _items(stack)
-    with killing_workers(running.pid, random.Random(2026), every=KILL_EVERY) as killed:  # noqa: S311
-        eventually(lambda: _created(stack, key, items), seconds=SECONDS)
-        eventually(lambda: _ended(stack, key), seconds=SECONDS, every=1)
+    request = {"task_type": "checksum-object", "tenant_code": key.tenant_code, "task_id": key.task_id, "items": items}
+    assert tasks.create(stack, request) == key
+    with killing_workers(running.pid, random.Random(2026), every=2) as killed:  # noqa: S311
+        eventually(lambda: len(killed) >= KILLS or _ended(stack, key), seconds=SECONDS, every=0.5)
+    eventually(lambda: _ended(stack, key), seconds=SECONDS, every=0.5)
     first = tasks.view(stack, key)
 
-    assert len(killed) > 1
+    assert killed
     _check(first, items)
     assert _jobs_begun_again(stack, key) <= len(killed)
     assert tasks.retry(stack, key) == len(first.failed)
@@ -55,14 +56,6 @@ def _items(stack: Stack) -> list[dict[str, str]]:
         stack.client("s3").put_object(Bucket=bucket, Key=name, Body=body)
     names = ("missing" if number in BAD else keys[number % len(keys)] for number in range(1, ITEMS + 1))
     return [{"bucket": bucket, "key": name} for name in names]
-
-
-def _created(stack: Stack, key: TaskKey, items: list[dict[str, str]]) -> bool:
-    """Whether the call was answered. It may be repeated: the task_id says which task it is."""
-    request = {"task_type": "checksum-object", "tenant_code": key.tenant_code, "task_id": key.task_id, "items": items}
-    with suppress(FunctionFailed):
-        return tasks.create(stack, request) == key
-    return False
 
 
 def _ended(stack: Stack, key: TaskKey) -> bool:
