@@ -53,7 +53,7 @@ def retry(
     """Run the failed items of a task again. Exits as 'create'."""
     key, stack = tasks.parse_key(name_), chosen_stack(port, aws, name)
     items = tasks.retry(stack, key)
-    views.console().print(f"{items} items of {name_} run again.", markup=False, soft_wrap=True)
+    views.console().print(f"Failed items of {name_} that run again: {items}", markup=False, soft_wrap=True)
     _go_on(stack, key, again(port, aws, name), wait=wait)
 
 

@@ -22,9 +22,10 @@ from .request import ActionRequest, action_parser
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(item_handlers.Environment):
+    """task_lifetime_days: also of the leases of messages."""
+
     alerts_topic_arn: str
     jobs_bucket: str
-    record_lifetime_days: int
 
 
 @cache
@@ -35,7 +36,7 @@ def environment() -> Environment:
 @cache
 def leases() -> LeaseStore:
     own = environment()
-    return lease_store(StoreEnvironment(own.idempotency_table, own.record_lifetime_days))
+    return lease_store(StoreEnvironment(own.idempotency_table, own.task_lifetime_days))
 
 
 @cache

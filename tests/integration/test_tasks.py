@@ -1,10 +1,15 @@
 """Tasks on the running stack: both types, failures and their alarm, a retry, an execution that is stopped."""
 
+import json
+import subprocess
 import uuid
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from local.emulator import emulator
 from operations import commands
 from operations import tasks as operations
 from operations.functions import call as invoke
@@ -58,7 +63,9 @@ def product(tenant: str, code: str) -> dict[str, Any]:
     }
 
 
-def test_some_items_fail_and_a_retry_runs_only_those(stack: Stack, tenant: str) -> None:
+def test_some_items_fail_and_a_retry_runs_only_those(
+    stack: Stack, tenant: str, alerts: Callable[[str], list[Any]]
+) -> None:
     first, missing, third = objects(stack, b"one\n", b"two\n", b"three\n")
     stack.client("s3").delete_object(Bucket=missing["bucket"], Key=missing["key"])
     key = create(stack, tenant, "checksum-object", first, missing, third, task_id="checksums")
@@ -76,6 +83,12 @@ def test_some_items_fail_and_a_retry_runs_only_those(stack: Stack, tenant: str) 
         executionArn=f"{stack.outputs['TaskArn'].replace(':stateMachine:', ':execution:')}:{key.execution(1)}"
     )
     eventually(lambda: _status_of(stack, execution["executionArn"]) == "SUCCEEDED")
+    (alarm,) = alerts(f"TENANT#{tenant}#TASK#checksums")
+    assert (alarm["action"], alarm["table"], alarm["tenant_code"]) == ("sfn-alarm", stack.outputs["TasksTable"], tenant)
+    assert alarm["content"] == {
+        "error_message": "COMPLETED_WITH_FAILURES: 1 of 3 items failed: 0002 JobFailed",
+        "execution": key.execution(1),
+    }
 
     stack.client("s3").put_object(Bucket=missing["bucket"], Key=missing["key"], Body=b"two\n")
     assert operations.retry(stack, key) == 1
@@ -144,6 +157,44 @@ def test_the_sweep_and_the_list_find_nothing_open(stack: Stack, tenant: str) -> 
     assert operations.of_tenant(stack, tenant, Status.FAILED, 10) == []
     assert invoke(stack, "SweepTasks", {}, {})["failed"] == 0
     assert key not in [task.key for task in operations.running(stack)]
+
+
+def test_the_command_line_shows_failed_items_and_retries_them(
+    stack: Stack, tenant: str, stack_options: list[str], tmp_path: Path
+) -> None:
+    def stepwise(*arguments: str) -> tuple[int, str]:
+        command = [str(emulator.ROOT / "stepwise"), "tasks", *arguments, *stack_options]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ended.returncode, ended.stdout + ended.stderr
+
+    (tmp_path / "items.json").write_text(json.dumps([{"pk": f"TENANT#{tenant}", "sk": "PRODUCT#tea-01"}]))
+    (tmp_path / "bad.json").write_text("[{")
+    name, options = f"{tenant}/rebuild", ("--tenant", tenant, "--type", "rebuild-read-model", "--task-id", "rebuild")
+    failed = stepwise("create", str(tmp_path / "items.json"), *options)
+    shown = stepwise("show", name, "--items")
+    commands.publish(stack, product(tenant, "tea-01"))
+    retried = stepwise("retry", name)
+
+    assert failed[0] == 1
+    assert f"Task {name}" in failed[1]
+    for _, text in (failed, shown):
+        assert "0001 │ NothingPublished │ PRODUCT#tea-01: nothing was published" in text
+        assert f"./stepwise tasks retry {name} {' '.join(stack_options)}" in text
+    assert retried[0] == 0, retried[1]
+    assert f"Failed items of {name} that run again: 1" in retried[1]
+    assert "attempt 1" in stepwise("show", name)[1]
+    code, listed = stepwise("list", "--tenant", tenant, "--status", "COMPLETED")
+    assert (code, name in listed) == (0, True)
+    assert name not in stepwise("list")[1]
+    assert stepwise("follow", name)[0] == 0
+    for arguments, message in (
+        (("create", str(tmp_path / "bad.json"), *options), "InvalidTask: bad.json: not JSON; give a list of items"),
+        (("show", f"{tenant}/unknown"), f"TaskNotFound: {tenant}/unknown: no such task"),
+        (("show", "unknown"), "InvalidTask: task: must be TENANT_CODE/TASK_ID"),
+        (("retry", name), "InvalidTask: task_id: no item has failed"),
+    ):
+        code, text = stepwise(*arguments)
+        assert (code, message in text) == (1, True), text
 
 
 def _status_of(stack: Stack, arn: str) -> str:

@@ -28,7 +28,7 @@ from tests.kit.project import FUNCTIONS, IDEMPOTENCY
 from tests.kit.template import Function
 
 # The maximum number of requests per invocation, because a loop over rows would never end.
-_MAX_REQUESTS = 8
+_MAX_REQUESTS = 10
 _MONITORING, _TOOL = sys.monitoring, sys.monitoring.PROFILER_ID
 
 _SERIALIZE: Any = BaseClient._convert_to_request_dict

@@ -144,6 +144,23 @@ def test_two_callers_at_once_never_mix_their_items(world: TaskWorld, at: int, te
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("at", [2, 3])
+def test_a_caller_whose_claim_was_taken_creates_nothing(world: TaskWorld, at: int) -> None:
+    """The second one takes the claim and dies while the first one is about to make its call number `at`."""
+
+    def other() -> None:
+        with suppress(Crash):
+            create(world, OTHERS, Dying(world.client, 1, done=True))
+
+    with pytest.raises(PayloadMismatch, match="is being created with other items"):
+        create(world, MANY, Dying(world.client, at, done=False, beside=other))
+    assert world.table.find(KEY) is None
+
+    create(world, MANY)
+    assert texts_of(world) == MANY
+
+
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_two_callers_with_the_same_items_get_one_task_that_may_have_run(world: TaskWorld, at: int) -> None:
     def other() -> None:

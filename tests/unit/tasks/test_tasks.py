@@ -232,6 +232,23 @@ def test_a_late_iteration_changes_nothing_after_the_end(world: TaskWorld, attemp
     assert world.run(key, attempt + 1) is COMPLETED
 
 
+def test_a_late_iteration_of_an_old_attempt_leaves_the_new_one_alone(world: TaskWorld) -> None:
+    world.handle = failing("a")
+    key = world.create("a")
+    world.run(key)
+    world.retry(key)
+    world.start(key, 2)
+
+    def beside(_item: Text, _run: Run) -> str:
+        with pytest.raises(StaleTask):
+            world.run_item(key, 1, 1)
+        return "done"
+
+    world.handle = beside
+    assert world.run_item(key, 1, 2) is COMPLETED
+    assert world.row(key, 1)["attempts"] == 2
+
+
 def test_a_late_end_of_an_old_attempt_leaves_the_new_one_alone(world: TaskWorld) -> None:
     world.handle = failing("a")
     key = world.create("a")

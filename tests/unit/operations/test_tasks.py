@@ -1,0 +1,65 @@
+"""Tasks for operators: lists skip the items between the tasks."""
+
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from operations import tasks
+from operations.tasks import TaskNotFound
+from tasks.errors import InvalidTask
+from tasks.keys import TaskKey
+from tasks.state import Status
+from tests.kit.tasks import TENANT, TaskWorld
+from tests.unit import dynamodb
+
+# In the order of creation. The names begin alike, and so do the sort keys of their items.
+IDS = ("b", "a-b", "a", "a_b", "aa", "A")
+
+
+@pytest.fixture
+def world() -> TaskWorld:
+    made = TaskWorld(dynamodb.client())
+    for task_id in IDS:
+        made.create(*[str(number) for number in range(30)], task_id=task_id)
+        made.now += timedelta(seconds=1)
+    return made
+
+
+@pytest.fixture
+def stack(world: TaskWorld) -> Any:
+    return SimpleNamespace(dynamodb=world.client, outputs={"TasksTable": world.name})
+
+
+def ids(found: Any) -> list[str]:
+    return [task.key.task_id for task in found]
+
+
+def test_the_tasks_of_a_tenant_are_listed_newest_first(world: TaskWorld, stack: Any) -> None:
+    world.finish(TaskKey(TENANT, "a"), died="Execution.ABORTED")
+
+    assert ids(tasks.of_tenant(stack, TENANT, None, 10)) == [*reversed(IDS)]
+    assert ids(tasks.of_tenant(stack, TENANT, None, 2)) == ["A", "aa"]
+    assert ids(tasks.of_tenant(stack, TENANT, Status.FAILED, 10)) == ["a"]
+    assert ids(tasks.of_tenant(stack, "another", None, 10)) == []
+    assert ids(tasks.running(stack)) == [one for one in IDS if one != "a"]
+
+
+def test_a_task_is_seen_with_its_own_items(world: TaskWorld, stack: Any) -> None:
+    world.handle = lambda _item, _run: "x"
+    world.run(TaskKey(TENANT, "a"))
+    (seen,) = tasks.follow(stack, TaskKey(TENANT, "a"))
+
+    assert [item.number for item in seen.items] == [*range(1, 31)]
+    assert (seen.count(Status.COMPLETED), seen.failed) == (30, [])
+    assert tasks.view(stack, TaskKey(TENANT, "a-b")).count(Status.CREATED) == 30
+    with pytest.raises(TaskNotFound):
+        tasks.view(stack, TaskKey(TENANT, "c"))
+
+
+def test_a_task_is_named_by_tenant_and_id() -> None:
+    assert tasks.name_of(tasks.parse_key("tenant1/a")) == "tenant1/a"
+    for wrong, path in (("a", "task: "), ("tenant1/a#1", "task_id: "), ("a b/a", "tenant_code: ")):
+        with pytest.raises(InvalidTask, match=rf"^{path}"):
+            tasks.parse_key(wrong)
