@@ -401,6 +401,13 @@ def test_a_task_by_the_queue_needs_no_machine(world: TaskWorld) -> None:
     assert world.row(key, 1)["attempts"] == 1
 
 
+def test_a_message_leaves_a_task_of_the_machine_alone(world: TaskWorld) -> None:
+    key = world.create("a", task_id="q-1")
+
+    assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is Status.CREATED
+    assert world.row(key, 1)["attempts"] == 0
+
+
 def test_a_message_that_comes_again_goes_on(world: TaskWorld) -> None:
     def unavailable(_item: Text, _run: Run) -> None:
         raise StoreUnavailable("throttled")
