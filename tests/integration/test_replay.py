@@ -19,8 +19,9 @@ from cli.replay_command import deliverer
 from local.emulator import emulator
 from operations.replay.budget import Budget
 from operations.replay.checkpoint import Checkpoint, CheckpointMismatch
-from operations.replay.failed import KEPT, REPLAYED, FailedRecords
+from operations.replay.failed import FailedRecords
 from operations.replay.fire import Outcome, Trigger
+from operations.replay.kept import KEPT, REPLAYED
 from operations.replay.orders import Orders, Seen
 from operations.replay.run import Replay
 from operations.stack import Stack
