@@ -59,7 +59,10 @@ def test_a_task_carries_names_and_numbers_only(name: str) -> None:
 @every_task
 def test_every_transient_error_is_tried_again(name: str) -> None:
     # A sweep is no state, and a target in S3 has an error of its own.
-    errors = leaves(TransientError, {"idempotency", "runtime", "entities", "tasks"}) - {"SweepUnfinished", "BucketUnavailable"}
+    errors = leaves(TransientError, {"idempotency", "runtime", "entities", "tasks"}) - {
+        "SweepUnfinished",
+        "BucketUnavailable",
+    }
 
     assert {error for error in errors if not retries(TASKS[name], error)} == set()
     assert "UnexpectedFailure" not in retry_block(TASKS[name])
