@@ -94,6 +94,10 @@ class Finalization:
     def _raise_alarm(self, task: Task) -> None:
         """At least once: a crash before the last write lets the sweep raise it again, under the same id."""
         failed = [item for item in self.table.items(task) if item.status is not Status.COMPLETED]
+        now = self.table.known(task.key)
+        if now.attempt != task.attempt or now.open_since is None:
+            # Another call has raised it: only after that does a retry begin, to which these items may belong.
+            return
         self.alerts.send(self.table.name, task, failed)
         self.table.close(task)
 

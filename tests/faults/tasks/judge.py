@@ -37,7 +37,8 @@ class Judge:
     """tasks: rows by id; items: by id and number; of a task that TTL has not deleted. gone: ids of the others.
 
     done: how often the work of a key was done. works: how often that of an item was. working: keys by actor.
-    alarms: by execution. ends: attempts that have ended, by execution. violations: (invariant, detail) in order.
+    alarms: by execution. hurried: executions with one that was raised during a call of RetryTask.
+    ends: attempts that have ended, by execution. violations: (invariant, detail) in order.
     outcomes, calls, hits, stops: what was reached.
     """
 
@@ -50,6 +51,7 @@ class Judge:
         self.works: Counter[tuple[str, int]] = Counter()
         self.working: Counter[str] = Counter()
         self.alarms: Counter[str] = Counter()
+        self.hurried: set[str] = set()
         self.ends: dict[str, Document] = {}
         self.violations: list[tuple[str, str]] = []
         self.outcomes: Counter[tuple[str, str]] = Counter()
@@ -211,6 +213,8 @@ class Judge:
         """An alarm was raised."""
         content = json.loads(message)["content"]
         self.alarms[content["execution"]] += 1
+        if self.run.retrying:
+            self.hurried.add(content["execution"])
         row = self.ends.get(content["execution"])
         if row is None or row["status"] == "COMPLETED":
             self.broken(ALARM, f"an alarm of what has not failed: {content}")
@@ -226,7 +230,9 @@ class Judge:
                 self._judge_last(task_id)
         for name, row in self.ends.items():
             wanted = int(row["status"] != "COMPLETED")
-            if self.alarms[name] < wanted or (self.alarms[name] > wanted and not self.run.disturbed):
+            # A retry does not wait for the call that ends the attempt: it raises the alarm itself.
+            once = not self.run.disturbed and name not in self.hurried
+            if self.alarms[name] < wanted or (self.alarms[name] > wanted and once):
                 self.broken(ALARM, f"{self.named(row['task_id'])}: {self.alarms[name]} alarms of {row['status']}")
         for one in self.run.engine.executions():
             if one["status"] == "RUNNING":

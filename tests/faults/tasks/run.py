@@ -27,11 +27,12 @@ _RECEIVES, _VISIBLE_AFTER = 5, 400
 class Run(Executing):
     """Asked by the engine at each seam. asked: items of calls, by task id; by "" of those without one.
 
-    refused: calls that were.
+    refused: calls that were. retrying: calls of RetryTask that have no answer yet.
     """
 
     asked: dict[str, list[list[Document]]] = field(default_factory=lambda: defaultdict(list))
     refused: int = 0
+    retrying: int = 0
 
     @property
     def disturbed(self) -> bool:
@@ -56,7 +57,9 @@ class Run(Executing):
         """An operator calls RetryTask. attempt: whose failures were seen."""
         seen = {"attempt": attempt} if attempt else {}
         request = {"tenant_code": TENANT, "task_id": task_id, **seen}
+        self.retrying += 1
         answer = self._until_final("RetryTaskFunction", request, f"RetryTask@{self.label(task_id)}")
+        self.retrying -= 1
         if answer.get("error"):
             self._refused(answer, {"InvalidTask"})
         elif attempt and answer["body"]["attempt"] != attempt + 1:

@@ -11,7 +11,8 @@ from tasks.keys import TaskKey
 from tasks.request import ActionRequest, StateInput
 from tasks.running import CUT_OFF
 from tasks.starting import Starting
-from tasks.state import Status
+from tasks.state import Item, Status, Task
+from tasks.table import TasksTable
 from tasks.types import Run
 from tests.kit.tasks import LIMIT, TENANT, TIMEOUT, TaskWorld, Text
 
@@ -339,6 +340,28 @@ def test_a_retry_first_raises_the_alarm_of_the_attempt_before(world: TaskWorld) 
     world.retry(key)
 
     assert [one["content"]["execution"] for one in world.topic.messages] == [key.execution(1)]
+
+
+def test_a_late_end_raises_no_alarm_once_a_retry_has_begun(world: TaskWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.handle = failing("a")
+    key = world.create("a")
+    world.topic.fails = AlertUnsent("SNS answers Throttled")
+    with pytest.raises(AlertUnsent):
+        world.run(key)
+    read = TasksTable.items
+
+    def read_late(table: TasksTable, task: Task) -> list[Item]:
+        monkeypatch.setattr(TasksTable, "items", read)
+        world.handle = failing()
+        world.retry(key)
+        world.run(key, 2)
+        return read(table, task)
+
+    monkeypatch.setattr(TasksTable, "items", read_late)
+    world.finish(key)
+
+    (alarm,) = world.topic.messages
+    assert "1 of 1 items failed" in alarm["content"]["error_message"]
 
 
 def test_a_retry_is_refused_with_the_reason(world: TaskWorld) -> None:
