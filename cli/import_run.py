@@ -1,9 +1,9 @@
 """Runs an import from the command line: to its end, with the reasons of failed rows and what to do next."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -28,17 +28,17 @@ def run(stack: Stack, file: Path | None, request: dict[str, Any], hint: str, *, 
             request = {**request, "key": imports.upload(stack, file)}
         status.update("creating the import; one with up to 1,000 rows runs now")
         key = imports.create(stack, request)
-    out.print(f"Import {name_of(key)}", markup=False, soft_wrap=True)
-    if not wait:
+    with _come_back(key, hint):
+        out.print(f"Import {name_of(key)}", markup=False, soft_wrap=True)
+        if wait:
+            to_its_end(stack, key, hint, save)
         out.print(f"Follow it with './stepwise imports follow {name_of(key)}{hint}'.", markup=False, soft_wrap=True)
-        return
-    to_its_end(stack, key, hint, save)
 
 
-def to_its_end(stack: Stack, key: ImportKey, hint: str, save: Path | None) -> None:
+def to_its_end(stack: Stack, key: ImportKey, hint: str, save: Path | None) -> NoReturn:
     """Exits with 0 if every row succeeded, otherwise with 1."""
     out = views.console()
-    with _interrupted(f"The import goes on. Come back with './stepwise imports follow {name_of(key)}{hint}'."):
+    with _come_back(key, hint):
         last = progress(imports.follow(stack, key), out)
     out.print(import_views.summary(last))
     explain(stack, out, last, hint, save)
@@ -67,6 +67,10 @@ def _next_steps(seen: ImportView, hint: str) -> Iterator[str]:
             yield f"./stepwise imports retry failed.csv --of {seen.name}{hint}"
         if seen.count("unprocessed_rows"):
             yield f"Rows without an outcome run with './stepwise imports retry --of {seen.name}{hint}'."
+
+
+def _come_back(key: ImportKey, hint: str) -> AbstractContextManager[None]:
+    return _interrupted(f"The import goes on. Come back with './stepwise imports follow {name_of(key)}{hint}'.")
 
 
 @contextmanager

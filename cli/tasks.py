@@ -42,8 +42,7 @@ def create(
     stack, hint = chosen_stack(port, aws, name), again(port, aws, name)
     request = {"task_type": kind, "tenant_code": tenant, "items": _items(file)}
     key = tasks.create(stack, {**request, **({"task_id": task_id} if task_id else {})})
-    views.console().print(f"Task {name_of(key)}", markup=False, soft_wrap=True)
-    _go_on(stack, key, hint, wait=wait)
+    _go_on(stack, key, f"Task {name_of(key)}", hint, wait=wait)
 
 
 @app.command()
@@ -53,8 +52,7 @@ def retry(
     """Run the failed items of a task again. Exits as 'create'."""
     key, stack = tasks.parse_key(name_), chosen_stack(port, aws, name)
     items = tasks.retry(stack, key)
-    views.console().print(f"Failed items of {name_} that run again: {items}", markup=False, soft_wrap=True)
-    _go_on(stack, key, again(port, aws, name), wait=wait)
+    _go_on(stack, key, f"Failed items of {name_} that run again: {items}", again(port, aws, name), wait=wait)
 
 
 @app.command()
@@ -106,9 +104,11 @@ def _items(file: Path) -> Any:
         raise InvalidTask(f"{file.name}: not JSON; give a list of items") from None
 
 
-def _go_on(stack: Stack, key: TaskKey, hint: str, *, wait: bool) -> None:
-    if wait:
-        _to_its_end(stack, key, hint)
+def _go_on(stack: Stack, key: TaskKey, began: str, hint: str, *, wait: bool) -> None:
+    with _come_back(key, hint):
+        views.console().print(began, markup=False, soft_wrap=True)
+        if wait:
+            _to_its_end(stack, key, hint)
     command = f"./stepwise tasks follow {name_of(key)}{hint}"
     views.console().print(f"Follow it with '{command}'.", markup=False, soft_wrap=True)
 
@@ -116,7 +116,7 @@ def _go_on(stack: Stack, key: TaskKey, hint: str, *, wait: bool) -> None:
 def _to_its_end(stack: Stack, key: TaskKey, hint: str) -> None:
     """Exits with 0 if every item is COMPLETED, otherwise with 1."""
     out = views.console()
-    with _interrupted(f"The task goes on. Come back with './stepwise tasks follow {name_of(key)}{hint}'."):
+    with _come_back(key, hint):
         last = progress(tasks.follow(stack, key), out, _shown)
     out.print(task_views.listed("Task", [last.task]))
     _explain(last, hint)
@@ -146,10 +146,11 @@ def _explain(seen: TaskView, hint: str) -> None:
 
 
 @contextmanager
-def _interrupted(message: str) -> Iterator[None]:
+def _come_back(key: TaskKey, hint: str) -> Iterator[None]:
     """Ctrl-C says how to come back."""
     try:
         yield
     except KeyboardInterrupt:
-        views.console(stderr=True).print(f"\n{message}", markup=False, soft_wrap=True)
+        message = f"\nThe task goes on. Come back with './stepwise tasks follow {name_of(key)}{hint}'."
+        views.console(stderr=True).print(message, markup=False, soft_wrap=True)
         raise typer.Exit(130) from None

@@ -15,6 +15,7 @@ import pytest
 from local.emulator import emulator
 from operations.stack import Stack
 from tests.kit.belongings import RUN
+from tests.kit.bounded import program
 from tests.kit.deployed_commands import Versions
 from tests.kit.deployed_imports import ProductImports, counts, csv_text, product
 
@@ -117,12 +118,13 @@ def test_ctrl_c_says_how_to_come_back_and_a_stopped_import_names_who_stopped_it(
 ) -> None:
     file = written(tmp_path, *map(product, range(SLOW_ROWS)))
     command = [str(emulator.ROOT / "stepwise"), "imports", "create", file, *of(products), *SLOWLY, *stack_options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+    with program(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as following:
         assert following.stdout
         assert following.stderr
         name = following.stdout.readline().removeprefix("Import ").strip()
         following.send_signal(signal.SIGINT)
         said = following.stderr.read()
+        following.wait(timeout=60)
     running = stepwise("imports", "list").stdout
     early = stepwise("imports", "show", name, "--save", str(tmp_path))
     stopped = stepwise("imports", "stop", name, "--yes")

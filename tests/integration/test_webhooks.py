@@ -19,6 +19,8 @@ from tests.kit.belongings import RUN
 from tests.kit.injection import eventually
 from tests.kit.logs import all_logs
 
+pytestmark = pytest.mark.local_only("read all of WebhooksTable, with the simulator as the receiver")
+
 type CommandLine = Callable[..., tuple[int, str]]
 
 ALLOWED = "command, import, task"
