@@ -25,6 +25,7 @@ from tests.faults.actors.mutant import Mutants
 from tests.faults.mutant import replaced
 from tests.faults.tasks import invariants as breaks
 from tests.faults.tasks import play
+from tests.faults.tasks.schedule import RETRY_AT
 
 MUTANTS = mutant = Mutants()
 
@@ -68,7 +69,10 @@ def _swallowed() -> AbstractContextManager[None]:
 @mutant(
     "a finalization that no attempt fences",
     breaks.CUT,
-    focus=((r"^(start|event)@\d\.1$", (f.ABORTED_AFTER, s.EVENT_THRICE)),),
+    focus=(
+        (r"^(start|event)@\d\.1$", (f.ABORTED_AFTER, s.EVENT_THRICE)),
+        (r"^TaskEnded@\d\.1#1\.call\d$", (RETRY_AT,)),
+    ),
 )
 def _unfenced() -> AbstractContextManager[None]:
     """An event of an earlier attempt that comes late ends the attempt that runs."""
