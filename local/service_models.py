@@ -24,11 +24,21 @@ OPERATIONS = {
         "ListSecurityProfiles",
         "SearchUsers",
     ),
-    "dynamodb": ("BatchGetItem", "PutItem", "Query", "Scan", "TransactWriteItems", "UpdateItem"),
+    "dynamodb": (
+        "BatchGetItem",
+        "DeleteItem",
+        "PutItem",
+        "Query",
+        "Scan",
+        "TransactGetItems",
+        "TransactWriteItems",
+        "UpdateItem",
+    ),
     "lambda": ("Invoke",),
     "s3": (
         "AbortMultipartUpload",
         "CompleteMultipartUpload",
+        "CopyObject",
         "CreateMultipartUpload",
         "DeleteObjects",
         "GetObject",
@@ -40,8 +50,15 @@ OPERATIONS = {
     ),
     "secretsmanager": ("GetSecretValue",),
     "sns": ("Publish",),
-    "ssm": ("GetParameter",),
-    "stepfunctions": ("DescribeExecution", "ListMapRuns", "SendTaskSuccess", "StartExecution", "StopExecution"),
+    "ssm": ("DeleteParameter", "GetParameter", "PutParameter"),
+    "stepfunctions": (
+        "DescribeExecution",
+        "GetExecutionHistory",
+        "ListMapRuns",
+        "SendTaskSuccess",
+        "StartExecution",
+        "StopExecution",
+    ),
 }
 """The operations that the functions call. Their clients have no others."""
 BY_BOTOCORE = {"s3": ("HeadBucket",)}

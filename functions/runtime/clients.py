@@ -24,6 +24,10 @@ _WAITING = Config(connect_timeout=2, read_timeout=30, retries={"mode": "standard
 # Service models with these operations; local/service_models.py writes them.
 _SERVICE_MODELS = Path(__file__).with_name("service_models")
 
+# By default, botocore presigns requests to S3 with Signature Version 2, which newer Regions do not know, and for the
+# global endpoint, which redirects to them.
+_PRESIGNING = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
+
 
 @cache
 def session() -> Session:
@@ -49,6 +53,12 @@ def single_try_client(service: str) -> Any:
 def waiting_client(service: str) -> Any:
     """A client without retries that waits for what the call does."""
     return _created(service, _WAITING)
+
+
+@cache
+def presigning_client() -> Any:
+    """A client of S3 for presigned links; nothing is sent."""
+    return _created("s3", _PRESIGNING)
 
 
 def _created(service: str, config: Config) -> Any:

@@ -1,6 +1,7 @@
 """Calls to Step Functions: failures that pass are told apart from answers that a caller expects."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -9,7 +10,7 @@ from idempotency import TransientError
 
 _TRANSIENT = frozenset({"ExecutionLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException"})
 # The state has ended, or was retried with a newer token.
-_DEAD_TOKEN = ("InvalidToken", "TaskDoesNotExist", "TaskTimedOut")
+DEAD_TOKEN = ("InvalidToken", "TaskDoesNotExist", "TaskTimedOut")
 
 
 class ExecutionsUnavailable(TransientError):
@@ -34,4 +35,4 @@ def answered(call: Callable[[], Any], *expected: str) -> Any:
 def wake(client: Callable[[], Any], tokens: Iterable[str]) -> None:
     """Answer callback tokens; dead ones are ignored. Raises ExecutionsUnavailable."""
     for token in tokens:
-        answered(lambda token=token: client().send_task_success(taskToken=token, output="{}"), *_DEAD_TOKEN)  # type: ignore[misc]
+        answered(partial(client().send_task_success, taskToken=token, output="{}"), *DEAD_TOKEN)

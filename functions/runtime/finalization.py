@@ -20,38 +20,44 @@ from .stores import StoreEnvironment, lease_store, step_store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalizationEnvironment(StoreEnvironment):
-    """step_tables: the names of the tables of all steps, by logical id, as JSON."""
+    """saga_arn, recovery_arn: of the machines.
 
+    step_tables: the names of the tables of all steps, by logical id, as JSON.
+    outside_url: of the system in which a step works under a lease; empty without one.
+    """
+
+    saga_arn: str
+    recovery_arn: str
     step_tables: str
+    outside_url: str = ""
 
 
-def finalization(
-    saga: Saga,
-    row: Callable[[str], SagaRow],
-    environment: FinalizationEnvironment,
-    machine: str,
-    recovery: str,
-    *,
-    leases: bool = False,
-) -> Finalization:
-    """row: makes the saga's table of its name. machine, recovery: ARNs. leases: whether a step works outside."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepEnvironment(FinalizationEnvironment):
+    """finalize_after_seconds: the age at which a saga has ended, whatever came of it."""
+
+    finalize_after_seconds: int
+
+
+def finalization(saga: Saga, row: Callable[[str], SagaRow], environment: FinalizationEnvironment) -> Finalization:
+    """row: makes the saga's table of its name."""
     reader = _reader(saga, environment)
     return Finalization(
         saga,
         step_store(environment),
         row(reader.table(saga.first)),
-        Executions(saga, partial(client, "stepfunctions"), machine, recovery),
+        Executions(saga, partial(client, "stepfunctions"), environment.saga_arn, environment.recovery_arn),
         reader,
         environment.lifetime,
-        lease_store(environment) if leases else None,
+        lease_store(environment) if environment.outside_url else None,
     )
 
 
-def sweep(finalization: Finalization, seconds: int) -> Sweep:
-    """seconds: the age at which a saga has ended, whatever came of it."""
+def sweep(finalization: Finalization, environment: SweepEnvironment) -> Sweep:
+    """The sweep that finalizes what the events of ends have missed."""
     reader = finalization.reader
     index = UnsettledIndex(dynamodb(), reader.table(reader.saga.first))
-    return Sweep(finalization, index, timedelta(seconds=seconds))
+    return Sweep(finalization, index, timedelta(seconds=environment.finalize_after_seconds))
 
 
 def _reader(saga: Saga, environment: FinalizationEnvironment) -> SagaReader:

@@ -1,4 +1,6 @@
-"""Notices of ends: what subscribers of NotificationTopic learn of an order, a command, an import or a task.
+"""Notices: what subscribers of NotificationTopic learn of the end of an order, a command, an import or a task.
+
+An approval has two: it begins to wait, and it ends.
 
 They come from the tables' streams, so none is published for a write that did not happen. A record that comes again
 publishes its notice again, with the same content: a consumer tells notices apart by type, tenant, id, status, attempt.
@@ -26,9 +28,12 @@ class NoticeEnvironment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """An end. tenant_code: None if it has no tenant. attempt: from 1. occurred_at: ISO 8601. data: no personal data."""
+    """A change of status. tenant_code: None if it has no tenant. attempt: from 1. occurred_at: ISO 8601.
 
-    type: Literal["command", "import", "order", "task"]
+    data: no personal data.
+    """
+
+    type: Literal["approval", "command", "import", "order", "task"]
     tenant_code: str | None
     id: str
     status: str

@@ -77,8 +77,11 @@ def idempotent_handler(
             except AlreadyInProgress as error:
                 if in_progress is InProgress.RAISE or error.key != work.record_key(business_id):
                     raise
-                # "The Lambda was started more than once; this one ends." The queries of docs/operations.md match it.
-                _logger.warning("lambdaが多重起動したため処理を終了しました。", extra={"work": error.key})
+                # The queries of docs/operations.md match the message; `meaning` says the same in English.
+                meaning = "the Lambda function was started more than once; this invocation ends"
+                _logger.warning(
+                    "lambdaが多重起動したため処理を終了しました。", extra={"work": error.key, "meaning": meaning}
+                )
                 return None
 
         return idempotent

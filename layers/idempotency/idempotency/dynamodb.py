@@ -1,4 +1,4 @@
-"""One `TransactWriteItems`, `PutItem` or `UpdateItem`, and its outcome; and consistent reads."""
+"""One `TransactWriteItems`, `PutItem` or `UpdateItem`, and its outcome; consistent reads, and reads of one moment."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +44,12 @@ class LeaseClient(TransactionClient, Protocol):
 
 class StepClient(LeaseClient, Protocol):
     """The part of `boto3.client("dynamodb")` that steps call."""
+
+
+class SnapshotClient(LeaseClient, Protocol):
+    """The part of `boto3.client("dynamodb")` that reads rows as of one moment, too."""
+
+    def transact_get_items(self, *, TransactItems: Any) -> Any: ...
 
 
 class RowClient(LeaseClient, Protocol):
@@ -126,6 +132,15 @@ def row(action: Action) -> str:
     return f"{parameters['TableName']} {json.dumps(parameters.get('Key', '(new row)'))}"
 
 
+def answered[R](call: Callable[[], R]) -> R:
+    """What a call of DynamoDB returns. Raises Contention or StoreUnavailable. Other errors pass unchanged."""
+    try:
+        return call()
+    except Exception as error:
+        _raise_if_transient(error)
+        raise
+
+
 def read(client: LeaseClient, table: str, keys: Sequence[str]) -> list[Mapping[str, Any]]:
     """Read the records with these primary keys (up to 100), consistently, in one call. Missing ones are left out.
 
@@ -139,22 +154,38 @@ def read_rows(client: LeaseClient, rows: Sequence[tuple[str, Mapping[str, str]]]
 
     Returns them in this order, None for what is not there. Raises as `read`.
     """
-    keys = [(table, {name: {"S": value} for name, value in key.items()}) for table, key in rows]
+    keys = [(table, _key_of(key)) for table, key in rows]
     wanted: dict[str, Any] = {}
     for table, key in keys:
         wanted.setdefault(table, {"Keys": [], "ConsistentRead": True})["Keys"].append(key)
-    try:
-        answer = client.batch_get_item(RequestItems=wanted)
-    except Exception as error:
-        _raise_if_transient(error)
-        raise
+    answer = answered(lambda: client.batch_get_item(RequestItems=wanted))
     if answer.get("UnprocessedKeys"):
         raise StoreUnavailable("DynamoDB did not answer for all rows")
     return [_found(answer["Responses"].get(table, []), key) for table, key in keys]
 
 
+def read_snapshot(
+    client: SnapshotClient, rows: Sequence[tuple[str, Mapping[str, str]]]
+) -> list[Mapping[str, Any] | None]:
+    """Read up to 100 rows as `read_rows` does, but all as of one moment: no transaction lies between two of them.
+
+    Raises Contention (a transaction was writing one of them) or StoreUnavailable. Other errors pass unchanged.
+    """
+    gets = [{"Get": {"TableName": table, "Key": _key_of(key)}} for table, key in rows]
+    try:
+        answer = client.transact_get_items(TransactItems=gets)
+    except Exception as error:
+        _cancellation(error)
+        raise
+    return [response.get("Item") for response in answer["Responses"]]
+
+
 def _found(items: Sequence[Mapping[str, Any]], key: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return next((item for item in items if key.items() <= item.items()), None)
+
+
+def _key_of(key: Mapping[str, str]) -> dict[str, Any]:
+    return {name: {"S": value} for name, value in key.items()}
 
 
 def _returning_old_item(action: Action) -> dict[str, dict[str, Any]]:

@@ -224,10 +224,10 @@ class StepStore:
         record = _old_record(cancelled)
         if record is None:
             if max(cancelled.refusals) > len(writes):
-                raise StepCompensated(f"an earlier step of {step.saga_id} was compensated; place a new order")
+                raise StepCompensated(f"an earlier step of {step.saga_id} was compensated; begin again under a new id")
             raise state_conflict(step.key, writes, cancelled)
         if record["status"]["S"] != COMMITTED:
-            raise StepCompensated(f"{step.key} was compensated; place a new order under a new order_id")
+            raise StepCompensated(f"{step.key} was compensated; begin again under a new id")
         _require_same_payload(step, record)
         _logger.warning(
             "duplicate call: the stored result is returned",

@@ -21,12 +21,15 @@ class Saga:
     """A saga. The row of its first step says whether it is decided.
 
     name: for people. machine, recovery: the logical ids of its two state machines.
-    id_field: the field of the input that has the saga's id. parse: reads the input; raises a BusinessError.
-    open, confirmed, failed: the statuses of the first step's row.
+    id_field: the name of the saga's id. parse: reads the input; raises a BusinessError.
+    id_path: where the input has the id; by default in the field `id_field`.
+    open, confirmed, failed: the statuses of the first step's row. pending: other statuses of one that is not decided.
     joining: steps that are deployed, and that an execution of the version before lacks. They join `steps` when every
         such execution has ended; until then nothing is confirmed or finalized by them.
     on_interruption: what finalization does with an execution that was stopped or timed out. "backward": undo it.
         "hold": bar nothing, and leave it to an operator, who recovers it backward or forward.
+    ordered: whether a step runs only while its parents stand, and is undone only when none of its children stands,
+        whatever calls come. Else only the machines keep the order.
     """
 
     name: str
@@ -38,8 +41,11 @@ class Saga:
     open: str
     confirmed: str
     failed: str
+    id_path: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
     joining: tuple[SagaStep, ...] = ()
     on_interruption: Literal["backward", "hold"] = "backward"
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         names = [name for step in self.deployed for name in (step.name, step.compensation)]
@@ -82,6 +88,22 @@ class Saga:
         """The names of the compensations, in their order."""
         return tuple(step.compensation for step in self.undone)
 
+    def parents(self, step: SagaStep) -> tuple[SagaStep, ...]:
+        """The steps that come directly before this one."""
+        before: tuple[SagaStep, ...] = ()
+        for part in self.steps:
+            branches = list(_branches(part))
+            for branch in branches:
+                if step in branch:
+                    index = branch.index(step)
+                    return branch[index - 1 : index] if index else before
+            before = tuple(branch[-1] for branch in branches)
+        return ()
+
+    def children(self, step: SagaStep) -> tuple[SagaStep, ...]:
+        """The steps that come directly after this one."""
+        return tuple(child for child in self.all_steps if step in self.parents(child))
+
     @property
     def leases(self) -> tuple[SagaStep, ...]:
         """The steps that work outside DynamoDB."""
@@ -92,11 +114,16 @@ class Saga:
 
         table: the physical name of the first step's table.
         """
-        return self._by_row(table, saga_id, "=", self.open)
+        return self._by_row(table, saga_id, "#status IN", self.undecided)
 
     def not_confirmed(self, table: str, saga_id: str) -> Action:
         """Check that the saga has not succeeded. Of one that has, nothing may be undone."""
-        return self._by_row(table, saga_id, "<>", self.confirmed)
+        return self._by_row(table, saga_id, "NOT #status IN", (self.confirmed,))
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The statuses of the first step's row while the saga is not decided."""
+        return (self.open, *self.pending)
 
     @property
     def noun(self) -> str:
@@ -109,17 +136,20 @@ class Saga:
 
     def id_of(self, document: Any) -> str | None:
         """The saga's id in an input. Read leniently: what an earlier deployment accepted must be finalized too."""
-        saga_id = document.get(self.id_field) if isinstance(document, dict) else None
-        return saga_id if isinstance(saga_id, str) and saga_id else None
+        found = document
+        for name in self.id_path or (self.id_field,):
+            found = found.get(name) if isinstance(found, dict) else None
+        return found if isinstance(found, str) and found else None
 
     def named(self, names: Iterable[str]) -> tuple[str, ...]:
         """These of the steps, in the order of the saga."""
         wanted = set(names)
         return tuple(name for name in self.step_names if name in wanted)
 
-    def _by_row(self, table: str, saga_id: str, operator: str, status: str) -> Action:
-        condition = f"attribute_not_exists({self.first.key}) OR #status {operator} :status"
-        return check(table, self.first.row_key(saga_id), condition, ["status"], {"status": status})
+    def _by_row(self, table: str, saga_id: str, relation: str, statuses: tuple[str, ...]) -> Action:
+        values = {f"status{index}": status for index, status in enumerate(statuses)}
+        condition = f"attribute_not_exists({self.first.key}) OR {relation} ({', '.join(f':{name}' for name in values)})"
+        return check(table, self.first.row_key(saga_id), condition, ["status"], values)
 
 
 def _branches(part: SagaStep | Parallel) -> Iterator[tuple[SagaStep, ...]]:

@@ -84,9 +84,13 @@ class Finalization:
         """
         if ended.state_machine_arn == self.executions.recovery:
             return self.finalize_recovered(self._document(ended), at)
-        if ended.status == "SUCCEEDED" and not ended.input and self.confirm_at_once(ended.name, at):
+        if ended.status == "SUCCEEDED" and not ended.input and self._confirmed(ended.name, at):
             return Finalized.YES
         return self.finalize(SagaExecution(ended.name, ended.status, self._document(ended)), at)
+
+    def _confirmed(self, saga_id: str, at: datetime) -> bool:
+        """Whether it is confirmed now. A machine may confirm its saga itself, and an event may come twice."""
+        return self.confirm_at_once(saga_id, at) or self.reader.read(saga_id).confirmed
 
     def _document(self, ended: Ended) -> Any:
         return json.loads(ended.input) if ended.input else self.executions.document(ended.execution_arn)
@@ -130,12 +134,12 @@ class Finalization:
     def review(self, saga_id: str, at: datetime) -> Finalized:
         """Finalize a saga by its own execution, if Step Functions still knows it, else by its rows.
 
-        Raises ExecutionNotFound if the rows do not say that the saga has failed, and as `finalize`.
+        Raises ExecutionNotFound if the rows do not say that the saga has ended, and as `finalize`.
         """
         try:
             execution = self.executions.execution(saga_id)
         except ExecutionNotFound:
-            if self.reader.read(saga_id).status != self.saga.failed:
+            if self.reader.read(saga_id).status in (None, *self.saga.undecided):
                 raise
             return self._undo(saga_id, None, at)
         return self.finalize(execution, at)

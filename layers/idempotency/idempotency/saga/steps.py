@@ -43,11 +43,11 @@ class SagaSteps:
         """Ask what T would answer, before T causes effects outside. Returns and raises as `StepStore.find`."""
         own = self.saga.step(step.name)
         absent = own.absent(self.table(own), step.saga_id)
-        return self.store.find(step, absence=[absent, *self._undecided(step)], after=self._after(step))
+        return self.store.find(step, absence=[absent, *self._due(step)], after=self._after(step))
 
     def commit(self, step: Step, writes: Sequence[Action], result: Result) -> Result:
         """Run T: write the record and all writes, or replay. Returns and raises as `StepStore.commit`."""
-        return self.store.commit(step, [*writes, *self._undecided(step)], result, after=self._after(step))
+        return self.store.commit(step, [*writes, *self._due(step)], result, after=self._after(step))
 
     def compensate(
         self, step: Step, undo: Sequence[Action], *, outside: Callable[[], None] | None = None, request: Any = None
@@ -57,17 +57,28 @@ class SagaSteps:
         outside: undoes what T does outside DynamoDB, of this very request.
         """
         own = self.saga.step(step.name)
-        table, unconfirmed = self.table(own), self._unconfirmed(step)
+        table, unconfirmed, childless = self.table(own), self._unconfirmed(step), self._childless(step)
         return self.store.compensate(
             step,
-            undo=[*undo, *unconfirmed],
+            undo=[*undo, *unconfirmed, *childless],
             absence=[own.does_not_stand(table, step.saga_id), *unconfirmed],
             outside=outside,
-            stands=[own.stands(table, step.saga_id, request), *unconfirmed],
+            stands=[own.stands(table, step.saga_id, request), *unconfirmed, *childless],
         )
 
     def _after(self, step: Step) -> list[str]:
         return [] if self._is_first(step) else [self.saga.first.name]
+
+    def _due(self, step: Step) -> list[Action]:
+        """Checks that T may run: the saga is not decided, and the parents of the step stand if that is asked for."""
+        parents = self.saga.parents(self.saga.step(step.name)) if self.saga.ordered else ()
+        # The row of the first step can have one check in a transaction; an undecided one stands.
+        stand = [parent.stands(self.table(parent), step.saga_id) for parent in parents if parent != self.saga.first]
+        return [*self._undecided(step), *stand]
+
+    def _childless(self, step: Step) -> list[Action]:
+        children = self.saga.children(self.saga.step(step.name)) if self.saga.ordered else ()
+        return [child.does_not_stand(self.table(child), step.saga_id) for child in children]
 
     # The first step has the saga's row: its own write and its own undo are conditions on the status already.
     def _undecided(self, step: Step) -> list[Action]:

@@ -1,6 +1,6 @@
 """The saga's own row: that of its first step, which says whether the saga is decided, and what stands of it."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Protocol
@@ -69,35 +69,38 @@ class SagaTable:
     def confirm(self, saga_id: str, at: datetime) -> Action:
         """Confirm a saga that succeeded. One that failed stays failed."""
         set_status = f"SET #status = :status, updated_at = :at REMOVE {UNSETTLED}, {STANDING}"
-        return self.update(saga_id, set_status, self.saga.open, at, {":status": {"S": self.saga.confirmed}})
+        return self.update(saga_id, set_status, self.saga.undecided, at, {":status": {"S": self.saga.confirmed}})
 
     def fail(self, saga_id: str, at: datetime) -> Action:
         """Undo the first step. The row stays in the index until the finalization has looked at the rest."""
         set_status = "SET #status = :status, updated_at = :at"
-        return self.update(saga_id, set_status, self.saga.open, at, {":status": {"S": self.saga.failed}})
+        return self.update(saga_id, set_status, self.saga.undecided, at, {":status": {"S": self.saga.failed}})
 
     def list_standing(self, saga_id: str, status: str, at: datetime, standing: Collection[str]) -> Action:
         """Note what stands of a failed saga; nothing takes it out of the index. status: its status, unchanged."""
         if not standing:
-            return self.update(saga_id, f"SET updated_at = :at REMOVE {UNSETTLED}, {STANDING}", status, at, {})
+            return self.update(saga_id, f"SET updated_at = :at REMOVE {UNSETTLED}, {STANDING}", [status], at, {})
         expression = f"SET updated_at = :at, {UNSETTLED} = :saga_id, {STANDING} = :standing"
         values = {":saga_id": {"S": saga_id}, ":standing": {"SS": sorted(standing)}}
-        return self.update(saga_id, expression, status, at, values)
+        return self.update(saga_id, expression, [status], at, values)
 
-    def update(self, saga_id: str, expression: str, status: str, at: datetime, values: Mapping[str, Any]) -> Action:
-        """An update, on the condition that the row has this status. Streams need the revision.
+    def update(
+        self, saga_id: str, expression: str, before: Sequence[str], at: datetime, values: Mapping[str, Any]
+    ) -> Action:
+        """An update, on the condition that the row has one of these statuses. Streams need the revision.
 
         values: in DynamoDB's own JSON.
         """
+        statuses = {f":before{index}": status for index, status in enumerate(before)}
         return {
             "Update": {
                 "TableName": self.name,
                 "Key": attribute_values(self.saga.first.row_key(saga_id)),
                 "UpdateExpression": f"{expression} ADD revision :one",
-                "ConditionExpression": "#status = :before",
+                "ConditionExpression": f"#status IN ({', '.join(statuses)})",
                 "ExpressionAttributeNames": {"#status": "status"},
                 "ExpressionAttributeValues": {
-                    **attribute_values({":before": status, ":at": at.isoformat(), ":one": 1}),
+                    **attribute_values({**statuses, ":at": at.isoformat(), ":one": 1}),
                     **values,
                 },
             }

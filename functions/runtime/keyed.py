@@ -1,0 +1,180 @@
+"""Outside systems over HTTP that make a thing once per key. Only this stack can compute a key.
+
+Imported only where such a system is configured, because importing requests takes time.
+"""
+
+import hashlib
+import hmac
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+import requests
+
+from idempotency import NEVER_HAPPENED, Happened, Lease, LeaseStore, Resolution, StepCompensated, Unknown, Work
+
+from .bearer import BearerSession, NotSent
+from .secrets import Secret, SecretRefused, SecretUnavailable
+
+# Reading secrets, or a request with an outdated one, comes first. A request that would start later than this is left
+# to the next attempt, which has the secrets in memory. So an attempt fits the function timeout.
+START_SECONDS = 0.9
+# With only the pauses of Retry, all attempts may be over before a crashed owner's lease expires.
+WAIT = timedelta(seconds=4)
+_TRY_AGAIN = frozenset({408, 409, 425, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """key: of the request."""
+
+    key: str
+    status: int
+    body: Mapping[str, Any]
+
+    @property
+    def code(self) -> str:
+        error = self.body.get("error")
+        return str(error.get("code")) if isinstance(error, Mapping) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedSystem[T](ABC):
+    """An outside system that makes one thing for each name, with the protocol of docs/gateway.md. T: what is asked for.
+
+    It works under a lease, so that a lookup and not a second thing follows an attempt with an unknown outcome.
+
+    url: the system's address, without a slash at its end.
+    stack_key: the keys derive from it, so it must never change.
+    """
+
+    SYSTEM: ClassVar[str]
+    """Its name in messages."""
+    PATH: ClassVar[str]
+    """Of what it makes, such as /charges."""
+    WORK: ClassVar[Work]
+    UNAVAILABLE: ClassVar[type[Exception]]
+    """The error after which the call may have had an effect."""
+    CANCELED: ClassVar[str]
+    """The message after a cancel."""
+
+    url: str
+    leases: LeaseStore
+    http: BearerSession
+    stack_key: Secret
+
+    @abstractmethod
+    def name(self, asked: T) -> str:
+        """What the key derives from."""
+
+    @abstractmethod
+    def body(self, asked: T) -> Mapping[str, Any]:
+        """The request that makes the thing."""
+
+    @abstractmethod
+    def made(self, asked: T, answer: Answer) -> str | None:
+        """The id of a thing that stands; None if the answer does not say. Raises what `declined` returns."""
+
+    @abstractmethod
+    def declined(self, answer: Answer) -> Exception:
+        """The error of a thing that the system does not make."""
+
+    @abstractmethod
+    def refused(self, reason: str) -> Exception:
+        """The error of a fault on our side."""
+
+    def make(self, asked: T, deadline: datetime) -> str:
+        """Make the thing once. Returns the system's id of it.
+
+        Raises the errors of `declined`, `refused` and UNAVAILABLE, StepCompensated (it was cancelled), and what a lease
+        raises.
+        """
+        return self.leases.run(
+            self.WORK,
+            self.name(asked),
+            self.body(asked),
+            lambda lease: self._make(asked, lease),
+            deadline=deadline,
+            wait=WAIT,
+            resolve=lambda: self._find(asked),
+        )
+
+    def cancel(self, name: str) -> None:
+        """Bar the thing of this name forever, and undo it if it was made."""
+        answer = self._send("POST", f"{self.PATH}/KEY/cancel", name)
+        said = (answer.body.get("key"), answer.body.get("status"))
+        if answer.status != HTTPStatus.OK or said != (answer.key, "canceled"):
+            raise self._failure(answer)
+
+    def _make(self, asked: T, lease: Lease) -> str:
+        if lease.unsure:
+            # The lookup may have taken most of the lease.
+            lease.extend()
+        answer = self._send("POST", self.PATH, self.name(asked), self.body(asked))
+        if answer.status in (HTTPStatus.OK, HTTPStatus.CREATED):
+            return self._standing(asked, answer)
+        raise self.declined(answer) if answer.status == HTTPStatus.PAYMENT_REQUIRED else self._failure(answer)
+
+    def _find(self, asked: T) -> Resolution[str]:
+        answer = self._send("GET", f"{self.PATH}/KEY", self.name(asked))
+        if answer.status == HTTPStatus.NOT_FOUND:
+            return NEVER_HAPPENED
+        if answer.status != HTTPStatus.OK:
+            raise self._failure(answer)
+        return Happened(self._standing(asked, answer))
+
+    def _standing(self, asked: T, answer: Answer) -> str:
+        if answer.body.get("status") == "canceled":
+            raise self._canceled()
+        own = self.made(asked, answer) if answer.body.get("key") == answer.key else None
+        if own is None:
+            raise self.UNAVAILABLE(f"{self.SYSTEM}'s answer does not say what it made")
+        return own
+
+    def _send(self, method: str, path: str, name: str, body: Mapping[str, Any] | None = None) -> Answer:
+        """Send a request. path: with KEY for the key that `name` derives, which no error contains."""
+        start_by = self.http.clock() + START_SECONDS
+        try:
+            key = derived_key(self.stack_key.read(), name)
+            url, headers = self.url + path.replace("KEY", key), {"Idempotency-Key": key} if body else None
+            response = self.http.send(method, url, start_by=start_by, json=body, headers=headers)
+        except SecretRefused as error:
+            raise self.refused(str(error)) from error
+        except (NotSent, SecretUnavailable, requests.RequestException) as error:
+            raise self.UNAVAILABLE(f"{method} {path}: {type(error).__name__}") from error
+        return Answer(key, response.status_code, _object(response))
+
+    def _failure(self, answer: Answer) -> Exception:
+        """The error of an answer that is no outcome."""
+        if answer.code == "key_canceled":
+            return self._canceled()
+        refused = HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        if not refused or answer.status in _TRY_AGAIN:
+            return self.UNAVAILABLE(f"{self.SYSTEM} answered {answer.status}")
+        return self.refused(f"{self.SYSTEM} answered {answer.status}")
+
+    def _canceled(self) -> StepCompensated:
+        return StepCompensated(self.CANCELED)
+
+
+def keyed_work(name: str, declined: type[Exception]) -> Work:
+    """The lease of a keyed system. A rejected request is not final: it may be the lookup of what stands."""
+    outcomes = (declined, StepCompensated)
+    return Work(name, unknown=Unknown.RESOLVE, final=outcomes, routine=outcomes, duration=timedelta(seconds=8))
+
+
+def derived_key(stack_key: str, name: str) -> str:
+    """The idempotency key of a name: HMAC-SHA256, 64 hex digits. Knowing only the name, nobody can compute it."""
+    return hmac.new(stack_key.encode(), name.encode(), hashlib.sha256).hexdigest()
+
+
+def _object(response: requests.Response) -> Mapping[str, Any]:
+    """The JSON object of the response, or an empty one."""
+    try:
+        body = response.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
