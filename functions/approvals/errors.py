@@ -1,0 +1,39 @@
+"""The errors of approvals.
+
+BusinessError
+├── InvalidApproval     the state's request is refused; nothing is written (PayloadMismatch is the kit's)
+├── InvalidDecision     the decision is refused; nothing is written
+└── ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled
+TransientError
+└── SweepUnfinished     (ExecutionsUnavailable is runtime.executions')
+"""
+
+from idempotency import BusinessError, TransientError
+
+
+class InvalidApproval(BusinessError):
+    """The request of a waiting state is not valid. The message starts with the path of the field."""
+
+
+class InvalidDecision(BusinessError):
+    """The decision is not valid. The message starts with the path of the field; nothing is written."""
+
+
+class ApprovalNotFound(BusinessError):
+    """No state has asked for this approval, or its record has expired."""
+
+
+class AlreadyDecided(BusinessError):
+    """The approval was decided the other way."""
+
+
+class ApprovalExpired(BusinessError):
+    """Nobody decided before the approval was due."""
+
+
+class ApprovalCancelled(BusinessError):
+    """The execution ended by other means before anybody decided."""
+
+
+class SweepUnfinished(TransientError):
+    """Some approvals could not be looked at; the next sweep tries again."""

@@ -1,0 +1,47 @@
+"""Mail to the people of a group, through the topic that they subscribe to.
+
+It holds a command and no address: a scanner that opens what a mail links to can decide nothing.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .state import Approval, Status
+
+if TYPE_CHECKING:
+    from mypy_boto3_sns import SNSClient
+
+
+@dataclass(frozen=True, slots=True)
+class Mails:
+    """client: a `boto3.client("sns")`. topic: an ARN. A subscription chooses groups by its filter policy."""
+
+    client: "SNSClient"
+    topic: str
+
+    def send(self, approval: Approval) -> None:
+        """Publish a mail. Raises botocore's errors."""
+        waits = approval.status is Status.WAITING
+        self.client.publish(
+            TopicArn=self.topic,
+            Subject="An approval is waiting" if waits else f"An approval is {approval.status}",
+            Message=text_of(approval),
+            MessageAttributes={
+                name: {"DataType": "String", "StringValue": value}
+                for name, value in {"group": approval.group, "status": str(approval.status)}.items()
+            },
+        )
+
+
+def text_of(approval: Approval) -> str:
+    """The text of the mail."""
+    lines = {
+        "Approval": approval.id,
+        "Subject": approval.values["subject"],
+        "Group": approval.group,
+        "Status": str(approval.status),
+        "Due at": approval.values["due_at"],
+    }
+    named = "\n".join(f"{name}: {value}" for name, value in lines.items())
+    what = "Look at it, and decide," if approval.status is Status.WAITING else "Look at it"
+    return f"{named}\n\n{what} with this command:\n\n    {approval.command}\n"

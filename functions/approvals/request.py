@@ -1,0 +1,94 @@
+"""The input of the functions of approvals. Invalid input is rejected here, before anything is written."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, to_builtins
+
+from entities.validation import named_parser
+from entities.values import Unstorable, storable
+from idempotency import payload_hash
+from runtime.ended import Ended as ExecutionEnded
+from runtime.ended import detail_parser
+
+from .errors import InvalidApproval, InvalidDecision
+
+# An execution runs for up to a year, and the state's last resort is one day after the approval is due.
+MAX_DUE_SECONDS = 364 * 24 * 60 * 60
+MAX_COMMENT = 2000
+
+# Without a dot, so that the name of the execution between them may have dots.
+type Constant = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
+# What Step Functions takes. There is no "#" in it, which separates the key of the tokens.
+type ExecutionName = Annotated[str, Meta(pattern=r'^[^\s<>{}\[\]?*"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]{1,80}\Z')]
+type Group = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
+type ApprovalId = Annotated[str, Meta(pattern=r"^[^\s#]{1,256}\Z")]
+type Person = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"\S")]
+
+
+class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a waiting state passes. machine, step: constants, which name the wait. token: of this attempt."""
+
+    schema: Literal[1]
+    machine: Constant
+    step: Constant
+    execution_name: ExecutionName
+    execution_arn: Annotated[str, Meta(pattern=r"^arn:[^:]+:states:[^:]+:\d{12}:execution:[^:]+:[^:]+\Z")]
+    subject: Annotated[str, Meta(min_length=1, max_length=256)]
+    group: Group
+    requested_by: Person
+    due_in_seconds: Annotated[int, Meta(ge=1, le=MAX_DUE_SECONDS)]
+    token: Annotated[str, Meta(min_length=1, max_length=2048)]
+
+    @property
+    def approval_id(self) -> str:
+        return f"{self.machine}.{self.execution_name}.{self.step}"
+
+    @property
+    def payload_hash(self) -> str:
+        """What tells a retry of the state from another approval under this id."""
+        fields: dict[str, Any] = to_builtins(self)
+        return payload_hash({name: value for name, value in fields.items() if name != "token"})
+
+
+class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    approval_id: ApprovalId
+    decision: Literal["approve", "reject"]
+    decided_by: Person
+    comment: Annotated[str, Meta(max_length=MAX_COMMENT)] | None = None
+
+
+class Ended(ExecutionEnded, frozen=True, rename="camel"):
+    """The end of any execution."""
+
+    @property
+    def execution(self) -> str:
+        return self.name
+
+
+_parse_request = named_parser(ApprovalRequest, InvalidApproval, "the request")
+_parse_decision = named_parser(DecideRequest, InvalidDecision, "the decision")
+parse_ended = detail_parser(Ended)
+
+
+def parse_request(document: Any) -> ApprovalRequest:
+    """Read the payload of a waiting state. Raises InvalidApproval."""
+    request = _storable(_parse_request, document, InvalidApproval)
+    if request.execution_arn.rpartition(":")[2] != request.execution_name:
+        raise InvalidApproval("execution_arn: not of the execution that execution_name names")
+    return request
+
+
+def parse_decision(document: Any) -> DecideRequest:
+    """Read a decision. Raises InvalidDecision."""
+    return _storable(_parse_decision, document, InvalidDecision)
+
+
+def _storable[T](parse: Callable[[Any], T], document: Any, refusal: type[Exception]) -> T:
+    request = parse(document)
+    try:
+        for name, value in to_builtins(request).items():
+            storable(value, name)
+    except Unstorable as problem:
+        raise refusal(str(problem)) from None
+    return request

@@ -1,0 +1,111 @@
+"""What ApprovalsTable says of an approval."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from entities.values import Item, from_value
+from idempotency.payloads import canonical_json
+
+# A name of an execution is free again 90 days after it closed, which is after its approval ended.
+_NAME_HELD = timedelta(days=90)
+
+
+class Status(StrEnum):
+    WAITING = "WAITING"
+    APPROVED = "APPROVED"
+    REJECTED = "REJECTED"
+    EXPIRED = "EXPIRED"
+    CANCELLED = "CANCELLED"
+
+
+DECISIONS: Mapping[str, Status] = {"approve": Status.APPROVED, "reject": Status.REJECTED, "expired": Status.EXPIRED}
+"""What a waiting state is answered, and the status of that. CANCELLED is no decision: no state waits any more."""
+_WORDS = {status: word for word, status in DECISIONS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The record of an approval, without its tokens. values: as JSON values."""
+
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, row: Item) -> "Approval":
+        """Read it from DynamoDB's own JSON."""
+        return cls({name: from_value(value) for name, value in row.items()})
+
+    @property
+    def id(self) -> str:
+        return str(self.values["approval_id"])
+
+    @property
+    def status(self) -> Status:
+        return Status(self.values["status"])
+
+    @property
+    def group(self) -> str:
+        return str(self.values["group"])
+
+    @property
+    def execution_arn(self) -> str:
+        return str(self.values["execution_arn"])
+
+    @property
+    def payload_hash(self) -> str:
+        return str(self.values["payload_hash"])
+
+    @property
+    def due_at(self) -> datetime:
+        """From this moment on, nobody may decide."""
+        return datetime.fromisoformat(self.values["due_at"])
+
+    @property
+    def asked_at(self) -> datetime:
+        """When a state asked last."""
+        return datetime.fromisoformat(self.values["asked_at"])
+
+    @property
+    def requests(self) -> int:
+        """How often states have asked. Each request may have brought a token."""
+        return int(self.values["requests"])
+
+    @property
+    def round(self) -> int:
+        """How often people were asked: again if a cancelled execution is redriven."""
+        return int(self.values["round"])
+
+    @property
+    def ended_at(self) -> str | None:
+        """ISO 8601; None while it waits."""
+        ended: str | None = self.values.get("decided_at") or self.values.get("cancelled_at")
+        return ended
+
+    @property
+    def owed_since(self) -> datetime | None:
+        """Since when a state may wait for the decision; None if none does."""
+        since = self.values.get("owed_since")
+        return datetime.fromisoformat(since) if since else None
+
+    @property
+    def took_effect(self) -> bool | None:
+        """Whether the execution went on with the decision; None until that is known."""
+        return self.values.get("took_effect")
+
+    @property
+    def command(self) -> str:
+        """What shows it to a person. It decides nothing."""
+        return f"./stepwise approvals show {shlex.quote(self.id)}"
+
+    @property
+    def answer(self) -> str:
+        """What the waiting state gets, as JSON. A comment never enters a history."""
+        decided_by = self.values.get("decided_by")
+        return canonical_json({"decision": _WORDS[self.status], "decided_by": decided_by, "approval_id": self.id})
+
+    def over(self, at: datetime) -> bool:
+        """Whether it ended so long ago that a new execution may have its execution's name."""
+        return self.ended_at is not None and datetime.fromisoformat(self.ended_at) + _NAME_HELD <= at

@@ -1,0 +1,210 @@
+"""All access to ApprovalsTable.
+
+The record of an approval is one item, and the tokens of the states that wait for it are another, which has no attribute
+of an index: no list reads it. A transaction writes both.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from entities.backoff import until_decided, written
+from idempotency.dynamodb import Action, Outcome, read_rows, update
+from idempotency.expressions import condition_check, conditional_put, conditional_update
+
+from .request import ApprovalRequest
+from .state import Approval, Status
+
+WAITING = "waiting"
+"""Sparse index by group and time of what is WAITING."""
+EXECUTION = "waiting_execution"
+"""Attribute, and sparse index, of the execution of what is WAITING."""
+OWED_SINCE = "owed_since"
+"""Attribute, and sparse index, of the decisions that a state may wait for."""
+_WAITING_ONLY = ("waiting_until", EXECUTION)
+_NEW = "attribute_not_exists(#approval_id)"
+_AS_SEEN = "#requests = :seen AND #status = :seen_status"
+# An item of tokens has no status.
+_TOKENS = "attribute_not_exists(#status)"
+_UNDUE = "#status = :waiting AND #due_at > :decided_at"
+_DUE = "#status = :waiting AND #due_at <= :decided_at"
+
+
+def stamp(at: datetime) -> str:
+    """ISO 8601, always with microseconds, so that times are compared as strings."""
+    return at.isoformat(timespec="microseconds")
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalsTable:
+    """client: a `boto3.client("dynamodb")`. name: of the table. lifetime: of a record, from the approval's end on.
+
+    Writes return their outcome; `old` is the record that failed the condition.
+    """
+
+    client: Any
+    name: str
+    lifetime: timedelta
+
+    def find(self, approval_id: str) -> Approval | None:
+        """The record, read consistently."""
+        (row,) = read_rows(self.client, [(self.name, _key(approval_id))])
+        return Approval.of(row) if row else None
+
+    def with_tokens(self, approval_id: str) -> tuple[Approval | None, list[str]]:
+        """The record and its tokens, read consistently, in one call."""
+        keys = [(self.name, _key(approval_id)), (self.name, _tokens_key(approval_id))]
+        row, tokens = read_rows(self.client, keys)
+        return Approval.of(row) if row else None, sorted(tokens["tokens"]["SS"]) if tokens else []
+
+    def waiting(self, group: str | None = None) -> Iterator[Approval]:
+        """What waits, of a group by due time, or of all; as the index has it, which may be late."""
+        if group is None:
+            yield from map(Approval.of, self._pages("scan", WAITING))
+            return
+        condition = {
+            "KeyConditionExpression": "#group = :group",
+            "ExpressionAttributeNames": {"#group": "group"},
+            "ExpressionAttributeValues": {":group": {"S": group}},
+        }
+        yield from map(Approval.of, self._pages("query", WAITING, condition))
+
+    def of_execution(self, arn: str) -> list[str]:
+        """The ids of what waits in an execution, as the index has them."""
+        condition = {
+            "KeyConditionExpression": f"{EXECUTION} = :arn",
+            "ExpressionAttributeValues": {":arn": {"S": arn}},
+        }
+        return [row["approval_id"]["S"] for row in self._pages("query", EXECUTION, condition)]
+
+    def owed(self) -> list[str]:
+        """The ids of decisions that a state may wait for, as the index has them."""
+        return [row["approval_id"]["S"] for row in self._pages("scan", OWED_SINCE)]
+
+    # A state asks.
+
+    def create(self, request: ApprovalRequest, at: datetime, over: Approval | None = None) -> Outcome:
+        """Store a record with its token. over: the record that it replaces, if that has not changed."""
+        due_at = stamp(at + timedelta(seconds=request.due_in_seconds))
+        row = {
+            **_key(request.approval_id),
+            "status": Status.WAITING,
+            "subject": request.subject,
+            "group": request.group,
+            "requested_by": request.requested_by,
+            "requested_at": stamp(at),
+            "asked_at": stamp(at),
+            "due_at": due_at,
+            "execution_arn": request.execution_arn,
+            "payload_hash": request.payload_hash,
+            "requests": over.requests + 1 if over else 1,
+            "round": over.round + 1 if over else 1,
+            "waiting_until": due_at,
+            EXECUTION: request.execution_arn,
+        }
+        put = conditional_put(self.name, row, _AS_SEEN if over else _NEW, _seen(over) if over else {})
+        return self._transact({"Put": put}, self._add(request))
+
+    def add_token(self, seen: Approval, request: ApprovalRequest, at: datetime) -> Outcome:
+        """Store the token of a state that asks again. If the approval is decided, the state is owed the decision."""
+        decided = seen.status is not Status.WAITING
+        changes = conditional_update(
+            self.name,
+            _key(seen.id),
+            condition="#status = :seen_status",
+            assign={"asked_at": stamp(at)},
+            computed={
+                "requests": "#requests + :one",
+                **({OWED_SINCE: f"if_not_exists(#{OWED_SINCE}, :asked_at)"} if decided else {}),
+            },
+            values={**_seen(seen), "one": 1},
+        )
+        return self._transact({"Update": changes}, self._add(request))
+
+    # It ends.
+
+    def decide(self, approval_id: str, status: Status, at: datetime, **values: str) -> Outcome:
+        """Decide what is WAITING and not due yet. values: who decides, and why."""
+        return self._end(approval_id, _UNDUE, status, {**values, **_decided(at)}, at)
+
+    def expire(self, approval_id: str, at: datetime) -> Outcome:
+        """Decide what is WAITING and due."""
+        return self._end(approval_id, _DUE, Status.EXPIRED, _decided(at), at)
+
+    def cancel(self, seen: Approval, at: datetime) -> Outcome:
+        """End what is WAITING, and that no state has asked for since it was read."""
+        assign = {"status": Status.CANCELLED, "cancelled_at": stamp(at), **self._expiry(at)}
+        changes = conditional_update(
+            self.name, _key(seen.id), condition=_AS_SEEN, assign=assign, remove=_WAITING_ONLY, values=_seen(seen)
+        )
+        return self._transact({"Update": changes}, self._forget(seen))
+
+    def close(self, seen: Approval, *, took_effect: bool) -> Outcome:
+        """Store whether a decision took effect, if no state has asked since it was read."""
+        changes = conditional_update(
+            self.name,
+            _key(seen.id),
+            condition=f"{_AS_SEEN} AND attribute_exists(#{OWED_SINCE})",
+            assign={"took_effect": took_effect},
+            remove=[OWED_SINCE],
+            values=_seen(seen),
+        )
+        return self._transact({"Update": changes}, self._forget(seen))
+
+    def forget_tokens(self, seen: Approval) -> Outcome:
+        """Delete tokens that are dead, if no state has asked since they were read."""
+        check = condition_check(self.name, _key(seen.id), _AS_SEEN, _seen(seen))
+        return self._transact({"ConditionCheck": check}, self._forget(seen))
+
+    def _end(
+        self, approval_id: str, condition: str, status: Status, values: Mapping[str, str], at: datetime
+    ) -> Outcome:
+        parameters = conditional_update(
+            self.name,
+            _key(approval_id),
+            condition=condition,
+            assign={"status": status, **values, **self._expiry(at)},
+            remove=_WAITING_ONLY,
+            values={"waiting": Status.WAITING},
+        )
+        return until_decided(lambda: update(self.client, parameters))
+
+    def _expiry(self, at: datetime) -> dict[str, int]:
+        return {"expires_at": int((at + self.lifetime).timestamp())}
+
+    def _add(self, request: ApprovalRequest) -> Action:
+        key, token = _tokens_key(request.approval_id), frozenset({request.token})
+        added = conditional_update(
+            self.name, key, condition=_TOKENS, assign={}, add={"tokens": "token"}, values={"token": token}
+        )
+        return {"Update": added}
+
+    def _forget(self, seen: Approval) -> Action:
+        return {"Delete": {"TableName": self.name, "Key": {"approval_id": {"S": _tokens_key(seen.id)["approval_id"]}}}}
+
+    def _transact(self, *actions: Action) -> Outcome:
+        cancelled = written(self.client, actions)
+        return Outcome(True) if cancelled is None else Outcome(False, cancelled.refusals[0].item)
+
+    def _pages(self, operation: str, index: str, condition: Mapping[str, Any] | None = None) -> Iterator[Any]:
+        pages = self.client.get_paginator(operation).paginate(TableName=self.name, IndexName=index, **(condition or {}))
+        for page in pages:
+            yield from page["Items"]
+
+
+def _key(approval_id: str) -> dict[str, str]:
+    return {"approval_id": approval_id}
+
+
+def _tokens_key(approval_id: str) -> dict[str, str]:
+    # No id has "#".
+    return {"approval_id": f"TOKENS#{approval_id}"}
+
+
+def _decided(at: datetime) -> dict[str, str]:
+    return {"decided_at": stamp(at), OWED_SINCE: stamp(at)}
+
+
+def _seen(approval: Approval) -> dict[str, Any]:
+    return {"seen": approval.requests, "seen_status": approval.status}
