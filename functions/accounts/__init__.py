@@ -1,0 +1,1 @@
+"""Accounts: applications, their checks, and the saga that sets an account up."""

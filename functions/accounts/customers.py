@@ -1,0 +1,82 @@
+"""RegisterCustomer and its compensation, RemoveCustomer; and the two ends of the saga."""
+
+from dataclasses import dataclass
+
+from idempotency import StateConflict
+from idempotency.saga import SagaSteps
+
+from .applications import Application, Applications
+from .definition import ACCOUNT_SETUP, APPROVED, FAILED, REJECTED
+from .errors import ApplicationNotFound, CustomerExists
+from .numbers import customer_id
+from .tables import CustomersTable
+from .task import Result, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Customers:
+    steps: SagaSteps
+    applications: Applications
+    customers: CustomersTable
+
+    def register(self, task: Task) -> Result:
+        """Make the applicant a customer. Raises ApplicationNotFound, CustomerExists, or StateConflict if decided."""
+        step, application = task.step, self._application(task)
+        self.applications.begin(step.saga_id, step.at)
+        own = self.steps.insert(step, task.request, customer_id=customer_id(step.saga_id))
+        customer, unique = self.customers.register(application, step.at)
+        try:
+            return self.steps.commit(step, [unique, own, customer], {"status": "Registered"})
+        except StateConflict as conflict:
+            if all(refusal.index == 0 for refusal in conflict.refusals):
+                raise CustomerExists("another application made this customer") from None
+            raise
+
+    def remove(self, task: Task) -> Result:
+        """Delete the customer, or bar one that was never registered."""
+        step, application = task.step, self.applications.find(task.step.saga_id)
+        rows = self.customers.remove(application) if application else []
+        return self.steps.compensate(step, [self.steps.undo(step), *rows])
+
+    def _application(self, task: Task) -> Application:
+        found = self.applications.find(task.step.saga_id)
+        if found is None:
+            raise ApplicationNotFound("application.id: no such application was submitted")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The saga's last word on the application, each in one transaction with what it rests on."""
+
+    steps: SagaSteps
+    applications: Applications
+
+    def approve(self, task: Task) -> Result:
+        """Confirm the saga: every step stands, and none can be undone any more. Safe to repeat.
+
+        Raises StateConflict if a step does not stand, or the application has another end.
+        """
+        application_id, at = task.step.saga_id, task.step.at
+        approved = self.applications.table.confirm(application_id, at)
+        try:
+            self.steps.store.seal(application_id, ACCOUNT_SETUP.step_names, [approved], at)
+        except StateConflict:
+            if self._status(application_id) != APPROVED:
+                raise
+        return {"status": APPROVED}
+
+    def fail(self, task: Task) -> Result:
+        """Set the application to FAILED. One that has ended otherwise meanwhile keeps its end.
+
+        Raises StateConflict if it is approved, or its customer stands.
+        """
+        step, table = task.step, self.applications.table
+        found = self._status(step.saga_id)
+        ended = found in (FAILED, REJECTED)
+        undo = table.has_status(step.saga_id, found) if ended else table.fail(step.saga_id, step.at)
+        return self.steps.compensate(step, [undo])
+
+    def _status(self, application_id: str) -> str:
+        found = self.applications.find(application_id)
+        return found.status if found else ""

@@ -1,0 +1,37 @@
+"""Lambda handler of the check for fraud."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from runtime.dynamodb import dynamodb
+from runtime.environment import read_environment
+from runtime.handler import Call, handler
+
+from .checks import FraudCheck, run_check
+from .known_customers import KnownCustomers
+from .openings import Openings
+from .screening import ScreeningTable
+from .state_request import StateInput, parse_state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    applications_table: str
+    customers_table: str
+    screening_table: str
+
+
+@cache
+def check() -> FraudCheck:
+    own, client = read_environment(Environment), dynamodb()
+    customers = KnownCustomers(client, own.customers_table)
+    return FraudCheck(
+        Openings(client, own.applications_table), ScreeningTable(client, own.screening_table), customers.has
+    )
+
+
+@handler(parse_state, ids=("application_id",))
+def check_fraud_model(request: StateInput, call: Call) -> dict[str, Any]:
+    """Check an applicant: customers, other applications from the address, barred names."""
+    return run_check(check().openings, request.application_id, check(), call.at)

@@ -1,0 +1,34 @@
+"""The executions of a machine whose names are the ids of applications."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from idempotency.payloads import canonical_json
+from runtime.executions import answered
+
+from .setup import setup_input
+
+RUNNING, SUCCEEDED = "RUNNING", "SUCCEEDED"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """client: answers with a `boto3.client("stepfunctions")`. arn: of the machine."""
+
+    client: Callable[[], Any]
+    arn: str
+
+    def start(self, application_id: str) -> None:
+        """Start the application's execution, once. Raises ExecutionsUnavailable."""
+        document = canonical_json(setup_input(application_id))
+        answered(
+            lambda: self.client().start_execution(stateMachineArn=self.arn, name=application_id, input=document),
+            "ExecutionAlreadyExists",
+        )
+
+    def status(self, application_id: str) -> str | None:
+        """Of the application's execution; None if there is none, or none any more. Raises ExecutionsUnavailable."""
+        arn = f"{self.arn.replace(':stateMachine:', ':execution:')}:{application_id}"
+        found = answered(lambda: self.client().describe_execution(executionArn=arn), "ExecutionDoesNotExist")
+        return str(found["status"]) if found else None

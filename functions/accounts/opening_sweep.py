@@ -1,0 +1,67 @@
+"""Makes up for lost records and events: looks at every application that is not decided."""
+
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from .ending import Ending
+from .errors import SweepUnfinished
+from .machines import RUNNING, Machine
+from .openings import Opening, Openings
+
+# The stream starts an application within seconds.
+_GRACE = timedelta(minutes=1)
+_COUNTED = ("running", "started", "ended", "closed", "finalizing", "failed")
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningSweep:
+    """machine: account-opening."""
+
+    ending: Ending
+    machine: Machine
+
+    @property
+    def openings(self) -> Openings:
+        return self.ending.openings
+
+    def run(self, at: datetime, time_left: Callable[[], bool]) -> dict[str, int]:
+        """Look at every open application. Returns how many are open, and what was done. Raises SweepUnfinished."""
+        found = list(self.openings.open())
+        # If time runs out, it must not always run out for the same applications.
+        random.shuffle(found)
+        done = Counter(self._reviewed(one, at) if time_left() else "failed" for one in found)
+        counts = {"open": len(found), **{name: done[name] for name in _COUNTED}}
+        # The alarms' metrics are made from this line, also when there is nothing to count.
+        _logger.info("swept", extra=counts)
+        if counts["failed"]:
+            raise SweepUnfinished(f"{counts['failed']} of {len(found)} applications")
+        return counts
+
+    def _reviewed(self, seen: Opening, at: datetime) -> str:
+        try:
+            return self._review(seen.application_id, at)
+        except Exception:
+            _logger.exception("application not swept", extra={"application_id": seen.application_id})
+            return "failed"
+
+    def _review(self, application_id: str, at: datetime) -> str:
+        """What was done. `finalizing`: account-setup has begun an account, and its finalization decides."""
+        found = self.openings.find(application_id)
+        if found is None or found.open_since is None or found.open_since + _GRACE > at:
+            return "running"
+        if not found.undecided:
+            self.openings.close(application_id)
+            return "closed"
+        status = self.machine.status(application_id)
+        if status is None:
+            self.machine.start(application_id)
+            return "started"
+        if status == RUNNING:
+            return "running"
+        return "ended" if self.ending.end(application_id, status, at) else "finalizing"

@@ -1,0 +1,63 @@
+"""SubmitApplication: one row for each application, whose insertion starts its execution."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from entities.backoff import until_decided
+from idempotency import PayloadMismatch, StateConflict, StepCompensated
+from idempotency.dynamodb import RowClient, read_rows
+from idempotency.saga import SagaSteps
+
+from .applications import Application, ApplicationsTable, submission
+from .definition import SUBMIT_APPLICATION, SUBMITTED
+from .errors import InvalidApplication
+from .submit_request import SubmitRequest
+
+DUPLICATE = "duplicate"
+_BARRED = "application_id: account-recovery has barred it before it was submitted; use another one"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """client: a `boto3.client("dynamodb")`."""
+
+    client: RowClient
+    steps: SagaSteps
+    table: ApplicationsTable
+
+    def submit(self, request: SubmitRequest, owner: str, at: datetime) -> dict[str, str]:
+        """Store an application. owner: of the call. Returns {"application_id", "status": "SUBMITTED" | "duplicate"}.
+
+        Raises InvalidApplication, PayloadMismatch, Contention, StoreUnavailable.
+        """
+        if date.fromisoformat(request.date_of_birth) > at.date():
+            raise InvalidApplication("date_of_birth: in the future")
+        new = self._store(request, owner, at)
+        return {"application_id": request.application_id, "status": SUBMITTED if new else DUPLICATE}
+
+    def _store(self, request: SubmitRequest, owner: str, at: datetime) -> bool:
+        """Whether this call has stored the application.
+
+        Raises PayloadMismatch if another payload is stored, InvalidApplication if the id is barred.
+        """
+        application = Application(**request.fields, payload_hash=request.payload_hash)
+        result = {"payload_hash": request.payload_hash}
+        step = submission(request.application_id, owner, at)
+        try:
+            answer = until_decided(lambda: self.steps.commit(step, [self.table.submit(application, at)], result))
+        except (StateConflict, StepCompensated):
+            stored = self._stored_hash(request.application_id)
+            if stored is None:
+                raise InvalidApplication(_BARRED) from None
+            answer = {"payload_hash": stored}
+        if answer["payload_hash"] != request.payload_hash:
+            raise PayloadMismatch(f"application_id: {request.application_id} is an application with other content")
+        # A duplicate gets what the first call has stored.
+        return answer is result
+
+    def _stored_hash(self, application_id: str) -> str | None:
+        """Of a row without its record: records expire, and an application that failed is barred."""
+        (row,) = read_rows(self.client, [(self.table.name, SUBMIT_APPLICATION.row_key(application_id))])
+        found: Any = (row or {}).get("payload_hash", {})
+        return found.get("S") if found else None

@@ -1,0 +1,123 @@
+"""Every write to CustomersTable, AccountsTable, LedgerTable and CardsTable, each with its condition.
+
+They build actions of a transaction; the step store writes them. Each row names its application.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from idempotency import Action
+from idempotency.expressions import conditional_put, conditional_update
+
+from .applications import Application
+from .numbers import customer_id, uniqueness_key
+
+_OWN = "#application_id = :application_id"
+# The other side of each bonus: the bank's own expense.
+BONUS_EXPENSE = "OPENING-BONUSES"
+
+
+@dataclass(frozen=True, slots=True)
+class CustomersTable:
+    name: str
+
+    def register(self, application: Application, at: datetime) -> list[Action]:
+        """Insert the customer, and the row that bars another of the same name and date of birth."""
+        own: dict[str, Any] = {"application_id": application.application_id}
+        customer = {**own, "name": application.name, "address": application.address, "created_at": at.isoformat()}
+        return [
+            {"Put": conditional_put(self.name, {"customer_id": key, **row}, "attribute_not_exists(customer_id)", {})}
+            for key, row in zip(_keys(application), (customer, own), strict=True)
+        ]
+
+    def remove(self, application: Application) -> list[Action]:
+        """Delete both rows."""
+        values = {":application_id": {"S": application.application_id}}
+        return [
+            {
+                "Delete": {
+                    "TableName": self.name,
+                    "Key": {"customer_id": {"S": key}},
+                    "ConditionExpression": "application_id = :application_id",
+                    "ExpressionAttributeValues": values,
+                }
+            }
+            for key in _keys(application)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountsTable:
+    name: str
+
+    def open(self, number: str, application_id: str, at: datetime) -> Action:
+        row = {
+            "account_number": number,
+            "application_id": application_id,
+            "customer_id": customer_id(application_id),
+            "status": "Open",
+            "opened_at": at.isoformat(),
+        }
+        return {"Put": conditional_put(self.name, row, "attribute_not_exists(account_number)", {})}
+
+    def close(self, number: str, application_id: str, at: datetime) -> Action:
+        return {
+            "Update": conditional_update(
+                self.name,
+                {"account_number": number},
+                condition=f"{_OWN} AND #status = :open",
+                assign={"status": "Closed", "closed_at": at.isoformat()},
+                values={"application_id": application_id, "open": "Open"},
+            )
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerTable:
+    """An entry is never changed or deleted. amount: signed, in the currency's minor unit."""
+
+    name: str
+
+    def transfer(self, number: str, application_id: str, kind: str, amount: int, at: datetime) -> list[Action]:
+        """Two entries that sum to zero. kind: with the application, what makes a second transfer the same."""
+        entry = {"entry_id": f"{kind}#{application_id}", "application_id": application_id, "at": at.isoformat()}
+        rows = [
+            {"account_number": account, **entry, "amount": signed}
+            for account, signed in ((number, amount), (BONUS_EXPENSE, -amount))
+        ]
+        return [{"Put": conditional_put(self.name, row, "attribute_not_exists(account_number)", {})} for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class CardsTable:
+    name: str
+
+    def issue(self, card_id: str, application_id: str, at: datetime, processor_id: str | None) -> Action:
+        """processor_id: what the card processor calls the card; never its number."""
+        row = {
+            "card_id": card_id,
+            "application_id": application_id,
+            "customer_id": customer_id(application_id),
+            "status": "Issued",
+            "issued_at": at.isoformat(),
+            **({"processor_id": processor_id} if processor_id else {}),
+        }
+        return {"Put": conditional_put(self.name, row, "attribute_not_exists(card_id)", {})}
+
+    def move(self, card_id: str, application_id: str, before: tuple[str, ...], status: str, at: datetime) -> Action:
+        """Give the card a status, if it has one of the statuses `before`. When is noted."""
+        values = {f"before{index}": known for index, known in enumerate(before)}
+        return {
+            "Update": conditional_update(
+                self.name,
+                {"card_id": card_id},
+                condition=f"{_OWN} AND #status IN ({', '.join(f':{name}' for name in values)})",
+                assign={"status": status, f"{status.lower()}_at": at.isoformat()},
+                values={"application_id": application_id, **values},
+            )
+        }
+
+
+def _keys(application: Application) -> tuple[str, str]:
+    return customer_id(application.application_id), uniqueness_key(application.name, application.date_of_birth)
