@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
-from .errors import NotSent
+from .errors import EndpointsUnavailable, NotSent
 
 _GONE = "ParameterNotFound"
+_BUSY = frozenset({"ThrottlingException", "TooManyUpdates"})
 # After a rotation, a sender may sign with the old secret for so long.
 _FRESH_SECONDS = 60.0
 
@@ -51,6 +52,19 @@ class Endpoints:
         except BotoCoreError as error:
             raise NotSent(f"the secret cannot be read: {type(error).__name__}") from None
         return msgspec.json.decode(answer["Parameter"]["Value"], type=Endpoint)
+
+
+def answered[R](call: Callable[[], R]) -> R:
+    """What a call of Parameter Store returns. Raises EndpointsUnavailable. Other errors pass unchanged."""
+    try:
+        return call()
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        if code in _BUSY or error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+            raise EndpointsUnavailable(f"Parameter Store answers {code}") from None
+        raise
+    except BotoCoreError as error:
+        raise EndpointsUnavailable(f"no answer from Parameter Store ({type(error).__name__})") from None
 
 
 def name_of(prefix: str, webhook_id: str) -> str:

@@ -5,7 +5,7 @@ BusinessError
 ├── AddressRefused      the address leads where webhooks must not go
 └── DeliveryBusy        another sender has the delivery
 TransientError
-└── NotSent, SweepUnfinished
+└── EndpointsUnavailable, NotSent, SweepUnfinished
 """
 
 from idempotency import BusinessError, TransientError
@@ -21,6 +21,10 @@ class AddressRefused(BusinessError):
 
 class DeliveryBusy(BusinessError):
     """The delivery is being sent at this moment. Nothing is written."""
+
+
+class EndpointsUnavailable(TransientError):
+    """Parameter Store throttled the call or failed, or its answer was lost. A repeated call finds what it wrote."""
 
 
 class NotSent(TransientError):

@@ -26,4 +26,20 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         return WebhookKey(self.tenant_code, self.webhook_id)
 
 
+class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """reveal: only the secret of the subscription that there is."""
+
+    tenant_code: TenantCode
+    url: str
+    events: list[str]
+    reveal: bool = False
+
+
+class RemoveRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    tenant_code: TenantCode
+    webhook_id: WebhookId
+
+
 parse_send = named_parser(SendRequest, InvalidWebhook, "the request")
+parse_subscribe = named_parser(SubscribeRequest, InvalidWebhook, "the request")
+parse_remove = named_parser(RemoveRequest, InvalidWebhook, "the request")

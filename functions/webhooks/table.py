@@ -7,7 +7,7 @@ from typing import Any
 
 from entities.backoff import until_decided
 from entities.values import to_value
-from idempotency.dynamodb import put, read_rows, update
+from idempotency.dynamodb import answered, put, read_rows, update
 from idempotency.expressions import conditional_put, conditional_update
 
 from .state import LEASE, SHARDS, Delivery, Status, Subscription, WebhookKey, partition, shard
@@ -29,7 +29,8 @@ class WebhooksTable:
 
     def subscriptions(self, tenant_code: str | None) -> list[Subscription]:
         """The subscriptions of a tenant, or with None of the operator, read consistently."""
-        return [Subscription.of(item) for item in self._query(partition(tenant_code), "WEBHOOK#")]
+        items = answered(lambda: list(self._query(partition(tenant_code), "WEBHOOK#")))
+        return [Subscription.of(item) for item in items]
 
     def find(self, key: WebhookKey) -> Subscription | None:
         """A subscription, read consistently."""
@@ -48,6 +49,12 @@ class WebhooksTable:
     def change(self, key: WebhookKey, assign: Mapping[str, Any], remove: Sequence[str] = ()) -> bool:
         """Set attributes of a subscription. A removed one does not come back."""
         return self._update(key.row, "attribute_exists(#pk)", assign, remove)
+
+    def remove(self, key: WebhookKey) -> bool:
+        """Delete the row of a subscription. Returns whether there was one."""
+        names = {name: to_value(value) for name, value in key.row.items()}
+        gone = answered(lambda: self.client.delete_item(TableName=self.name, Key=names, ReturnValues="ALL_OLD"))
+        return "Attributes" in gone
 
     def record(self, delivery: Delivery) -> bool:
         """Write the row of a delivery, unless there is one: a notice that comes again sends nothing again."""

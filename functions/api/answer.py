@@ -1,0 +1,87 @@
+"""What the API answers, and its errors as problem+json (RFC 9457)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Self
+
+from idempotency import BusinessError, TransientError
+
+RETRY_AFTER = 1
+"""Seconds."""
+_TYPE = "urn:stepwise:problem:"
+
+type Errors = Sequence[Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """body: a JSON object; None for none."""
+
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """Read what `stored` returned."""
+        return cls(stored["status"], stored["body"], stored["headers"])
+
+    def having(self, **members: Any) -> Self:
+        """With further members of the body."""
+        return type(self)(self.status, {**self.body, **members}, self.headers)
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        return {"status": self.status, "body": self.body, "headers": dict(self.headers)}
+
+    @property
+    def response(self) -> dict[str, Any]:
+        """As API Gateway reads it, payload format 2.0."""
+        headers = {"cache-control": "no-store", **self.headers}
+        if self.body is None:
+            return {"statusCode": self.status, "headers": headers, "body": ""}
+        headers = {"content-type": "application/json", **headers}
+        return {"statusCode": self.status, "headers": headers, "body": json.dumps(self.body)}
+
+
+class Problem(BusinessError):
+    """The request is refused. kind: ends the problem's type. errors: what is wrong, each with its place."""
+
+    def __init__(
+        self, status: int, kind: str, detail: str = "", errors: Errors = (), headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(f"{status} {kind}")
+        self.answer = problem(status, kind, detail, errors, headers)
+
+
+class Unavailable(TransientError):
+    """A service throttled or failed, or its answer was lost. The message says which."""
+
+
+class Defect(Exception):
+    """A function failed in a way that its contract does not name."""
+
+
+def problem(
+    status: int, kind: str, detail: str = "", errors: Errors = (), headers: Mapping[str, str] | None = None
+) -> Answer:
+    """An answer that says what is wrong."""
+    body: dict[str, Any] = {"type": f"{_TYPE}{kind}", "title": HTTPStatus(status).phrase, "status": status}
+    body |= {"detail": detail} if detail else {}
+    body |= {"errors": list(errors)} if errors else {}
+    return Answer(status, body, {"content-type": "application/problem+json", **(headers or {})})
+
+
+def unavailable() -> Answer:
+    return problem(
+        503,
+        "unavailable",
+        "Whether it took effect is unknown. Repeat the same request, with the same Idempotency-Key.",
+        headers={"retry-after": str(RETRY_AFTER)},
+    )
+
+
+def not_found(detail: str = "There is no such thing, or it belongs to another tenant.") -> Problem:
+    return Problem(404, "not-found", detail)

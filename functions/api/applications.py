@@ -1,0 +1,46 @@
+"""Applications for an account: submitted once, and what comes of them. Who applies is never shown."""
+
+from typing import Any
+
+from accounts.definition import ACCOUNT_SETUP, IN_REVIEW
+from accounts.openings import FLAGS
+from entities.values import from_value
+from idempotency.dynamodb import read_rows
+from idempotency.saga.table import STANDING, UNSETTLED
+from runtime.dynamodb import dynamodb
+
+from .answer import Answer, not_found
+from .calls import invoke
+from .environment import Environment
+from .request import Request
+
+_SHOWN = ("application_id", "status", "reason", "submitted_at", "updated_at")
+
+type Json = dict[str, Any]
+
+
+def submit_application(request: Request, own: Environment) -> Answer:
+    """The answer of a duplicate is that of the first call."""
+    application_id = invoke(own.submit_application_function, request.body)["application_id"]
+    return Answer(202, {"application_id": application_id}, {"location": f"/applications/{application_id}"})
+
+
+def show_application(request: Request, own: Environment) -> Answer:
+    key = {"application_id": request.values["application_id"]}
+    (row,) = read_rows(dynamodb(), [(own.applications_table, key)])
+    if row is None:
+        raise not_found()
+    found = {name: from_value(value) for name, value in row.items()}
+    shown = {name: found[name] for name in _SHOWN if name in found}
+    return Answer(200, {**shown, "flags": sorted(found.get(FLAGS, ())), "waits_for": _waits_for(found)})
+
+
+def _waits_for(found: Json) -> str | None:
+    if found.get(STANDING):
+        return "an operator: a compensation gave up"
+    if found["status"] not in ACCOUNT_SETUP.undecided:
+        return None
+    # The setup of an account may follow a review.
+    if UNSETTLED in found:
+        return "the setup of its account"
+    return "the decision of its review" if found["status"] == IN_REVIEW else "its checks"

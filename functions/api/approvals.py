@@ -1,0 +1,64 @@
+"""What waits for a person, and the person's decision. Who may decide is who may call the route."""
+
+from typing import Any
+
+from approvals.state import Approval
+from approvals.table import WAITING
+from entities.values import to_value
+from runtime.dynamodb import dynamodb
+
+from .answer import Answer, Problem
+from .calls import invoke, located
+from .cursor import cursor, limit, place, read_page
+from .environment import Environment
+from .request import Request
+
+# Of the index; no item of tokens is in it.
+_PLACE = ("group", "waiting_until", "approval_id")
+_SHOWN = ("approval_id", "status", "subject", "group", "requested_by", "requested_at", "due_at")
+
+
+def list_approvals(request: Request, own: Environment) -> Answer:
+    """What waits, as the index has it: of a group by due time, or of all groups."""
+    group = request.values.get("group")
+    start = place(request, (str, str, str), lambda *parts: all(parts) and group in (None, parts[0]))
+    query: dict[str, Any] = {"TableName": own.approvals_table, "IndexName": WAITING, "Limit": limit(request)}
+    if start:
+        query["ExclusiveStartKey"] = {name: to_value(value) for name, value in zip(_PLACE, start, strict=True)}
+    found = read_page(request, lambda: _read(query, group))
+    last = found.get("LastEvaluatedKey")
+    body = {
+        "approvals": [_shown(Approval.of(item)) for item in found["Items"]],
+        "cursor": cursor(request, [last[name]["S"] for name in _PLACE] if last else None),
+    }
+    return Answer(200, body)
+
+
+def decide_approval(request: Request, own: Environment) -> Answer:
+    given = {**request.body, "approval_id": request.values["approval_id"], **_decided_by(request)}
+    return Answer(200, invoke(own.decide_approval_function, given))
+
+
+def _read(query: dict[str, Any], group: str | None) -> Any:
+    if group is None:
+        return dynamodb().scan(**query)
+    of_group: dict[str, Any] = {
+        "KeyConditionExpression": "#group = :group",
+        "ExpressionAttributeNames": {"#group": "group"},
+        "ExpressionAttributeValues": {":group": to_value(group)},
+    }
+    return dynamodb().query(**query, **of_group)
+
+
+def _decided_by(request: Request) -> dict[str, str]:
+    """A back end says who decides; a token says it itself, so that nobody decides in another's name."""
+    if request.subject is None:
+        return {}
+    if "decided_by" in request.body:
+        message = "decided_by: only with SigV4; the subject of the token decides"
+        raise Problem(422, "InvalidDecision", message, located(message))
+    return {"decided_by": request.subject}
+
+
+def _shown(approval: Approval) -> dict[str, Any]:
+    return {name: approval.values[name] for name in _SHOWN}

@@ -1,0 +1,74 @@
+"""Calls of the contexts' functions: their errors by name become answers."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from runtime.clients import single_try_client
+
+from .answer import Defect, Problem, Unavailable
+
+_STATUS = {
+    **dict.fromkeys(("InvalidCommand", "InvalidImport", "InvalidTask", "InvalidWebhook", "InvalidKey"), 422),
+    **dict.fromkeys(("InvalidApplication", "InvalidDecision", "TooManyItems", "TooManyRows"), 422),
+    **dict.fromkeys(("PayloadMismatch", "PendingCommand", "VersionConflict", "VersionGap"), 409),
+    **dict.fromkeys(("AlreadyDecided", "ApprovalCancelled", "ApprovalExpired"), 409),
+    "ApprovalNotFound": 404,
+    "AttributesTooLarge": 413,
+}
+# Their messages start with an id, not with a field.
+_ABOUT_AN_ID = frozenset({"AlreadyDecided", "ApprovalCancelled", "ApprovalExpired", "ApprovalNotFound"})
+_TRANSIENT = frozenset(
+    {
+        "AlreadyInProgress",
+        "BucketUnavailable",
+        "Contention",
+        "EndpointsUnavailable",
+        "LeaseLost",
+        "Sandbox.Timedout",
+        "StoreUnavailable",
+    }
+)
+_THROTTLED = frozenset({"TooManyRequestsException", "EC2ThrottledException"})
+_FIELD = re.compile(r"^(?P<path>[A-Za-z_][\w.\[\]-]*): (?P<detail>.*)$", re.DOTALL)
+
+
+def invoke(function: str, payload: Mapping[str, Any]) -> Any:
+    """What a function answers. Raises Problem for the errors of its contract, Unavailable, Defect."""
+    try:
+        answer = single_try_client("lambda").invoke(FunctionName=function, Payload=json.dumps(payload))
+        body = json.loads(answer["Payload"].read())
+    except (ClientError, BotoCoreError) as error:
+        raise lost(error, "Lambda") from None
+    if "FunctionError" not in answer:
+        return body
+    raise _refused(body.get("errorType", ""), body.get("errorMessage", ""))
+
+
+def lost(error: Exception, service: str) -> Exception:
+    """What to raise for an error of a service's client: Unavailable, or the error itself if it is a defect."""
+    if isinstance(error, ClientError):
+        code = error.response["Error"]["Code"]
+        if code not in _THROTTLED and error.response["ResponseMetadata"]["HTTPStatusCode"] < 500:
+            return error
+    return Unavailable(f"{service}: {type(error).__name__}")
+
+
+def _refused(name: str, message: str) -> Exception:
+    if name in _TRANSIENT or "timed out" in message:
+        return Unavailable(f"a function ended in {name}")
+    if name not in _STATUS:
+        return Defect(name)
+    return Problem(_STATUS[name], name, message, [] if name in _ABOUT_AN_ID else located(message))
+
+
+def located(message: str) -> list[Mapping[str, str]]:
+    """The field that a message starts with, as errors of a problem; empty if it names none."""
+    match = _FIELD.match(message)
+    if match is None:
+        return []
+    path = re.sub(r"\[(\d+)\]", r"/\1", match["path"]).replace(".", "/")
+    return [{"pointer": f"#/{path}", "detail": match["detail"]}]

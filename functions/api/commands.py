@@ -1,0 +1,121 @@
+"""Commands, and the entities that they make."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from entities.command import Key
+from entities.reading import Moment, NoSuchVersion, as_of, entity_of
+from entities.state import CommandRow, Gate, States, Tables
+from idempotency.dynamodb import read_rows
+from runtime.dynamodb import dynamodb
+
+from .answer import Answer, not_found
+from .calls import invoke
+from .cursor import cursor, limit, place
+from .environment import Environment
+from .request import Request
+
+
+def publish_command(request: Request, own: Environment) -> Answer:
+    body = dict(request.body)
+    if body["pk"] != f"TENANT#{request.tenant_code}":
+        raise not_found()
+    if request.key and not body.keys() & {"version", "request_id"}:
+        body["request_id"] = request.digest
+    answer = invoke(own.publish_command_function, {**body, "tenant_code": request.tenant_code})
+    if body.get("mode") == "sync":
+        return Answer(200, answer)
+    return Answer(202, answer, {"location": f"/keys/{_encoded(body['pk'])}/{_encoded(body['sk'])}/versions"})
+
+
+def show_key(request: Request, own: Environment) -> Answer:
+    key, tables = _key(request), _tables(own)
+    try:
+        entity = _newest(tables, key) if "at" not in request.values else _earlier(request, tables, key)
+    except NoSuchVersion as error:
+        raise not_found(str(error)) from None
+    etag = f'"{entity["version"]}"'
+    if _matches(request.headers.get("if-none-match", ""), etag):
+        return Answer(304, None, {"etag": etag})
+    return Answer(200, entity, {"etag": etag})
+
+
+def list_versions(request: Request, own: Environment) -> Answer:
+    key, tables = _key(request), _tables(own)
+    gate = States(dynamodb(), tables).gate(key)
+    if gate is None:
+        raise not_found()
+    start = place(request, (int,), lambda version: 1 <= version <= gate.published)
+    newest = start[0] if start else gate.published
+    oldest = max(1, newest - limit(request) + 1)
+    versions = list(range(newest, oldest - 1, -1))
+    read = [version for version in versions if version > gate.finished]
+    rows = read_rows(dynamodb(), [(tables.commands, key.at(version)) for version in read]) if read else []
+    failed = {version: CommandRow(row) for version, row in zip(read, rows, strict=True) if row}
+    body = {
+        **key.row,
+        "published": gate.published,
+        "finished": gate.finished,
+        "waits_for": _standing(gate, gate.turn, failed)["waits_for"] if gate.pending else None,
+        "versions": [_standing(gate, version, failed) for version in versions],
+        "cursor": cursor(request, [oldest - 1] if oldest > 1 else None),
+    }
+    return Answer(200, body)
+
+
+def _key(request: Request) -> Key:
+    if request.values["pk"] != f"TENANT#{request.tenant_code}":
+        raise not_found()
+    return Key(request.values["pk"], request.values["sk"])
+
+
+def _tables(own: Environment) -> Tables:
+    return Tables(own.commands_table, own.gates_table, own.data_table, own.history_table)
+
+
+def _newest(tables: Tables, key: Key) -> dict[str, Any]:
+    (row,) = read_rows(dynamodb(), [(tables.data, key.row)])
+    if row is None:
+        raise NoSuchVersion("no version has finished")
+    return entity_of(row)
+
+
+def _earlier(request: Request, tables: Tables, key: Key) -> dict[str, Any]:
+    return as_of(dynamodb(), tables, key, _moment(request.values["at"]))
+
+
+def _moment(text: str) -> Moment:
+    if text.isdecimal():
+        return int(text)
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise NoSuchVersion("at: is not a time") from None
+
+
+def _matches(given: str, etag: str) -> bool:
+    tags = {one.strip().removeprefix("W/") for one in given.split(",")}
+    return etag in tags or "*" in tags
+
+
+def _standing(gate: Gate, version: int, rows: Mapping[int, CommandRow]) -> dict[str, Any]:
+    """What a version does, or waits for."""
+    status, waits_for = _of(gate, version, rows)
+    return {"version": version, "status": status, "waits_for": waits_for}
+
+
+def _of(gate: Gate, version: int, rows: Mapping[int, CommandRow]) -> tuple[str, str | None]:
+    if version <= gate.finished:
+        return "done", None
+    if version in gate.dead:
+        return "dead", "an operator: retry or skip it"
+    if version == gate.turn:
+        state = rows[version].state if version in rows else ""
+        return "running", f"its state {state}" if state else "its execution"
+    return "waiting", f"version {version - 1}"
+
+
+def _encoded(text: str) -> str:
+    return quote(text, safe="")

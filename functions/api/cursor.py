@@ -1,0 +1,81 @@
+"""Opaque cursors: where the next page begins. One fits only the list that answered it."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from idempotency.dynamodb import answered
+
+from .answer import Problem
+from .request import Request
+
+DEFAULT_LIMIT = 25
+
+
+def limit(request: Request) -> int:
+    return int(request.values.get("limit", DEFAULT_LIMIT))
+
+
+def cursor(request: Request, place: Sequence[str | int] | None) -> str | None:
+    """The cursor of a place in the request's list; None for the end."""
+    if place is None:
+        return None
+    text = json.dumps([_list(request), *place], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def place(request: Request, kinds: Sequence[type], fits: Callable[..., bool]) -> list[Any] | None:
+    """The place in the request's cursor; None without one. Raises Problem.
+
+    kinds: of its parts. fits: whether the list can have a place of these parts; a ValueError says no.
+    A cursor is not signed: it can only name a place in a list that its caller may read.
+    """
+    given = request.values.get("cursor")
+    if given is None:
+        return None
+    try:
+        parts = _parts(given)
+        own = parts[:1] == [_list(request)] and [type(part) for part in parts[1:]] == list(kinds)
+        if own and fits(*parts[1:]):
+            return parts[1:]
+    except (ValueError, RecursionError):
+        pass
+    raise _foreign()
+
+
+def read_page(request: Request, read: Callable[[], Any]) -> Any:
+    """What DynamoDB answers. Raises Problem if it refuses to start at the request's cursor; and as `answered`."""
+    try:
+        return answered(read)
+    except ClientError as error:
+        if "cursor" in request.values and error.response["Error"]["Code"] == "ValidationException":
+            raise _foreign() from None
+        raise
+
+
+def _parts(given: str) -> list[Any]:
+    """The list in a cursor. Raises ValueError, RecursionError."""
+    text = base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)).decode()
+    parts = json.loads(text)
+    # JSON can have half of a character, which no key can.
+    json.dumps(parts, ensure_ascii=False).encode()
+    return parts if isinstance(parts, list) else []
+
+
+def _list(request: Request) -> list[Any]:
+    """What the cursor belongs to: tenant, route and filters."""
+    filters = sorted((name, value) for name, value in request.values.items() if name not in ("cursor", "limit"))
+    return [request.tenant_code, request.route, [list(one) for one in filters]]
+
+
+def _foreign() -> Problem:
+    errors = [
+        {
+            "parameter": "cursor",
+            "detail": "must be the cursor of the page before, with the same filters; start again without it",
+        }
+    ]
+    return Problem(400, "invalid-request", "The request is not valid; nothing was written.", errors)

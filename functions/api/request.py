@@ -1,0 +1,176 @@
+"""API Gateway's event (payload format 2.0), and the request that an operation gets."""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from .answer import Problem
+from .document import Operation
+
+MAX_BODY = 256 * 1024
+_KEY, _TENANT = "idempotency-key", "x-tenant-code"
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An event. route: its route key. claims: of a JWT; None under IAM. principal: who calls."""
+
+    route: str
+    method: str
+    path: str
+    request_id: str
+    values: Mapping[str, Mapping[str, str]] = field(repr=False)
+    content: bytes = field(repr=False)
+    claims: Mapping[str, str] | None = field(repr=False)
+    principal: str = field(repr=False)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self.values["header"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A valid request. values: of its parameters, by name. body: parsed JSON.
+
+    tenant_code: empty for what belongs to the stack. key: the Idempotency-Key, or empty. subject: of a JWT.
+    """
+
+    route: str
+    tenant_code: str
+    principal: str = field(repr=False)
+    values: Mapping[str, Any] = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    body: Any = field(default=None, repr=False)
+    key: str = field(default="", repr=False)
+    subject: str | None = field(default=None, repr=False)
+
+    @property
+    def digest(self) -> str:
+        """Names the request by its key, for this caller, tenant and route: 64 characters of `[0-9a-f]`."""
+        named = json.dumps([self.principal, self.tenant_code, self.route, self.key])
+        return hashlib.sha256(named.encode()).hexdigest()
+
+    @property
+    def payload(self) -> Any:
+        """What must be the same whenever the key is."""
+        return {"body": self.body, "values": dict(self.values)}
+
+
+def parse_event(event: Any) -> Received:
+    """Read an event; every one that API Gateway sends fits."""
+    context = event["requestContext"]
+    authorizer = context.get("authorizer", {})
+    claims = authorizer.get("jwt", {}).get("claims")
+    return Received(
+        event["routeKey"],
+        context["http"]["method"],
+        event["rawPath"],
+        context["requestId"],
+        {
+            "path": {name: unquote(value) for name, value in (event.get("pathParameters") or {}).items()},
+            "query": event.get("queryStringParameters") or {},
+            "header": {name.lower(): value for name, value in event["headers"].items()},
+        },
+        _content(event),
+        claims,
+        _principal(claims, authorizer.get("iam", {})),
+    )
+
+
+def read(operation: Operation, received: Received) -> Request:
+    """The request of an operation. Raises Problem: 400 with everything that is wrong, 403, 413, 415."""
+    if received.claims is None and not received.principal:
+        raise Problem(403, "no-caller", "The request is not signed.")
+    tenant_code = _tenant(received) if operation.for_tenants else ""
+    body, errors = _body(operation, received)
+    values: dict[str, Any] = {}
+    for parameter in operation.parameters:
+        errors += _parameter(operation, parameter, received, values)
+    if operation.for_tenants and not tenant_code:
+        errors.append({"parameter": "X-Tenant-Code", "detail": "required"})
+    known = {one["name"] for one in operation.parameters if one["in"] == "query"}
+    errors += [
+        {"parameter": name, "detail": "unknown parameter"} for name in received.values["query"] if name not in known
+    ]
+    if errors:
+        raise Problem(400, "invalid-request", "The request is not valid; nothing was written.", errors)
+    key = received.headers.get(_KEY, "") if operation.body else ""
+    subject = None if received.claims is None else _subject(received.claims)
+    return Request(received.route, tenant_code, received.principal, values, received.headers, body, key, subject)
+
+
+def _content(event: Any) -> bytes:
+    text = event.get("body") or ""
+    try:
+        return base64.b64decode(text) if event.get("isBase64Encoded") else text.encode(errors="surrogatepass")
+    except binascii.Error:
+        return b""
+
+
+def _principal(claims: Mapping[str, str] | None, iam: Mapping[str, Any]) -> str:
+    """Who calls: the subject of a token; or the role or the user, whatever the session is called."""
+    if claims is not None:
+        return json.dumps([claims.get("iss"), _subject(claims)])
+    return str(iam.get("callerId") or "").partition(":")[0]
+
+
+def _subject(claims: Mapping[str, str]) -> str:
+    return claims.get("sub") or claims.get("client_id") or ""
+
+
+def _tenant(received: Received) -> str:
+    if received.claims is None:
+        return received.headers.get(_TENANT, "")
+    tenant_code = received.claims.get("tenant_code", "")
+    if not tenant_code:
+        raise Problem(403, "no-tenant", "The token has no claim tenant_code.")
+    return tenant_code
+
+
+def _body(operation: Operation, received: Received) -> tuple[Any, list[Mapping[str, str]]]:
+    if operation.body is None:
+        return None, []
+    if len(received.content) > MAX_BODY:
+        raise Problem(413, "too-large", f"The body has more than {MAX_BODY:,} bytes.")
+    if received.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Problem(415, "not-json", "The Content-Type must be application/json.")
+    try:
+        body = json.loads(received.content, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return None, [{"pointer": "#", "detail": "must be JSON"}]
+    found = operation.document.schemas.violations(operation.body, body)
+    return body, [{"pointer": f"#{one.pointer}", "detail": one.detail} for one in found]
+
+
+def _parameter(
+    operation: Operation, parameter: Mapping[str, Any], received: Received, values: dict[str, Any]
+) -> Iterator[Mapping[str, str]]:
+    name, home = parameter["name"], parameter["in"]
+    text = received.values[home].get(name.lower() if home == "header" else name)
+    # The claim is the tenant, and the header is ignored.
+    if text is None or (name.lower() == _TENANT and received.claims is not None):
+        if parameter["required"]:
+            yield {"parameter": name, "detail": "required"}
+        return
+    value = _typed(text, parameter["schema"])
+    for one in operation.document.schemas.violations(parameter["schema"], value):
+        yield {"parameter": name, "detail": one.detail}
+    # Headers say how to answer, not what to do.
+    if home != "header":
+        values[name] = value
+
+
+def _typed(text: str, schema: Mapping[str, Any]) -> Any:
+    """The text as its type; the text itself if it is not of this type."""
+    is_number = text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 20
+    return int(text) if schema["type"] == "integer" and is_number else text
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,45 @@
+"""Subscriptions of a tenant."""
+
+from typing import Any
+
+from runtime.dynamodb import dynamodb
+from webhooks.state import Subscription
+from webhooks.table import WebhooksTable
+
+from .answer import Answer, not_found
+from .calls import invoke
+from .environment import Environment
+from .request import Request
+
+_SHOWN = ("webhook_id", "address", "events", "status", "created_at", "failing_since")
+
+
+def subscribe(request: Request, own: Environment) -> Answer:
+    webhook_id = _subscribed(request, own)["webhook_id"]
+    return Answer(201, {"webhook_id": webhook_id}, {"location": f"/webhooks/{webhook_id}"})
+
+
+def finish_subscribe(request: Request, own: Environment, answer: Answer) -> Answer:
+    """With the secret, which stays in its store."""
+    return answer.having(secret=_subscribed(request, own, reveal=True)["secret"])
+
+
+def list_webhooks(request: Request, own: Environment) -> Answer:
+    found = WebhooksTable(dynamodb(), own.webhooks_table).subscriptions(request.tenant_code)
+    return Answer(200, {"webhooks": [_shown(one) for one in found]})
+
+
+def unsubscribe(request: Request, own: Environment) -> Answer:
+    named = {"tenant_code": request.tenant_code, "webhook_id": request.values["webhook_id"]}
+    if not invoke(own.remove_webhook_function, named)["removed"]:
+        raise not_found()
+    return Answer(204)
+
+
+def _subscribed(request: Request, own: Environment, *, reveal: bool = False) -> Any:
+    given = {**request.body, "tenant_code": request.tenant_code}
+    return invoke(own.subscribe_webhook_function, {**given, "reveal": True} if reveal else given)
+
+
+def _shown(one: Subscription) -> dict[str, Any]:
+    return {name: one.values[name] for name in _SHOWN if name in one.values}
