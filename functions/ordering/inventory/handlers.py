@@ -5,10 +5,12 @@ from functools import cache
 
 from ordering.definition import ORDER_SAGA, RESERVE_INVENTORY
 from ordering.task import Result, Task, saga_task
+from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, saga_steps
 
 from .service import Inventory
+from .shards import Shards
 from .table import InventoryTable
 
 
@@ -21,7 +23,8 @@ class Environment(StoreEnvironment):
 @cache
 def inventory() -> Inventory:
     environment = read_environment(Environment)
-    return Inventory(saga_steps(ORDER_SAGA, environment), InventoryTable(environment.inventory_table))
+    name = environment.inventory_table
+    return Inventory(saga_steps(ORDER_SAGA, environment), InventoryTable(name), Shards(dynamodb(), name))
 
 
 @saga_task(RESERVE_INVENTORY)

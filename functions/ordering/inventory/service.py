@@ -1,47 +1,50 @@
-"""ReserveInventory and its compensation, ReleaseInventory."""
+"""ReserveInventory and its compensation, ReleaseInventory.
+
+DynamoDB cancels all but one of the transactions that meet on a row. Both functions repeat what loses, with jitter,
+while there is time; only then does Step Functions retry.
+"""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
-from idempotency import BusinessError, Refusal, StateConflict
+from entities.backoff import until_deadline
+from idempotency import StateConflict
 from idempotency.saga import SagaSteps
-from ordering.definition import RESERVED
-from ordering.order import Order
 from ordering.task import Result, Task
 
+from .releasing import Places
+from .reserving import Reserving
+from .shards import Shards
 from .table import InventoryTable
 
-
-class OutOfStock(BusinessError):
-    """At least one line has too little stock; no line was taken. The message names each short SKU."""
+# A call of DynamoDB ends within 7 s, with the SDK's retry (runtime.clients).
+_RESERVE = timedelta(seconds=7)
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
     steps: SagaSteps
     table: InventoryTable
+    shards: Shards
 
     def reserve(self, task: Task) -> Result:
-        """Take the stock of all lines, or of none. Raises OutOfStock, naming each short line."""
-        order, step = task.request, task.step
-        lines = [self.table.take(item) for item in order.items]
-        result = {"status": RESERVED, "lines": len(lines)}
-        try:
-            return self.steps.commit(step, [*lines, self.table.reserve(order, step.at)], result)
-        except StateConflict as conflict:
-            short = [refusal for refusal in conflict.refusals if refusal.index < len(lines)]
-            if len(short) < len(conflict.refusals):
-                raise
-            raise OutOfStock("; ".join(_shortage(order, refusal) for refusal in short)) from None
+        """Take the stock of all lines, or of none. Raises OutOfStock, naming each short line, and Contention."""
+        reserving = Reserving(self.steps, self.table, self.shards, task)
+        return until_deadline(task.deadline - _RESERVE, reserving.run)
 
     def release(self, task: Task) -> Result:
-        """Give the stock of all lines back, or bar a reservation that was never made."""
+        """Give the stock of all lines back, or bar a reservation that was never made. Raises Contention."""
+        places = Places()
+        return until_deadline(task.deadline - _RESERVE, lambda: self._release(task, places))
+
+    def _release(self, task: Task, places: Places) -> Result | None:
+        """One try. Returns None if it has found out where the lines belong."""
         order, step = task.request, task.step
-        lines = [self.table.give_back(item) for item in order.items]
-        return self.steps.compensate(step, undo=[self.table.release(order.order_id, step.at), *lines])
-
-
-def _shortage(order: Order, refusal: Refusal) -> str:
-    item = order.items[refusal.index]
-    if refusal.item is None:
-        return f"items[{refusal.index}]: {item.sku} is not stocked"
-    return f"items[{refusal.index}]: {item.sku} has {refusal.item['on_hand']['N']}, ordered {item.quantity}"
+        lines = [self.table.give_back(item, places.shard(item.sku)) for item in order.items]
+        release = self.table.release(order.order_id, step.at, places.noted)
+        try:
+            return self.steps.compensate(step, undo=[release, *lines])
+        except StateConflict as conflict:
+            if not places.learn(order, conflict.refusals):
+                raise
+        return None

@@ -1,16 +1,16 @@
 """Every write to the Inventory table, each with its condition: stock by SKU, reservations by order."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from idempotency import Action
 from ordering.definition import RELEASED, RESERVE_INVENTORY, RESERVED
 from ordering.order import Item, Order
 from runtime.dynamodb import attributes
 
-
-def stock_key(sku: str) -> str:
-    return f"STOCK#{sku}"
+from .shards import Shard, stock_key
 
 
 def reservation_key(order_id: str) -> str:
@@ -23,8 +23,8 @@ class InventoryTable:
 
     name: str
 
-    def reserve(self, order: Order, at: datetime) -> Action:
-        """Insert the reservation, with its context for operators."""
+    def reserve(self, order: Order, at: datetime, shards: Mapping[str, int]) -> Action:
+        """Insert the reservation, with its context for operators. shards: by SKU, unless it is shard 0."""
         context = {
             "order_id": order.order_id,
             "customer_id": order.customer_id,
@@ -32,40 +32,53 @@ class InventoryTable:
             "total": order.total,
             "reserved_at": at.isoformat(),
         }
-        return RESERVE_INVENTORY.insert(self.name, order.order_id, order, context=context)
+        more = {"shards": shards} if shards else {}
+        return RESERVE_INVENTORY.insert(self.name, order.order_id, order, context=context, **more)
 
-    def take(self, item: Item) -> Action:
-        """Take an order line from the stock, if there is enough."""
-        enough = "on_hand >= :quantity"
-        return self._move(item, "SET on_hand = on_hand - :quantity", enough)
+    def take(self, item: Item, shard: Shard) -> Action:
+        """Take an order line from a shard, if there is enough, and if shard 0 says that there are so many shards."""
+        enough = "on_hand >= :pieces"
+        if shard.of == 1:
+            return self._add(item.sku, 0, -item.quantity, f"{enough} AND attribute_not_exists(shards)")
+        if shard.number == 0:
+            return self._add(item.sku, 0, -item.quantity, f"{enough} AND shards = :shards", {":shards": shard.of})
+        return self._add(item.sku, shard.number, -item.quantity, enough)
 
-    def release(self, order_id: str, at: datetime) -> Action:
-        """Cancel the reservation, once."""
-        still_reserved = "#status = :reserved"
+    def move(self, sku: str, shard: int, pieces: int) -> Action:
+        """Move pieces to a shard of a SKU, or from it if negative. One that is gone does not come back."""
+        return self._add(sku, shard, pieces, "on_hand >= :pieces" if pieces < 0 else "attribute_exists(pk)")
+
+    def release(self, order_id: str, at: datetime, shards: Mapping[str, int]) -> Action:
+        """Cancel the reservation, once. shards: those that it was taken from, as `reserve` noted them."""
+        of_shards = "shards = :shards" if shards else "attribute_not_exists(shards)"
+        noted = {":shards": shards} if shards else {}
         return {
             "Update": {
                 "TableName": self.name,
                 "Key": attributes({"pk": reservation_key(order_id)}),
                 "UpdateExpression": "SET #status = :released, #context.released_at = :at",
-                "ConditionExpression": still_reserved,
+                "ConditionExpression": f"#status = :reserved AND {of_shards}",
                 "ExpressionAttributeNames": {"#status": "status", "#context": "context"},
                 "ExpressionAttributeValues": attributes(
-                    {":reserved": RESERVED, ":released": RELEASED, ":at": at.isoformat()}
+                    {":reserved": RESERVED, ":released": RELEASED, ":at": at.isoformat(), **noted}
                 ),
             }
         }
 
-    def give_back(self, item: Item) -> Action:
-        """Return an order line to its stock."""
-        return self._move(item, "SET on_hand = on_hand + :quantity", "attribute_exists(pk)")
+    def give_back(self, item: Item, shard: int) -> Action:
+        """Return an order line to a shard of its stock, if the shard is still there."""
+        return self.move(item.sku, shard, item.quantity)
 
-    def _move(self, item: Item, update: str, condition: str) -> Action:
+    def _add(
+        self, sku: str, shard: int, pieces: int, condition: str, values: Mapping[str, Any] | None = None
+    ) -> Action:
+        sign = "-" if pieces < 0 else "+"
         return {
             "Update": {
                 "TableName": self.name,
-                "Key": attributes({"pk": stock_key(item.sku)}),
-                "UpdateExpression": update,
+                "Key": attributes({"pk": stock_key(sku, shard)}),
+                "UpdateExpression": f"SET on_hand = on_hand {sign} :pieces",
                 "ConditionExpression": condition,
-                "ExpressionAttributeValues": attributes({":quantity": item.quantity}),
+                "ExpressionAttributeValues": attributes({":pieces": abs(pieces), **(values or {})}),
             }
         }

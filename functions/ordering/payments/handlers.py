@@ -34,9 +34,9 @@ def payments() -> Payments:
 def _gateway(environment: Environment) -> PaymentGateway | None:
     if not environment.payment_gateway_url:
         return None
+    from runtime.bearer import BearerSession
     from runtime.secrets import Secret
 
-    from .bearer import BearerSession
     from .gateway import HttpGateway
 
     return HttpGateway(

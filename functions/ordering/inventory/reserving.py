@@ -1,0 +1,104 @@
+"""One call of ReserveInventory: it takes each line from one shard, and learns from what is refused.
+
+A refused shard is short or gone, or this environment is wrong about the SKU's shards. The call then reads them all and
+tries one that has enough. If none has, it first moves pieces into one, in a transaction of its own. A SKU is out of
+stock if its rows, read as of one moment, have too little together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from idempotency import BusinessError, Contention, Refusal, StateConflict, transact
+from idempotency.saga import SagaSteps
+from ordering.definition import RESERVED
+from ordering.order import Item
+from ordering.task import Result, Task
+
+from .shards import Shard, Shards, Stock, pieces_in, shards_in
+from .table import InventoryTable
+
+
+class OutOfStock(BusinessError):
+    """At least one line has too little stock; no line was taken. The message names each short SKU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserving:
+    """seen: the stock of SKUs that were refused, as this call has read it. counted: SKUs whose rows it has counted."""
+
+    steps: SagaSteps
+    table: InventoryTable
+    shards: Shards
+    task: Task
+    seen: dict[str, Stock] = field(default_factory=dict)
+    counted: set[str] = field(default_factory=set)
+
+    def run(self) -> Result | None:
+        """One try. Returns None if it has learned enough for the next one.
+
+        Raises OutOfStock, StateConflict, Contention, and what a step raises.
+        """
+        order, step = self.task.request, self.task.step
+        shards = [self.shards.choose(item.sku, item.quantity, self.seen.get(item.sku)) for item in order.items]
+        lines = [self.table.take(item, shard) for item, shard in zip(order.items, shards, strict=True)]
+        noted = {item.sku: shard.number for item, shard in zip(order.items, shards, strict=True) if shard.number}
+        result = {"status": RESERVED, "lines": len(lines)}
+        try:
+            return self.steps.commit(step, [*lines, self.table.reserve(order, step.at, noted)], result)
+        except Contention:
+            self._count([item.sku for item, shard in zip(order.items, shards, strict=True) if shard.of == 1])
+            raise
+        except StateConflict as conflict:
+            if any(refusal.index >= len(lines) for refusal in conflict.refusals):
+                raise
+            self._learn(conflict.refusals, shards)
+        return None
+
+    def _count(self, skus: Sequence[str]) -> None:
+        """A row that many write may be one of several. Only a transaction that is decided would tell."""
+        self.shards.count([sku for sku in skus if sku not in self.counted])
+        self.counted.update(skus)
+
+    def _learn(self, refusals: Sequence[Refusal], shards: Sequence[Shard]) -> None:
+        alone = [refusal for refusal in refusals if shards[refusal.index].of == 1 and not self._is_spread(refusal)]
+        self._see({one.index: Stock([pieces_in(one.item)]) if one.item else None for one in alone})
+        spread = [refusal.index for refusal in refusals if shards[refusal.index].of > 1]
+        self._see({index: self.shards.look(self._item(index).sku) for index in spread})
+
+    def _is_spread(self, refusal: Refusal) -> bool:
+        """Whether the only row that was believed to be there says that there are more."""
+        sku, count = self._item(refusal.index).sku, shards_in(refusal.item) if refusal.item else 1
+        self.shards.learn(sku, count)
+        self.seen.pop(sku, None)
+        return count > 1
+
+    def _see(self, found: dict[int, Stock | None]) -> None:
+        """Learn the stock of some lines. Raises OutOfStock if one is short, even if another one needs more tries."""
+        short = [_shortage(index, self._item(index), stock) for index, stock in found.items()]
+        if any(short):
+            raise OutOfStock("; ".join(filter(None, short)))
+        for index, stock in found.items():
+            if stock:
+                item = self._item(index)
+                self.seen[item.sku] = stock if stock.with_enough(item.quantity) else self._gathered(item, stock)
+
+    def _gathered(self, item: Item, stock: Stock) -> Stock:
+        if stock.total < item.quantity:
+            raise Contention(f"the stock of {item.sku} is being written by other calls")
+        gathered = stock.gathered(item.quantity)
+        moved = [now - before for now, before in zip(gathered.on_hand, stock.on_hand, strict=True)]
+        moves = [self.table.move(item.sku, shard, pieces) for shard, pieces in enumerate(moved) if pieces]
+        return stock if transact(self.shards.client, moves) else gathered
+
+    def _item(self, index: int) -> Item:
+        item: Item = self.task.request.items[index]
+        return item
+
+
+def _shortage(index: int, item: Item, stock: Stock | None) -> str:
+    """What the error says of a line; empty unless it is known to be short."""
+    if stock is None:
+        return f"items[{index}]: {item.sku} is not stocked"
+    if stock.exact and stock.total < item.quantity:
+        return f"items[{index}]: {item.sku} has {stock.total}, ordered {item.quantity}"
+    return ""
