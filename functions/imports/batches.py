@@ -70,7 +70,7 @@ class Batches:
 
 
 def _validated(outcome: Outcome, record: Decided | None) -> Outcome:
-    """A retry would leave a row that is stored as it is."""
+    """A retry would leave a stored row unchanged."""
     return replace(outcome, effect=UNCHANGED) if outcome.succeeded and record and record.committed else outcome
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from idempotency import PayloadMismatch
 from runtime.encodings import UTF_8
 
 from .direct import MAX_ROWS, Direct
@@ -33,12 +34,15 @@ class Creation:
     def create(self, asked: CreateRequest | Upload, owner: str, at: datetime, time_left: Callable[[], bool]) -> Answer:
         """Write the import's row; run the import, if it is DIRECT.
 
-        Returns {"import_id", "status", "processing_mode"}. Raises InvalidImport, TooManyRows, BucketUnavailable.
+        Returns {"import_id", "status", "processing_mode"}. Raises InvalidImport, TooManyRows, PayloadMismatch,
+        BucketUnavailable.
         """
+        if asked.import_id and (standing := self._standing(asked, asked.import_id)):
+            return _answer(standing, standing.status)
         if isinstance(asked, Upload):
             drafted = self._draft(asked.request, asked.import_id, Source(asked.request.key or "", asked.version_id), at)
         else:
-            drafted = self._draft(asked, uuid.uuid4().hex, None, at)
+            drafted = self._draft(asked, asked.import_id or uuid.uuid4().hex, None, at)
         draft, tip = drafted
         chunks = self._direct_chunks(draft)
         mode = DIRECT if chunks is not None else STEP_FUNCTION
@@ -49,11 +53,17 @@ class Creation:
         status = standing.status
         if standing is made and chunks is not None:
             status = self.direct.run(made, chunks, owner, at, time_left)
-        return {
-            "import_id": made.key.import_id,
-            "status": str(status),
-            "processing_mode": standing.values["processing_mode"],
-        }
+        return _answer(standing, status)
+
+    def _standing(self, asked: CreateRequest | Upload, import_id: str) -> Import | None:
+        """The import of a repeated call or event. Raises PayloadMismatch if it is another one."""
+        standing = self.table.find(ImportKey(asked.tenant_code, import_id))
+        request = asked.request if isinstance(asked, Upload) else asked
+        given = {"key": request.key, "type": request.type, "retry_of": request.retry_of}
+        wrong = [name for name, value in given.items() if standing and value not in (None, standing.values.get(name))]
+        if wrong:
+            raise PayloadMismatch(f"import_id: belongs to an import with another {wrong[0]}")
+        return standing
 
     def _direct_chunks(self, draft: Import) -> list[bytes] | None:
         """The file, if the import is to be DIRECT. Raises TooManyRows."""
@@ -141,6 +151,11 @@ class Creation:
         if tip is None or not tip.status.final:
             raise InvalidImport(f"retry_of: its retry {name} has not ended")
         return tip
+
+
+def _answer(made: Import, status: Status) -> Answer:
+    mode = made.values["processing_mode"]
+    return {"import_id": made.key.import_id, "status": str(status), "processing_mode": mode}
 
 
 def _inherited(request: CreateRequest, earlier: Import | None) -> Options:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import batched, islice
+from typing import Any
 
 from entities.types import Types
 from idempotency import Decided, RoundStore, Step
@@ -19,7 +20,7 @@ from .layout import Row
 from .loading import INDEX, Loaded, Loader
 from .publishing import MOVED, has_moved
 from .request import Pointer
-from .results import Results, status_of
+from .results import NAMES, Results, status_of
 from .state import BATCH_ROWS, Import, Status
 from .table import ImportsTable
 
@@ -43,8 +44,8 @@ class Finalization:
         contents: of all rows, if they are known. Returns the status. Raises BucketUnavailable, StoreUnavailable,
         Contention.
         """
-        if made.status.final:
-            return made.status
+        if made.status.final or made.decided:
+            return self._publish(made, at)
         if not made.loaded:
             raise ImportCutOff(f"{made.key.import_id}: its file has not been read")
         results = Results(self.files, made, made.layout(self.types))
@@ -54,19 +55,14 @@ class Finalization:
 
     def finish_cut_off(self, made: Import, at: datetime) -> Status:
         """End an import whose file may not have been read yet. Raises as `finish`."""
-        if not made.status.final and not made.loaded:
-            try:
-                found = self.loader.load(made)
-            except FileRefused as refused:
-                return self.refuse(made, refused, at)
-            made = Import(made.key, {**made.values, **found.values})
+        if not (made.status.final or made.decided or made.loaded):
+            made = self._read(made, at)
         return self.finish(made, at)
 
     def refuse(self, made: Import, refused: FileRefused, at: datetime) -> Status:
-        """End an import whose file is refused."""
+        """End an import whose file is refused, unless another call has loaded it. Returns the import's status."""
         error = {"code": refused.code, "column": refused.column, "message": refused.message}
-        self.table.end(made.key, Status.FAILED, {"error": error}, at)
-        return Status.FAILED
+        return self._set(made, Status.FAILED, {"error": error}, at, refused=True)
 
     def refuses(self, made: Import, found: Loaded) -> bool:
         """Whether all_or_nothing_validation fails. In a retry, a row that is stored is right."""
@@ -75,18 +71,47 @@ class Finalization:
         return any(batch.counts["failed_rows"] for batch, _ in self._checked(made, found))
 
     def refuse_rows(self, made: Import, found: Loaded, at: datetime) -> Status:
-        """End an import of which no row may run, as the check of the whole file found errors. Reads the file again."""
+        """As `refuse`, for an import whose check of the whole file found errors. Reads the file again."""
         results = Results(self.files, made, found.layout)
         for batch, contents in self._checked(made, found):
             results.add(batch, contents)
-        return self._end(Import(made.key, {**made.values, **found.values}), results, at)
+        return self._end(Import(made.key, {**made.values, **found.values}), results, at, refused=True)
 
-    def _end(self, made: Import, results: Results, at: datetime) -> Status:
-        keys, rows = results.close(), made.total_rows
-        totals = results.totals(rows)
-        status = status_of(rows, totals["succeeded_rows"])
-        self.table.end(made.key, status, {**totals, "total_rows": rows, "results": keys}, at)
-        return status
+    def _read(self, made: Import, at: datetime) -> Import:
+        """The import with what its file says; or as it is now, if the file is refused."""
+        try:
+            return Import(made.key, {**made.values, **self.loader.load(made).values})
+        except FileRefused as refused:
+            self.refuse(made, refused, at)
+            return self.table.known(made.key)
+
+    def _end(self, made: Import, results: Results, at: datetime, *, refused: bool = False) -> Status:
+        results.close()
+        totals = {**results.totals(made.total_rows), "total_rows": made.total_rows}
+        status = status_of(made.total_rows, totals["succeeded_rows"])
+        decided = {"finalization": results.finalization, "status": status, "values": totals}
+        self.table.decide(made.key, decided, at, refused=refused)
+        return self._publish(self.table.known(made.key), at)
+
+    def _publish(self, made: Import, at: datetime) -> Status:
+        """Copy the results that count to their place, and end the import: all who do so write the same bytes.
+
+        Returns the import's status, if nothing is decided, or it has ended.
+        """
+        if made.status.final or not made.decided:
+            return made.status
+        for name in NAMES:
+            self.files.copy(made.key.draft(made.decided["finalization"], name), made.key.result(name))
+        values = {**made.decided["values"], "results": {name: made.key.result(name) for name in NAMES}}
+        return self._set(made, Status(made.decided["status"]), values, at)
+
+    def _set(
+        self, made: Import, status: Status, values: Mapping[str, Any], at: datetime, *, refused: bool = False
+    ) -> Status:
+        """End the import. Returns its status, which may be that of another end."""
+        if self.table.end(made.key, status, values, at, refused=refused):
+            return status
+        return self.table.known(made.key).status
 
     def _checked(self, made: Import, found: Loaded) -> Iterator[tuple[BatchRecord, Contents]]:
         """What becomes of each row if none runs now, with its bytes."""

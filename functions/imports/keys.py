@@ -41,3 +41,7 @@ class ImportKey:
     def result(self, name: str) -> str:
         """The key of a file of results."""
         return f"results/{self.tenant_code}/{self.import_id}/{name}.csv"
+
+    def draft(self, finalization: str, name: str) -> str:
+        """The key of a file of results before it is known whether this finalization is the one that counts."""
+        return f"{self.work}{finalization}/{name}.csv"

@@ -6,27 +6,36 @@ from typing import Any
 from .errors import FileRefused, ImportCutOff
 from .finalizing import Finalization
 from .request import Job
-from .state import Status
+from .state import Import, Status
 
 
 def load(finalization: Finalization, job: Job, at: datetime) -> dict[str, Any]:
     """Load the file of an import; end the import if the file, or by its option a row, is refused.
 
-    Returns {"status", "rows", "max_concurrency"}. Raises ImportCutOff, BucketUnavailable.
+    Returns {"status", "rows", "max_concurrency"}. A repeated call returns the same, and reads no file: the Map may run.
+    Raises ImportCutOff, BucketUnavailable.
     """
     made = finalization.table.known(job.key)
-    if made.status is Status.FAILED:
-        return _answer(Status.FAILED)
-    if made.stopped or made.status.final:
-        raise ImportCutOff(f"{job.import_id}: was stopped, or has ended")
+    if not (made.loaded or made.stopped or made.decided or made.status.final):
+        _load(finalization, made, at)
+        made = finalization.table.known(job.key)
+    if made.decided or made.status.final:
+        return _answer(finalization.finish(made, at))
+    if made.stopped:
+        raise ImportCutOff(f"{job.import_id}: was stopped")
+    return _answer(Status.PROCESSING, made.total_rows, made.options.max_concurrency)
+
+
+def _load(finalization: Finalization, made: Import, at: datetime) -> None:
     try:
         found = finalization.loader.load(made)
     except FileRefused as refused:
-        return _answer(finalization.refuse(made, refused, at))
+        finalization.refuse(made, refused, at)
+        return
     if finalization.refuses(made, found):
-        return _answer(finalization.refuse_rows(made, found, at))
-    finalization.table.loaded(job.key, found.values, at)
-    return _answer(Status.PROCESSING, found.rows, made.options.max_concurrency)
+        finalization.refuse_rows(made, found, at)
+    else:
+        finalization.table.loaded(made.key, found.values, at)
 
 
 def _answer(status: Status, rows: int = 0, max_concurrency: int = 1) -> dict[str, Any]:

@@ -45,7 +45,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What to import. With retry_of, key and type are optional, and options those of the import that is retried.
 
-    With a key, too, the encoding is UTF-8 unless options say otherwise.
+    With a key, too, the encoding is UTF-8 unless options say otherwise. import_id: chosen by the caller, so that a
+    repeated call is the same import.
     """
 
     tenant_code: TenantCode
@@ -55,6 +56,7 @@ class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     validate_only: bool = False
     retry_of: ImportId | None = None
     options: Options | None = None
+    import_id: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")] | None = None
 
 
 class Upload(Struct, frozen=True, kw_only=True):

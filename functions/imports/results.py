@@ -1,7 +1,8 @@
 """The three files of results. They keep the order of the file, and together they have every row once."""
 
+import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,28 +15,29 @@ from .layout import FAILED_COLUMNS, ROW_COLUMN, Layout, Refusal
 from .request import Pointer
 from .state import COUNTERS, Import, Status
 
+NAMES = ("succeeded", "failed", "unprocessed")
 SUCCEEDED_COLUMNS = (ROW_COLUMN, "pk", "sk", "version")
 _MAX_REASONS = 50
 
 
 @dataclass
 class Results:
-    """Writes the results of one import, row by row, in constant memory."""
+    """Writes the results of one import, row by row, in constant memory.
+
+    finalization: names the folder of its drafts, in which no other finalization writes.
+    """
 
     files: Files
     made: Import
     layout: Layout
+    finalization: str = field(default_factory=lambda: uuid.uuid4().hex)
     counters: Counter[str] = field(default_factory=Counter)
     reasons: Counter[Refusal] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         names = tuple(map(safe, self.layout.names))
-        headers = {
-            "succeeded": SUCCEEDED_COLUMNS,
-            "failed": (*FAILED_COLUMNS, *names),
-            "unprocessed": (ROW_COLUMN, *names),
-        }
-        self._writers = {name: self.files.writer(self.made.key.result(name)) for name in headers}
+        headers = dict(zip(NAMES, (SUCCEEDED_COLUMNS, (*FAILED_COLUMNS, *names), (ROW_COLUMN, *names)), strict=True))
+        self._writers = {name: self.files.writer(self.made.key.draft(self.finalization, name)) for name in headers}
         for name, header in headers.items():
             self._writers[name].row(header)
 
@@ -58,9 +60,10 @@ class Results:
         """A row without an outcome."""
         self._row("unprocessed", (number,), data)
 
-    def close(self) -> Mapping[str, str]:
-        """Write what is left. Returns the key of each file. Raises BucketUnavailable."""
-        return {name: writer.close() for name, writer in self._writers.items()}
+    def close(self) -> None:
+        """Write what is left. Raises BucketUnavailable."""
+        for writer in self._writers.values():
+            writer.close()
 
     def totals(self, rows: int) -> dict[str, Any]:
         """The counters of the import's row, and the reasons, the most frequent first."""

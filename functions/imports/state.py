@@ -100,6 +100,11 @@ class Import:
         return "columns" in self.values
 
     @property
+    def decided(self) -> dict[str, Any] | None:
+        """How it ends: the values of the end, its status, and the finalization whose results count. None if open."""
+        return self.values.get("decided")
+
+    @property
     def total_rows(self) -> int:
         return int(self.values["total_rows"])
 

@@ -17,8 +17,13 @@ from .state import TOTALS, Import, Status
 
 OPEN_SINCE = "open_since"
 """Attribute, and sparse index, of the imports that have not ended."""
+_UNTIL_END = (OPEN_SINCE, "decided")
 _NEW = "attribute_not_exists(#pk)"
 _OPEN = "attribute_exists(#open_since)"
+_NOT_DECIDED = f"{_OPEN} AND attribute_not_exists(#decided)"
+_NOT_LOADED = f"{_NOT_DECIDED} AND attribute_not_exists(#columns)"
+# A ZIP that is open has an error if unzip refused it.
+_NOT_REFUSED = "attribute_not_exists(#error)"
 # Results are written within hours, and a Map Run can be redriven for 14 days. Retries need the records of rows only.
 _BATCH_LIFETIME = timedelta(days=30)
 # A batch record has up to 100 outcomes, and a page of the query is held in memory.
@@ -67,7 +72,7 @@ class ImportsTable:
     def loaded(self, key: ImportKey, values: Mapping[str, Any], at: datetime) -> bool:
         """Note what the loader or unzip found, once, unless the import has ended: a late one must not set it back."""
         assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
-        condition = f"{_OPEN} AND attribute_not_exists(#columns) AND attribute_not_exists(#entries)"
+        condition = f"{_NOT_LOADED} AND attribute_not_exists(#entries) AND {_NOT_REFUSED}"
         moves = {name: values.get(name, 0) for name in TOTALS}
         return self._move(key, conditional_update(self.name, key.row, condition=condition, assign=assign), moves, at)
 
@@ -75,19 +80,27 @@ class ImportsTable:
         """Note that an import is to be stopped, unless it has ended."""
         return self._update(key.row, _OPEN, {"stopped_by": by, "updated_at": at.isoformat()})
 
-    def end(self, key: ImportKey, status: Status, values: Mapping[str, Any], at: datetime) -> bool:
-        """Set the final status and what belongs to it, once."""
+    def decide(self, key: ImportKey, end: Mapping[str, Any], at: datetime, *, refused: bool) -> bool:
+        """Note how an import ends, once. end: as `Import.decided`. refused: only if no call has loaded the file."""
+        allowed = _NOT_LOADED if refused else _NOT_DECIDED
+        return self._update(key.row, allowed, {"decided": end, "updated_at": at.isoformat()})
+
+    def end(
+        self, key: ImportKey, status: Status, values: Mapping[str, Any], at: datetime, *, refused: bool = False
+    ) -> bool:
+        """Set the final status and what belongs to it, once. refused: only if no call has loaded the file."""
         times = {"updated_at": at.isoformat(), "ended_at": at.isoformat()}
         assign = {**values, **times, "status": status}
+        allowed = _NOT_LOADED if refused else _OPEN
         if key.parent is None:
-            return self._update(key.row, _OPEN, assign, remove=[OPEN_SINCE])
+            return self._update(key.row, allowed, assign, remove=_UNTIL_END)
         # What the recount corrects is corrected in the ZIP, too, unless batches were counted meanwhile.
-        while (made := self.find(key)) and not made.status.final:
+        while (made := self.find(key)) and not made.status.final and not (refused and (made.loaded or made.decided)):
             moves = {name: values.get(name, made.values[name]) - made.values[name] for name in TOTALS}
             seen = {f"seen_{name}": made.values[name] for name in TOTALS}
-            condition = " AND ".join([_OPEN, *(f"#{name} = :seen_{name}" for name in TOTALS)])
+            condition = " AND ".join([allowed, *(f"#{name} = :seen_{name}" for name in TOTALS)])
             own = conditional_update(
-                self.name, key.row, condition=condition, assign=assign, remove=[OPEN_SINCE], values=seen
+                self.name, key.row, condition=condition, assign=assign, remove=_UNTIL_END, values=seen
             )
             if self._move(key, own, moves, at):
                 return True

@@ -69,7 +69,7 @@ class TasksTable:
     # Items
 
     def begin(self, task: Task, item: Item, until: datetime, at: datetime) -> bool:
-        """Let an invocation work on an item, if the item is as it was read. until: when the invocation times out."""
+        """Let an invocation work on an item, unless it has changed. until: when the invocation times out."""
         assign = {
             "status": Status.PROCESSING,
             "attempt": task.attempt,
@@ -81,7 +81,7 @@ class TasksTable:
         return self._item(task, item, assign, at, remove=["error", "ended_at"])
 
     def complete(self, task: Task, item: Item, result: Any, at: datetime) -> bool:
-        """Store the result of an item that was begun. item: as it is since then."""
+        """Store the result of an item that was begun. item: as `begin` left it."""
         assign = {"status": Status.COMPLETED, "result": result, "ended_at": at.isoformat()}
         return self._item(task, item, assign, at, remove=["busy_until"])
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from types import GenericAlias
 from typing import Any
 
 import msgspec
@@ -113,5 +114,5 @@ class TaskTypes:
 
 @cache
 def _parser(schema: type[Struct]) -> Callable[[Any], Any]:
-    of_items: Any = list[schema]  # type: ignore[valid-type]
+    of_items: Any = GenericAlias(list, (schema,))
     return named_parser(defstruct("Items", [("items", of_items)]), InvalidTask, "the task")

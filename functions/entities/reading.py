@@ -1,0 +1,68 @@
+"""Entities as data and history have them: now, and earlier."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from idempotency import BusinessError
+from idempotency.dynamodb import answered, read_rows
+
+from .command import Key
+from .document import document_of
+from .state import Tables
+from .values import Item
+
+type Moment = int | datetime
+"""A version, or an aware time."""
+
+
+class NoSuchVersion(BusinessError):
+    """The entity was not there then, or the version has not finished."""
+
+
+def as_of(client: Any, tables: Tables, key: Key, moment: Moment) -> dict[str, Any]:
+    """The entity as it was when this version had finished or was skipped, or at this time. Raises NoSuchVersion."""
+    # Data first: what is replaced meanwhile is in this row, and in the history.
+    gate, data = read_rows(client, [(tables.gates, key.row), (tables.data, key.row)])
+    finished = int(gate["finished"]["N"]) if gate else 0
+    if isinstance(moment, int) and not 1 <= moment <= finished:
+        raise NoSuchVersion(f"version {moment} has not finished; the newest that has is {finished}")
+    replaced = answered(lambda: list(_history(client, tables, key)))
+    known = [row for row in [data, *replaced] if row and _is_before(moment)(row)]
+    if not known:
+        raise NoSuchVersion(f"{key.sk} was not there at {moment}")
+    newest = max(known, key=_version)
+    if newest is not data:
+        (newest,) = (row for row in read_rows(client, [(tables.history, key.at(_version(newest)))]) if row)
+    return entity_of({**newest, "sk": {"S": key.sk}})
+
+
+def entity_of(row: Item) -> dict[str, Any]:
+    """A data row as JSON values."""
+    times = {name: row[name]["S"] for name in ("mode", "created_at", "updated_at")}
+    return {**asdict(document_of(row)), **times}
+
+
+def _history(client: Any, tables: Tables, key: Key) -> Iterator[Item]:
+    """Version and time of every version that was replaced."""
+    pages = client.get_paginator("query").paginate(
+        TableName=tables.history,
+        KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
+        ExpressionAttributeValues={":pk": {"S": key.pk}, ":sk": {"S": f"{key.sk}@"}},
+        ProjectionExpression="#version, updated_at",
+        ExpressionAttributeNames={"#version": "version"},
+        ConsistentRead=True,
+    )
+    for page in pages:
+        yield from page["Items"]
+
+
+def _is_before(moment: Moment) -> Callable[[Item], bool]:
+    if isinstance(moment, int):
+        return lambda row: _version(row) <= moment
+    return lambda row: datetime.fromisoformat(row["updated_at"]["S"]) <= moment
+
+
+def _version(row: Item) -> int:
+    return int(row["version"]["N"])
