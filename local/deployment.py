@@ -126,8 +126,13 @@ def sam_environment(endpoint: str, temporary: str | Path) -> dict[str, str]:
     temporary: a folder to remove afterward. sam leaves an empty folder there for each archive that it uploads.
     """
     path = os.pathsep.join([str(ROOT / ".venv-sam/bin"), str(ROOT / ".venv/bin"), os.environ["PATH"]])
-    # By default sam polls the stack's state every five seconds; a local stack is ready in two.
-    return environment(endpoint) | {"PATH": path, "TMPDIR": str(temporary), "SAM_CLI_POLL_DELAY": "0.2"}
+    return environment(endpoint) | {
+        "PATH": path,
+        "PYTHONPATH": str(ROOT / "local/sam"),
+        "TMPDIR": str(temporary),
+        # By default sam polls the stack's state every five seconds; a local stack is ready in two.
+        "SAM_CLI_POLL_DELAY": "0.2",
+    }
 
 
 def _sam(endpoint: str, log: Path, command: str, *arguments: str) -> None:

@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,6 +32,7 @@ REGION = "us-east-1"
 _CONCURRENCY = 20
 # Each version of the code and the layers is unpacked once, about 5 MB; a test may deploy a few hundred.
 _ROOM = 2 * 1024**3
+_RECORDED = ("pid", "created", "attached")
 _START_SECONDS = 60
 _STOP_SECONDS = 30
 
@@ -48,11 +49,12 @@ class LocalStackError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """A running emulator, identified by its process id and start time."""
+    """A running emulator, identified by its process id and start time. attached: it ends with its starter's process."""
 
     port: int
     pid: int
     created: float
+    attached: bool = field(default=False, compare=False)
 
     @property
     def endpoint(self) -> str:
@@ -117,11 +119,11 @@ def running(port: int) -> Emulator | None:
         return _running(port)
 
 
-def running_anywhere() -> list[Emulator]:
-    """Every running emulator of this checkout."""
+def serving() -> list[Emulator]:
+    """Every running emulator of this checkout that does not end by itself, by port."""
     with _registry():
         found = [_running(int(home.name)) for home in (STATE / "run").glob("[0-9]*")]
-    return [emulator for emulator in found if emulator]
+    return sorted((one for one in found if one and not one.attached), key=lambda one: one.port)
 
 
 def _running(port: int) -> Emulator | None:
@@ -147,8 +149,8 @@ def start(port: int, *, attached: bool = False, settings: Mapping[str, str] | No
         process = _spawn(port, attached=attached, settings=settings or {})
         _started[process.pid] = process
         try:
-            emulator = Emulator(port, process.pid, psutil.Process(process.pid).create_time())
-            _record(emulator).write_text(json.dumps({"pid": emulator.pid, "created": emulator.created}))
+            emulator = Emulator(port, process.pid, psutil.Process(process.pid).create_time(), attached)
+            _record(emulator).write_text(json.dumps({name: getattr(emulator, name) for name in _RECORDED}))
         except BaseException:
             process.kill()
             raise
@@ -212,7 +214,7 @@ def _record(emulator: Emulator) -> Path:
 def _recorded(port: int) -> Emulator | None:
     try:
         record = json.loads((_home(port) / "process.json").read_text())
-        return Emulator(port, record["pid"], record["created"])
+        return Emulator(port, record["pid"], record["created"], record.get("attached", False))
     except (OSError, ValueError, KeyError):
         return None
 

@@ -15,13 +15,16 @@ from .patches import (
     buckets,
     callbacks,
     distributed_map,
+    event_chain,
     executions,
     functions,
     groups,
     http_api,
+    json_logs,
     limited_requests,
     limits,
     message_moves,
+    nested_executions,
     nested_stacks,
     redrives,
     states,
@@ -37,7 +40,8 @@ UNTIL_EOF = "--until-eof"
 # Each changes what MiniStack has loaded; docs/local-engine.md lists them.
 _PATCHES = (
     *(functions, workers, states, executions, redrives, status_events, tasks, callbacks, groups, distributed_map),
-    *(buckets, stream_mapping, http_api, message_moves, nested_stacks),
+    *(buckets, stream_mapping, http_api, message_moves, nested_executions, nested_stacks),
+    *(json_logs, event_chain),
 )
 _LIMITS = (limits, limited_requests, transactions)
 

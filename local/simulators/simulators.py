@@ -34,6 +34,7 @@ class Simulator:
 SIMULATORS = (
     Simulator("connect", "local.simulators.connect", variable="AWS_ENDPOINT_URL_CONNECT"),
     Simulator("gateway", "local.simulators.payment_gateway", parameter="PaymentGatewayUrl"),
+    Simulator("cards", "local.simulators.card_processor", parameter="CardProcessorUrl"),
     Simulator("webhooks", "local.simulators.webhook_receiver", parameter="WebhookReceivers", host="https://localhost"),
 )
 

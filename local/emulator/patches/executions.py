@@ -2,8 +2,10 @@
 
 1. `TimeoutSeconds` of a machine ends the execution as TIMED_OUT, with its event.
 2. A stopped or timed-out execution enters no further state; running functions continue.
+3. DescribeStateMachineForExecution answers with the definition that the execution started with.
 
-MiniStack ignores the timeout, and continues a stopped execution to the end of a Map.
+MiniStack ignores the timeout, continues a stopped execution to the end of a Map, and answers with the newest
+definition.
 """
 
 import json
@@ -27,6 +29,9 @@ def apply() -> None:
 
     stepfunctions._run_execution = _run_execution
     stepfunctions._stop_execution = _stopping(stepfunctions._stop_execution)
+    stepfunctions._describe_state_machine_for_execution = _as_started(
+        stepfunctions._describe_state_machine_for_execution
+    )
     stepfunctions._scaled_sleep = lambda seconds: current().sleep(seconds * stepfunctions._SFN_WAIT_SCALE)
 
 
@@ -118,3 +123,16 @@ def _stopping(stop: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return answer
 
     return stop_execution
+
+
+def _as_started(describe: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def describe_state_machine_for_execution(data: Any) -> Any:
+        from ministack.services import stepfunctions
+
+        status, headers, body = describe(data)
+        started = stepfunctions._executions.get(data.get("executionArn"), {}).get("definition")
+        if status != 200 or started is None:
+            return status, headers, body
+        return status, headers, json.dumps({**json.loads(body), "definition": started}).encode()
+
+    return describe_state_machine_for_execution

@@ -2,7 +2,7 @@
 
 MiniStack 1.5.33 drops the body: such an API has no routes. It also keeps a template's `CorsConfiguration` under names
 that its own data plane does not read, takes `https://*` for the name of an origin, and lets a function's CORS headers
-pass.
+pass. The address that it gives is a host name below localhost, which not every resolver knows.
 
 Not read: `BodyS3Location`, and request schemas, which HTTP APIs ignore on AWS as well. Events have format 2.0, without
 its `cookies`.
@@ -38,9 +38,9 @@ def apply() -> None:
 
 def _creating(create: Callable[..., Any]) -> Callable[..., Any]:
     def create_api(logical_id: str, props: Document, stack_name: str) -> Any:
-        made = create(logical_id, _described(props), stack_name)
-        _import(made[0], props.get("Body") or {})
-        return made
+        api, attributes = create(logical_id, _described(props), stack_name)
+        _import(api, props.get("Body") or {})
+        return api, {**attributes, "ApiEndpoint": _addressed(api)}
 
     return create_api
 
@@ -50,9 +50,18 @@ def _updating(update: Callable[..., Any]) -> Callable[..., Any]:
         made = update(physical_id, _described(old), _described(new), *names, **named)
         if old.get("Body") or new.get("Body"):
             _import(made[0], new.get("Body") or {})
-        return made
+        return made[0], {**made[1], "ApiEndpoint": _addressed(made[0])}
 
     return update_api
+
+
+def _addressed(api: str) -> str:
+    """Give the API the address at which every client reaches it. Its stage is always `$default`, as on AWS."""
+    from ministack.services import apigateway
+
+    address = f"http://127.0.0.1:{apigateway._PORT}/_aws/execute-api/{api}/$default"
+    apigateway._apis[api]["apiEndpoint"] = address
+    return address
 
 
 def _described(props: Document) -> Document:

@@ -2,26 +2,20 @@
 
 import json
 import uuid
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from local.simulators.loopback import LoopbackServer
 
 from . import control
 from .settings import Settings
 from .simulator import Clocks, Reply, Simulator
 
 
-class ConnectServer(ThreadingHTTPServer):
-    """Listens on a free port of the loopback address."""
-
-    request_queue_size = 128
-
+class ConnectServer(LoopbackServer):
     def __init__(self, settings: Settings, clocks: Clocks | None = None) -> None:
         self.simulator = Simulator(settings, clocks or Clocks())
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+        super().__init__(_Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):

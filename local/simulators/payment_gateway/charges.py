@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -31,12 +32,21 @@ class InvalidRequest(Exception):
 
 def work(ledger: Ledger, request: Request) -> Answer:
     """Execute the request."""
-    try:
-        if not _KEY.fullmatch(request.key):
-            raise InvalidRequest(KEY_HEADER, "1 to 255 visible ASCII characters are required")
+
+    def worked() -> Answer:
         if request.kind == "charge":
             return _charge(ledger, request)
         return _cancel(ledger, request.key) if request.kind == "cancel" else _lookup(ledger, request.key)
+
+    return answered(request, worked)
+
+
+def answered(request: Request, worked: Callable[[], Answer]) -> Answer:
+    """The answer of some work, or of its refusal."""
+    try:
+        if not _KEY.fullmatch(request.key):
+            raise InvalidRequest(KEY_HEADER, "1 to 255 visible ASCII characters are required")
+        return worked()
     except InvalidRequest as invalid:
         return problem(400, "invalid_request", str(invalid), field=invalid.field)
     except Refusal as refusal:
@@ -51,6 +61,12 @@ def order_of(ledger: Ledger, request: Request) -> str | None:
             return _read(request.body).order_id
     known = ledger.lookup(request.key)
     return known.request.order_id if known and known.request else None
+
+
+def row(charge: Charge, counts: dict[str, int]) -> dict[str, Any]:
+    """A charge in the report. A key canceled before its charge has no order_id and no amount."""
+    order_id = charge.request.order_id if charge.request else None
+    return {"order_id": order_id, "amount": 0} | document(charge) | counts
 
 
 def document(charge: Charge) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The control paths under /_simulator: faults, ledger, reset, secret. No processor has these."""
 
 from typing import Annotated
+from urllib.parse import unquote
 
 import msgspec
 
@@ -9,6 +10,7 @@ from .plan import Injection
 from .simulator import Simulator
 
 PREFIX = "/_simulator/"
+_OF_ORDER = "ledger/"
 
 
 class NewSecret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,6 +24,8 @@ def control(simulator: Simulator, method: str, path: str, body: bytes) -> Answer
     match method, path.removeprefix(PREFIX):
         case "GET", "ledger":
             return answer(200, simulator.report())
+        case "GET", str(inner) if inner.startswith(_OF_ORDER):
+            return answer(200, simulator.report(unquote(inner.removeprefix(_OF_ORDER))))
         case "GET", "faults":
             return _pending(simulator)
         case "POST", "faults":

@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol
 
 from .cards import Decline, decline
 
@@ -51,6 +51,22 @@ class KeyReused(Refusal):
     code = "key_reused"
 
 
+class KeyedRequest(Protocol):
+    """What is asked for under a key. amount: in the currency's minor unit. order_id: the merchant's reference."""
+
+    @property
+    def amount(self) -> int: ...
+
+    @property
+    def currency(self) -> str: ...
+
+    @property
+    def order_id(self) -> str: ...
+
+    def declined(self) -> Decline | None:
+        """Why the processor does not do it; None if it does."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChargeRequest:
     """amount is in the currency's minor unit. order_id: the merchant's reference."""
@@ -59,6 +75,9 @@ class ChargeRequest:
     currency: str
     token: str = field(repr=False)
     order_id: str = ""
+
+    def declined(self) -> Decline | None:
+        return decline(self.token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +90,7 @@ class Charge:
 
     key: str
     status: Status
-    request: ChargeRequest | None = None
+    request: KeyedRequest | None = None
     decline: Decline | None = None
     refunded: int = 0
     number: int = 1
@@ -108,7 +127,7 @@ class Ledger:
         self._movements: list[Movement] = []
 
     def charge(
-        self, key: str, request: ChargeRequest, *, working: Callable[[], object] = lambda: None
+        self, key: str, request: KeyedRequest, *, working: Callable[[], object] = lambda: None
     ) -> tuple[Charge, bool]:
         """Charge the card, once per key. Returns the outcome, and whether an earlier request produced it.
 
@@ -121,7 +140,7 @@ class Ledger:
         working()
         return self.land(key), False
 
-    def accept(self, key: str, request: ChargeRequest) -> Charge | None:
+    def accept(self, key: str, request: KeyedRequest) -> Charge | None:
         """The first half of a charge: the outcome of an earlier request, or None if `land` must follow.
 
         Raises KeyInUse, KeyCanceled, KeyReused.
@@ -151,7 +170,7 @@ class Ledger:
                 raise KeyCanceled(key)
             if known is None or known.status != PROCESSING or known.request is None:
                 raise ValueError("no charge with this key is in progress")
-            no = decline(known.request.token)
+            no = known.request.declined()
             if no is None:
                 self._move("capture", key, known.request.currency, known.request.amount)
             self._charges[key] = replace(known, status=DECLINED if no else SUCCEEDED, decline=no)

@@ -19,7 +19,7 @@ def parameters(endpoint: str, address: str) -> dict[str, str]:
 
     endpoint: of the local stack. address: of the simulator.
     """
-    arn, secret = _kept(client(endpoint))
+    arn, secret = kept(client(endpoint), NAME)
     GatewayClient(address).rotate(secret)
     return {"PaymentGatewayUrl": address, "PaymentGatewaySecretArn": arn}
 
@@ -35,9 +35,9 @@ def client(endpoint: str) -> Any:
     )
 
 
-def _kept(manager: Any) -> tuple[str, str]:
+def kept(manager: Any, name: str) -> tuple[str, str]:
     """ARN and value, created at first use."""
     with suppress(manager.exceptions.ResourceExistsException):
-        manager.create_secret(Name=NAME, SecretString=secrets.token_urlsafe(32))
-    found = manager.get_secret_value(SecretId=NAME)
+        manager.create_secret(Name=name, SecretString=secrets.token_urlsafe(32))
+    found = manager.get_secret_value(SecretId=name)
     return found["ARN"], found["SecretString"]

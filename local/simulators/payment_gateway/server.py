@@ -1,50 +1,26 @@
 """The simulator as an HTTP server on 127.0.0.1."""
 
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
-from socketserver import ThreadingTCPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from local.simulators.loopback import LoopbackServer
 
 from .charges import KEY_HEADER
 from .control import PREFIX, control
 from .messages import Answer, ConnectionLost, Request, problem
-from .simulator import Simulator
+from .simulator import CHARGES, Api, Simulator
 
 _LARGEST_BODY = 64 * 1024
 _IDLE_SECONDS = 60
 
 
-class GatewayServer(ThreadingTCPServer):
-    """Accepts connections on a free port once created; answers while `serve_forever` runs."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-    request_queue_size = 128
-
-    def __init__(self) -> None:
-        self.simulator = Simulator()
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-@contextmanager
-def serving() -> Iterator[GatewayServer]:
-    """A server in a thread of this process, for the length of a block."""
-    with GatewayServer() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+class GatewayServer(LoopbackServer):
+    def __init__(self, api: Api = CHARGES) -> None:
+        self.simulator = Simulator(api=api)
+        super().__init__(_Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -79,7 +55,8 @@ class _Handler(BaseHTTPRequestHandler):
         if path.startswith(PREFIX):
             return control(self.server.simulator, self.command, path, body)
         authorization = self.headers.get("Authorization", "")
-        request = route(self.command, path, self.headers.get(KEY_HEADER, ""), body, authorization)
+        made = self.server.simulator.api.path
+        request = route(self.command, path, self.headers.get(KEY_HEADER, ""), body, authorization, made)
         return self.server.simulator.handle(request) if isinstance(request, Request) else request
 
     def _body(self) -> bytes | None:
@@ -108,15 +85,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
 
 
-def route(method: str, path: str, key_header: str, body: bytes, authorization: str) -> Request | Answer:
-    """The request of a method and a path, or an error response."""
-    match method, [unquote(part) for part in path.split("/")[1:]]:
-        case "POST", ["charges"]:
+def route(
+    method: str, path: str, key_header: str, body: bytes, authorization: str, made: str = CHARGES.path
+) -> Request | Answer:
+    """The request of a method and a path, or an error response. made: the path of what is made."""
+    first, *parts = [unquote(part) for part in path.split("/")[1:]]
+    match method, parts if first == made else None:
+        case "POST", []:
             return Request("charge", key_header, body, authorization)
-        case "GET", ["charges", key]:
+        case "GET", [key]:
             return Request("lookup", key, authorization=authorization)
-        case "POST", ["charges", key, "cancel"]:
+        case "POST", [key, "cancel"]:
             return Request("cancel", key, authorization=authorization)
-        case _, ["charges"] | ["charges", _] | ["charges", _, "cancel"]:
+        case _, [] | [_] | [_, "cancel"]:
             return problem(405, "no_such_method", "this path has another method")
     return problem(404, "no_such_path", "the processor has no such path")

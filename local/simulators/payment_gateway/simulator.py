@@ -17,11 +17,25 @@ from .plan import FaultPlan
 type _Counts = defaultdict[str, Counter[str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Api:
+    """What is made under a key. path: where. reference: whose a request is. row: its row in the report."""
+
+    path: str
+    work: Callable[[Ledger, Request], Answer]
+    reference: Callable[[Ledger, Request], str | None]
+    row: Callable[[Charge, dict[str, int]], dict[str, Any]]
+
+
+CHARGES = Api("charges", charges.work, charges.order_of, charges.row)
+
+
 @dataclass(eq=False)
 class _Period:
     """The state between two resets: a late delivery affects the state of its request."""
 
     ledger: Ledger
+    api: Api
     lock: threading.Lock = field(default_factory=threading.Lock)
     requests: _Counts = field(default_factory=lambda: defaultdict(Counter))
     deliveries: _Counts = field(default_factory=lambda: defaultdict(Counter))
@@ -30,7 +44,7 @@ class _Period:
     def work(self, request: Request) -> Answer:
         """The work itself, without faults."""
         self.count(self.deliveries, request)
-        return charges.work(self.ledger, request)
+        return self.api.work(self.ledger, request)
 
     def count(self, counts: _Counts, request: Request) -> None:
         with self.lock:
@@ -59,14 +73,15 @@ class Simulator:
     """Answers requests like the processor, with the injected faults. Thread-safe.
 
     access: the secrets that requests need; a reset does not change them.
-    empty_ledger: creates the ledger, now and at every reset.
+    empty_ledger: creates the ledger, now and at every reset. api: what is made.
     """
 
-    def __init__(self, empty_ledger: Callable[[], Ledger] = Ledger) -> None:
+    def __init__(self, empty_ledger: Callable[[], Ledger] = Ledger, api: Api = CHARGES) -> None:
+        self.api = api
         self.access = Access()
         self.faults = FaultPlan()
         self._empty_ledger = empty_ledger
-        self._period = _Period(empty_ledger())
+        self._period = _Period(empty_ledger(), api)
 
     @property
     def ledger(self) -> Ledger:
@@ -75,12 +90,12 @@ class Simulator:
     def reset(self) -> None:
         """Forget everything: keys, money, faults. Requests in flight have no effect."""
         self.faults.clear()
-        self._period = _Period(self._empty_ledger())
+        self._period = _Period(self._empty_ledger(), self.api)
 
     def handle(self, request: Request) -> Answer:
         """Handle a request. Raises ConnectionLost if the client gets no answer."""
         period = self._period
-        order_id = charges.order_of(period.ledger, request)
+        order_id = self.api.reference(period.ledger, request)
         work = self._authorized(period.work)
         for fault in reversed(self.faults.draw(request.kind, request.key, order_id)):
             work = fault.around(work, period.later)
@@ -99,16 +114,24 @@ class Simulator:
 
         return authorized
 
-    def report(self) -> dict[str, Any]:
-        """Charges, requests by key, sums by currency, and how much is in flight; `docs/gateway.md` has the shape."""
+    def report(self, reference: str | None = None) -> dict[str, Any]:
+        """Charges, requests by key, sums by currency, and how much is in flight; `docs/gateway.md` has the shape.
+
+        reference: only what is known of this order, without what is in flight.
+        """
         period = self._period
         with period.lock:
             in_flight = period.in_flight
             requests, deliveries = _plain(period.requests), _plain(period.deliveries)
         found, movements = period.ledger.snapshot()
+        if reference is not None:
+            found = [charge for charge in found if charge.request and charge.request.order_id == reference]
+            keys = {charge.key for charge in found}
+            movements = [movement for movement in movements if movement.key in keys]
+            requests, deliveries = ({key: of[key] for key in keys & of.keys()} for of in (requests, deliveries))
         moved = Counter((movement.key, movement.kind) for movement in movements)
         return {
-            "charges": [_row(charge, moved) for charge in found],
+            self.api.path: [self.api.row(charge, _counts(charge.key, moved)) for charge in found],
             "requests": requests,
             "deliveries": deliveries,
             "sums": _sums(movements),
@@ -121,11 +144,8 @@ def _plain(counts: _Counts) -> dict[str, dict[str, int]]:
     return {key: dict(of_key) for key, of_key in counts.items()}
 
 
-def _row(charge: Charge, moved: Counter[tuple[str, MovementKind]]) -> dict[str, Any]:
-    """A key canceled before its charge has no order_id and no amount."""
-    order_id = charge.request.order_id if charge.request else None
-    counts = {"captures": moved[charge.key, "capture"], "refunds": moved[charge.key, "refund"]}
-    return {"order_id": order_id, "amount": 0} | charges.document(charge) | counts
+def _counts(key: str, moved: Counter[tuple[str, MovementKind]]) -> dict[str, int]:
+    return {"captures": moved[key, "capture"], "refunds": moved[key, "refund"]}
 
 
 def _sums(movements: list[Movement]) -> dict[str, dict[str, int]]:

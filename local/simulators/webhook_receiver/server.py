@@ -1,15 +1,15 @@
 """The simulator as an HTTPS server on 127.0.0.1."""
 
 import json
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
-from socketserver import ThreadingTCPServer
 from typing import Any
 
 import msgspec
+
+from local.simulators.loopback import LoopbackServer
 
 from .certificate import server_context
 from .faults import Drip, Drop, Endless, Fault, Hang, Injection, Status
@@ -28,34 +28,13 @@ class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     secrets: list[str]
 
 
-class ReceiverServer(ThreadingTCPServer):
-    """Accepts connections on a free port once created; answers while `serve_forever` runs."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-    request_queue_size = 128
+class ReceiverServer(LoopbackServer):
+    origin = f"https://{HOST}"
 
     def __init__(self) -> None:
         self.receivers = Receivers()
         self.tls = server_context()
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    @property
-    def address(self) -> str:
-        return f"https://{HOST}:{self.server_address[1]}"
-
-
-@contextmanager
-def serving() -> Iterator[ReceiverServer]:
-    """A server in a thread of this process, for the length of a block."""
-    with ReceiverServer() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+        super().__init__(_Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):
