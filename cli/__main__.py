@@ -1,20 +1,15 @@
 """`python -m cli`, which ./stepwise calls."""
 
+import json
 import os
 import signal
 import sys
 from types import FrameType
 
-from botocore.exceptions import BotoCoreError, ClientError
+import typer
 
-from idempotency import IdempotencyError
-from local.emulator.emulator import LocalStackError
-from operations.errors import CommandError
-
-from . import views
+from . import exits, lazy, output
 from .app import app
-
-_EXPECTED = (CommandError, LocalStackError, IdempotencyError, TimeoutError, ClientError, BotoCoreError)
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
@@ -23,13 +18,45 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, _end)
+    lazy.install()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1"]))
+    # Known before the call is parsed, as it may be wrong.
+    output.choose(as_json="--json" in sys.argv[1:])
     try:
-        app(prog_name="stepwise")
-    except _EXPECTED as error:
-        views.console(stderr=True).print(f"{type(error).__name__}: {error}", style="red", markup=False)
-        sys.exit(1)
+        code = app(prog_name="stepwise", standalone_mode=False)
+    except typer.Abort:
+        sys.stderr.write("Aborted: nothing was changed.\n")
+        code = exits.FAILED
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = exits.DONE
+    except Exception as error:
+        code = exits.code(error)
+        if code == exits.DEFECT and not output.is_json():
+            sys.excepthook(*sys.exc_info())
+        else:
+            _tell(error)
+    sys.exit(code if isinstance(code, int) else exits.DONE)
+
+
+def _tell(error: Exception) -> None:
+    """The error on standard error, with the command that goes on from here."""
+    from . import hints, views
+
+    see = getattr(error, "see", ())
+    hint = hints.command(*see) if see else ""
+    if output.is_json():
+        sys.stderr.write(json.dumps(exits.document(error, hint), ensure_ascii=False) + "\n")
+    elif hasattr(error, "show"):
+        error.show()
+    else:
+        out = views.console(stderr=True)
+        out.print(f"{type(error).__name__}: {error}", style="red", markup=False, soft_wrap=True)
+        if hint:
+            out.print(f"See {hint}", markup=False, soft_wrap=True)
 
 
 main()

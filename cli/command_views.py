@@ -8,6 +8,7 @@ from rich.text import Text
 
 from operations.commands import KeyView, Listed, error_of, name_of
 
+from . import hints
 from .views import table
 
 _COLORS = {"done": "green", "runs": "yellow"}
@@ -33,7 +34,7 @@ def blocked(keys: Sequence[Listed]) -> Table:
             str(one.gate.published - one.gate.turn),
             one.since,
             Text(one.error, style="red"),
-            f"./stepwise commands retry '{name_of(one.gate.key)}' --reason WHY",
+            hints.command("commands", "retry", name_of(one.gate.key), "--reason", "WHY"),
         ]
         for one in keys
     ]
@@ -42,8 +43,13 @@ def blocked(keys: Sequence[Listed]) -> Table:
 
 def lagging(keys: Sequence[Listed]) -> Table:
     """Keys with targets that lag behind, and what to do."""
-    rows = [
-        [name_of(one.gate.key), name, one.since, f"./stepwise commands rebuild {name} --key '{name_of(one.gate.key)}'"]
+    rows: list[list[RenderableType]] = [
+        [
+            name_of(one.gate.key),
+            name,
+            one.since,
+            hints.command("commands", "rebuild", name, "--key", name_of(one.gate.key)),
+        ]
         for one in keys
         for name in sorted(one.gate.lagging)
     ]
@@ -76,28 +82,9 @@ def standing(words: str) -> Text:
 def _targets(view: KeyView) -> Table:
     gate = view.gate
     rows = [["data", str(gate.data_version), ""]]
-    rows += [[name, str(shown), _behind(view, name, shown)] for name, shown in view.shown.items()]
+    rows += [[name, str(shown), view.remark(name)] for name, shown in view.shown.items()]
     return table("Targets", ["target", "version", ""], rows)
 
 
-def _behind(view: KeyView, name: str, shown: int) -> str:
-    if name in view.gate.lagging:
-        return "lags behind"
-    if shown > view.gate.finished:
-        return "shows the version that runs or is blocked"
-    if shown > view.gate.data_version:
-        return "shows a version that was skipped"
-    return "" if shown == view.gate.data_version else "behind"
-
-
 def _decisions(view: KeyView) -> list[list[str]]:
-    entries = [
-        (version, entry["M"])
-        for version, row in view.commands.items()
-        for entry in row.item.get("decisions", {}).get("L", [])
-    ]
-    decided = [[version, *(entry[name]["S"] for name in ("at", "move", "by", "reason"))] for version, entry in entries]
-    return [
-        [at, str(version), move, by, reason]
-        for version, at, move, by, reason in sorted(decided, key=lambda one: one[1])
-    ]
+    return [[one.at, str(version), one.move, one.by, one.reason] for version, one in view.decisions]

@@ -9,10 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from entities.command import Key
+from entities.reading import Moment
 from operations import commands, csv_export, entities, targets
 from operations.stack import STACK_NAME
 
-from . import command_views, views
+from . import command_views, hints, output, shapes, views, waiting
+from .documents import read_json
 from .options import OnAws, Port, StackName, chosen_stack
 
 app = typer.Typer(
@@ -35,15 +37,17 @@ def publish(
     name: StackName = STACK_NAME,
 ) -> None:
     """Publish a version of a key and follow it to its end. Exits with 1 if a dead version is in its way."""
+    document = read_json(file, "FILE")
     stack, out = chosen_stack(port, aws, name), views.console()
-    answer = commands.publish(stack, _document(file))
+    answer = commands.publish(stack, document)
     key, version = Key(answer["pk"], answer["sk"].rpartition("@")[0]), answer["version"]
     out.print(f"{answer['sk']}: {answer['status']}", markup=False)
     if not wait:
+        output.document_only({"key": commands.name_of(key), "version": version, "status": answer["status"]})
         return
-    with out.status(f"version {version}"):
+    with waiting.waiting(f"version {version}"):
         *_, last = commands.follow(stack, key, version)
-    out.print(command_views.key(last))
+    output.show(shapes.key(last), command_views.key(last))
     raise typer.Exit(0 if last.gate.finished >= version else 1)
 
 
@@ -63,7 +67,8 @@ def show(
     moment = _moment(at) if at else None
     stack = chosen_stack(port, aws, name)
     if moment is None:
-        views.console().print(command_views.key(commands.view(stack, key, last=last)))
+        seen = commands.view(stack, key, last=last)
+        output.show(shapes.key(seen), command_views.key(seen))
         return
     _print_json(entities.as_of(stack, commands.tables(stack), key, moment), indent=2)
 
@@ -78,10 +83,11 @@ def list_keys(
 ) -> None:
     """List keys that need a person, oldest first: those that are blocked, and those with a target that lags behind."""
     stack = chosen_stack(port, aws, name)
-    if blocked or not lagging:
-        views.console().print(command_views.blocked(commands.blocked(stack)))
-    if lagging or not blocked:
-        views.console().print(command_views.lagging(commands.lagging(stack)))
+    both = blocked == lagging
+    dead = commands.blocked(stack) if blocked or both else []
+    behind = commands.lagging(stack) if lagging or both else []
+    drawn = [command_views.blocked(dead)] * (blocked or both) + [command_views.lagging(behind)] * (lagging or both)
+    output.show({"keys": [shapes.listed_key(one) for one in [*dead, *behind]]}, *drawn)
 
 
 @app.command()
@@ -91,7 +97,8 @@ def retry(
     """Run all dead versions of a key again, in order."""
     key, stack = commands.parse_key(key_name), chosen_stack(port, aws, name)
     versions = commands.retry(stack, key, reason)
-    views.console().print(f"Retried {_versions(versions)}; see './stepwise commands show {key_name}'.", markup=False)
+    output.document_only({"key": key_name, "versions": versions})
+    views.console().print(f"Retried {_versions(versions)}: {hints.command('commands', 'show', key_name)}", markup=False)
 
 
 @app.command()
@@ -108,8 +115,9 @@ def skip(
     seen, out = commands.view(stack, key, last=1), views.console()
     if seen.gate.blocked and not yes:
         out.print(command_views.key(seen))
-        typer.confirm(f"Skip version {seen.gate.turn} of {key_name} for good?", abort=True)
+        output.ask(f"Skip version {seen.gate.turn} of {key_name} for good?")
     version = commands.skip(stack, key, seen.gate.turn, reason)
+    output.document_only({"key": key_name, "versions": [version]})
     out.print(f"Skipped version {version}.")
 
 
@@ -126,10 +134,12 @@ def rebuild(
     stack, out = chosen_stack(port, aws, name), views.console()
     if key:
         version = targets.rebuild(stack, commands.tables(stack), key, target)
+        output.document_only({"target": target, "key": key_name, "version": version})
         out.print(f"{target} shows version {version} of {key_name}.", markup=False)
         return
-    with out.status(f"rebuilding {target}") as status:
+    with waiting.waiting(f"rebuilding {target}") as status:
         counts = targets.rebuild_all(stack, commands.tables(stack), target, lambda done: status.update(f"{done} keys"))
+    output.document_only({"target": target, "rebuilt": counts[targets.REBUILT], "failed": counts[targets.FAILED]})
     out.print(f"{target}: {counts[targets.REBUILT]} keys rebuilt, {counts[targets.FAILED]} failed.")
     raise typer.Exit(1 if counts[targets.FAILED] else 0)
 
@@ -146,7 +156,7 @@ def export(
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Print the entities of a type as CSV, which './stepwise imports create' accepts."""
+    """Print the entities of a type as CSV, which 'stepwise imports create' accepts."""
     stack = chosen_stack(port, aws, name)
     if as_json:
         for entity in entities.export(stack, commands.tables(stack), kind):
@@ -166,14 +176,7 @@ def export(
         views.console(stderr=True).print(message, style="yellow", markup=False)
 
 
-def _document(file: Path) -> Any:
-    try:
-        return json.loads(sys.stdin.read() if str(file) == "-" else file.read_text())
-    except (OSError, ValueError) as error:
-        raise typer.BadParameter(f"{file}: {error}", param_hint="FILE") from None
-
-
-def _moment(text: str) -> entities.Moment:
+def _moment(text: str) -> Moment:
     try:
         return entities.parse_moment(text)
     except ValueError:

@@ -1,6 +1,5 @@
-"""The demonstration: real orders, users, commands, imported rows and a task on a temporary stack."""
+"""The demonstration: real orders, users, commands, imported rows, a task and applications on a temporary stack."""
 
-import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,11 +12,22 @@ from local.simulators.payment_gateway import secret
 from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import AnswerLost
 from local.simulators.payment_gateway.plan import Injection
-from operations import stock
+from operations import functions, stock
 from operations.orders import OrderView, ended, finalized, place, view
 from operations.stack import Stack
 
-from . import command_demo, import_demo, rows_demo, tasks_demo, views
+from . import (
+    applications_demo,
+    command_demo,
+    hints,
+    import_demo,
+    order_views,
+    output,
+    rows_demo,
+    tasks_demo,
+    views,
+    waiting,
+)
 
 _STOCK = {"tea-01": 10, "pot-01": 1}
 _NOTES = {
@@ -27,13 +37,13 @@ _NOTES = {
 
 
 def run_demo() -> None:
-    """Start, deploy, place five orders, import users and products, publish commands, run a task, show the outcomes."""
+    """Start, deploy, place orders, import users and products, run commands, a task, applications; show them."""
     out = views.console()
     began = time.monotonic()
     with (
-        out.status("starting the emulator") as status,
+        waiting.waiting("starting the emulator") as status,
         emulator.attached(import_demo.QUICK) as running,
-        ThreadPoolExecutor(2) as beside,
+        ThreadPoolExecutor(3) as beside,
     ):
         status.update("sam build, sam deploy (the first time takes longest)")
         gateway = GatewayClient(running.simulators["gateway"])
@@ -44,15 +54,23 @@ def run_demo() -> None:
         status.update("placing orders, importing users and products, publishing commands")
         products = beside.submit(rows_demo.run, running.endpoint)
         rebuilt = beside.submit(tasks_demo.run, running.endpoint)
+        opened = beside.submit(applications_demo.run, running.endpoint)
         importing = import_demo.start(stack)
         command_demo.start(stack)
         _show(out, stack, gateway)
-        status.stop()
+        status.update("importing users")
         import_demo.show(out, stack, importing)
         command_demo.show(out, stack)
         out.print(products.result())
         out.print(rebuilt.result())
+        out.print(opened.result())
     out.print(f"Done in {time.monotonic() - began:.1f} s; everything is stopped.")
+    output.document_only({"seconds": round(time.monotonic() - began, 1)})
+    for what, command in (
+        ("Keep a stack, and place orders on it", hints.command("start", "--gateway")),
+        ("See what it can do", hints.command("--help")),
+    ):
+        output.say(f"{what}: {command}")
 
 
 def _show(out: Console, stack: Stack, gateway: GatewayClient) -> None:
@@ -71,9 +89,9 @@ def _show(out: Console, stack: Stack, gateway: GatewayClient) -> None:
         ended(stack, order["order_id"])
     views_by_title = {title: finalized(stack, order["order_id"]) for title, order in orders.items()}
     views_by_title["a duplicate"] = _placed_again(stack, success)
-    out.print(views.summary(views_by_title, _NOTES))
+    out.print(order_views.summary(views_by_title, _NOTES))
     out.print(_charges(gateway, orders))
-    out.print(views.order(views_by_title["out of stock"]))
+    out.print(order_views.order(views_by_title["out of stock"]))
     out.print(_stock_moves(before, stock.on_hand(stack)))
     out.print(_delivered_twice(stack, success))
 
@@ -119,8 +137,7 @@ def _delivered_twice(stack: Stack, order: dict[str, Any]) -> Any:
 
 
 def _invoke_again(stack: Stack, step: str, order: dict[str, Any]) -> str:
-    function = stack.outputs[f"{step}FunctionArn"]
-    answer = stack.client("lambda").invoke(FunctionName=function, Payload=json.dumps(order))
+    answer = functions.invoke(stack.client("lambda"), stack.outputs[f"{step}FunctionArn"], order)
     return str(answer["Payload"].read().decode())
 
 

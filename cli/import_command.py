@@ -1,5 +1,6 @@
 """`stepwise import`: users from a CSV file, followed row by row to the result."""
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,8 @@ from operations.stack import STACK_NAME, Stack
 from operations.user_imports import Summary
 from runtime.encodings import CP932, UTF_8
 
-from . import views
+from . import checks, hints, output, views, waiting
+from .interruption import interrupted
 from .options import OnAws, Port, StackName, chosen_stack
 
 File = Annotated[Path, typer.Argument(help="CSV; its first line names the columns.", exists=True, dir_okay=False)]
@@ -31,7 +33,9 @@ def import_users(
     retry_of: Annotated[str, typer.Option(help="Key of a result file: run only its failed rows.")] = "",
     encoding: Annotated[Encoding | None, typer.Option(help="Encoding of the file. Japanese Excel saves cp932.")] = None,
     instance_id: Annotated[str, typer.Option(help="Connect instance to use, instead of the stack's own.")] = "",
-    result: Annotated[Path | None, typer.Option(help="Where to save the result file.")] = None,
+    result: Annotated[
+        Path | None, typer.Option(callback=checks.new_file, help="Where to save the result file.")
+    ] = None,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
@@ -46,9 +50,10 @@ def import_users(
     }
     started = user_imports.start(stack, file, **{field: value for field, value in options.items() if value})
     out.print(f"Started import {started}.")
-    follow(stack, started, out)
-    ended = user_imports.summary(stack, started)
-    out.print(summary_table(ended))
+    with interrupted(f"The import {started} goes on; its result will be in {stack.outputs['UsersBucket']}."):
+        follow(stack, started, out)
+        ended = _ended(stack, started, file, encoding)
+    output.show(asdict(ended), summary_table(ended))
     out.print(_what_next(stack, file, ended, encoding), soft_wrap=True)
     if result:
         result.write_bytes(user_imports.result_file(stack, ended))
@@ -56,8 +61,26 @@ def import_users(
     raise typer.Exit(1 if ended.failed else 0)
 
 
+def _ended(stack: Stack, name: str, file: Path, encoding: Encoding | None) -> Summary:
+    """Raises ImportFailed with the command that runs the rows again."""
+    try:
+        return user_imports.summary(stack, name)
+    except user_imports.ImportFailed as failed:
+        if failed.result_key:
+            where = f"s3://{stack.outputs['UsersBucket']}/{failed.result_key}"
+            raise user_imports.ImportFailed(
+                f"{failed}; its result is {where}", _again(file, failed.result_key, encoding)
+            ) from None
+        raise
+
+
 def follow(stack: Stack, name: str, out: Console) -> None:
     """Show rows done, created, failed, rate and time left, until the import has ended."""
+    if not waiting.on_terminal():
+        with waiting.waiting("starting") as line:
+            for seen in user_imports.follow(stack, name):
+                line.update(f"{seen.state} {_counts(seen)}")
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -71,12 +94,15 @@ def follow(stack: Stack, name: str, out: Console) -> None:
 
 
 def _show(bar: Progress, task: TaskID, seen: user_imports.Progress) -> None:
-    created = max(seen.done - seen.failed, 0)
-    counts = f"{seen.done}/{seen.total} rows, {created} created, {seen.failed} failed" if seen.total else ""
-    bar.update(task, description=seen.state, total=seen.total, completed=seen.done, counts=counts)
+    bar.update(task, description=seen.state, total=seen.total, completed=seen.done, counts=_counts(seen))
     shown = bar.tasks[0]
     left = f", {shown.time_remaining:.0f} s left" if shown.time_remaining is not None else ""
     bar.update(task, pace=f"{shown.speed:.1f} rows/s{left}" if shown.speed else "")
+
+
+def _counts(seen: user_imports.Progress) -> str:
+    created = max(seen.done - seen.failed, 0)
+    return f"{seen.done}/{seen.total} rows, {created} created, {seen.failed} failed" if seen.total else ""
 
 
 def summary_table(ended: Summary) -> Table:
@@ -91,7 +117,10 @@ def _what_next(stack: Stack, file: Path, ended: Summary, encoding: Encoding | No
     where = f"The result is s3://{stack.outputs['UsersBucket']}/{ended.result_key}"
     if not ended.failed or ended.validate_only:
         return f"{where}."
-    return (
-        f"{where}; correct the rows with False, and run them again with\n"
-        f"./stepwise import {file} --retry-of {ended.result_key}{f' --encoding {encoding}' if encoding else ''}"
-    )
+    again = hints.command(*_again(file, ended.result_key, encoding))
+    return f"{where}; correct the rows with False, and run them again with\n{again}"
+
+
+def _again(file: Path, result_key: str, encoding: Encoding | None) -> list[str]:
+    encoded = ["--encoding", str(encoding)] if encoding else []
+    return ["import", str(file), "--retry-of", result_key, *encoded]

@@ -8,6 +8,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from operations.imports import ImportView
 
+from . import waiting
+
 _COLUMNS = ("{task.description}", "{task.fields[counts]}", "{task.fields[pace]}")
 
 
@@ -30,6 +32,11 @@ def progress(views: Iterable[ImportView], out: Console) -> ImportView:
 
 def follow[V](views: Iterable[V], out: Console, shown: Callable[[V], Shown]) -> V:
     """Show each view. Returns the last one."""
+    if not waiting.on_terminal():
+        with waiting.waiting("waiting") as line:
+            for seen in views:
+                line.update(_line(shown(seen)))
+        return seen
     description, counts, pace = map(TextColumn, _COLUMNS)
     with Progress(description, BarColumn(), counts, pace, console=out, transient=True) as bar:
         task = bar.add_task("CREATED", total=None, counts="", pace="")
@@ -43,6 +50,10 @@ def _shown(seen: ImportView) -> Shown:
     ended = sum(child.status.final for child in seen.children)
     more = f", {ended} of {seen.made.values['entries']} files" if seen.children else ""
     return Shown(str(seen.made.status), "rows", total, done, failed, more)
+
+
+def _line(seen: Shown) -> str:
+    return f"{seen.status} {seen.done:,}/{seen.total:,} {seen.unit}, {seen.failed:,} failed{seen.more}"
 
 
 def _show(bar: Progress, task: TaskID, seen: Shown) -> None:

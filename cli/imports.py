@@ -11,9 +11,9 @@ from operations import imports
 from operations.stack import STACK_NAME
 from runtime.encodings import CP932, UTF_8
 
-from . import import_views, views
+from . import hints, import_views, output, shapes, views
 from .import_run import explain, run, to_its_end
-from .options import OnAws, Port, StackName, again, chosen_stack
+from .options import OnAws, Port, StackName, chosen_stack
 
 app = typer.Typer(
     help="Imports of CSV and ZIP files whose every row is published as one command. "
@@ -98,7 +98,7 @@ def create(
         "validate_only": validate_only,
         "options": _given(options),
     }
-    run(chosen_stack(port, aws, name), file, _given(request), again(port, aws, name), wait=wait, save=save)
+    run(chosen_stack(port, aws, name), file, _given(request), wait=wait, save=save)
 
 
 @app.command()
@@ -114,6 +114,10 @@ def retry(
     ] = None,
     mode: Processing = None,
     validate_only: ValidateOnly = False,
+    encoding: Annotated[
+        Encoding | None,
+        typer.Option(help="Of the file. Default: utf-8 of a corrected file, otherwise that of the first one."),
+    ] = None,
     wait: Follow = True,
     save: Save = None,
     port: Port = 4566,
@@ -121,21 +125,22 @@ def retry(
     name: StackName = STACK_NAME,
 ) -> None:
     """Run rows of an import again: a row that is stored is reported, and never stored twice. Exits as 'create'."""
-    earlier = imports.parse_key(of)
+    earlier, stack = imports.parse_key(of), chosen_stack(port, aws, name)
     request = {
         "tenant_code": earlier.tenant_code,
         "retry_of": earlier.import_id,
         "processing_mode": mode,
         "validate_only": validate_only,
+        "options": imports.options_with(stack, earlier, encoding) if encoding else None,
     }
-    run(chosen_stack(port, aws, name), file, _given(request), again(port, aws, name), wait=wait, save=save)
+    run(stack, file, _given(request), wait=wait, save=save)
 
 
 @app.command()
 def follow(name_: Name, save: Save = None, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Follow an import to its end: rows, rate, failed rows, time left. Exits with 1 unless every row succeeds."""
     key, stack = imports.parse_key(name_), chosen_stack(port, aws, name)
-    to_its_end(stack, key, again(port, aws, name), save)
+    to_its_end(stack, key, save)
 
 
 @app.command()
@@ -144,7 +149,7 @@ def show(name_: Name, save: Save = None, port: Port = 4566, aws: OnAws = False, 
     key, stack, out = imports.parse_key(name_), chosen_stack(port, aws, name), views.console()
     seen = imports.view(stack, key)
     out.print(import_views.details(seen))
-    explain(stack, out, seen, again(port, aws, name), save)
+    explain(stack, out, seen, save)
 
 
 @app.command("list")
@@ -158,9 +163,12 @@ def list_imports(
     """List imports: those of all tenants that have not ended or, with --tenant, the last ones of a tenant."""
     stack, out = chosen_stack(port, aws, name), views.console()
     if tenant:
-        out.print(import_views.listed(f"Imports of {tenant}", imports.of_tenant(stack, tenant, last)))
+        title, found = f"Imports of {tenant}", imports.of_tenant(stack, tenant, last)
+    else:
+        title, found = "Imports that have not ended", imports.running(stack)[:last]
+    output.show({"imports": [shapes.import_(one) for one in found]}, import_views.listed(title, found))
+    if tenant:
         return
-    out.print(import_views.listed("Imports that have not ended", imports.running(stack)[:last]))
     out.print("With --tenant TENANT_CODE: also those that have ended.")
 
 
@@ -177,9 +185,10 @@ def stop(
     if not yes:
         seen = imports.view(stack, key)
         done, rows = seen.count("processed_rows"), seen.count("total_rows")
-        typer.confirm(f"Stop {name_}, of which {done:,} of {rows:,} rows have an outcome?", abort=True)
+        output.ask(f"Stop {name_}, of which {done:,} of {rows:,} rows have an outcome?")
     by = imports.stop(stack, key)
-    command = f"./stepwise imports follow {name_}{again(port, aws, name)}"
+    output.document_only({"import": name_, "stopped_by": by})
+    command = hints.command("imports", "follow", name_)
     out.print(
         f"Stopped by {by}. Its results follow, once its last batches have ended:\n{command}",
         markup=False,

@@ -27,7 +27,7 @@ def invoke(
     """
     running = emulator.running(port)
     if running is None:
-        raise StackNotFound(f"nothing is running on port {port}; start it with 'make up'")
+        raise StackNotFound(f"nothing is running on port {port}", see=("start",))
     with containers(running) as started:
         answer = started.invoke(function or started.function(event), event)
     sys.stderr.write(answer.log)

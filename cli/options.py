@@ -1,25 +1,53 @@
 """Options of most commands: which stack to use."""
 
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
-from local.emulator.emulator import endpoints_beside
-from operations.stack import STACK_NAME, Stack
+from local.emulator import emulator
+from operations.stack import Stack
 
-DEFAULT_PORT = 4566
+from . import hints
 
-Port = Annotated[int, typer.Option(envvar="STEPWISE_PORT", help="Port of the local stack.")]
-OnAws = Annotated[bool, typer.Option("--aws", help="Use the stack in the AWS account of your settings.")]
-StackName = Annotated[str, typer.Option("--stack", help="Name of the stack.")]
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+DEFAULT_PORT = hints.DEFAULT_PORT
+
+Port = Annotated[
+    int,
+    typer.Option(envvar=hints.PORT, min=1024, max=65535, help="Port of the local stack.", callback=hints.note),
+]
+OnAws = Annotated[
+    bool, typer.Option("--aws", help="Use the stack in the AWS account of your settings.", callback=hints.note)
+]
+StackName = Annotated[str, typer.Option("--stack", help="Name of the stack.", callback=hints.note)]
+
+
+Since = Annotated[str, typer.Option(help="A day (YYYY-MM-DD), a time (ISO 8601), or how long ago: 90m, 24h, 7d.")]
+Last = Annotated[int, typer.Option(min=1, max=1000, help="How many.")]
+
+
+def moment(since: str) -> datetime | None:
+    """What --since names, aware; a day begins in UTC. None without it."""
+    ago = re.fullmatch(r"(\d{1,4})([mhd])", since)
+    try:
+        if ago:
+            return datetime.now(UTC) - int(ago[1]) * _UNITS[ago[2]]
+        begin = datetime.fromisoformat(since) if since else None
+    except ValueError:
+        raise typer.BadParameter(
+            f"{since!r} is no day (YYYY-MM-DD), time (ISO 8601) or duration (24h)", param_hint="--since"
+        ) from None
+    return begin.replace(tzinfo=UTC) if begin and begin.tzinfo is None else begin
+
+
+def check_filters(status: object, failed: bool) -> None:
+    """Of a list: --failed names statuses itself. Raises BadParameter."""
+    if failed and status:
+        raise typer.BadParameter("pass either --status or --failed", param_hint="--failed")
 
 
 def chosen_stack(port: int, aws: bool, name: str) -> Stack:
     """A stack at a local port, or one on AWS. Raises StackNotFound."""
-    return Stack.on_aws(name) if aws else Stack.local(f"http://127.0.0.1:{port}", name, endpoints_beside(port))
-
-
-def again(port: int, aws: bool, name: str) -> str:
-    """The options that choose the same stack in another command; empty for the default."""
-    where = " --aws" if aws else f" --port {port}" if port != DEFAULT_PORT else ""
-    return where + (f" --stack {name}" if name != STACK_NAME else "")
+    return Stack.on_aws(name) if aws else Stack.local(f"http://127.0.0.1:{port}", name, emulator.endpoints_beside(port))

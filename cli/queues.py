@@ -8,8 +8,8 @@ from operations import queues
 from operations.queues import QueueView
 from operations.stack import STACK_NAME
 
-from . import views
-from .options import OnAws, Port, StackName, again, chosen_stack
+from . import hints, output, shapes, views
+from .options import OnAws, Port, StackName, chosen_stack
 
 app = typer.Typer(help="Queues and what failed: how much waits, and sending it through again.", no_args_is_help=True)
 
@@ -22,9 +22,10 @@ def list_queues(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_N
     """List all queues with the approximate numbers of their messages, and what to do about those that failed."""
     found, out = queues.listed(chosen_stack(port, aws, name), name), views.console()
     rows = [[one.name, _purpose(one), str(one.waiting), str(one.in_flight)] for one in found]
-    out.print(views.table("Queues", ["queue", "gets", "waiting", "in flight"], rows))
+    drawn = views.table("Queues", ["queue", "gets", "waiting", "in flight"], rows)
+    output.show({"queues": [shapes.queue(one) for one in found]}, drawn)
     for one in (one for one in found if one.is_for_failures and one.waiting):
-        out.print(f"./stepwise queues redrive {one.name}{again(port, aws, name)}", markup=False, soft_wrap=True)
+        out.print(hints.command("queues", "redrive", one.name), markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -33,16 +34,20 @@ def redrive(queue: Name, yes: Yes = False, port: Port = 4566, aws: OnAws = False
     stack, out = chosen_stack(port, aws, name), views.console()
     found = queues.find(stack, name, queue)
     if not found.waiting:
+        output.document_only({"queue": queue, "again": 0, "left": 0})
         out.print(f"{queue} is empty.", markup=False)
         return
     if not yes:
-        typer.confirm(f"Send about {found.waiting} of {queue} through again?", abort=True)
+        output.ask(f"Send about {found.waiting} of {queue} through again?")
     done = queues.redrive(stack, found)
+    output.document_only({"queue": queue, "again": done.again, "left": done.left})
     out.print(f"{done.again} sent through again, {done.left} left.", markup=False)
     raise typer.Exit(1 if done.left else 0)
 
 
 def _purpose(queue: QueueView) -> str:
+    if queue.holds_records:
+        return "stream records that no function could handle"
     if queue.source:
         return f"what failed of {queue.source}"
     return "what a function or its rule could not handle" if queue.is_for_failures else "messages"

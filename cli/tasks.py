@@ -1,25 +1,24 @@
 """`stepwise tasks`: create, follow, look up, retry."""
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from operations import tasks
 from operations.stack import STACK_NAME, Stack
 from operations.tasks import TaskView, name_of
-from tasks.errors import InvalidTask
 from tasks.keys import TaskKey
 from tasks.registered import TYPES
 from tasks.state import Status
 
-from . import task_views, views
+from . import hints, output, shapes, task_views, views
+from .documents import read_json
 from .import_progress import Shown
 from .import_progress import follow as progress
-from .options import OnAws, Port, StackName, again, chosen_stack
+from .interruption import interrupted
+from .options import OnAws, Port, StackName, chosen_stack
 
 app = typer.Typer(help="Tasks: many items, a few at once, each with an outcome of its own.", no_args_is_help=True)
 
@@ -39,10 +38,10 @@ def create(
     name: StackName = STACK_NAME,
 ) -> None:
     """Create a task, and follow it to its end. Exits with 1 unless every item is COMPLETED."""
-    stack, hint = chosen_stack(port, aws, name), again(port, aws, name)
-    request = {"task_type": kind, "tenant_code": tenant, "items": _items(file)}
+    request = {"task_type": kind, "tenant_code": tenant, "items": read_json(file, "FILE")}
+    stack = chosen_stack(port, aws, name)
     key = tasks.create(stack, {**request, **({"task_id": task_id} if task_id else {})})
-    _go_on(stack, key, f"Task {name_of(key)}", hint, wait=wait)
+    _go_on(stack, key, f"Task {name_of(key)}", wait=wait)
 
 
 @app.command()
@@ -52,13 +51,14 @@ def retry(
     """Run the failed items of a task again. Exits as 'create'."""
     key, stack = tasks.parse_key(name_), chosen_stack(port, aws, name)
     items = tasks.retry(stack, key)
-    _go_on(stack, key, f"Failed items of {name_} that run again: {items}", again(port, aws, name), wait=wait)
+    _go_on(stack, key, f"Failed items of {name_} that run again: {items}", wait=wait)
 
 
 @app.command()
 def follow(name_: Name, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Follow a task to its end: items, rate, failed items, time left. Exits as 'create'."""
-    _to_its_end(chosen_stack(port, aws, name), tasks.parse_key(name_), again(port, aws, name))
+    key = tasks.parse_key(name_)
+    _to_its_end(chosen_stack(port, aws, name), key)
 
 
 @app.command()
@@ -70,11 +70,12 @@ def show(
     name: StackName = STACK_NAME,
 ) -> None:
     """Show a task, and why each failed item failed."""
-    seen, out = tasks.view(chosen_stack(port, aws, name), tasks.parse_key(name_)), views.console()
-    out.print(task_views.details(seen))
+    key, out = tasks.parse_key(name_), views.console()
+    seen = tasks.view(chosen_stack(port, aws, name), key)
+    output.show(shapes.task_view(seen, every_item=every_item), task_views.details(seen))
     if every_item:
         out.print(task_views.items(seen))
-    _explain(seen, again(port, aws, name))
+    _explain(seen)
 
 
 @app.command("list")
@@ -91,35 +92,31 @@ def list_tasks(
         raise typer.BadParameter("needs --tenant", param_hint="--status")
     stack, out = chosen_stack(port, aws, name), views.console()
     if tenant:
-        out.print(task_views.listed(f"Tasks of {tenant}", tasks.of_tenant(stack, tenant, status, last)))
+        title, found = f"Tasks of {tenant}", tasks.of_tenant(stack, tenant, status, last)
+    else:
+        title, found = "Tasks that have not ended", tasks.running(stack)[:last]
+    output.show({"tasks": [shapes.task(one) for one in found]}, task_views.listed(title, found))
+    if tenant:
         return
-    out.print(task_views.listed("Tasks that have not ended", tasks.running(stack)[:last]))
     out.print("With --tenant TENANT_CODE: also those that have ended.")
 
 
-def _items(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text())
-    except ValueError:
-        raise InvalidTask(f"{file.name}: not JSON; give a list of items") from None
-
-
-def _go_on(stack: Stack, key: TaskKey, began: str, hint: str, *, wait: bool) -> None:
-    with _come_back(key, hint):
+def _go_on(stack: Stack, key: TaskKey, began: str, *, wait: bool) -> None:
+    with _come_back(key):
         views.console().print(began, markup=False, soft_wrap=True)
         if wait:
-            _to_its_end(stack, key, hint)
-    command = f"./stepwise tasks follow {name_of(key)}{hint}"
-    views.console().print(f"Follow it with '{command}'.", markup=False, soft_wrap=True)
+            _to_its_end(stack, key)
+    output.document_only({"task": {"tenant_code": key.tenant_code, "task_id": key.task_id}})
+    views.console().print(f"Follow it with {_follow(name_of(key))}", markup=False, soft_wrap=True)
 
 
-def _to_its_end(stack: Stack, key: TaskKey, hint: str) -> None:
+def _to_its_end(stack: Stack, key: TaskKey) -> None:
     """Exits with 0 if every item is COMPLETED, otherwise with 1."""
     out = views.console()
-    with _come_back(key, hint):
+    with _come_back(key):
         last = progress(tasks.follow(stack, key), out, _shown)
-    out.print(task_views.listed("Task", [last.task]))
-    _explain(last, hint)
+    output.show(shapes.task_view(last), task_views.listed("Task", [last.task]))
+    _explain(last)
     raise typer.Exit(0 if last.task.status is Status.COMPLETED else 1)
 
 
@@ -129,28 +126,20 @@ def _shown(seen: TaskView) -> Shown:
     return Shown(str(seen.task.status), "items", len(seen.items), len(ended), failed)
 
 
-def _explain(seen: TaskView, hint: str) -> None:
+def _explain(seen: TaskView) -> None:
     out = views.console()
     if seen.failed:
         out.print(task_views.failures(seen))
     if not seen.task.status.final:
-        out.print(
-            f"It has not ended. Follow it with './stepwise tasks follow {seen.name}{hint}'.",
-            markup=False,
-            soft_wrap=True,
-        )
+        out.print(f"It has not ended. Follow it with {_follow(seen.name)}", markup=False, soft_wrap=True)
     elif seen.failed:
-        out.print(
-            f"Run the failed items again with './stepwise tasks retry {seen.name}{hint}'.", markup=False, soft_wrap=True
-        )
+        again = hints.command("tasks", "retry", seen.name)
+        out.print(f"Run the failed items again with {again}", markup=False, soft_wrap=True)
 
 
-@contextmanager
-def _come_back(key: TaskKey, hint: str) -> Iterator[None]:
-    """Ctrl-C says how to come back."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        message = f"\nThe task goes on. Come back with './stepwise tasks follow {name_of(key)}{hint}'."
-        views.console(stderr=True).print(message, markup=False, soft_wrap=True)
-        raise typer.Exit(130) from None
+def _follow(name: str) -> str:
+    return hints.command("tasks", "follow", name)
+
+
+def _come_back(key: TaskKey) -> AbstractContextManager[None]:
+    return interrupted(f"The task goes on. Come back with {_follow(name_of(key))}")

@@ -1,19 +1,26 @@
 """The output of the command line: plain tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from idempotency import LeaseRecord, Status
+from idempotency import LeaseRecord
 from local.simulators.simulators import SIMULATORS
-from operations.causes import message_of
-from operations.orders import Execution, OrderView
+from operations import money
+from operations import work as leases
 from operations.recovery import Attention
 from operations.report import Line
-from operations.stack import Row
 
+from . import hints, output
+from .order_rows import moment
+
+# Border and padding of a column.
+_EDGE = 3
 _COLOURS = {
     "SUCCEEDED": "green",
     "Captured": "green",
@@ -35,13 +42,58 @@ _COLOURS = {
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that does not cut tables when there is no terminal."""
-    plain = Console(stderr=stderr, highlight=False)
-    return plain if plain.is_terminal else Console(stderr=stderr, highlight=False, width=140)
+    """A console that cuts no word, and prints nothing to standard output with --json."""
+    plain = Console(stderr=stderr, highlight=False, soft_wrap=True, quiet=output.is_json() and not stderr)
+    if not plain.is_terminal:
+        plain.width = 140
+    return plain
+
+
+class Fitted(Table):
+    """A table that cuts no word, as words are copied. If it is too wide for the terminal, a list of fields."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        measured = [
+            [Measurement.get(console, options, cell) for cell in (column.header, *column.cells)]
+            for column in self.columns
+        ]
+        least, most = ([max(getattr(one, end) for one in cells) for cells in measured] for end in Measurement._fields)
+        room = options.max_width - 1 - sum(least) - _EDGE * len(least)
+        if room < 0:
+            yield from self._fields()
+            return
+        for column, low, high in zip(self.columns, least, most, strict=True):
+            column.width = low + min(room, high - low)
+            room -= column.width - low
+        yield from super().__rich_console__(console, options)
+
+    def _fields(self) -> Iterator[RenderableType]:
+        yield Text(str(self.title), style="bold")
+        for cells in zip(*(list(column.cells) for column in self.columns), strict=True):
+            for column, cell in zip(self.columns, cells, strict=True):
+                yield Text(f"{column.header}: ").append_text(cell if isinstance(cell, Text) else Text(str(cell)))
+            yield Text()
+
+
+def records(title: str, columns: Sequence[str], found: Sequence[Mapping[str, Any]]) -> Table:
+    """A table of these fields of records."""
+    names = [column.replace("_", " ") for column in columns]
+    return table(title, names, [[cell(record.get(column)) for column in columns] for record in found])
+
+
+def cell(value: Any) -> Text:
+    """A field of a record as text; a status in its color."""
+    if isinstance(value, datetime):
+        return Text(moment(value))
+    if isinstance(value, list | tuple):
+        return Text(", ".join(map(str, value)))
+    if isinstance(value, dict):
+        return Text(", ".join(f"{name} {one}" for name, one in value.items()))
+    return status(value) if isinstance(value, str) else Text("" if value is None else str(value))
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[RenderableType]]) -> Table:
-    drawn = Table(title=title, title_justify="left", title_style="bold")
+    drawn = Fitted(title=title, title_justify="left", title_style="bold")
     for column in columns:
         drawn.add_column(column, overflow="fold")
     for row in rows:
@@ -55,65 +107,6 @@ def status(word: object) -> Text:
     return Text(text, style=_COLOURS.get(text, ""))
 
 
-def outcome(execution: Execution | None) -> Text:
-    """An execution's status, with its first error."""
-    if execution is None:
-        return Text("no execution")
-    text = status(execution.status)
-    return text.append(f" {execution.error}", style="red") if execution.error else text
-
-
-def reason(execution: Execution | None) -> str:
-    """The message of an execution's first error."""
-    return message_of(execution.cause or "") if execution else ""
-
-
-def summary(views: Mapping[str, OrderView], notes: Mapping[str, str] | None = None) -> Table:
-    """One line per order, each with a title."""
-    columns = ["what", "order_id", "saga", "order", "payment", "reservation", "why"]
-    rows: list[list[RenderableType]] = [
-        [
-            title,
-            view.order_id,
-            outcome(view.execution),
-            status(_of(view.order)),
-            status(_of(view.payment)),
-            status(_of(view.reservation)),
-            (notes or {}).get(title) or reason(view.execution),
-        ]
-        for title, view in views.items()
-    ]
-    return table("Orders", columns, rows)
-
-
-def order(view: OrderView) -> Group:
-    """Everything about one order."""
-    lines = [
-        ("order", view.order, _order_details),
-        ("payment", view.payment, _payment_details),
-        ("reservation", view.reservation, _reservation_details),
-    ]
-    rows: list[list[RenderableType]] = [["saga", outcome(view.execution), reason(view.execution)]]
-    rows.extend([what, status(_of(row)), details(row) if row else ""] for what, row, details in lines)
-    known = table(f"Order {view.order_id}", ["what", "status", "details"], rows)
-    parts = [known, _steps(view)]
-    return Group(*parts, states(view.execution)) if view.execution else Group(*parts)
-
-
-def states(execution: Execution) -> Table:
-    """The states that an execution went through."""
-    rows = [
-        [
-            visit.name,
-            f"{visit.milliseconds} ms",
-            str(max(visit.attempts - 1, 0)) if visit.attempts else "",
-            ", ".join(visit.errors),
-        ]
-        for visit in execution.states
-    ]
-    return table("States", ["state", "took", "retries", "errors"], rows)
-
-
 def attention(orders: Sequence[Attention]) -> Table:
     """Orders that need a person, and what to do."""
     rows: list[list[RenderableType]] = [
@@ -122,21 +115,25 @@ def attention(orders: Sequence[Attention]) -> Table:
             status(order.saga),
             status(order.recovery),
             ", ".join(order.standing),
-            f"./stepwise recover {order.saga_id}",
+            Text(str(order.cause or ""), style="red"),
+            hints.command("recover", order.saga_id, *(["--file", "ORDER.json"] if order.document_lost else [])),
         ]
         for order in orders
     ]
-    return table("Orders that need attention", ["order_id", "saga", "recovery", "not undone", "action"], rows)
+    return table("Orders that need attention", ["order_id", "saga", "recovery", "not undone", "cause", "action"], rows)
 
 
-def stock(pieces: Mapping[str, int]) -> Table:
-    return table("Stock", ["SKU", "on hand"], [[sku, str(count)] for sku, count in pieces.items()])
+def stock(records: Sequence[Mapping[str, Any]]) -> Table:
+    """The number of rows only if one SKU has several."""
+    columns = ["SKU", "on hand", *(["rows"] if any(record["shards"] > 1 for record in records) else [])]
+    cells = [[str(record[name]) for name in ("sku", "on_hand", "shards")] for record in records]
+    return table("Stock", columns, [row[: len(columns)] for row in cells])
 
 
 def work(records: Iterable[LeaseRecord]) -> Table:
     """Pieces of work, with their state."""
     rows: list[list[RenderableType]] = [
-        [record.key, status(record.status), str(record.attempt), record.updated_at, _what_is_known(record)]
+        [record.key, status(record.status), str(record.attempt), record.updated_at, leases.known(record)]
         for record in records
     ]
     return table("Work", ["key", "status", "attempt", "written at", "what is known"], rows)
@@ -152,14 +149,6 @@ def audit(records: Iterable[LeaseRecord]) -> Table:
     return table("Decisions", ["at", "key", "what", "was", "by", "reason"], rows)
 
 
-def _what_is_known(record: LeaseRecord) -> str:
-    if record.error:
-        return ": ".join(record.error)
-    if record.status is Status.IN_PROGRESS:
-        return f"lease until {record.lease_until.isoformat(timespec='seconds')}"
-    return record.result or ""
-
-
 def simulators(endpoints: Mapping[str, str]) -> Table:
     """The simulators, with the variable or template parameter that leads to each."""
     rows = [[one.name, endpoints.get(one.name, "-"), one.variable or one.parameter] for one in SIMULATORS]
@@ -168,33 +157,8 @@ def simulators(endpoints: Mapping[str, str]) -> Table:
 
 def report(day: str, lines: Sequence[Line]) -> Table:
     """Orders and revenue of a day."""
-    rows = [[line.status, line.currency, str(line.orders), str(line.revenue)] for line in lines]
-    return table(f"Orders of {day}", ["status", "currency", "orders", "revenue (minor unit)"], rows)
-
-
-def _steps(view: OrderView) -> Table:
-    rows = [_step(name, record) for name, record in view.steps.items()]
-    return table("Step records", ["step", "status", "result", "written at"], rows)
-
-
-def _step(name: str, record: Row | None) -> list[RenderableType]:
-    if record is None:
-        return [name, status(None), "", ""]
-    return [name, status(record["status"]), str(record.get("result", "")), str(record["updated_at"])]
-
-
-def _of(row: Row | None) -> object:
-    return row["status"] if row else None
-
-
-def _order_details(row: Row) -> str:
-    lines = ", ".join(f"{item['quantity']} x {item['sku']}" for item in row["items"])
-    return f"{lines}; total {row['total']} {row['currency']} (minor unit); created {row['created_at']}"
-
-
-def _payment_details(row: Row) -> str:
-    return f"{row['amount']} {row['currency']} (minor unit); payment_id {row['payment_id']}"
-
-
-def _reservation_details(row: Row) -> str:
-    return ", ".join(f"{item['quantity']} x {item['sku']}" for item in row["items"])
+    rows = [
+        [line.status, str(line.orders), *(money.shown(amount, line.currency) for amount in (line.amount, line.revenue))]
+        for line in lines
+    ]
+    return table(f"Orders of {day} (UTC)", ["status", "orders", "amount", "revenue"], rows)

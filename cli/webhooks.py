@@ -11,9 +11,10 @@ from operations import webhooks
 from operations.stack import STACK_NAME
 from webhooks.event import EventType
 from webhooks.state import Delivery, Subscription
+from webhooks.subscribing import display_name
 
-from . import views
-from .options import OnAws, Port, StackName, again, chosen_stack
+from . import hints, output, shapes, views
+from .options import OnAws, Port, StackName, chosen_stack
 
 app = typer.Typer(help="Webhooks: status changes sent to subscribers.", no_args_is_help=True)
 
@@ -33,10 +34,12 @@ def add(
     """Subscribe an address, and show the secret for its receiver. Run it again to see the secret again."""
     stack, out = chosen_stack(port, aws, name), views.console()
     made = webhooks.subscribe(stack, tenant or None, url, [one.value for one in event])
-    shown = webhooks.display_name(made.key)
+    shown = display_name(made.key)
+    # The secret is for a person who hands it to the receiver, never for a script's log.
+    output.document_only({"webhook": shown, "again": made.again})
     out.print(f"{shown} was subscribed before." if made.again else f"Subscribed {shown}.")
     _show_secret(out, made.secret)
-    out.print(f"Try it: ./stepwise webhooks test {shown}{again(port, aws, name)}", soft_wrap=True)
+    out.print(f"Try it: {hints.command('webhooks', 'test', shown)}", soft_wrap=True)
 
 
 @app.command("list")
@@ -48,16 +51,21 @@ def list_webhooks(
     name: StackName = STACK_NAME,
 ) -> None:
     """List subscriptions with their last outcome, and the deliveries that failed."""
-    stack, out = chosen_stack(port, aws, name), views.console()
+    stack = chosen_stack(port, aws, name)
     found = webhooks.subscriptions(stack, tenant)
-    out.print(_subscriptions(found))
-    out.print(_failed(webhooks.failed(stack, found)[:last]))
+    lost = webhooks.failed(stack, found)[:last]
+    document = {
+        "webhooks": [shapes.webhook(one) for one in found],
+        "failed_deliveries": [shapes.delivery(one) for one in lost],
+    }
+    output.show(document, _subscriptions(found), _failed(lost))
 
 
 @app.command("test")
 def send_test(name_: Name, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Send a signed test event, and show the answer. Exits with 1 unless the receiver accepts it."""
-    _sent(webhooks.send(chosen_stack(port, aws, name), webhooks.parse_key(name_)))
+    key = webhooks.parse_key(name_)
+    _sent(webhooks.send(chosen_stack(port, aws, name), key))
 
 
 @app.command()
@@ -78,6 +86,9 @@ def resend(
     for one in ids:
         webhooks.parse_key(name_, one)
     answers = [webhooks.send(stack, key, one) for one in ids]
+    output.document_only(
+        {"deliveries": [{**_told(answer), "event_id": one} for one, answer in zip(ids, answers, strict=True)]}
+    )
     views.console().print(f"Delivered {sum(one['delivered'] for one in answers)} of {len(answers)}.")
     raise typer.Exit(0 if all(one["delivered"] for one in answers) else 1)
 
@@ -92,6 +103,7 @@ def rotate(
 ) -> None:
     """Add a secret: messages are signed with both, until --finish drops the older one."""
     secret = webhooks.rotate(chosen_stack(port, aws, name), webhooks.parse_key(name_), finish=finish)
+    output.document_only({"webhook": name_, "rotation": "ended" if finish else "begun"})
     _show_secret(views.console(), secret)
 
 
@@ -99,14 +111,14 @@ def rotate(
 def disable(name_: Name, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Stop sending. Events are kept as failed deliveries, for 'resend --failed'."""
     webhooks.change(chosen_stack(port, aws, name), webhooks.parse_key(name_), active=False)
-    views.console().print(f"Disabled {name_}.")
+    output.show({"webhook": name_, "status": "DISABLED"}, f"Disabled {name_}.")
 
 
 @app.command()
 def enable(name_: Name, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Send again, after 'disable' or days of failures."""
     webhooks.change(chosen_stack(port, aws, name), webhooks.parse_key(name_), active=True)
-    views.console().print(f"Enabled {name_}.")
+    output.show({"webhook": name_, "status": "ACTIVE"}, f"Enabled {name_}.")
 
 
 @app.command()
@@ -120,9 +132,12 @@ def remove(
     """Remove a subscription with its secrets. What waits is cancelled."""
     key, stack = webhooks.parse_key(name_), chosen_stack(port, aws, name)
     if not yes:
-        typer.confirm(f"Remove {name_}, with what waits to be delivered?", abort=True)
+        output.ask(f"Remove {name_}, with what waits to be delivered?")
     there = webhooks.remove(stack, key)
-    views.console().print(f"Removed {name_}." if there else f"There is no {name_}; nothing was left to remove.")
+    output.show(
+        {"webhook": name_, "removed": there},
+        f"Removed {name_}." if there else f"There is no {name_}; nothing was left to remove.",
+    )
 
 
 def _show_secret(out: Any, secret: str) -> None:
@@ -130,6 +145,7 @@ def _show_secret(out: Any, secret: str) -> None:
 
 
 def _sent(answer: Any) -> None:
+    output.document_only(_told(answer))
     out = views.console()
     time = f" after {answer['milliseconds']} ms" if "milliseconds" in answer else ""
     out.print(f"{'Delivered' if answer['delivered'] else 'Not delivered'}: {answer['outcome']}{time}", markup=False)
@@ -140,12 +156,17 @@ def _sent(answer: Any) -> None:
     raise typer.Exit(0 if answer["delivered"] else 1)
 
 
+def _told(answer: Any) -> dict[str, Any]:
+    """Without the body, which is the receiver's."""
+    return {name: answer[name] for name in ("delivered", "outcome", "milliseconds") if name in answer}
+
+
 def _subscriptions(found: list[Subscription]) -> Table:
     columns = ["webhook", "address", "events", "status", "last outcome", "at", "failing since"]
     optional = ("last_outcome", "last_at", "failing_since")
     rows: list[list[RenderableType]] = [
         [
-            webhooks.display_name(one.key),
+            display_name(one.key),
             Text(one.values["address"]),
             ", ".join(one.values["events"]),
             views.status(one.values["status"]),
@@ -160,7 +181,7 @@ def _failed(found: list[Delivery]) -> Table:
     columns = ["webhook", "delivery", "event", "tries", "last outcome", "failed at"]
     rows: list[list[RenderableType]] = [
         [
-            webhooks.display_name(one.key),
+            display_name(one.key),
             one.event.id,
             one.event.type,
             str(one.attempts),

@@ -1,6 +1,5 @@
 """`stepwise work`: look up work under leases, and decide what only a person can."""
 
-import json
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -10,14 +9,19 @@ from idempotency import LeaseRecord, Status
 from operations import work
 from operations.stack import STACK_NAME
 
-from . import views
+from . import checks, output, shapes, views
 from .options import OnAws, Port, StackName, chosen_stack
 
 app = typer.Typer(help="Work under leases: list it, look it up, release or resolve it.", no_args_is_help=True)
 
-Key = Annotated[str, typer.Argument(metavar="ID", help="The business id: a JobId, an order_id.")]
+Key = Annotated[
+    str, typer.Argument(metavar="ID", callback=checks.business_id, help="The business id: a JobId, an order_id.")
+]
 Name = Annotated[str, typer.Argument(metavar="WORK", help=f"The kind of work: {', '.join(work.NAMES)}.")]
-Reason = Annotated[str, typer.Option(help="Why; kept on the record, with your ARN and the time.")]
+Reason = Annotated[
+    str, typer.Option(callback=checks.reason, help="Why; kept on the record, with your ARN and the time.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask about work that is COMPLETED.")]
 
 
 @app.command("list")
@@ -45,11 +49,18 @@ def show(key: Key, port: Port = 4566, aws: OnAws = False, name: StackName = STAC
 
 @app.command()
 def release(
-    key: Key, what: Name, reason: Reason, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME
+    key: Key,
+    what: Name,
+    reason: Reason,
+    yes: Yes = False,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
 ) -> None:
-    """Release a key: the next call does the work, regardless of earlier attempts."""
+    """Release a key: the next call does the work, regardless of earlier attempts. Asks if it is COMPLETED."""
     stack = chosen_stack(port, aws, name)
     record = work.record(stack, key, what)
+    _ask(record, "Do it a second time?", yes=yes)
     work.operations(stack).release(record, by=work.caller(stack), reason=reason)
     _show([work.record(stack, key, what)])
 
@@ -61,35 +72,41 @@ def resolve(
     reason: Reason,
     result: Annotated[str | None, typer.Option(help="The work succeeded with this result, as JSON.")] = None,
     error: Annotated[
-        str | None, typer.Option(metavar="NAME:MESSAGE", help="The work ended with this final error.")
+        str | None,
+        typer.Option(metavar="NAME:MESSAGE", callback=checks.final_error, help="The work ended with this final error."),
     ] = None,
+    yes: Yes = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Record the outcome of a piece of work; duplicates get it from now on."""
+    """Record the outcome of a piece of work; duplicates get it from now on. Asks if it is COMPLETED."""
     if (result is None) == (error is None):
         raise typer.BadParameter("pass either --result or --error", param_hint="resolve")
+    value = None if result is None else _json(result)
     stack = chosen_stack(port, aws, name)
     record, by = work.record(stack, key, what), work.caller(stack)
+    _ask(record, "Replace its result?", yes=yes)
     if error is None:
-        work.operations(stack).complete(record, _json(result or ""), by=by, reason=reason)
+        work.operations(stack).complete(record, value, by=by, reason=reason)
     else:
         kind, _, message = error.partition(":")
         work.operations(stack).fail(record, kind, message.strip(), by=by, reason=reason)
     _show([work.record(stack, key, what)])
 
 
+def _ask(record: LeaseRecord, question: str, *, yes: bool) -> None:
+    if record.status is Status.COMPLETED and not yes:
+        typer.confirm(f"{record.key} is COMPLETED with {record.result or 'no result'}. {question}", abort=True)
+
+
 def _show(records: Iterable[LeaseRecord]) -> None:
-    views.console().print(views.work(records))
+    found = list(records)
+    output.show({"work": [shapes.work(one) for one in found]}, views.work(found))
 
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except ValueError as error:
-        raise typer.BadParameter(f"not JSON: {error}", param_hint="--result") from None
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is Python's, not JSON's")
+        return work.parse_result(text)
+    except work.InvalidOutcome as error:
+        raise typer.BadParameter(str(error), param_hint="--result") from None

@@ -7,19 +7,19 @@ from typing import Any
 from msgspec import Struct
 
 from entities import errors
-from entities.command import Key, Pk, Sk
+from entities.command import Decision, Key, Pk, Sk
 from entities.lagging import LAGGING_SINCE
 from entities.registered import TYPES
 from entities.state import CommandRow, Gate, States, Tables
 from entities.validation import command_parser
 from idempotency.dynamodb import read_rows
 
-from .errors import CommandError
+from .caller import caller
+from .errors import CommandError, StillRunning
 from .functions import call
 from .orders import patiently
 from .stack import Stack
 from .targets import targets_of
-from .work import caller
 
 PENDING_SINCE = "pending_since"
 MAX_SHOWN = 100
@@ -70,6 +70,27 @@ class KeyView:
         dead = "dead: blocks the key at its turn, " if version in gate.dead else ""
         return f"{dead}waits for {version - 1}"
 
+    def remark(self, target: str) -> str:
+        """Why a target shows another version than the data have; empty if it shows theirs."""
+        gate, shown = self.gate, self.shown[target]
+        if target in gate.lagging:
+            return "lags behind"
+        if shown > gate.finished:
+            return "shows the version that runs or is blocked"
+        if shown > gate.data_version:
+            return "shows a version that was skipped"
+        return "" if shown == gate.data_version else "behind"
+
+    @property
+    def decisions(self) -> list[tuple[int, Decision]]:
+        """What operators decided, each with its version, the oldest first."""
+        entries = [
+            (version, Decision(**{name: entry["M"][name]["S"] for name in ("move", "by", "reason", "at")}))
+            for version, row in self.commands.items()
+            for entry in row.item.get("decisions", {}).get("L", [])
+        ]
+        return sorted(entries, key=lambda one: one[1].at)
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -110,14 +131,14 @@ def publish(stack: Stack, document: Any) -> dict[str, Any]:
 def follow(stack: Stack, key: Key, version: int, *, seconds: float = 3600) -> Iterator[KeyView]:
     """Yield what is known of a key until the version has ended, or a dead one is in its way.
 
-    Raises TimeoutError; the command goes on.
+    Raises StillRunning; the command goes on.
     """
     for _ in patiently(seconds):
         seen = view(stack, key, last=1)
         yield seen
         if seen.gate.finished >= version or seen.gate.blocked:
             return
-    raise TimeoutError(f"version {version} is not done yet; look again with './stepwise commands show'")
+    raise StillRunning(f"version {version} is not done yet", see=("commands", "show", name_of(key)))
 
 
 def view(stack: Stack, key: Key, *, last: int = 20) -> KeyView:
@@ -139,26 +160,34 @@ def blocked(stack: Stack) -> list[Listed]:
     return [Listed(gate, since, _error(stack, gate)) for gate, since in _index(stack, PENDING_SINCE) if gate.blocked]
 
 
+def pending(stack: Stack) -> list[Listed]:
+    """Keys with a version that has not finished, the oldest first; also those that a dead version blocks."""
+    return [Listed(gate, since) for gate, since in _index(stack, PENDING_SINCE)]
+
+
 def lagging(stack: Stack) -> list[Listed]:
     """Keys of which a target could not follow, the oldest first."""
     return [Listed(gate, since) for gate, since in _index(stack, LAGGING_SINCE)]
 
 
-def retry(stack: Stack, key: Key, reason: str) -> list[int]:
-    """Run all dead versions of a key again. Returns them. Raises NotBlocked, InvalidCommand, FunctionFailed."""
-    versions: list[int] = call(stack, "RetryCommand", _decision(stack, key, reason), _ERRORS)["versions"]
+def retry(stack: Stack, key: Key, reason: str, by: str = "") -> list[int]:
+    """Run all dead versions of a key again. Returns them. by: who decides; the caller by default.
+
+    Raises NotBlocked, InvalidCommand, FunctionFailed.
+    """
+    versions: list[int] = call(stack, "RetryCommand", _decision(stack, key, reason, by), _ERRORS)["versions"]
     return versions
 
 
-def skip(stack: Stack, key: Key, version: int, reason: str) -> int:
-    """Skip the dead version that blocks a key. Returns it. Raises NotBlocked, InvalidCommand, FunctionFailed."""
-    decision = {**_decision(stack, key, reason), "version": version}
+def skip(stack: Stack, key: Key, version: int, reason: str, by: str = "") -> int:
+    """Skip the dead version that blocks a key. Returns it. by: as of `retry`. Raises as `retry`."""
+    decision = {**_decision(stack, key, reason, by), "version": version}
     skipped: int = call(stack, "SkipCommand", decision, _ERRORS)["version"]
     return skipped
 
 
-def _decision(stack: Stack, key: Key, reason: str) -> dict[str, str]:
-    return {**key.row, "reason": reason, "by": caller(stack)}
+def _decision(stack: Stack, key: Key, reason: str, by: str) -> dict[str, str]:
+    return {**key.row, "reason": reason, "by": by or caller(stack)}
 
 
 def _index(stack: Stack, index: str) -> list[tuple[Gate, str]]:

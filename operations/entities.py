@@ -1,21 +1,16 @@
 """Entities as data and history have them: now, earlier, all of one type."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from entities import reading
 from entities.command import Key
-from entities.document import document_of
+from entities.reading import Moment, entity_of
 from entities.state import Tables
-from entities.values import Item
-from idempotency.dynamodb import read_rows
 
 from .errors import CommandError
 from .stack import Stack
-
-type Moment = int | datetime
-"""A version, or an aware time."""
 
 
 class NoSuchVersion(CommandError):
@@ -32,18 +27,10 @@ def parse_moment(text: str) -> Moment:
 
 def as_of(stack: Stack, tables: Tables, key: Key, moment: Moment) -> dict[str, Any]:
     """The entity as it was when this version had finished or was skipped, or at this time. Raises NoSuchVersion."""
-    # Data first: what is replaced meanwhile is in this row, and in the history.
-    gate, data = read_rows(stack.dynamodb, [(tables.gates, key.row), (tables.data, key.row)])
-    finished = int(gate["finished"]["N"]) if gate else 0
-    if isinstance(moment, int) and not 1 <= moment <= finished:
-        raise NoSuchVersion(f"version {moment} has not finished; the newest that has is {finished}")
-    known = [row for row in [data, *_history(stack, tables, key)] if row and _is_before(moment)(row)]
-    if not known:
-        raise NoSuchVersion(f"{key.sk} was not there at {moment}")
-    newest = max(known, key=_version)
-    if newest is not data:
-        (newest,) = (row for row in read_rows(stack.dynamodb, [(tables.history, key.at(_version(newest)))]) if row)
-    return _entity({**newest, "sk": {"S": key.sk}})
+    try:
+        return reading.as_of(stack.dynamodb, tables, key, moment)
+    except reading.NoSuchVersion as error:
+        raise NoSuchVersion(str(error)) from None
 
 
 def export(stack: Stack, tables: Tables, kind: str) -> Iterator[dict[str, Any]]:
@@ -56,33 +43,4 @@ def export(stack: Stack, tables: Tables, kind: str) -> Iterator[dict[str, Any]]:
         ConsistentRead=True,
     )
     for page in pages:
-        yield from map(_entity, page["Items"])
-
-
-def _history(stack: Stack, tables: Tables, key: Key) -> Iterator[Item]:
-    """Version and time of every version that was replaced."""
-    pages = stack.dynamodb.get_paginator("query").paginate(
-        TableName=tables.history,
-        KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
-        ExpressionAttributeValues={":pk": {"S": key.pk}, ":sk": {"S": f"{key.sk}@"}},
-        ProjectionExpression="#version, updated_at",
-        ExpressionAttributeNames={"#version": "version"},
-        ConsistentRead=True,
-    )
-    for page in pages:
-        yield from page["Items"]
-
-
-def _is_before(moment: Moment) -> Callable[[Item], bool]:
-    if isinstance(moment, int):
-        return lambda row: _version(row) <= moment
-    return lambda row: datetime.fromisoformat(row["updated_at"]["S"]) <= moment
-
-
-def _version(row: Item) -> int:
-    return int(row["version"]["N"])
-
-
-def _entity(row: Item) -> dict[str, Any]:
-    times = {name: row[name]["S"] for name in ("mode", "created_at", "updated_at")}
-    return {**asdict(document_of(row)), **times}
+        yield from map(entity_of, page["Items"])

@@ -1,11 +1,17 @@
 """Calls of a stack's functions."""
 
 import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from .errors import CommandError
 from .stack import Stack
+
+# Seconds before each further try of a call that found all concurrency in use: it has not run.
+_PAUSES = (0.25, 0.5, 1, 2, 4, 8, 8)
 
 
 class FunctionFailed(CommandError):
@@ -18,9 +24,7 @@ def call(stack: Stack, function: str, event: Any, errors: Mapping[str, type[Exce
 
     Raises FunctionFailed.
     """
-    answer = (client or stack.client("lambda")).invoke(
-        FunctionName=stack.outputs[f"{function}FunctionArn"], Payload=json.dumps(event)
-    )
+    answer = invoke(client or stack.client("lambda"), stack.outputs[f"{function}FunctionArn"], event)
     body = json.loads(answer["Payload"].read())
     if "FunctionError" not in answer:
         return body
@@ -28,3 +32,15 @@ def call(stack: Stack, function: str, event: Any, errors: Mapping[str, type[Exce
     if error in errors:
         raise errors[error](message)
     raise FunctionFailed(f"{function}: {error}: {message}")
+
+
+def invoke(client: Any, function: str, event: Any) -> Any:
+    """Invoke a function, again if it is throttled. Returns Lambda's answer. Raises ClientError."""
+    for pause in _PAUSES:
+        try:
+            return client.invoke(FunctionName=function, Payload=json.dumps(event))
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "TooManyRequestsException":
+                raise
+        time.sleep(pause)
+    return client.invoke(FunctionName=function, Payload=json.dumps(event))

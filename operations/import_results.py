@@ -1,5 +1,6 @@
 """The files of results of imports: why rows failed, and the files themselves."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -58,9 +59,18 @@ def save(stack: Stack, seen: ImportView, folder: Path) -> list[Path]:
         for name, key in made.values.get("results", {}).items():
             path = folder / (made.key.import_id if seen.children else "") / f"{name}.csv"
             path.parent.mkdir(exist_ok=True)
-            stack.client("s3").download_file(stack.outputs["ImportsBucket"], key, str(path))
+            _download(stack, key, path)
             saved.append(path)
     return saved
+
+
+def _download(stack: Stack, key: str, path: Path) -> None:
+    """Save an object as a whole file, or none."""
+    body = stack.client("s3").get_object(Bucket=stack.outputs["ImportsBucket"], Key=key)["Body"]
+    unfinished = path.with_name(f".{path.name}.part")
+    with unfinished.open("wb") as file:
+        shutil.copyfileobj(body, file)
+    unfinished.replace(path)
 
 
 def _with_results(seen: ImportView) -> list[Import]:

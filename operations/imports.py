@@ -21,11 +21,11 @@ from imports.request import ENDINGS, Job
 from imports.state import Import
 from imports.table import ImportsTable
 
-from .errors import CommandError
+from .caller import caller
+from .errors import CommandError, StillRunning
 from .functions import call
 from .orders import patiently
 from .stack import Stack
-from .work import caller
 
 _ERRORS = {one.__name__: one for one in (InvalidImport, TooManyRows)}
 # The function's timeout and a bit: a DIRECT import answers when it is done.
@@ -70,7 +70,7 @@ def parse_key(text: str) -> ImportKey:
     """Read `TENANT_CODE/IMPORT_ID`. Raises InvalidImport, naming the field."""
     tenant_code, separator, import_id = text.partition("/")
     if not separator:
-        raise InvalidImport("import: must be TENANT_CODE/IMPORT_ID, as './stepwise imports list' shows it")
+        raise InvalidImport("import: must be TENANT_CODE/IMPORT_ID, as 'imports list' shows it")
     return _parse_job({"tenant_code": tenant_code, "import_id": import_id}).key
 
 
@@ -100,8 +100,8 @@ def create(stack: Stack, request: Mapping[str, Any]) -> ImportKey:
     try:
         answer = call(stack, "CreateImport", request, _ERRORS, client)
     except (ConnectionClosedError, ReadTimeoutError) as error:
-        see = f"./stepwise imports list --tenant {tenant_code}"
-        raise AnswerLost(f"no answer ({type(error).__name__}); before you repeat it, look at '{see}'") from error
+        see = ("imports", "list", "--tenant", tenant_code)
+        raise AnswerLost(f"no answer ({type(error).__name__}); look at the list before you repeat it", see) from error
     return ImportKey(tenant_code, answer["import_id"])
 
 
@@ -114,14 +114,19 @@ def view(stack: Stack, key: ImportKey) -> ImportView:
     return ImportView(made, _children(stack, made))
 
 
+def options_with(stack: Stack, key: ImportKey, encoding: str) -> dict[str, Any]:
+    """The options of an import, with this encoding: CreateImport replaces all of them. Raises ImportNotFound."""
+    return {**view(stack, key).made.values.get("options", {}), "encoding": encoding}
+
+
 def follow(stack: Stack, key: ImportKey) -> Iterator[ImportView]:
-    """Yield the import until it has ended. Raises ImportNotFound, TimeoutError; the import goes on."""
+    """Yield the import until it has ended. Raises ImportNotFound, StillRunning; the import goes on."""
     for _ in patiently(_MAX_SECONDS):
         seen = view(stack, key)
         yield seen
         if seen.made.status.final:
             return
-    raise TimeoutError(f"{name_of(key)} goes on; look again with './stepwise imports follow {name_of(key)}'")
+    raise StillRunning(f"{name_of(key)} goes on", see=("imports", "follow", name_of(key)))
 
 
 def running(stack: Stack) -> list[Import]:
@@ -142,14 +147,14 @@ def of_tenant(stack: Stack, tenant_code: str, last: int) -> list[Import]:
     return sorted(found, key=lambda made: made.created, reverse=True)[:last]
 
 
-def stop(stack: Stack, key: ImportKey) -> str:
-    """Stop an import; what has not begun stays unprocessed. Returns the caller's ARN.
+def stop(stack: Stack, key: ImportKey, by: str = "") -> str:
+    """Stop an import; what has not begun stays unprocessed. Returns who stopped it: the caller's ARN by default.
 
     Raises ImportEnded, FunctionFailed.
     """
     if view(stack, key).made.status.final:
         raise ImportEnded(f"{name_of(key)} has ended; there is nothing to stop")
-    by = caller(stack)
+    by = by or caller(stack)
     call(stack, "StopImport", {"tenant_code": key.tenant_code, "import_id": key.import_id, "by": by}, _ERRORS)
     return by
 

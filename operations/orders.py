@@ -3,22 +3,35 @@
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from botocore.exceptions import ClientError
 
-from ordering.definition import NEW, PROCESS_PAYMENT, STEPS
+from ordering.definition import NEW, ORDER_SAGA, PROCESS_PAYMENT, STEPS
 from ordering.inventory.table import reservation_key
-from ordering.order import Order, parse_order
+from ordering.order import Id, InvalidOrder, Order, parse_order
+from runtime.validation import parser
 
-from .errors import CommandError
+from .errors import CommandError, StillRunning
+from .executions import RUNNING, execution, recoveries
+from .executions import Execution as Execution
+from .executions import StateVisit as StateVisit
+from .executions import execution_arn as execution_arn
+from .sagas import saga_of
 from .stack import Row, Stack
 
 # The account has a quota of calls, so poll less often over time.
+_WATCH_PAUSE = 1.0
 _FIRST_PAUSE, _MAX_PAUSE, _GROWTH = 0.1, 2.0, 1.1
-_FAILURES = ("TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "TaskStartFailed")
+
+
+class _Named(msgspec.Struct, frozen=True):
+    order_id: Id
+
+
+_parse_id = parser(_Named, InvalidOrder, "the order")
 
 
 class OrderReused(CommandError):
@@ -37,43 +50,26 @@ class Placement:
     again: bool
 
 
-@dataclass(slots=True)
-class StateVisit:
-    """One state that an execution went through. errors: one for each failed attempt."""
-
-    name: str
-    entered: datetime
-    exited: datetime
-    attempts: int = 0
-    errors: list[str] = field(default_factory=list)
-
-    @property
-    def milliseconds(self) -> int:
-        return round((self.exited - self.entered).total_seconds() * 1000)
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """input: as JSON text. error and cause: the first error, if it failed."""
-
-    status: str
-    input: str
-    error: str | None
-    cause: str | None
-    states: list[StateVisit]
-
-
 @dataclass(frozen=True, slots=True)
 class OrderView:
-    """Everything that the stack knows of an order. charge: the lease of its charge at a gateway, if there is one."""
+    """Everything that the stack knows of an order. charge: the lease of its charge at a gateway, if there is one.
+
+    execution: its saga. recoveries: the oldest first.
+    """
 
     order_id: str
     execution: Execution | None
+    recoveries: list[Execution]
     order: Row | None
     payment: Row | None
     reservation: Row | None
     steps: dict[str, Row | None]
     charge: Row | None
+
+    @property
+    def runs(self) -> bool:
+        """Whether its saga or a recovery runs."""
+        return any(one.status == RUNNING for one in (self.execution, *self.recoveries) if one)
 
 
 def place(stack: Stack, document: Any) -> Placement:
@@ -99,21 +95,21 @@ def place(stack: Stack, document: Any) -> Placement:
 def follow(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "OrderSagaArn") -> Iterator[Execution]:
     """Yield the execution's progress until it has ended.
 
-    Raises TimeoutError if it has not ended in time; it continues.
+    Raises StillRunning if it has not ended in time; it continues.
     """
     for _ in patiently(seconds):
         seen = execution(stack, order_id, output=output)
         yield seen
-        if seen.status != "RUNNING":
+        if seen.status != RUNNING:
             return
     raise _still_running(order_id)
 
 
 def ended(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "OrderSagaArn") -> Execution:
-    """Wait until the execution of this name has ended. Raises TimeoutError otherwise; the execution continues."""
+    """Wait until the execution of this name has ended. Raises StillRunning otherwise; the execution continues."""
     arn = execution_arn(stack, order_id, output=output)
     for _ in patiently(seconds):
-        if stack.stepfunctions.describe_execution(executionArn=arn)["status"] != "RUNNING":
+        if stack.stepfunctions.describe_execution(executionArn=arn)["status"] != RUNNING:
             return execution(stack, order_id, output=output)
     raise _still_running(order_id)
 
@@ -131,35 +127,15 @@ def finalized(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
     return seen
 
 
-def execution_arn(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> str:
-    """The ARN of an execution of the state machine that an output of the stack names."""
-    return f"{stack.outputs[output].replace(':stateMachine:', ':execution:')}:{name}"
-
-
-def execution(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> Execution:
-    """Read an execution by its name. output: the stack's output that names the state machine.
-
-    Raises ClientError if there is none.
-    """
-    arn = execution_arn(stack, name, output=output)
-    described = stack.stepfunctions.describe_execution(executionArn=arn)
-    return Execution(
-        described["status"], described["input"], described.get("error"), described.get("cause"), _states(stack, arn)
-    )
-
-
 def view(stack: Stack, order_id: str) -> OrderView:
-    """Read everything about an order. Raises OrderNotFound."""
-    try:
-        saga = execution(stack, order_id)
-    except ClientError as error:
-        if error.response["Error"]["Code"] != "ExecutionDoesNotExist":
-            raise
-        saga = None
+    """Read everything about an order. Raises OrderNotFound, InvalidOrder."""
+    require_id(order_id)
+    row = stack.row("OrdersTable", order_id=order_id)
     seen = OrderView(
         order_id,
-        saga,
-        stack.row("OrdersTable", order_id=order_id),
+        saga_of(stack, order_id, row.get("created_at") if row else None),
+        recoveries(stack, ORDER_SAGA.recovery, order_id),
+        row,
         stack.row("PaymentsTable", order_id=order_id),
         stack.row("InventoryTable", pk=reservation_key(order_id)),
         {step.name: stack.row("IdempotencyTable", pk=f"{order_id}#{step.name}") for step in STEPS},
@@ -168,6 +144,28 @@ def view(stack: Stack, order_id: str) -> OrderView:
     if not any([seen.execution, seen.order, seen.payment, seen.reservation, seen.charge, *seen.steps.values()]):
         raise OrderNotFound(f"there is no order {order_id}")
     return seen
+
+
+def watched(stack: Stack, order_id: str, *, quiet: float = 30) -> Iterator[OrderView]:
+    """Yield an order until its saga and recoveries have ended and it is decided. Raises as `view`.
+
+    quiet: seconds without change after which one that is not decided, or in part not undone, is left to a person.
+    """
+    deadline, before = time.monotonic() + quiet, None
+    while True:
+        seen = view(stack, order_id)
+        yield seen
+        if seen != before:
+            deadline, before = time.monotonic() + quiet, seen
+        undecided = seen.order is not None and (seen.order.get("status") == NEW or bool(seen.order.get("standing")))
+        if not seen.runs and (not undecided or time.monotonic() > deadline):
+            return
+        time.sleep(_WATCH_PAUSE)
+
+
+def require_id(order_id: str) -> None:
+    """Raises InvalidOrder unless an order may have this id."""
+    _parse_id({"order_id": order_id})
 
 
 def patiently(seconds: float) -> Iterator[None]:
@@ -181,26 +179,5 @@ def patiently(seconds: float) -> Iterator[None]:
         pause = min(pause * _GROWTH, _MAX_PAUSE)
 
 
-def _still_running(name: str) -> TimeoutError:
-    return TimeoutError(f"{name} is still running; look again with './stepwise show'")
-
-
-def _states(stack: Stack, execution_arn: str) -> list[StateVisit]:
-    pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=execution_arn)
-    visits: list[StateVisit] = []
-    for event in (event for page in pages for event in page["events"]):
-        kind, at = event["type"], event["timestamp"]
-        if kind.endswith("StateEntered"):
-            visits.append(StateVisit(event["stateEnteredEventDetails"]["name"], at, at))
-        elif visits:
-            _note(visits[-1], kind, event)
-    return visits
-
-
-def _note(visit: StateVisit, kind: str, event: Any) -> None:
-    visit.exited = event["timestamp"]
-    if kind == "TaskScheduled":
-        visit.attempts += 1
-    elif kind in _FAILURES:
-        details = event[f"{kind[0].lower()}{kind[1:]}EventDetails"]
-        visit.errors.append(details.get("error", kind))
+def _still_running(name: str) -> StillRunning:
+    return StillRunning(f"{name} is still running", see=("show", name))

@@ -1,13 +1,15 @@
 """The queues of a stack: how much waits in each, and how to send what failed through again.
 
 What failed is in one of three places: in the dead-letter queue of a queue, which SQS redrives by itself; in the failure
-queue of a function or its rule, with the event that the function gets again; or, for notices, in the bucket of stream
-records. What is sent again is handled once.
+queue of a function or its rule, with the event that the function gets again; or in a bucket of stream records. What is
+sent again is handled once.
 """
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +17,10 @@ from .errors import CommandError
 from .replay.kept import KEPT, KeptRecords, deliverer
 from .stack import Stack
 
-NOTICES = "FailedNoticeRecordsBucket"
+REPORTS = "FailedRecordsBucket"
+"""Bucket of changes of orders, which `replay --failed` replays in their order."""
+_RECORDS = re.compile(r"Failed\w*RecordsBucket")
+_AT_A_TIME = 8
 _POLL_SECONDS = 1
 _VISIBILITY_SECONDS = 60
 _AT_ONCE = 10
@@ -27,8 +32,11 @@ class QueueNotFound(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """name: logical id. waiting, in_flight: approximate numbers of messages. source: for a dead-letter queue, the queue
-    whose messages it gets; empty for the failure queue of a function. is_for_failures: whether it can be redriven."""
+    """name: logical id, or output of a bucket. waiting, in_flight: approximate numbers of messages.
+
+    source: for a dead-letter queue, the queue whose messages it gets; empty for the failure queue of a function.
+    is_for_failures: whether it can be redriven.
+    """
 
     name: str
     url: str
@@ -37,6 +45,11 @@ class QueueView:
     in_flight: int
     is_for_failures: bool
     source: str = ""
+
+    @property
+    def holds_records(self) -> bool:
+        """Whether it is a bucket of stream records."""
+        return bool(_RECORDS.fullmatch(self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +61,18 @@ class Redriven:
 
 
 def listed(stack: Stack, name: str) -> list[QueueView]:
-    """All queues of the application, and the bucket of notices. name: of the root stack."""
-    sqs = stack.client("sqs")
-    found = {logical_id: (url, _attributes(sqs, url)) for logical_id, url in _queues(stack, name)}
+    """All queues of the application, and the buckets of stream records. name: of the root stack."""
+    sqs, urls = stack.client("sqs"), dict(_queues(stack, name))
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        attributes = list(pool.map(lambda url: _attributes(sqs, url), urls.values()))
+    found = {logical_id: (url, own) for (logical_id, url), own in zip(urls.items(), attributes, strict=True)}
     sources = {
         json.loads(own["RedrivePolicy"])["deadLetterTargetArn"]: logical_id
         for logical_id, (_, own) in found.items()
         if "RedrivePolicy" in own
     }
     views = [_view(logical_id, url, own, sources) for logical_id, (url, own) in sorted(found.items())]
-    return [*views, _notices(stack)]
+    return [*views, *(_records(stack, output) for output in sorted(stack.outputs) if _RECORDS.fullmatch(output))]
 
 
 def find(stack: Stack, name: str, queue: str) -> QueueView:
@@ -70,8 +85,10 @@ def find(stack: Stack, name: str, queue: str) -> QueueView:
 
 def redrive(stack: Stack, queue: QueueView) -> Redriven:
     """Send the messages of a dead-letter queue through again. It may be interrupted, and run again."""
-    if queue.name == NOTICES:
-        return _redrive_records(stack)
+    if queue.name == REPORTS:
+        raise CommandError(f"{REPORTS} is replayed in the order of its changes", see=("replay", "--failed"))
+    if queue.holds_records:
+        return _redrive_records(stack, queue.name)
     if queue.source:
         return _move(stack.client("sqs"), queue.arn)
     return _invoke_again(stack, queue)
@@ -98,9 +115,33 @@ def _view(name: str, url: str, own: Mapping[str, str], sources: Mapping[str, str
     return QueueView(name, url, arn, waiting, in_flight, "RedrivePolicy" not in own, sources.get(arn, ""))
 
 
-def _notices(stack: Stack) -> QueueView:
-    kept = _kept(stack)
-    return QueueView(NOTICES, f"s3://{kept.bucket}/{KEPT}", "", sum(1 for _ in kept.names()), 0, is_for_failures=True)
+def _records(stack: Stack, output: str) -> QueueView:
+    kept = _kept(stack, output)
+    return QueueView(output, f"s3://{kept.bucket}/{KEPT}", "", sum(1 for _ in kept.names()), 0, is_for_failures=True)
+
+
+def cause(stack: Stack, queue: QueueView) -> str:
+    """Why the first message or record failed, as far as it says; the log of the function has the rest."""
+    if queue.holds_records:
+        kept = _kept(stack, queue.name)
+        return kept.cause(next(kept.names(), ""))
+    received = stack.client("sqs").receive_message(
+        QueueUrl=queue.url, MessageAttributeNames=["All"], VisibilityTimeout=0, WaitTimeSeconds=0
+    )
+    return next((_cause(message) for message in received.get("Messages", [])), "")
+
+
+def _cause(message: Mapping[str, Any]) -> str:
+    """By Lambda's destination, or by EventBridge's dead-letter queue; the dead-letter queue of a queue has no cause."""
+    named = message.get("MessageAttributes", {})
+    told = [named[name]["StringValue"] for name in ("ERROR_CODE", "ERROR_MESSAGE") if name in named]
+    try:
+        document = json.loads(message["Body"])
+        error = document["responsePayload"]
+        told = told or [str(error["errorType"]), str(error["errorMessage"])]
+    except (KeyError, TypeError, ValueError):
+        pass
+    return ": ".join(told) or "every attempt failed; the log of its function says why"
 
 
 def _move(sqs: Any, arn: str) -> Redriven:
@@ -151,9 +192,9 @@ def _event(message: Mapping[str, Any]) -> tuple[str, Any] | None:
         return None
 
 
-def _redrive_records(stack: Stack) -> Redriven:
-    """Invoke the publishing functions with the records that failed, and move the objects of those away that succeed."""
-    kept, deliver, again, left = _kept(stack), deliverer(stack), 0, 0
+def _redrive_records(stack: Stack, output: str) -> Redriven:
+    """Invoke the functions with the records that failed, and move the objects of those away that succeed."""
+    kept, deliver, again, left = _kept(stack, output), deliverer(stack), 0, 0
     for key in list(kept.names()):
         records = kept.records(key)
         if records and all(deliver(function, record) for function, record in records):
@@ -164,5 +205,5 @@ def _redrive_records(stack: Stack) -> Redriven:
     return Redriven(again, left)
 
 
-def _kept(stack: Stack) -> KeptRecords:
-    return KeptRecords(stack.client("s3"), stack.outputs[NOTICES])
+def _kept(stack: Stack, output: str) -> KeptRecords:
+    return KeptRecords(stack.client("s3"), stack.outputs[output])

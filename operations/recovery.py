@@ -1,8 +1,6 @@
 """Orders that need attention, and their recovery by command."""
 
-import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,8 +16,11 @@ from idempotency.saga.step import Item
 from idempotency.saga.table import UNSETTLED
 from ordering.definition import ORDER_SAGA
 
+from .causes import Cause
 from .errors import CommandError
-from .orders import Execution, OrderNotFound, execution, execution_arn
+from .executions import RUNNING, Execution, execution_arn, find, recoveries, recovery_names
+from .orders import OrderNotFound
+from .sagas import saga_of
 from .stack import Stack
 
 
@@ -33,28 +34,34 @@ class NotTheOrder(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """A saga that a person should look at. standing: the steps that are not undone."""
+    """A saga that a person should look at. standing: the steps that are not undone. cause: of the last failure.
+
+    document_lost: whether no execution has the input any more, so that `recover` needs it.
+    """
 
     saga_id: str
     saga: str
     recovery: str
     standing: tuple[str, ...]
+    cause: Cause | None = None
+    document_lost: bool = False
 
 
 def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = ORDER_SAGA) -> str:
     """Start the saga's recovery, or find the one that is running. Returns the name of its execution.
 
-    document: the saga's input; by default the execution's. Required if the saga ran under another name than its id, or
-        if other calls under this id had another payload.
+    document: the saga's input; by default the execution's. Required if no execution of the last hours has this id in
+        its input, or if other calls under this id had another payload.
     Raises OrderNotFound; NothingToRecover if the saga is running or has succeeded; NotTheOrder.
     """
-    called, reader, found = saga.called(saga_id), _reader(stack, saga), _find(stack, saga.machine, saga_id)
+    called, reader = saga.called(saga_id), _reader(stack, saga)
     state = reader.read(saga_id)
+    found = saga_of(stack, saga_id, _created(state), saga)
     if found is None and state.untouched:
         raise OrderNotFound(f"{called} is unknown")
     if found is None and document is None:
-        raise OrderNotFound(f"{called} has no saga of that name; pass the original {saga.noun} with --file")
-    if found and found.status == "RUNNING":
+        raise OrderNotFound(f"{called} has no saga whose input is known; pass the original {saga.noun} with --file")
+    if found and found.status == RUNNING:
         raise NothingToRecover(f"the saga of {called} is still running; stop it first if it must not continue")
     if state.confirmed:
         raise NothingToRecover(f"{called} has succeeded")
@@ -74,7 +81,7 @@ def redrive(stack: Stack, saga_id: str, *, saga: Saga = ORDER_SAGA) -> None:
     Raises OrderNotFound, or NothingToRecover: the saga is not held when interrupted, the execution ended otherwise, or
     a step was undone or barred since.
     """
-    called, found, state = saga.called(saga_id), _find(stack, saga.machine, saga_id), _reader(stack, saga).read(saga_id)
+    called, found, state = saga.called(saga_id), find(stack, saga.machine, saga_id), _reader(stack, saga).read(saga_id)
     if found is None:
         raise OrderNotFound(f"{called} has no saga of that name")
     if saga.on_interruption != "hold":
@@ -99,8 +106,8 @@ def _may_go_on(state: SagaState, step: SagaStep) -> bool:
 
 
 def _start(stack: Stack, saga: Saga, saga_id: str, document: Any) -> str:
-    for name in _names(saga_id):
-        last = _find(stack, saga.recovery, name)
+    for name in recovery_names(saga_id):
+        last = find(stack, saga.recovery, name)
         if last is None:
             stack.stepfunctions.start_execution(
                 stateMachineArn=stack.outputs[f"{saga.recovery}Arn"],
@@ -108,23 +115,14 @@ def _start(stack: Stack, saga: Saga, saga_id: str, document: Any) -> str:
                 input=json.dumps(document, sort_keys=True),
             )
         # A recovery with another document does not undo what this document made.
-        if last is None or (last.status == "RUNNING" and json.loads(last.input) == document):
+        if last is None or (last.status == RUNNING and json.loads(last.input) == document):
             return name
     raise AssertionError("there is always a next name")
 
 
 def recovery(stack: Stack, name: str) -> Execution | None:
     """A recovery of an order by the name of its execution, if there is one."""
-    return _find(stack, ORDER_SAGA.recovery, name)
-
-
-def _find(stack: Stack, machine: str, name: str) -> Execution | None:
-    try:
-        return execution(stack, name, output=f"{machine}Arn")
-    except ClientError as error:
-        if error.response["Error"]["Code"] != "ExecutionDoesNotExist":
-            raise
-        return None
+    return find(stack, ORDER_SAGA.recovery, name)
 
 
 def needing_attention(stack: Stack, saga: Saga = ORDER_SAGA) -> list[Attention]:
@@ -136,7 +134,9 @@ def needing_attention(stack: Stack, saga: Saga = ORDER_SAGA) -> list[Attention]:
 
 
 def _reader(stack: Stack, saga: Saga) -> SagaReader:
-    return SagaReader(saga, stack.dynamodb, json.loads(stack.outputs["StepTables"]), stack.outputs["IdempotencyTable"])
+    # The root stack has an output for each table of a saga's steps; a saga of its own stack has StepTables alone.
+    tables = {**stack.outputs, **json.loads(stack.outputs["StepTables"])}
+    return SagaReader(saga, stack.dynamodb, tables, stack.outputs["IdempotencyTable"])
 
 
 def _require_the_order(saga_id: str, state: SagaState, document: Any) -> None:
@@ -168,30 +168,24 @@ def _is_of(step: SagaStep, state: SagaState, document: Any) -> bool | None:
     return step.is_of(row, state.saga.parse(document)) if row else None
 
 
-def _names(order_id: str) -> Iterator[str]:
-    """The first recovery has the saga's name; later ones have a derived name of at most 80 characters."""
-    yield order_id
-    digest = hashlib.sha256(order_id.encode()).hexdigest()[:8]
-    number = 2
-    while True:
-        yield f"{order_id[:60]}-{digest}-{number}"
-        number += 1
-
-
-def _last_recovery(stack: Stack, saga: Saga, saga_id: str) -> Execution | None:
-    last = None
-    for name in _names(saga_id):
-        found = _find(stack, saga.recovery, name)
-        if found is None:
-            return last
-        last = found
-    return last
-
-
 def _attention(stack: Stack, saga: Saga, saga_id: str, state: SagaState) -> Attention | None:
-    found, last = _find(stack, saga.machine, saga_id), _last_recovery(stack, saga, saga_id)
-    status = found.status if found else "none"
-    finalizing = status == "RUNNING" or (last is not None and last.status == "RUNNING")
-    if finalizing or state.confirmed or not state.standing:
+    if state.confirmed or not state.standing:
         return None
-    return Attention(saga_id, status, last.status if last else "none", saga.named(state.standing))
+    found = saga_of(stack, saga_id, _created(state), saga)
+    ended = [*([found] if found else []), *recoveries(stack, saga.recovery, saga_id)]
+    if any(one.status == RUNNING for one in ended):
+        return None
+    tried = len(ended) > bool(found)
+    return Attention(
+        saga_id,
+        found.status if found else "none",
+        ended[-1].status if tried else "none",
+        saga.named(state.standing),
+        ended[-1].last if ended else None,
+        document_lost=found is None,
+    )
+
+
+def _created(state: SagaState) -> str | None:
+    created = (state.row or {}).get("created_at")
+    return str(created["S"]) if created else None

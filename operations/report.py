@@ -3,16 +3,23 @@
 from collections import defaultdict
 from typing import NamedTuple
 
+from ordering.definition import CONFIRMED
+
 from .stack import Row, Stack, plain
 
 
 class Line(NamedTuple):
-    """One line of a report. revenue: in the currency's minor unit."""
+    """One line of a report. amount: what the orders come to, in the currency's minor unit."""
 
     status: str
     currency: str
     orders: int
-    revenue: int
+    amount: int
+
+    @property
+    def revenue(self) -> int:
+        """Of the amount, what was earned: an order that failed, or is open, earns nothing."""
+        return self.amount if self.status == CONFIRMED else 0
 
 
 def lines(stack: Stack, day: str) -> list[Line]:

@@ -1,14 +1,17 @@
-"""A deployed stack, local or on AWS: its outputs, and clients that reach it."""
+"""A deployed stack, local or on AWS: its outputs, and clients that reach it.
 
+botocore is imported where it is called, as the command line reads this module also for --help.
+"""
+
+import os
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import boto3
-from boto3.dynamodb.types import TypeDeserializer
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError, NoRegionError
 
 from .errors import CommandError
 
@@ -17,14 +20,25 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_stepfunctions import SFNClient
 
+    from .session import Session
+
 STACK_NAME = "stepwise"
 _LOCAL_REGION = "us-east-1"
+# The local stack needs nothing of the caller's AWS settings, which may be broken.
+_NO_SETTINGS: Any = {
+    "profile": (None, None, None, None),
+    "config_file": (None, None, os.devnull, None),
+    "credentials_file": (None, None, os.devnull, None),
+}
+
+# Threads may use clients, but not make them.
+_making_clients = threading.Lock()
 
 type Row = dict[str, Any]
 
 
 class StackNotFound(CommandError):
-    """The stack does not exist; the message says how to create it."""
+    """There is no such stack; the message says why, or what to do."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +48,7 @@ class Stack:
     status: CloudFormation's status. services: other endpoints, by service name.
     """
 
-    session: boto3.Session
+    session: "Session"
     endpoint: str | None
     outputs: Mapping[str, str]
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -44,37 +58,52 @@ class Stack:
     @classmethod
     def local(cls, endpoint: str, name: str = STACK_NAME, services: Mapping[str, str] | None = None) -> "Stack":
         """A stack at a local endpoint. services: endpoints of simulators, by service name. Raises StackNotFound."""
-        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=_LOCAL_REGION)
-        found = cls._described(session, endpoint, name, "start it with 'make up'")
-        return replace(found, services=services or {})
+        from .session import Session
+
+        session = Session(_NO_SETTINGS, _LOCAL_REGION, ("test", "test"))
+        return replace(cls._described(session, endpoint, name), services=services or {})
 
     @classmethod
     def on_aws(cls, name: str) -> "Stack":
         """A stack in the account of your AWS settings. Raises StackNotFound."""
-        return cls._described(boto3.Session(), None, name, "deploy it with 'sam build && sam deploy'")
+        from .session import Session
+
+        try:
+            session = Session(region=os.environ.get("AWS_REGION"))
+        except BotoCoreError as error:
+            raise StackNotFound(f"AWS settings: {error}") from error
+        return cls._described(session, None, name)
 
     @classmethod
-    def _described(cls, session: boto3.Session, endpoint: str | None, name: str, remedy: str) -> "Stack":
+    def _described(cls, session: "Session", endpoint: str | None, name: str) -> "Stack":
+        from botocore.config import Config
+        from botocore.parsers import ResponseParserError
+
         try:
             # Fail fast: a local endpoint either answers at once or is not there.
-            settings = Config(connect_timeout=3, retries={"mode": "standard", "total_max_attempts": 2})
+            retries: Any = {"mode": "standard", "total_max_attempts": 2}
+            settings = Config(connect_timeout=3, read_timeout=20, retries=retries)
             cloudformation: CloudFormationClient = session.client(
                 "cloudformation", endpoint_url=endpoint, config=settings
             )
             described = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
-        except (ClientError, BotoCoreError) as error:
-            raise StackNotFound(f"no stack {name!r} at {endpoint or 'AWS'} ({error}); {remedy}") from error
+        except (ClientError, BotoCoreError, ResponseParserError, LookupError) as error:
+            why = _why_not_local(error, endpoint, name) if endpoint else _why_not_on_aws(error, session, name)
+            raise why from error
         outputs = {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
         parameters = {one["ParameterKey"]: one["ParameterValue"] for one in described.get("Parameters", [])}
         return cls(session, endpoint, outputs, parameters, described["StackStatus"])
 
     def client(self, service: str) -> Any:
-        """A boto3 client of a service for this stack."""
-        if service not in self._clients:
-            settings = Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32)
-            self._clients[service] = self.session.client(
-                service, endpoint_url=self._endpoint_of(service), config=settings
-            )  # type: ignore[call-overload]
+        """A client of a service for this stack."""
+        from botocore.config import Config
+
+        with _making_clients:
+            if service not in self._clients:
+                settings = Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32)
+                self._clients[service] = self.session.client(
+                    service, endpoint_url=self._endpoint_of(service), config=settings
+                )
         return self._clients[service]
 
     def _endpoint_of(self, service: str) -> str | None:
@@ -108,7 +137,47 @@ class Stack:
         return [plain(item) for page in pages for item in page["Items"]]
 
 
+def _why_not_local(error: Exception, endpoint: str, name: str) -> StackNotFound:
+    if isinstance(error, EndpointConnectionError):
+        return StackNotFound(f"nothing answers at {endpoint}", see=("start",))
+    if _does_not_exist(error):
+        see = ("start",) if name == STACK_NAME else ()
+        return StackNotFound(f"there is no stack {name!r} at {endpoint}", see)
+    what = type(error).__name__
+    return StackNotFound(f"what answers at {endpoint} is no local stack ({what}); choose another port with --port")
+
+
+def _why_not_on_aws(error: Exception, session: "Session", name: str) -> StackNotFound:
+    if isinstance(error, NoRegionError):
+        return StackNotFound("AWS settings: no Region; set AWS_REGION, or choose a profile that has one")
+    if _does_not_exist(error):
+        remedy = "choose another one with --stack, another Region with AWS_REGION, or deploy it"
+        return StackNotFound(f"there is no stack {name!r} in {session.region_name}; {remedy}")
+    return StackNotFound(f"stack {name!r} cannot be read: {error}")
+
+
+def _does_not_exist(error: Exception) -> bool:
+    return isinstance(error, ClientError) and error.response["Error"]["Code"] == "ValidationError"
+
+
 def plain(item: Mapping[str, Any]) -> Row:
-    """A DynamoDB item as Python values."""
-    deserializer = TypeDeserializer()
-    return {name: deserializer.deserialize(value) for name, value in item.items()}
+    """A DynamoDB item as Python values; a number is a Decimal."""
+    return {name: _value(value) for name, value in item.items()}
+
+
+def _value(typed: Mapping[str, Any]) -> Any:
+    ((kind, value),) = typed.items()
+    match kind:
+        case "N":
+            return Decimal(value)
+        case "NULL":
+            return None
+        case "M":
+            return plain(value)
+        case "L":
+            return [_value(one) for one in value]
+        case "NS":
+            return {Decimal(one) for one in value}
+        case "SS" | "BS":
+            return set(value)
+    return value

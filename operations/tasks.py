@@ -16,7 +16,7 @@ from tasks.request import TaskId
 from tasks.state import Item, Status, Task
 from tasks.table import TasksTable
 
-from .errors import CommandError
+from .errors import CommandError, StillRunning
 from .functions import call
 from .orders import patiently
 from .stack import Stack
@@ -63,7 +63,7 @@ def parse_key(text: str) -> TaskKey:
     """Read `TENANT_CODE/TASK_ID`. Raises InvalidTask, naming the field."""
     tenant_code, separator, task_id = text.partition("/")
     if not separator:
-        raise InvalidTask("task: must be TENANT_CODE/TASK_ID, as './stepwise tasks list' shows it")
+        raise InvalidTask("task: must be TENANT_CODE/TASK_ID, as 'tasks list' shows it")
     named = _parse_named({"tenant_code": tenant_code, "task_id": task_id})
     return TaskKey(named.tenant_code, named.task_id)
 
@@ -92,13 +92,13 @@ def view(stack: Stack, key: TaskKey) -> TaskView:
 
 
 def follow(stack: Stack, key: TaskKey) -> Iterator[TaskView]:
-    """Yield the task until it has ended. Raises TaskNotFound, TimeoutError; the task goes on."""
+    """Yield the task until it has ended. Raises TaskNotFound, StillRunning; the task goes on."""
     for _ in patiently(_MAX_SECONDS):
         seen = view(stack, key)
         yield seen
         if seen.task.status.final:
             return
-    raise TimeoutError(f"{name_of(key)} goes on; look again with './stepwise tasks follow {name_of(key)}'")
+    raise StillRunning(f"{name_of(key)} goes on", see=("tasks", "follow", name_of(key)))
 
 
 def running(stack: Stack) -> list[Task]:

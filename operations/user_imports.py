@@ -12,18 +12,20 @@ from user_import.bucket import date_in_name
 from user_import.results import Result, read
 
 from .causes import message_of
-from .errors import CommandError
+from .errors import CommandError, StillRunning
 from .orders import execution_arn, patiently
 from .stack import Stack
 
-_OUTPUT = "UserImportArn"
-_MAP, _ROW_FAILED = "CreateUsers", "RowFailed"
+OUTPUT = "UserImportArn"
+_MAP, _ROW_FAILED, _ANNOUNCES = "CreateUsers", "RowFailed", "ResultCsvFileCreate"
 # The state machine's timeout.
 _MAX_SECONDS = 14_400
 
 
 class ImportFailed(CommandError):
-    """The import as a whole failed; the message says why."""
+    """The import as a whole failed; the message says why. result_key: of the result file, if it got that far."""
+
+    result_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +64,14 @@ def start(stack: Stack, file: Path, **options: Any) -> str:
     document = {"key": key, "version_id": put["VersionId"], **options}
     name = f"manual-{uuid.uuid4()}"
     stack.stepfunctions.start_execution(
-        stateMachineArn=stack.outputs[_OUTPUT], name=name, input=json.dumps(document, sort_keys=True)
+        stateMachineArn=stack.outputs[OUTPUT], name=name, input=json.dumps(document, sort_keys=True)
     )
     return name
 
 
 def follow(stack: Stack, name: str) -> Iterator[Progress]:
-    """Yield the import's progress until it has ended. Raises TimeoutError."""
-    arn, progress, seen = execution_arn(stack, name, output=_OUTPUT), Progress(), 0
+    """Yield the import's progress until it has ended. Raises StillRunning."""
+    arn, progress, seen = execution_arn(stack, name, output=OUTPUT), Progress(), 0
     for _ in patiently(_MAX_SECONDS):
         status = stack.stepfunctions.describe_execution(executionArn=arn)["status"]
         events = _events_after(stack, arn, seen)
@@ -80,16 +82,29 @@ def follow(stack: Stack, name: str) -> Iterator[Progress]:
         yield progress
         if status != "RUNNING":
             return
-    raise TimeoutError(f"import {name} is still running, and continues without this command")
+    raise StillRunning(f"import {name} is still running, and continues without this command")
 
 
 def summary(stack: Stack, name: str) -> Summary:
     """The summary of an import that has ended. Raises ImportFailed."""
-    ended = stack.stepfunctions.describe_execution(executionArn=execution_arn(stack, name, output=_OUTPUT))
-    if ended["status"] != "SUCCEEDED":
-        reason = message_of(ended.get("cause", "")) or "see the history of the execution"
-        raise ImportFailed(f"{ended.get('error', ended['status'])}: {reason}")
-    return Summary(**json.loads(ended["output"]))
+    arn = execution_arn(stack, name, output=OUTPUT)
+    ended = stack.stepfunctions.describe_execution(executionArn=arn)
+    if ended["status"] == "SUCCEEDED":
+        return Summary(**json.loads(ended["output"]))
+    reason = message_of(ended.get("cause", "")) or f"the import {name} was {ended['status']}"
+    failed = ImportFailed(f"{ended.get('error', ended['status'])}: {reason}")
+    failed.result_key = _announced(stack, arn)
+    raise failed
+
+
+def _announced(stack: Stack, arn: str) -> str:
+    """The key of the result file that an import wrote before its first row; "" if it ended earlier."""
+    pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn)
+    for event in (event for page in pages for event in page["events"]):
+        left = event.get("stateExitedEventDetails", {})
+        if left.get("name") == _ANNOUNCES:
+            return str(json.loads(left["output"])["count_csv_files"]["result"]["result_key"])
+    return ""
 
 
 def result_file(stack: Stack, ended: Summary) -> bytes:

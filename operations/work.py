@@ -1,6 +1,10 @@
 """Work under leases, for operators."""
 
-from idempotency import LeaseOperations, LeaseRecord
+import json
+from typing import Any
+
+from accounts.processor import CREATE as CREATE_CARD
+from idempotency import LeaseOperations, LeaseRecord, Status
 from idempotency.saga.state import may_stand_outside
 from imports.starting import START_IMPORT
 from jobs.service import RUN_JOB
@@ -9,14 +13,20 @@ from ordering.payments.gateway import CHARGE
 from tasks.queued import RUN_TASK
 from user_import.creation import CREATE_USER
 
+from .caller import caller as caller
 from .errors import CommandError
 from .stack import Stack
 
-NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_USER, RUN_JOB, RUN_TASK, START_IMPORT)))
+JOB = RUN_JOB.name
+NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_CARD, CREATE_USER, RUN_JOB, RUN_TASK, START_IMPORT)))
 
 
 class WorkNotFound(CommandError):
     """The record does not exist; the message says which."""
+
+
+class InvalidOutcome(CommandError):
+    """The outcome of work is neither JSON nor NAME:MESSAGE of an error."""
 
 
 def operations(stack: Stack) -> LeaseOperations:
@@ -37,9 +47,13 @@ def _charges_nothing(stack: Stack, record: LeaseRecord) -> bool:
     return not may_stand_outside(record.status, payment["status"] if payment else None)
 
 
-def caller(stack: Stack) -> str:
-    """The ARN of the caller, for the audit trail."""
-    return str(stack.client("sts").get_caller_identity()["Arn"])
+def known(record: LeaseRecord) -> str:
+    """What is known of the outcome of work, in a line."""
+    if record.error:
+        return ": ".join(record.error)
+    if record.status is Status.IN_PROGRESS:
+        return f"lease until {record.lease_until.isoformat(timespec='seconds')}"
+    return record.result or ""
 
 
 def record(stack: Stack, key: str, name: str) -> LeaseRecord:
@@ -48,3 +62,23 @@ def record(stack: Stack, key: str, name: str) -> LeaseRecord:
     if not found:
         raise WorkNotFound(f"{key} has no record of {name}; known work: {', '.join(NAMES)}")
     return found[0]
+
+
+def parse_result(text: str) -> Any:
+    """Read the result of work, as JSON. Raises InvalidOutcome."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except ValueError as error:
+        raise InvalidOutcome(f"not JSON: {error}") from None
+
+
+def parse_error(text: str) -> tuple[str, str]:
+    """Read `NAME:MESSAGE`, the class name and the sentence of an error that duplicates get. Raises InvalidOutcome."""
+    name, _, message = text.partition(":")
+    if not (name.isidentifier() and message.strip()):
+        raise InvalidOutcome("give NAME:MESSAGE, such as 'PaymentDeclined: the card was declined'")
+    return name, message.strip()
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is Python's, not JSON's")

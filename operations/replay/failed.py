@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reporting.change import Change, MalformedRecord, Record, RevisionNotRaised, order_id_of, read_change
@@ -18,11 +18,20 @@ type Item = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Stuck:
+    """A record that cannot be counted. record: its order, or the object that holds it. cause: a sentence."""
+
+    record: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class FailedRecords:
     """client: a `boto3.client("dynamodb")` to read with. s3: a `boto3.client("s3")`.
 
     deliver: called with a function's ARN and a record; invokes that function only, and returns whether it succeeded.
     progress: told how many more records are done.
+    stuck: what is left after `run`, each with its cause.
     """
 
     client: "DynamoDBClient"
@@ -31,6 +40,7 @@ class FailedRecords:
     trigger: Trigger
     deliver: Deliver
     progress: Callable[[int], None]
+    stuck: list[Stuck] = field(default_factory=list)
 
     def run(self, *, dry: bool) -> Counter[Outcome]:
         """Replay the orders of all records, unless a newer change has overtaken them; move finished objects away.
@@ -55,6 +65,8 @@ class FailedRecords:
         for function, record in self._kept.records(key):
             counts[self._record(function, record, dry=dry)] += 1
             self.progress(1)
+        if not counts:
+            self.stuck.append(Stuck(key, "Lambda did not write this object"))
         return counts or Counter({Outcome.STUCK: 1})
 
     def _record(self, function: str, record: Record, *, dry: bool) -> Outcome:
@@ -65,13 +77,19 @@ class FailedRecords:
             return Outcome.OVERTAKEN
         if record["eventName"] == "REMOVE":
             # A deleted order cannot be written to. Only the function that failed needs the record again.
-            return Outcome.DELIVERED if dry or self.deliver(function, record) else Outcome.STUCK
+            if dry or self.deliver(function, record):
+                return Outcome.DELIVERED
+            return self._is_stuck(order_id, f"{function.rpartition(':')[2]} failed again; its log says why")
         if standing is None or (change and now and change.created_at != now.created_at):
             # Its deletion has its own record.
             return Outcome.OVERTAKEN
         if now is None:
-            return Outcome.STUCK
+            return self._is_stuck(order_id, _why(_shown(order_id, standing)))
         return Outcome.FIRED if dry else self.trigger.fire(Seen(order_id, int(standing["revision"]["N"])))
+
+    def _is_stuck(self, order_id: str, cause: str) -> Outcome:
+        self.stuck.append(Stuck(order_id, cause))
+        return Outcome.STUCK
 
     def _standing(self, order_id: str) -> Item | None:
         key = {"order_id": {"S": order_id}}
@@ -93,6 +111,15 @@ def _readable(record: Record) -> Change | None:
         return read_change(record)
     except (MalformedRecord, RevisionNotRaised):
         return None
+
+
+def _why(record: Record) -> str:
+    """Why an order cannot be read."""
+    try:
+        read_change(record)
+    except (MalformedRecord, RevisionNotRaised) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _overtaken(change: Change | None, now: Change | None) -> bool:

@@ -39,6 +39,16 @@ class KeptRecords:
         except (ValueError, KeyError, TypeError):
             return []
 
+    def cause(self, key: str) -> str:
+        """Why the records of an object failed, as Lambda says it."""
+        body = self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        try:
+            kept = json.loads(body)
+            name = kept["requestContext"]["functionArn"].rpartition(":function:")[2]
+            return f"{name}: {kept['requestContext']['condition']}"
+        except (ValueError, KeyError, TypeError):
+            return "not written by Lambda"
+
     def move_away(self, key: str) -> None:
         """Idempotent: an object that was copied but not deleted is copied again."""
         source = {"Bucket": self.bucket, "Key": key}

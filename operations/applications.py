@@ -1,0 +1,126 @@
+"""Applications for operators: submit, look up, follow. The same for the local stack and for AWS."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accounts.definition import ACCOUNT_SETUP
+from accounts.errors import InvalidApplication
+from accounts.openings import FLAGS
+from accounts.setup import setup_input
+from accounts.submit_request import parse_submit
+from idempotency import PayloadMismatch
+from idempotency.saga.table import UNSETTLED
+
+from . import recovery
+from .errors import CommandError, StillRunning
+from .executions import Execution, find
+from .functions import call
+from .orders import ended, patiently
+from .recovery import NothingToRecover
+from .stack import Row, Stack
+
+_ERRORS = {one.__name__: one for one in (InvalidApplication, PayloadMismatch)}
+# Of an account that is set up with all its retries.
+_MAX_SECONDS = 9_600
+_RECOVERY_SECONDS = 43_200
+"""The life of account-recovery."""
+
+
+class ApplicationNotFound(CommandError):
+    """There is no such application."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What operators see of an application; not who applies. flags: why it is or was reviewed. reason: of its end."""
+
+    application_id: str
+    status: str
+    submitted_at: str
+    updated_at: str
+    flags: tuple[str, ...] = ()
+    reason: str = ""
+    standing: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, row: Row) -> "Summary":
+        names = ("application_id", "status", "updated_at")
+        return cls(
+            **{name: str(row[name]) for name in names},
+            submitted_at=str(row.get("submitted_at", row["created_at"])),
+            flags=tuple(sorted(row.get(FLAGS, ()))),
+            reason=str(row.get("reason", "")),
+            standing=tuple(sorted(row.get("standing", ()))),
+        )
+
+    @property
+    def decided(self) -> bool:
+        return self.status not in ACCOUNT_SETUP.undecided
+
+
+def submit(stack: Stack, document: Any, file: Path | None = None) -> dict[str, str]:
+    """Upload the document, if one is given, and submit the application. Returns what SubmitApplication answers.
+
+    Raises InvalidApplication before anything is uploaded, PayloadMismatch, FunctionFailed.
+    """
+    request = parse_submit(document)
+    if file:
+        body = file.read_bytes()
+        stack.client("s3").put_object(Bucket=stack.outputs["DocumentsBucket"], Key=request.document_key, Body=body)
+    answer: dict[str, str] = call(stack, "SubmitApplication", document, _ERRORS)
+    return answer
+
+
+def view(stack: Stack, application_id: str) -> Summary:
+    """An application, read consistently. Raises ApplicationNotFound."""
+    return Summary.of(_row(stack, application_id))
+
+
+def follow(stack: Stack, application_id: str, seconds: float = _MAX_SECONDS) -> Iterator[Summary]:
+    """Yield the application until it is decided. Raises ApplicationNotFound, StillRunning; the application goes on."""
+    for _ in patiently(seconds):
+        seen = view(stack, application_id)
+        yield seen
+        if seen.decided:
+            return
+    raise _still_running(application_id, "goes on")
+
+
+def recover(stack: Stack, application_id: str) -> str:
+    """Start account-recovery, or find the one that is running. Returns the name of its execution.
+
+    The saga's input is the id alone, so it is known even if no execution has it any more.
+    Raises ApplicationNotFound; NothingToRecover if the account-setup has not begun, is running or has succeeded.
+    """
+    row = _row(stack, application_id)
+    if UNSETTLED not in row and find(stack, ACCOUNT_SETUP.machine, application_id) is None:
+        raise NothingToRecover(f"no account-setup of application {application_id} has begun")
+    return recovery.recover(stack, application_id, setup_input(application_id), saga=ACCOUNT_SETUP)
+
+
+def recovered(stack: Stack, application_id: str, name: str) -> Execution:
+    """Wait until the recovery of this name has ended. Raises StillRunning otherwise; it goes on."""
+    try:
+        return ended(stack, name, seconds=_RECOVERY_SECONDS, output=f"{ACCOUNT_SETUP.recovery}Arn")
+    except StillRunning:
+        raise _still_running(application_id, "is still being recovered") from None
+
+
+def listed(stack: Stack, status: str, last: int) -> list[Summary]:
+    """The last applications, the newest first. status: of these only; empty for all."""
+    found = (Summary.of(row) for row in stack.rows("ApplicationsTable"))
+    matching = [one for one in found if status in ("", one.status)]
+    return sorted(matching, key=lambda one: one.submitted_at, reverse=True)[:last]
+
+
+def _row(stack: Stack, application_id: str) -> Row:
+    row = stack.row("ApplicationsTable", application_id=application_id)
+    if row is None:
+        raise ApplicationNotFound(f"{application_id}: no such application", see=("applications", "list"))
+    return row
+
+
+def _still_running(application_id: str, what: str) -> StillRunning:
+    return StillRunning(f"{application_id} {what}", see=("applications", "show", application_id))

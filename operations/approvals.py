@@ -1,0 +1,58 @@
+"""Approvals for operators and reviewers: list, look at, decide. The same for the local stack and for AWS."""
+
+from datetime import timedelta
+
+from approvals.errors import (
+    AlreadyDecided,
+    ApprovalCancelled,
+    ApprovalExpired,
+    InvalidDecision,
+)
+from approvals.request import parse_decision
+from approvals.state import Approval
+from approvals.table import ApprovalsTable
+
+from .errors import CommandError
+from .functions import call
+from .stack import Stack
+
+
+class ApprovalNotFound(CommandError):
+    """No state has asked for this approval, or its record has expired."""
+
+
+_ERRORS = {
+    one.__name__: one for one in (AlreadyDecided, ApprovalCancelled, ApprovalExpired, ApprovalNotFound, InvalidDecision)
+}
+# Records are only read here.
+_NO_LIFETIME = timedelta()
+
+
+def waiting(stack: Stack, group: str = "") -> list[Approval]:
+    """What waits for a decision, of a group or of all; what is due first comes first."""
+    return sorted(_table(stack).waiting(group or None), key=lambda approval: approval.due_at)
+
+
+def view(stack: Stack, approval_id: str) -> Approval:
+    """An approval, read consistently, without its tokens. Raises ApprovalNotFound."""
+    found = _table(stack).find(approval_id) if "#" not in approval_id else None
+    if found is None:
+        raise ApprovalNotFound(f"{approval_id}: no such approval", see=("approvals", "list"))
+    return found
+
+
+def decide(stack: Stack, approval_id: str, decision: str, by: str, comment: str = "") -> Approval:
+    """Decide, once. decision: "approve" or "reject". Returns the decided approval.
+
+    Raises InvalidDecision, ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled: nothing is written.
+    Raises FunctionFailed.
+    """
+    request = {"approval_id": approval_id, "decision": decision, "decided_by": by}
+    request |= {"comment": comment} if comment else {}
+    parse_decision(request)
+    call(stack, "DecideApproval", request, _ERRORS)
+    return view(stack, approval_id)
+
+
+def _table(stack: Stack) -> ApprovalsTable:
+    return ApprovalsTable(stack.dynamodb, stack.outputs["ApprovalsTable"], _NO_LIFETIME)

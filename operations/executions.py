@@ -1,0 +1,131 @@
+"""Executions of a stack's state machines: their states, attempts and errors."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+
+from botocore.exceptions import ClientError
+
+from . import histories
+from .causes import Cause, message_of
+from .stack import Stack
+from .state_visits import StateVisit as StateVisit
+
+# DescribeExecution is allowed 15 times a second.
+_MAX_LOOKED_AT = 100
+_CLOCKS_DIFFER = timedelta(minutes=5)
+RUNNING = "RUNNING"
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """input: as JSON text. error and cause: the first error, if it failed. ended: None while it runs."""
+
+    status: str
+    input: str
+    error: str | None
+    cause: str | None
+    states: list[StateVisit]
+    name: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
+
+    @property
+    def why(self) -> Cause | None:
+        """The error that this execution failed with, or retries now; None if nothing is wrong."""
+        failing = next((visit for visit in self.states if visit.failed and visit.cause), None)
+        if failing and (self.status == RUNNING or self.error in (None, failing.errors[-1])):
+            return failing.cause
+        if self.error is None and self.cause is None:
+            return None
+        return Cause(self.error or self.status, message_of(self.cause or ""))
+
+    @property
+    def last(self) -> Cause | None:
+        """The last state that failed: of a recovery, or of compensations that gave up, the one to look at."""
+        return next((visit.cause for visit in reversed(self.states) if visit.failed), None) or self.why
+
+
+def execution_arn(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> str:
+    """The ARN of an execution of the state machine that an output of the stack names."""
+    return f"{stack.outputs[output].replace(':stateMachine:', ':execution:')}:{name}"
+
+
+def execution(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> Execution:
+    """Read an execution by its name. output: the stack's output that names the state machine.
+
+    Raises ClientError if there is none.
+    """
+    arn = execution_arn(stack, name, output=output)
+    described = stack.stepfunctions.describe_execution(executionArn=arn)
+    return Execution(
+        described["status"],
+        described["input"],
+        described.get("error"),
+        described.get("cause"),
+        histories.read(stack, arn).visits,
+        name,
+        described.get("startDate"),
+        described.get("stopDate"),
+    )
+
+
+def find(stack: Stack, machine: str, name: str) -> Execution | None:
+    """The execution of this name, if there is one. machine: the logical id of the state machine."""
+    try:
+        return execution(stack, name, output=f"{machine}Arn")
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ExecutionDoesNotExist":
+            raise
+        return None
+
+
+def under_another_name(
+    stack: Stack, machine: str, saga_id: str, id_field: str, at: datetime, life: timedelta
+) -> Execution | None:
+    """The execution that had this id in its input, though not as its name. Looks at 100 executions at most.
+
+    at: when its first step wrote. life: how long an execution may take.
+    """
+    for name in islice(_names_around(stack, machine, at, life), _MAX_LOOKED_AT):
+        arn = execution_arn(stack, name, output=f"{machine}Arn")
+        document = json.loads(stack.stepfunctions.describe_execution(executionArn=arn)["input"])
+        if isinstance(document, dict) and document.get(id_field) == saga_id:
+            return find(stack, machine, name)
+    return None
+
+
+def _names_around(stack: Stack, machine: str, at: datetime, life: timedelta) -> Iterator[str]:
+    """The executions that started before a moment, the nearest first."""
+    pages = stack.stepfunctions.get_paginator("list_executions").paginate(
+        stateMachineArn=stack.outputs[f"{machine}Arn"]
+    )
+    for one in (one for page in pages for one in page["executions"]):
+        if one["startDate"] < at - life:
+            return
+        if one["startDate"] <= at + _CLOCKS_DIFFER:
+            yield one["name"]
+
+
+def recovery_names(saga_id: str) -> Iterator[str]:
+    """The first recovery has the saga's name; later ones have a derived name of at most 80 characters."""
+    yield saga_id
+    digest = hashlib.sha256(saga_id.encode()).hexdigest()[:8]
+    number = 2
+    while True:
+        yield f"{saga_id[:60]}-{digest}-{number}"
+        number += 1
+
+
+def recoveries(stack: Stack, machine: str, saga_id: str) -> list[Execution]:
+    """The recoveries of a saga, the oldest first. machine: of the recoveries."""
+    found: list[Execution] = []
+    for name in recovery_names(saga_id):
+        one = find(stack, machine, name)
+        if one is None:
+            return found
+        found.append(one)
+    raise AssertionError("there is always a next name")

@@ -1,0 +1,16 @@
+"""Setups of accounts that failed, and of which something still stands after a compensation gave up."""
+
+from collections.abc import Iterator
+
+from accounts.definition import ACCOUNT_SETUP
+from operations import recovery
+from operations.stack import Stack
+
+from .concern import Concern
+
+
+def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
+    for one in recovery.needing_attention(stack, ACCOUNT_SETUP):
+        problem = f"{', '.join(one.standing)} not undone; setup {one.saga}, recovery {one.recovery}"
+        see = ("applications", "recover", one.saga_id)
+        yield Concern("applications", one.saga_id, problem, str(one.cause or ""), see)

@@ -1,0 +1,18 @@
+"""One entry of the inbox."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """context: a name of the command line, such as "orders". problem: what is wrong. cause: why, as far as is known.
+
+    since: ISO 8601; empty if unknown. see: a command of `stepwise` as words, without the options that choose the stack.
+    """
+
+    context: str
+    id: str
+    problem: str
+    cause: str
+    see: tuple[str, ...]
+    since: str = ""

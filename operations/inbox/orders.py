@@ -1,0 +1,15 @@
+"""Orders of which something still stands after a compensation gave up."""
+
+from collections.abc import Iterator
+
+from operations import recovery
+from operations.stack import Stack
+
+from .concern import Concern
+
+
+def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
+    for one in recovery.needing_attention(stack):
+        problem = f"{', '.join(one.standing)} not undone; saga {one.saga}, recovery {one.recovery}"
+        document = ("--file", "ORDER.json") if one.document_lost else ()
+        yield Concern("orders", one.saga_id, problem, str(one.cause or ""), ("recover", one.saga_id, *document))

@@ -1,0 +1,74 @@
+"""Orders by the day of their creation, and sagas that failed. Both by an index, never by a scan."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from itertools import batched, islice
+from typing import Any
+
+from idempotency.dynamodb import read_rows
+
+from . import runs
+from .runs import Run
+from .stack import Row, Stack, plain
+
+_INDEX = "created_ymd"
+# As many rows as one call reads.
+_AT_ONCE = 100
+
+
+def listed(
+    stack: Stack, since: datetime, status: str | None = None, last: int = 20, after: Row | None = None
+) -> list[Row]:
+    """Orders created since then, the newest first. status: only those with it, as their rows have it.
+
+    after: an order, of which created_at and order_id matter; only those that come after it in the list.
+    """
+    rows = (row for row in _rows(stack, since, after) if status in (None, row["status"]))
+    return list(islice(rows, last))
+
+
+def failed(stack: Stack, since: datetime, last: int = 20) -> list[Run]:
+    """Sagas that did not succeed, the newest first, with their cause; also those that saved no order."""
+    return runs.failed(stack, "OrderSagaArn", since, last)
+
+
+def _rows(stack: Stack, since: datetime, after: Row | None) -> Iterator[Row]:
+    table = stack.outputs["OrdersTable"]
+    for keys in batched(_keys(stack, table, since, after), _AT_ONCE, strict=False):
+        found = read_rows(stack.dynamodb, [(table, {"order_id": order_id}) for order_id in keys])
+        yield from (plain(row) for row in found if row)
+
+
+def _keys(stack: Stack, table: str, since: datetime, after: Row | None) -> Iterator[str]:
+    """The ids of orders of each day, from today back, or from the order on that they come after."""
+    day = _day_of(after) if after else datetime.now(UTC).date()
+    while day >= since.astimezone(UTC).date():
+        query: Any = {
+            "TableName": table,
+            "IndexName": _INDEX,
+            "KeyConditionExpression": "created_ymd = :day AND created_at >= :since",
+            "ExpressionAttributeValues": {":day": {"S": day.isoformat()}, ":since": {"S": _stamp(since)}},
+            "ScanIndexForward": False,
+            "PaginationConfig": {"PageSize": _AT_ONCE},
+        }
+        if after:
+            query["ExclusiveStartKey"] = _place(after)
+        for page in stack.dynamodb.get_paginator("query").paginate(**query):
+            yield from (item["order_id"]["S"] for item in page["Items"])
+        day, after = day - timedelta(days=1), None
+
+
+def _day_of(row: Row) -> date:
+    """As the index has it."""
+    return datetime.fromisoformat(str(row["created_at"])).astimezone(UTC).date()
+
+
+def _place(row: Row) -> dict[str, dict[str, str]]:
+    """Where an order is in the index."""
+    place = {"order_id": row["order_id"], _INDEX: _day_of(row).isoformat(), "created_at": row["created_at"]}
+    return {name: {"S": str(value)} for name, value in place.items()}
+
+
+def _stamp(at: datetime) -> str:
+    """As rows have it, so that times compare as text."""
+    return at.astimezone(UTC).isoformat()
