@@ -1,0 +1,50 @@
+"""The console of one stack, as an ASGI application."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from . import rendering, site
+from .answers import Answers
+from .change_routes import ChangeRoutes
+from .page_routes import PageRoutes
+from .reader import Reader
+from .security import Guard
+from .settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """close: ends all streams, so that a server can end."""
+
+    application: ASGIApp
+    close: Callable[[], None]
+
+
+def create(settings: Settings) -> Console:
+    reader = Reader(settings)
+    answers = Answers(reader, site.PAGES)
+    pages, forms = PageRoutes(reader, answers, site.PAGES), ChangeRoutes(reader, answers, site.CHANGES)
+    files = Mount("/static", _Static(directory=rendering.STATIC))
+    inside = Starlette(
+        routes=[*pages.routes, *forms.routes, files],
+        exception_handlers={HTTPException: answers.refused, Exception: answers.failed},
+    )
+    # Around everything, so that the answer to a defect has its headers, too.
+    return Console(Guard(inside), pages.close)
+
+
+class _Static(StaticFiles):
+    """Files that a browser asks for again each time, as they change with the program."""
+
+    def file_response(self, *arguments: Any, **options: Any) -> Response:
+        answer = super().file_response(*arguments, **options)
+        answer.headers["cache-control"] = "no-cache"
+        return answer

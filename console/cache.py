@@ -1,0 +1,39 @@
+"""Bounded memory between two looks at a page."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+
+class Recent[T]:
+    """The values used last, so many at most. seconds: how long each is good for. Threads share it."""
+
+    def __init__(self, size: int, seconds: float = float("inf")) -> None:
+        self._size, self._seconds = size, seconds
+        self._kept: OrderedDict[Hashable, tuple[float, T]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value of a key, made if it is not known or too old. Two threads may make it at once."""
+        with self._lock:
+            made, value = self._kept.get(key, (float("-inf"), None))
+        if value is None or time.monotonic() - made > self._seconds:
+            value = make()
+        else:
+            self._touch(key)
+            return value
+        with self._lock:
+            self._kept[key] = (time.monotonic(), value)
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._size:
+                self._kept.popitem(last=False)
+        return value
+
+    def _touch(self, key: Hashable) -> None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)

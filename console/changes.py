@@ -1,0 +1,99 @@
+"""Changes: buttons that ask first. A change runs what the command line runs, in the name of a person."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from secrets import token_urlsafe
+from typing import Literal
+
+from operations.errors import CommandError
+
+from .pages import Visit
+
+WHO, BACK, TOKEN, TOLD = "who", "back", "token", "told"
+"""Names of the form's own fields, and of the query's parameter that shows what a change has done."""
+_MAX_TOLD = 256
+
+
+class InvalidForm(CommandError):
+    """The form lacks a value, or has one that is not allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One input of a form. choices: of a `choice`. value: what it starts with. placeholder: in the shown command."""
+
+    name: str
+    label: str
+    kind: Literal["text", "area", "number", "choice"] = "text"
+    required: bool = True
+    help: str = ""
+    choices: tuple[str, ...] = ()
+    value: str = ""
+
+
+type Form = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """name: in its address, /changes/NAME. parameters: what the button passes on, in `visit.query`.
+
+    effect: what will happen, in a sentence. command: the words of the same command of ./stepwise.
+    run: makes the change with the form's values, in a thread; returns what was done, in a sentence.
+    Raises CommandError if it is refused. Both read functions may raise it, too.
+    """
+
+    name: str
+    title: str
+    effect: Callable[[Visit], str]
+    command: Callable[[Visit], Sequence[str]]
+    run: Callable[[Visit, Form, str], str]
+    parameters: tuple[str, ...] = ()
+    fields: tuple[Field, ...] = ()
+    needs: tuple[str, ...] = ()
+    dangerous: bool = False
+
+
+def checked(change: Change, form: Form) -> Form:
+    """The values of a change's fields, without blanks around them. Raises InvalidForm."""
+    values = {field.name: form.get(field.name, "").strip() for field in change.fields}
+    for field in change.fields:
+        _require(field, values[field.name])
+    if not form.get(WHO, "").strip():
+        raise InvalidForm("who: say in whose name this is done")
+    return values
+
+
+def _require(field: Field, value: str) -> None:
+    if field.required and not value:
+        raise InvalidForm(f"{field.name}: this field is required")
+    if value and field.kind == "choice" and value not in field.choices:
+        raise InvalidForm(f"{field.name}: choose one of {', '.join(field.choices)}")
+    if value and field.kind == "number" and not value.isdecimal():
+        raise InvalidForm(f"{field.name}: a whole number, not negative")
+
+
+def local_path(path: str) -> str:
+    """An address of this console to go back to; the first page if it is another's."""
+    ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if ours else "/"
+
+
+class Told:
+    """What changes have done, for the page that the browser shows next. Keeps the last 256."""
+
+    def __init__(self) -> None:
+        self._sentences: OrderedDict[str, str] = OrderedDict()
+
+    def keep(self, sentence: str) -> str:
+        """Returns the id to show it by."""
+        key = token_urlsafe(9)
+        self._sentences[key] = sentence
+        while len(self._sentences) > _MAX_TOLD:
+            self._sentences.popitem(last=False)
+        return key
+
+    def sentence(self, key: str) -> str:
+        """Empty if it is not known, or no longer."""
+        return self._sentences.get(key, "")

@@ -1,0 +1,52 @@
+"""Reads pages in threads, and turns the errors of their views into pages."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from anyio import CapacityLimiter, to_thread
+
+from operations.kinds import kind
+from operations.stack import StackNotFound
+
+from .connection import Connection
+from .pages import Page, PageNotFound, Problem, Visit, answer_to, throttled
+from .settings import Settings
+
+# The emulator, or the account's quotas, serve others, too.
+_AT_ONCE = 8
+
+
+class Reader:
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.connection = settings, Connection(settings)
+        self._limit = CapacityLimiter(_AT_ONCE)
+
+    async def tried[T](self, read: Callable[[], T]) -> T | Problem:
+        """What a function returns, called in a thread, or the page for its error."""
+        try:
+            return await to_thread.run_sync(read, limiter=self._limit, abandon_on_cancel=True)
+        except Exception as error:
+            away = await to_thread.run_sync(self._away, error)
+            problem = answer_to(away or error)
+            if problem is None:
+                raise
+            return problem
+
+    def viewed(self, page: Page, path: Mapping[str, str], query: Mapping[str, str]) -> Mapping[str, Any]:
+        """What a page's template needs. Called in a thread."""
+        stack = self.connection.stack()
+        if not page.exists(stack):
+            raise PageNotFound("This stack does not have this context.")
+        visit = Visit(stack, self.settings, path, query)
+        return {**page.view(visit), "visit": visit}
+
+    def visit(self, query: Mapping[str, str]) -> Visit:
+        """For a change. Called in a thread."""
+        return Visit(self.connection.stack(), self.settings, {}, query)
+
+    def _away(self, error: Exception) -> StackNotFound | None:
+        """Why the stack cannot be reached, if a call failed for that."""
+        if isinstance(error, StackNotFound):
+            return error
+        lost = kind(error) == "unavailable" and not throttled(error)
+        return self.connection.lost() if lost else None

@@ -1,0 +1,74 @@
+"""What documents look like when they are shown: without secrets and without people's data.
+
+Inputs, outputs and history events of executions hold payment tokens, callback tokens and, where a person wrote them by
+hand, anything. Every document passes `redacted`, and every text `redacted_text`, before it is on a page.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+HIDDEN = "•••"
+_SECRET = re.compile(
+    r"token|password|passwd|secret|credential|authorization|api_?key|private_?key|signature|cvc|cvv|(^|_)pan$|card_?number|iban",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(
+    r"^(?:(?:first|last|full|given|family|sur|user|maiden|display|customer|applicant)_?name|name|e?_?mail(?:_address)?"
+    r"|phone(?:_number)?|mobile|date_of_birth|birth_?date|dob|line[12]|street|postal_code|address)$",
+    re.IGNORECASE,
+)
+# A card's token or a callback token, wherever it stands: tok_..., or a long run of base64.
+_TOKEN = re.compile(r"\btok_\w+|(?<![\w+/=-])[A-Za-z0-9+/_-]{200,}={0,2}")
+# In a text that is no document, such as a message that quotes one.
+_QUOTED = re.compile(
+    r"""(['"]?\b\w*(?:token|password|passwd|secret|credential|api_key)\w*['"]?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;}\]]+)""",
+    re.IGNORECASE,
+)
+_DEEPEST = 40
+
+
+def redacted(value: Any, depth: int = 0) -> Any:
+    """A document of plain values with `•••` for each secret and each datum of a person; JSON within texts, too."""
+    if depth > _DEEPEST:
+        return HIDDEN
+    if isinstance(value, Mapping):
+        return {name: HIDDEN if _hides(name, one) else redacted(one, depth + 1) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted(one, depth + 1) for one in value]
+    return redacted_text(value, depth) if isinstance(value, str) else value
+
+
+def redacted_text(text: str, depth: int = 0) -> str:
+    """A text, such as an error's message; if it is JSON, as a redacted document."""
+    found = _parsed(text)
+    if found is not None:
+        return json.dumps(redacted(found, depth + 1), ensure_ascii=False)
+    return _TOKEN.sub(HIDDEN, _QUOTED.sub(rf"\g<1>{HIDDEN}", text))
+
+
+def shown(text: str | None) -> str:
+    """The input or output of an execution, as indented JSON; a text that is no JSON as it is."""
+    if not text:
+        return ""
+    found = _parsed(text)
+    return redacted_text(text) if found is None else json.dumps(redacted(found), ensure_ascii=False, indent=2)
+
+
+def _hides(name: object, value: Any) -> bool:
+    """Whether a field of this name holds nothing that may be shown. Numbers, flags and nothing at all may."""
+    if value is None or isinstance(value, bool | int | float):
+        return False
+    text = str(name)
+    return bool(_SECRET.search(text) or _PERSON.match(text))
+
+
+def _parsed(text: str) -> Any:
+    """A JSON object or array; None for any other text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

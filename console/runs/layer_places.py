@@ -1,0 +1,66 @@
+"""The places of boxes: across, as straight below one another as gaps allow; down, by layer."""
+
+from collections.abc import Mapping, Sequence
+
+from .net import Name, Net
+
+_GAP_X, _GAP_Y = 24.0, 38.0
+_PLACINGS = 16
+
+
+def across(net: Net) -> dict[Name, float]:
+    """The middle of each box and bend, from left to right."""
+    found: dict[Name, float] = {}
+    for layer in net.layers:
+        found.update(_spread(layer, net, dict.fromkeys(layer, 0.0), dict.fromkeys(layer, 1.0)))
+    for placing in range(_PLACINGS):
+        layers = net.layers if placing % 2 == 0 else net.layers[::-1]
+        for layer in layers:
+            wanted = {name: _wanted(net, name, found) for name in layer}
+            weights = {name: 1.0 + len(net.up.get(name, ())) + len(net.down.get(name, ())) for name in layer}
+            found.update(_spread(layer, net, wanted, weights))
+    return found
+
+
+def _wanted(net: Net, name: Name, found: Mapping[Name, float]) -> float:
+    """The weighted mean of a box's neighbours."""
+    links = [(one, net.weights[one, name]) for one in net.up.get(name, ())]
+    links += [(one, net.weights[name, one]) for one in net.down.get(name, ())]
+    total = sum(weight for _, weight in links)
+    return sum(found[one] * weight for one, weight in links) / total if total else found[name]
+
+
+def _spread(
+    layer: Sequence[Name], net: Net, wanted: Mapping[Name, float], weights: Mapping[Name, float]
+) -> dict[Name, float]:
+    """The places nearest to the wanted ones that keep order and gaps (pool adjacent violators)."""
+    offsets, at = list[float](), 0.0
+    for number, name in enumerate(layer):
+        at += _apart(net, layer[number - 1], name) if number else 0.0
+        offsets.append(at)
+    pools: list[tuple[float, float, int]] = []
+    for name, offset in zip(layer, offsets, strict=True):
+        mean, weight, count = wanted[name] - offset, weights[name], 1
+        while pools and pools[-1][0] > mean:
+            other, more, number = pools.pop()
+            mean, weight, count = (mean * weight + other * more) / (weight + more), weight + more, count + number
+        pools.append((mean, weight, count))
+    means = [mean for mean, _, count in pools for _ in range(count)]
+    return {name: mean + offset for name, mean, offset in zip(layer, means, offsets, strict=True)}
+
+
+def _apart(net: Net, left: Name, right: Name) -> float:
+    """How far the middles of neighbours are apart at least. Two bends may be closer than boxes."""
+    gap = _GAP_X if isinstance(left, str) or isinstance(right, str) else _GAP_X / 2
+    return (net.sizes[left][0] + net.sizes[right][0]) / 2 + gap
+
+
+def down(net: Net) -> dict[Name, float]:
+    found, top = dict[Name, float](), 0.0
+    for layer in net.layers:
+        height = max(net.sizes[name][1] for name in layer)
+        found.update(dict.fromkeys(layer, top + height / 2))
+        # An edge goes straight through the whole height of a layer, beside its boxes.
+        net.sizes.update({name: (0.0, height) for name in layer if not isinstance(name, str)})
+        top += height + _GAP_Y
+    return found
