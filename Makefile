@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-zips bench bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines models actions pictures requirements clean
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines models actions pictures requirements clean api api-test faults-stock bench-stock stock-test test-browser bench-console api-fuzz
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -24,8 +24,8 @@ demo: ## Deploy to a temporary local stack, run real orders, show what happened
 up: ## Start the local stack, deploy to it, seed stock, and leave it serving
 	@./stepwise start
 
-down: ## Stop what `make up` started
-	@./stepwise stop
+down: ## Stop what `make up` started, on any port
+	@./stepwise stop --everywhere
 
 check: lint types unit ## Lint, types, unit and contract tests: two to three minutes on two cores, nothing started
 
@@ -56,7 +56,11 @@ unit: setup ## Unit, contract and store tests; ONLY=ordering: those of one conte
 test: PROCESSES := 3
 test: setup ## Every test, on temporary local stacks; what MiniStack alone lacks is left to `make conformance`
 	@$(MAKE) --no-print-directory --jobs=2 lint types
-	@python -m pytest -q -m "not conformance" $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+	@python -m pytest -q -m "not conformance" $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/browser tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+
+test-browser: setup ## The console in Chromium, on a temporary local stack: pages, buttons, attacks, accessibility; TESTS=, PICTURES=1: docs/pictures
+	@local/setup.sh browser
+	@PICTURES=$(PICTURES) .venv-browser/bin/python -m pytest -q $(or $(TESTS),tests/browser)
 
 conformance: setup ## All conformance cases of the local engine; MiniStack alone must fail those that a patch is for
 	@python -m pytest -q tests/emulator/test_conformance.py
@@ -69,7 +73,7 @@ verify: setup ## Linters; every sample event by `sam local invoke` in Docker. RE
 	@local/setup.sh verify
 	@.venv-verify/bin/cfn-lint -- template.yaml stacks/*.yaml
 	@.venv-verify/bin/checkov --file template.yaml stacks/*.yaml
-	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers operations cli deployment local
+	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers operations cli console deployment local
 	@REQUIRE='$(REQUIRE)' python -m pytest -q tests/verify
 
 preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
@@ -93,6 +97,12 @@ faults-zips: setup ## Play 10,000 schedules of ZIPs; OPTIONS='--schedules N --se
 faults-tasks: setup ## Play 10,000 schedules of tasks; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults.tasks $(OPTIONS)
 
+faults-stock: setup ## Play 10,000 schedules of a hot SKU; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.stock $(OPTIONS)
+
+faults-people: setup ## Play 10,000 schedules of applications and approvals; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.people $(OPTIONS)
+
 faults-second-saga: setup ## Every single fault of docs/second-saga.md's trips; `make test` draws one of each kind at each state
 	@EVERY_FAULT=1 python -m pytest -q tests/integration/test_second_saga.py
 
@@ -101,6 +111,9 @@ bench: setup ## Cold starts and calls beside Powertools, sagas per second throug
 	@python -m benchmarks.calls
 	@python -m benchmarks.sagas
 
+bench-applications: setup ## Applications for an account: transitions, calls, write units and dollars of each kind; decision to resumption
+	@python -m benchmarks.applications
+
 bench-commands: setup ## Commands per second through the local stack; latency to data and to the next version; what each kind consumes
 	@python -m benchmarks.commands
 	@python -m benchmarks.costs --commands
@@ -108,8 +121,15 @@ bench-commands: setup ## Commands per second through the local stack; latency to
 bench-imports: setup ## Imports of rows: speed, memory, bytes, write units, dollars; OPTIONS=--all: also 100,000 rows, --help: others
 	@python -m benchmarks.imports $(OPTIONS)
 
+bench-stock: setup ## Orders of one SKU a second by buyers and rows, on a simulated clock: latency, transactions, write units; OPTIONS=--help
+	@python -m benchmarks.hot_stock $(OPTIONS)
+
 bench-tasks: setup ## Tasks: items per second, calls, transitions, write units and dollars of an item; OPTIONS=--help
 	@python -m benchmarks.tasks $(OPTIONS)
+
+bench-console: setup ## The console: bytes and first picture with 10,000 executions, memory over 15 minutes; OPTIONS='--minutes 1'
+	@local/setup.sh browser
+	@.venv-browser/bin/python -m benchmarks.console $(OPTIONS)
 
 bench-import: setup ## Reads, time and memory of a user import: 3 minutes
 	@python -m benchmarks.user_import
@@ -130,6 +150,10 @@ replay-test: setup ## Replay 10,000 orders while new ones arrive, and compare th
 load-test: setup ## 200 orders at once for 50 pieces, and 300 while a worker is killed every half second; `make test` places half
 	@SCARCE=$(or $(SCARCE),200) WHILE_KILLED=$(or $(WHILE_KILLED),300) python -m pytest -q --timeout 1800 tests/load/test_load.py
 
+stock-test: setup ## A sale with AWS's limits on: 300 orders for 150 pieces, 50 at once; 600 orders against a fiftieth of the quotas
+	@BUYERS=$(or $(BUYERS),300) AT_ONCE=$(or $(AT_ONCE),50) BURST=$(or $(BURST),600) \
+		python -m pytest -q -s --timeout 3000 tests/load/test_hot_stock.py
+
 commands-test: setup ## 100 versions of one key by 20 publishers, and 40 keys with 4 versions each while a worker is killed every two seconds
 	@VERSIONS=$(or $(VERSIONS),100) KEYS=$(or $(KEYS),40) python -m pytest -q --timeout 1800 tests/load/test_commands.py
 
@@ -141,6 +165,16 @@ tasks-test: setup ## A task of 200 items while a worker is killed every two seco
 
 webhooks-test: setup ## 1,000 deliveries to receivers that fail, hang and lie: none is lost, none arrives under two ids
 	@DELIVERIES=$(or $(DELIVERIES),1000) python -m pytest -q -s --timeout 3000 tests/load/test_webhooks.py
+
+api: setup ## Render the API's document into stacks/api.yaml
+	@python -m deployment.openapi
+
+api-test: setup ## 1,000 requests to the HTTP API, 20 at a time: none is lost, none has two effects; and what it adds to a bare start
+	@REQUESTS=$(or $(REQUESTS),1000) COMPARED=$(or $(COMPARED),50) python -m pytest -q -s --timeout 3000 tests/load/test_http_api.py
+
+api-fuzz: setup ## 10,000 requests by Schemathesis, from the API's document alone
+	@local/setup.sh verify
+	@CASES=$(or $(CASES),10000) python -m pytest -q -s --timeout 9000 tests/verify/test_http_api.py
 
 machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines
@@ -156,7 +190,7 @@ pictures: setup ## Redraw the state machines and the tables of states and functi
 	@python -m local.pictures
 
 requirements: setup ## Update the pins of the environments
-	@for name in dev sam bench verify; do \
+	@for name in dev browser sam bench verify; do \
 		uv=$$(command -v uv || echo .venv-uv/bin/uv); \
 		$$uv pip compile --quiet --upgrade --python-version 3.13 --no-header --no-annotate --no-emit-index-url \
 			--no-emit-find-links requirements/$$name.in --output-file requirements/$$name.txt; \
@@ -166,5 +200,5 @@ requirements: setup ## Update the pins of the environments
 
 clean: ## Remove everything that the targets created
 	@[ ! -x .venv/bin/python ] || .venv/bin/python -m cli stop --everywhere
-	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-verify .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-browser .venv-verify .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

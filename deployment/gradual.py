@@ -21,7 +21,8 @@ from samtranslator.model.preferences.deployment_preference_collection import COD
 from local.deployment import digest
 from local.emulator.emulator import ROOT
 
-from .application import files, nested, placed
+from .application import nested, placed
+from .crossings import QUALIFIED, UNQUALIFIED, connect, crossings, parameters_of
 from .stages import Stage, deployed, pairs, stages
 from .templates import FUNCTION, Template, dump, load, of_type
 
@@ -36,15 +37,23 @@ ALARMS = ("SagaFailedAlarm", "SagaTimedOutAlarm", "RecoveryFailedAlarm", "Functi
 _SOURCES = ("template.yaml", "stacks", "functions", "layers")
 
 
-def gradual(template: Template, release: str, shift: str = CANARY, *, leave: bool = False) -> Template:
+def gradual(
+    template: Template,
+    release: str,
+    shift: str = CANARY,
+    *,
+    leave: bool = False,
+    elsewhere: frozenset[str] = frozenset(),
+) -> Template:
     """A template with an alias for each of its functions. CodeDeploy shifts the alias to a new `release`.
 
     release: a new value makes SAM publish versions, even if only a layer or a parameter changed.
     shift: how CodeDeploy shifts, or AT_ONCE for none. leave: state machines call functions without the alias again.
+    elsewhere: the template's parameters that are ARNs of functions of other stacks; see `crossings`.
     Raises ValueError if a function's ARN is part of a string, where it cannot be replaced by the alias.
     """
     functions = frozenset(of_type(template, FUNCTION))
-    resources = {name: _led(body, functions, leave=leave) for name, body in template["Resources"].items()}
+    resources = {name: _led(body, functions, elsewhere, leave=leave) for name, body in template["Resources"].items()}
     changed = {
         **template,
         "Resources": resources,
@@ -63,10 +72,19 @@ def gradual(template: Template, release: str, shift: str = CANARY, *, leave: boo
 
 def write(built: Path, release: str, shift: str = CANARY, *, leave: bool = False) -> Path:
     """Write copies with aliases beside the templates that `sam build` left. Returns the root's."""
-    for file in files(built):
-        changed = gradual(load(file), release, shift, leave=leave)
-        places = {name: str(_beside(Path(place))) for name, place in nested(changed).items()}
-        _beside(file).write_text(dump(placed(changed, places)))
+    root = load(built)
+    places = nested(root)
+    stacks = {name: load(built.parent / place) for name, place in places.items()}
+    crossed = crossings(root, stacks)
+    changed = {
+        name: gradual(stack, release, shift, leave=leave, elsewhere=parameters_of(name, crossed))
+        for name, stack in stacks.items()
+    }
+    whole = gradual(root, release, shift, leave=leave)
+    connect(whole, changed, crossed)
+    for name, place in places.items():
+        _beside(built.parent / place).write_text(dump(changed[name]))
+    _beside(built).write_text(dump(placed(whole, {name: str(_beside(Path(place))) for name, place in places.items()})))
     return _beside(built)
 
 
@@ -86,10 +104,12 @@ def _names(template: Template) -> list[dict[str, str]]:
     return [{"Fn::Sub": f"${{{root}}}-{alarm}"} for alarm in ALARMS]
 
 
-def _led(body: Mapping[str, Any], functions: frozenset[str], *, leave: bool) -> dict[str, Any]:
+def _led(
+    body: Mapping[str, Any], functions: frozenset[str], elsewhere: frozenset[str], *, leave: bool
+) -> dict[str, Any]:
     """A resource that calls the alias, or a role that allows both: running executions keep their targets."""
     if body["Type"] == "AWS::IAM::Role":
-        return dict(_allowed(body, functions))
+        return dict(_allowed(body, functions, elsewhere))
     return dict(_aliased(body, functions, leave=leave))
 
 
@@ -106,18 +126,27 @@ def _aliased(value: Any, functions: frozenset[str], *, leave: bool) -> Any:
     return value
 
 
-def _allowed(value: Any, functions: frozenset[str]) -> Any:
+def _allowed(value: Any, functions: frozenset[str], elsewhere: frozenset[str]) -> Any:
     match value:
         case {"Resource": resource}:
             listed = resource if isinstance(resource, list) else [resource]
-            aliases = [_aliased(one, functions, leave=False) for one in listed]
-            added = [alias for one, alias in zip(listed, aliases, strict=True) if alias != one]
-            return {**value, "Resource": [*listed, *added] if added else resource}
+            arns = [_arns(one, functions, elsewhere) for one in listed]
+            both = [first for first, *_ in arns] + [alias for _, *aliases in arns for alias in aliases]
+            return {**value, "Resource": both} if len(both) > len(listed) else value
         case dict():
-            return {key: _allowed(inner, functions) for key, inner in value.items()}
+            return {key: _allowed(inner, functions, elsewhere) for key, inner in value.items()}
         case list():
-            return [_allowed(inner, functions) for inner in value]
+            return [_allowed(inner, functions, elsewhere) for inner in value]
     return value
+
+
+def _arns(resource: Any, functions: frozenset[str], elsewhere: frozenset[str]) -> list[Any]:
+    """A function's ARN without and with the alias, or the resource alone."""
+    match resource:
+        case {"Ref": str(name)} if name in elsewhere:
+            return [{"Ref": name + UNQUALIFIED}, {"Ref": name + QUALIFIED}]
+    alias = _aliased(resource, functions, leave=False)
+    return [resource] if alias == resource else [resource, alias]
 
 
 def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -> int:
