@@ -121,7 +121,7 @@ def _orders(stack: Stack, metered: Proxy) -> Iterator[tuple[str, Use]]:
     for case, (sku, token) in cases.items():
         _place(stack, [_order(f"warm-{sku}-{token}-{number}", sku, token) for number in range(3)])
         documents = [_order(f"{sku}-{token}-{number}", sku, token) for number in range(ORDERS)]
-        yield case, consumption(stack, metered, lambda documents=documents: _place(stack, documents)) / ORDERS  # type: ignore[misc]
+        yield case, consumption(stack, metered, partial(_place, stack, documents)) / ORDERS
 
 
 def _order(order_id: str, sku: str, token: str) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _commands(stack: Stack, metered: Proxy, count: int) -> Iterator[tuple[str, U
     for case, (kind, mode) in cases.items():
         for version in (1, 2):
             documents = [commands.command(f"{mode}-{number}", version, kind, mode) for number in range(count)]
-            used = consumption(stack, metered, lambda documents=documents: _publish(stack, documents))  # type: ignore[misc]
+            used = consumption(stack, metered, partial(_publish, stack, documents))
         yield f"command, {case}", used / count
 
 

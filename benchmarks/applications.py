@@ -1,0 +1,112 @@
+"""What an application consumes and costs, and how soon an execution goes on after a decision:
+`make bench-applications`.
+
+Real runs on a separate local stack, as benchmarks.costs makes them.
+"""
+
+import json
+import statistics
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cli import views
+from operations import applications, approvals
+from operations.orders import execution_arn, patiently
+from operations.stack import Stack
+
+from .costs import consumption, entered, history, metered_stack
+from .pricing import costs
+
+COUNT = 10
+_PRICES = Path(__file__).with_name("prices.json")
+_MACHINES = ("AccountOpening", "AccountSetup")
+# The decision of each kind; none for a clean application.
+KINDS = {"clean": "", "flagged, approved": "approve", "flagged, rejected": "reject"}
+
+
+def main() -> None:
+    prices = json.loads(_PRICES.read_text())
+    out, used, latencies = views.console(), {}, list[float]()
+    with metered_stack() as (stack, metered):
+        for kind, decision in KINDS.items():
+            for prefix, count in (("warm", 2), ("run", COUNT)):
+                latencies.clear()
+                run = partial(_run, stack, f"{prefix}-{decision or 'clean'}", decision, count, latencies)
+                use = consumption(stack, metered, run) / count
+            used[kind] = use
+            sys.stdout.write(f"{kind}: {use.transitions:.4g} transitions, {use.calls:.4g} calls\n")
+            if latencies:
+                median, worst = statistics.median(latencies), max(latencies)
+                sys.stdout.write(f"{kind}: goes on {median:.2f} s after the decision (median; at most {worst:.2f} s)\n")
+    rows = []
+    for kind, use in used.items():
+        parts = costs(use, prices["prices"])
+        figures = (use.transitions, use.invocations, use.writes, use.reads)
+        dollars = [*parts.values(), sum(parts.values())]
+        rows.append([kind, *(f"{figure:.4g}" for figure in figures), *(f"{1000 * cost:.4f}" for cost in dollars)])
+    columns = ["of one; of 1,000", "transitions", "invocations", "write units", "read units", *parts, "all"]
+    out.print(views.table(f"Applications: consumed by one; {prices['currency']} for 1,000", columns, rows))
+
+
+def _run(stack: Stack, prefix: str, decision: str, count: int, latencies: list[float]) -> list[str]:
+    """Run applications one after the other. Returns the ARNs of their executions."""
+    found = []
+    for number in range(count):
+        own = f"{prefix}-{number}"
+        document = _document(own)
+        if not decision:
+            body = b"%PDF-" + own.encode()
+            stack.client("s3").put_object(
+                Bucket=stack.outputs["DocumentsBucket"], Key=document["document_key"], Body=body
+            )
+        applications.submit(stack, document)
+        if decision:
+            decided = _decide(stack, f"account-opening.{own}.review", decision)
+        for _ in applications.follow(stack, own):
+            pass
+        opening = execution_arn(stack, own, output="AccountOpeningArn")
+        _wait(stack, opening)
+        if decision:
+            latencies.append(_went_on(stack, opening) - decided)
+        found += [execution_arn(stack, own, output=f"{name}Arn") for name in _MACHINES[: 1 + (decision != "reject")]]
+    return found
+
+
+def _wait(stack: Stack, arn: str) -> None:
+    """Wait until an execution has ended."""
+    for _ in patiently(60):
+        if stack.stepfunctions.describe_execution(executionArn=arn)["status"] != "RUNNING":
+            return
+
+
+def _decide(stack: Stack, approval_id: str, decision: str) -> float:
+    """When DecideApproval was called."""
+    for _ in patiently(60):
+        if approval_id in [one.id for one in approvals.waiting(stack)]:
+            break
+    at = time.time()
+    approvals.decide(stack, approval_id, decision, "reviewer", "")
+    return at
+
+
+def _went_on(stack: Stack, arn: str) -> float:
+    """When the execution entered the state after the wait."""
+    (at,) = (one["timestamp"].timestamp() for one in history(stack, arn) if entered(one) == "Review Approved?")
+    return float(at)
+
+
+def _document(own: str) -> dict[str, Any]:
+    return {
+        "application_id": own,
+        "name": f"Ada {own}",
+        "date_of_birth": "1990-12-10",
+        "address": {"line1": f"{own} Elm Street", "city": "Springfield", "postal_code": "12345", "country": "US"},
+        "document_key": f"documents/{own}",
+    }
+
+
+if __name__ == "__main__":
+    main()
