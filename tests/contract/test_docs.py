@@ -16,7 +16,15 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 # Each machine is described in one of these.
 MACHINE_DOCS = ARCHITECTURE + "".join(
     (ROOT / "docs" / name).read_text()
-    for name in ("user-import.md", "commands.md", "imports.md", "import-zips.md", "tasks.md")
+    for name in (
+        "user-import.md",
+        "commands.md",
+        "imports.md",
+        "import-zips.md",
+        "tasks.md",
+        "accounts.md",
+        "account-opening.md",
+    )
 )
 IDEMPOTENCY = (ROOT / "docs" / "idempotency.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()

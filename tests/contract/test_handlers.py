@@ -32,6 +32,10 @@ def break_down(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(module, name, value.__wrapped__)
 
 
+def answers_http(function: Function) -> bool:
+    return function.handler == "handle_request"
+
+
 def reads_queue(function: Function) -> bool:
     return "SQS" in {event["Type"] for event in function.properties.get("Events", {}).values()}
 
@@ -47,6 +51,9 @@ def test_a_function_logs_entry_and_outcome_and_hides_foreign_messages(
     if reads_queue(function):
         # Only the message fails, and comes again.
         assert run() == {"batchItemFailures": [{"itemIdentifier": event["Records"][0]["messageId"]}]}
+    elif answers_http(function):
+        answer = run()
+        assert (answer["statusCode"], answer["headers"]["content-type"]) == (500, "application/problem+json")
     else:
         with pytest.raises(UnexpectedFailure, match=r"^LookupError$"):
             run()

@@ -21,14 +21,17 @@ from tests.kit.project import (
 # A context may import itself and the shared packages, never another context.
 ARROWS = {
     **{context: {context, "entities", "runtime", "idempotency"} for context in CONTEXTS},
+    # It has no domain code: it reads the contexts' tables, and calls their functions.
+    "api": {*CONTEXTS, "entities", "runtime", "idempotency"},
     "entities": {"entities", "runtime", "idempotency"},
     "runtime": {"runtime", "idempotency"},
     "idempotency": {"idempotency"},
 }
-PROJECT = {*DEPLOYED, "operations", "cli", "deployment", "local", "tests", "benchmarks"}
+PROJECT = {*DEPLOYED, "operations", "cli", "console", "deployment", "local", "tests", "benchmarks"}
 # What is not deployed, from the top down.
 TOOLS = {
-    "cli": {"cli", "deployment", "local", "operations", *DEPLOYED},
+    "cli": {"cli", "console", "deployment", "local", "operations", *DEPLOYED},
+    "console": {"console", "operations", *DEPLOYED},
     "operations": {"operations", *DEPLOYED},
     "deployment": {"deployment", "local"},
     "local": {"local", "runtime"},

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from idempotency.claim import _MARGIN
-from ordering.payments import bearer, gateway
+from ordering.payments import gateway
 from ordering.payments.gateway import CHARGE
-from runtime import clients
+from runtime import bearer, clients, keyed
 from tests.kit.machine import MACHINES
 from tests.kit.project import FUNCTIONS as SOURCES
 from tests.kit.project import IDEMPOTENCY, ROOT
@@ -27,7 +27,7 @@ ENVIRONMENT = {
     "AWS_DEFAULT_REGION": "us-east-1",
 }
 # The work before a request, and the request.
-REQUEST = gateway._START_SECONDS + bearer.CONNECT_SECONDS + bearer.READ_SECONDS
+REQUEST = keyed.START_SECONDS + bearer.CONNECT_SECONDS + bearer.READ_SECONDS
 # botocore's standard mode pauses for up to a second before a second attempt.
 DYNAMODB = clients._CONFIG.retries["total_max_attempts"] * (
     clients._CONFIG.connect_timeout + clients._CONFIG.read_timeout
@@ -79,13 +79,21 @@ def test_requests_is_loaded_only_where_there_is_a_gateway() -> None:
 @pytest.mark.parametrize(("name", "value"), VARIABLES.items())
 def test_only_callers_of_the_gateway_get_its_address_and_secrets(name: str, value: Any) -> None:
     """Only the ARNs of the secrets. Finalization bars charges without a call, but must know that there is a gateway."""
-    told = {function.state: function for function in FUNCTIONS.values() if name in function.variables}
-    bars = {"FinalizeOrder", "SweepOrders"} if name == "PAYMENT_GATEWAY_URL" else set()
+    wanted = {"Fn::If": [CONDITION, value, {"Ref": "AWS::NoValue"}]}
+    own = {
+        function.state: function.properties.get("Environment", {}).get("Variables", {})
+        for function in FUNCTIONS.values()
+    }
+    told = {(state, known) for state, variables in own.items() for known, given in variables.items() if given == wanted}
+    bars = (
+        {("FinalizeOrder", "OUTSIDE_URL"), ("SweepOrders", "OUTSIDE_URL")} if name == "PAYMENT_GATEWAY_URL" else set()
+    )
 
-    assert told.keys() == {"ProcessPayment", "ProcessRefund"} | bars
-    for function in told.values():
-        variable = function.properties["Environment"]["Variables"][name]
-        assert variable == {"Fn::If": [CONDITION, value, {"Ref": "AWS::NoValue"}]}
+    assert told == {("ProcessPayment", name), ("ProcessRefund", name)} | bars
+    assert {function.state for function in FUNCTIONS.values() if name in function.variables} == {
+        "ProcessPayment",
+        "ProcessRefund",
+    }
 
 
 def test_a_charge_and_a_refund_are_granted_what_they_need_only_with_a_gateway() -> None:
@@ -201,15 +209,15 @@ def test_a_charge_ends_before_its_function_does() -> None:
 
     An attempt that reads two secrets too slowly, or a new one after a rejection, ends there.
     """
-    ends_early = (2 * SECRET, REQUEST + gateway._START_SECONDS + SECRET)
-    slowest = gateway._WAIT.total_seconds() + DYNAMODB + max(2 * REQUEST, *ends_early)
+    ends_early = (2 * SECRET, REQUEST + keyed.START_SECONDS + SECRET)
+    slowest = keyed.WAIT.total_seconds() + DYNAMODB + max(2 * REQUEST, *ends_early)
 
     assert slowest < FUNCTIONS["ProcessPaymentFunction"].timeout
 
 
 def test_a_cancel_ends_before_its_function_does() -> None:
     """It finds no record, bars the step, cancels, finds nothing to undo and writes a tombstone."""
-    ends_early = 2 * DYNAMODB + max(2 * SECRET, gateway._START_SECONDS + SECRET)
+    ends_early = 2 * DYNAMODB + max(2 * SECRET, keyed.START_SECONDS + SECRET)
 
     assert FUNCTIONS["ProcessRefundFunction"].timeout > max(4 * DYNAMODB + REQUEST, ends_early)
 
@@ -219,4 +227,4 @@ def test_charge_lease_outlasts_a_request_but_not_the_attempts() -> None:
 
     assert CHARGE.duration is not None
     assert CHARGE.duration.total_seconds() > REQUEST
-    assert CHARGE.duration + _MARGIN < retries * gateway._WAIT
+    assert CHARGE.duration + _MARGIN < retries * keyed.WAIT

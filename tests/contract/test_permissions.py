@@ -41,6 +41,7 @@ from tests.kit.tasks import Text
 from tests.kit.template import FUNCTIONS, TEMPLATE, arn_of, listed, of_type
 from tests.kit.webhook_answers import RECEIVER
 from tests.kit.wire import Run, Wire
+from webhooks import handlers
 
 # One of the public authorities.
 CERTIFICATE = re.findall(r"-----BEGIN.*?-----END CERTIFICATE-----", Path(certifi.where()).read_text(), re.DOTALL)[0]
@@ -48,6 +49,8 @@ CERTIFICATE = re.findall(r"-----BEGIN.*?-----END CERTIFICATE-----", Path(certifi
 OPTIONS = {
     "PaymentGatewayUrl": "https://gateway.example",
     "PaymentGatewaySecretArn": "arn:aws:secretsmanager:us-east-1:000000000000:secret:payment-gateway-AbCdEf",
+    "CardProcessorUrl": "https://cards.example",
+    "CardProcessorSecretArn": "arn:aws:secretsmanager:us-east-1:000000000000:secret:card-processor-AbCdEf",
     "AlertEmail": "alerts@example.com",
     "ConnectInstanceAlias": "another-alias",
     # The instance in the sample events.
@@ -56,6 +59,9 @@ OPTIONS = {
     "AllowedSecurityProfiles": "Supervisor",
     "UsersBucketKeyArn": "arn:aws:kms:us-east-1:000000000000:key/k-1",
     "WebhookReceivers": RECEIVER,
+    "ApiJwtIssuer": "https://issuer.example",
+    "ApiJwtAudience": "stepwise",
+    "ApiCorsOrigins": "https://shop.example",
     "WebhookCaCertificate": base64.b64encode(ssl.PEM_cert_to_DER_cert(CERTIFICATE)).decode(),
     "StateMachineKeyArn": "arn:aws:kms:us-east-1:000000000000:key/1",
 }
@@ -70,6 +76,8 @@ LEASED = TaskType("leased", Text, lambda *_: lambda *_: {}, Work("Leased", Unkno
 # Methods of ours that are named like one of a client.
 OURS = {
     "commands/publish_handlers.py:publish_command publish",
+    "webhooks/subscribe_handlers.py:subscribe_webhook subscribe",
+    "webhooks/subscribing.py:Subscribing.subscribe subscribe",
     "webhooks/sending.py:_Connection._new_conn create_connection",
 }
 TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}
@@ -87,6 +95,8 @@ def wire() -> Iterator[Wire]:
         # A short file is written in parts, too.
         patch.setattr(files, "_PART", 200)
         patch.setitem(TYPES._types, "ORDER", EntityType("ORDER", policy=Policy.SKIP))
+        # Reading the public authorities takes longer than a handler.
+        patch.setattr(handlers, "tls_context", cache(handlers.tls_context))
         # Neither has a task of a few items a claim, nor a type that ships a lease.
         patch.setattr(creation, "AT_ONCE", 1)
         patch.setitem(TASK_TYPES._types, "leased", LEASED)
@@ -157,12 +167,13 @@ def operations() -> set[str]:
     return {xform_name(operation) for model in models for operation in model.operation_names}
 
 
-def nodes() -> Iterator[tuple[str, ast.AST]]:
+@cache
+def nodes() -> list[tuple[str, ast.AST]]:
     """Every node of the deployed code, with its function as "file:Class.method"."""
-    for package in DEPLOYED:
-        for path in sources(package):
-            home = IDEMPOTENCY if path.is_relative_to(IDEMPOTENCY) else HOME
-            yield from _within(ast.parse(path.read_text()), f"{path.relative_to(home)}:")
+    homes = {path: HOME for package in DEPLOYED for path in sources(package)}
+    homes |= {path: IDEMPOTENCY for path in homes if path.is_relative_to(IDEMPOTENCY)}
+    trees = ((f"{path.relative_to(home)}:", ast.parse(path.read_text())) for path, home in homes.items())
+    return [node for site, tree in trees for node in _within(tree, site)]
 
 
 def _within(node: ast.AST, site: str) -> Iterator[tuple[str, ast.AST]]:
@@ -232,8 +243,8 @@ def test_a_function_was_seen_to_end_well(function: str, observed: Observed) -> N
 
 def test_no_call_in_the_code_was_left_out(everything: list[Run]) -> None:
     """A sample event, or an answer in answers.py, must lead to each."""
-    calls = [call for run in everything for call in run.calls]
-    seen = {f"{site} {xform_name(call.operation.partition(':')[2])}" for call in calls for site in call.sites}
+    calls = {(site, call.operation) for run in everything for call in run.calls for site in call.sites}
+    seen = {f"{site} {xform_name(operation.partition(':')[2])}" for site, operation in calls}
 
     assert {call for call in calls_in_code() - seen - OURS if not call.startswith(OPERATORS)} == set()
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from accounts.definition import ACCOUNT_SETUP
 from tests.contract.alarms import ALARMS
 from tests.kit.deployed_stack import Stack
 from tests.kit.template import RESOURCES, TEMPLATE, arn_of, of_type
@@ -43,10 +44,32 @@ CALLED_ALONE = [
     "LaunchTasksFunction",
     "TaskEndedFunction",
     "SweepTasksFunction",
+    "SubmitApplicationFunction",
+    "StartApplicationsFunction",
+    "ApplicationEndedFunction",
+    "SweepApplicationsFunction",
+    "RequestApprovalFunction",
+    "DecideApprovalFunction",
+    "SendCallbacksFunction",
+    "ApprovalEndedFunction",
+    "SweepApprovalsFunction",
     "NotifyWebhooksFunction",
     "SendWebhookFunction",
     "SweepWebhooksFunction",
+    *(f"{name}Function" for step in ACCOUNT_SETUP.all_steps[1:] for name in (step.name, step.compensation)),
+    "MarkApprovedFunction",
+    "MarkFailedFunction",
+    "FinalizeAccountFunction",
+    "SweepAccountsFunction",
 ]
+ACCOUNTS_TABLES = {
+    "ApplicationsTable": {"HASH": "application_id"},
+    "SetupsTable": {"HASH": "pk"},
+    "CustomersTable": {"HASH": "customer_id"},
+    "AccountsTable": {"HASH": "account_number"},
+    "LedgerTable": {"HASH": "account_number", "RANGE": "entry_id"},
+    "CardsTable": {"HASH": "card_id"},
+}
 BUCKETS = of_type("AWS::S3::Bucket")
 COMMANDS_TABLES = ["CommandsTable", "DataTable", "HistoryTable", "GatesTable", "ProductsTable"]
 # Outputs that other systems read, and their resources.
@@ -75,6 +98,13 @@ OUTPUTS = {
     "FailedCommandRecordsBucket": "FailedCommandRecordsBucket",
     "TaskArn": "Task",
     **{name: name for name in ("TasksTable", "FailedTaskRecordsBucket")},
+    **{name: name for name in ("ApprovalsTable", "FailedApprovalRecordsBucket")},
+    "ApprovalsTopicArn": "ApprovalsTopic",
+    "AccountOpeningArn": "AccountOpening",
+    **{name: name for name in ("ScreeningTable", "DocumentsBucket", "FailedApplicationRecordsBucket")},
+    "AccountSetupArn": "AccountSetup",
+    "AccountRecoveryArn": "AccountRecovery",
+    **{name: name for name in ACCOUNTS_TABLES},
     **{f"{function}Arn": function for function in CALLED_ALONE},
 }
 KEYS = {
@@ -82,12 +112,14 @@ KEYS = {
     "PaymentsTable": {"HASH": "order_id"},
     "InventoryTable": {"HASH": "pk"},
     "IdempotencyTable": {"HASH": "pk"},
+    "ApprovalsTable": {"HASH": "approval_id"},
+    **ACCOUNTS_TABLES,
     **{
         table: {"HASH": "pk", "RANGE": "sk"}
-        for table in [*COMMANDS_TABLES, "ImportsTable", "TasksTable", "WebhooksTable"]
+        for table in [*COMMANDS_TABLES, "ImportsTable", "TasksTable", "WebhooksTable", "ScreeningTable"]
     },
 }
-EXPIRING = ["IdempotencyTable", "CommandsTable", "ImportsTable", "TasksTable", "WebhooksTable"]
+EXPIRING = ["ApprovalsTable", "IdempotencyTable", "CommandsTable", "ImportsTable", "TasksTable", "WebhooksTable"]
 
 every_table = pytest.mark.parametrize("table", TABLES)
 every_bucket = pytest.mark.parametrize("bucket", BUCKETS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from idempotency import BusinessError, TransientError
+from idempotency import BusinessError
 from tests.kit.machine import (
     MACHINES,
     THROTTLED,
@@ -20,8 +20,8 @@ from tests.kit.machine import (
     pauses,
     retries,
 )
-from tests.kit.project import ROOT, exceptions, leaves
-from tests.kit.template import FUNCTIONS, Function, arn_of, of_type
+from tests.kit.project import ROOT, exceptions, leaves, transient_errors
+from tests.kit.template import FUNCTIONS, TEMPLATE, Function, arn_of, of_type
 
 SAGA = MACHINES["OrderSaga"]
 
@@ -35,10 +35,8 @@ TRANSIENT_LAMBDA_ERRORS = {
     "Runtime.OutOfMemory",
     "States.Timeout",
 }
-# No step of a saga calls Step Functions or S3.
-OF_EXECUTIONS = {"BucketUnavailable", "ExecutionsUnavailable"}
-# Transient errors of leases, files and the sweep, which no state of a command meets.
-OF_OTHERS = {"AlreadyInProgress", "BucketUnavailable", "LeaseLost", "SweepUnfinished"}
+# No state of a command has a lease.
+OF_LEASES = {"AlreadyInProgress", "LeaseLost"}
 COMMAND_INPUT = ("pk", "sk", "version", "attempt")
 TASK_FIELDS = [
     "Type",
@@ -75,11 +73,15 @@ TASKS = {f"{machine.name}.{name}": (name, state) for machine in MACHINES.values(
 LAMBDA_TASKS = {key: (name, state) for key, (name, state) in TASKS.items() if is_lambda(state)}
 # States whose function is named otherwise, as the state's name says too little outside its machine.
 FUNCTIONS_OF = {
+    **{f"Flag {check}": ["FlagApplicationFunction"] for check in ("Identity", "Address", "Fraud Model")},
+    "Wait For Review": ["RequestApprovalFunction"],
     "finish": ["FinishCommandFunction", "FinishTaskFunction"],
     "iterator": ["RunTaskItemFunction"],
     "start": ["StartTaskFunction"],
     "unzip": ["UnzipFunction"],
 }
+# Whatever the state is called that waits for an approval.
+FOR_ANY_STATE = {"${RequestApprovalFunctionArn}": "RequestApprovalFunction"}
 SAGA_FUNCTIONS = set(SAGA.substitutions)
 # The errors of a saga's functions: their own, and those of packages that they may import.
 SAGA_PACKAGES = {"idempotency", "runtime"} | {
@@ -112,8 +114,12 @@ def called(function: str) -> dict[str, State]:
 
 def function_of(name: str, state: State) -> Function:
     """The function that a state calls, of those that may have the state's name."""
+    if waits_for := FOR_ANY_STATE.get(state["Parameters"]["FunctionName"]):
+        return FUNCTIONS[waits_for]
     several = [function for function, states in registered().items() if name in states]
-    named = several + FUNCTIONS_OF.get(name, [f"{name.title().replace('_', '') if '_' in name else name}Function"])
+    named = several + FUNCTIONS_OF.get(
+        name, [f"{name.title().replace('_', '') if '_' in name else name.replace(' ', '')}Function"]
+    )
     return FUNCTIONS[next((one for one in named if f"${{{one}Arn}}" == state["Parameters"]["FunctionName"]), named[0])]
 
 
@@ -137,7 +143,9 @@ def test_the_placeholders_are_the_substitutions(machine: Machine) -> None:
 def test_a_substitution_is_named_after_its_resource(machine: Machine) -> None:
     for key, value in machine.substitutions.items():
         bucket = key in of_type("AWS::S3::Bucket") and value == {"Ref": key}
-        assert key == f"{arn_of(value)}Arn" or bucket or (key, value) == ("Partition", {"Ref": "AWS::Partition"})
+        parameter = key in TEMPLATE["Parameters"] and value == {"Ref": key}
+        partition = (key, value) == ("Partition", {"Ref": "AWS::Partition"})
+        assert key == f"{arn_of(value)}Arn" or bucket or parameter or partition
 
 
 @pytest.mark.parametrize(
@@ -272,7 +280,7 @@ def test_a_throttled_invocation_is_retried_longest_by_a_retrier_of_its_own(name:
 
 @every_saga_task
 def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: State) -> None:
-    errors = leaves(TransientError, SAGA_PACKAGES) - OF_EXECUTIONS
+    errors = transient_errors(function_of(name, state).module)
 
     assert {error for error in errors if not retries(state, error)} == set()
 
@@ -280,7 +288,7 @@ def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: S
 @every_lambda_task
 def test_every_transient_error_of_a_command_function_is_retried(name: str, state: State) -> None:
     own = function_of(name, state)
-    errors = leaves(TransientError, {"idempotency", "runtime", "entities", "commands"}) - OF_OTHERS
+    errors = transient_errors(own.module) - OF_LEASES
 
     assert own.module.partition(".")[0] != "commands" or {one for one in errors if not retries(state, one)} == set()
 
@@ -304,7 +312,8 @@ def test_a_command_carries_nothing_but_its_names() -> None:
 
 def test_notice_goes_to_its_audience() -> None:
     """NotifyUpdateOrderFail chooses by the outcome; tests/machines and tests/integration try both."""
-    notices = {name: state for machine in MACHINES.values() for name, state in machine.tasks() if not is_lambda(state)}
+    tasks = (task for machine in MACHINES.values() for task in machine.tasks())
+    notices = {name: state for name, state in tasks if ":sns:" in state["Resource"]}
     topics = {
         name: set(re.findall(r"\$\{(\w+)TopicArn\}", str(state["Parameters"]))) for name, state in notices.items()
     }

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from idempotency import TransientError
 from tasks.request import MAX_ITEMS
+from tests.contract.test_state_machines import function_of
 from tests.kit.machine import MACHINES, State, retries, retry_block
-from tests.kit.project import leaves
+from tests.kit.project import transient_errors
 from tests.kit.template import FUNCTIONS, TEMPLATE
 
 # https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
@@ -58,11 +58,8 @@ def test_a_task_carries_names_and_numbers_only(name: str) -> None:
 
 @every_task
 def test_every_transient_error_is_tried_again(name: str) -> None:
-    # A sweep is no state, and a target in S3 has an error of its own.
-    errors = leaves(TransientError, {"idempotency", "runtime", "entities", "tasks"}) - {
-        "SweepUnfinished",
-        "BucketUnavailable",
-    }
+    # A sweep is no state.
+    errors = transient_errors(function_of(name, TASKS[name]).module) - {"SweepUnfinished"}
 
     assert {error for error in errors if not retries(TASKS[name], error)} == set()
     assert "UnexpectedFailure" not in retry_block(TASKS[name])

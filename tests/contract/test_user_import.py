@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from idempotency import BusinessError, TransientError
+from idempotency import BusinessError
 from runtime.clients import single_try_client
+from tests.contract.test_state_machines import function_of
 from tests.kit.deployed_stack import Stack
 from tests.kit.iam import granted
 from tests.kit.machine import MACHINES, is_lambda, retries, retry_block
-from tests.kit.project import leaves
+from tests.kit.project import leaves, transient_errors
 from tests.kit.template import FUNCTIONS, TEMPLATE, allowed, of_type
 from user_import.creation import ROW_TAG
 from user_import.csv_file import MAX_ROW, RowPointer
@@ -28,8 +29,6 @@ IMPORT = MACHINES["UserImport"]
 MAP = IMPORT.states["CreateUsers"]
 ROW_STATES = MAP["ItemProcessor"]["States"]
 PACKAGES = {"user_import", "idempotency", "runtime"}
-# No state of an import calls Step Functions.
-TRANSIENT = leaves(TransientError, PACKAGES) - {"ExecutionsUnavailable"}
 # state: the next state, the next state after a failure
 FLOW = {
     "Initialize": ("IsInstanceGiven", "sns:NotifyImportFail"),
@@ -126,8 +125,9 @@ def test_no_state_names_a_field_of_a_person() -> None:
 @pytest.mark.parametrize("name", LAMBDA_TASKS)
 def test_only_transient_errors_are_retried(name: str) -> None:
     state = LAMBDA_TASKS[name]
+    transient = transient_errors(function_of(name, state).module)
 
-    assert {error for error in TRANSIENT if not retries(state, error)} == set()
+    assert {error for error in transient if not retries(state, error)} == set()
     assert {error for error in leaves(BusinessError, PACKAGES) if retries(state, error)} == set()
     assert retries(state, "UnexpectedFailure") == 0
 
@@ -143,7 +143,8 @@ def test_retries_of_a_row_are_few_and_those_of_the_result_many() -> None:
 def codes() -> set[str]:
     """The possible error names of a failed row."""
     ours = {cls.__name__ for base in (InvalidRow, ConnectError) for cls in base.__subclasses__()}
-    return ours | TRANSIENT | {"UnexpectedFailure", "NoImportFile", "WrongEncoding"}
+    transient = transient_errors(function_of("UserCreate", LAMBDA_TASKS["UserCreate"]).module)
+    return ours | transient | {"UnexpectedFailure", "NoImportFile", "WrongEncoding"}
 
 
 def test_every_failure_of_a_row_has_a_sentence() -> None:

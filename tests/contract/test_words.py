@@ -39,10 +39,10 @@ INSTEAD = {
 }
 REFUSED = re.compile(r"\b_?(?:" + "|".join(f"({word})" for word in INSTEAD) + r")\b")
 FOLDERS = (
-    *("functions", "layers", "statemachine", "stacks", "events", "operations", "cli", "deployment", "local"),
+    *("functions", "layers", "statemachine", "stacks", "events", "operations", "cli", "console", "deployment", "local"),
     *("docs", "tests", "benchmarks", "requirements", ".github"),
 )
-SUFFIXES = {".py", ".md", ".json", ".yaml", ".yml", ".toml", ".in", ".sh", ".csv"}
+SUFFIXES = {".py", ".md", ".json", ".yaml", ".yml", ".toml", ".in", ".sh", ".csv", ".html", ".css", ".js"}
 # This list; AWS's own words.
 EXEMPT = {"tests/contract/test_words.py", "tests/kit/service_authorization.json"}
 

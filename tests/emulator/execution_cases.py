@@ -390,6 +390,32 @@ def failed_intrinsic(lab: Lab) -> Any:
     return run.end()
 
 
+def first_events_of_branches(lab: Lab) -> Any:
+    """Which event came before the first one of each branch, and before the second state of each."""
+    branch = {"StartAt": "A", "States": {"A": {**wait(0.2), "Next": "B"}, "B": {"Type": "Pass", "End": True}}}
+    other = {"StartAt": "C", "States": {"C": {**wait(0.1), "Next": "D"}, "D": {"Type": "Pass", "End": True}}}
+    run = lab.start(machine(Both=parallel(branch, other)))
+    run.ended()
+    events = {event["id"]: event for event in run.events()}
+    before = {
+        event["stateEnteredEventDetails"]["name"]: events.get(event.get("previousEventId", 0), {"type": ""})
+        for event in events.values()
+        if "stateEnteredEventDetails" in event
+    }
+    after = {name: before[name].get("stateExitedEventDetails", {}).get("name") for name in "BD"}
+    return [before["Both"]["type"], before["A"]["type"], before["C"]["type"], after]
+
+
+def definition_of_an_execution(lab: Lab) -> Any:
+    """The first state of the definition of an execution whose machine was updated meanwhile."""
+    run, _, token = started(lab)
+    machine_arn = run.described()["stateMachineArn"]
+    lab.states.update_state_machine(stateMachineArn=machine_arn, definition=json.dumps(machine(New=give(1))))
+    found = lab.states.describe_state_machine_for_execution(executionArn=run.arn)
+    lab.succeed(token)
+    return json.loads(found["definition"])["StartAt"]
+
+
 # An error's name must be a string, which this input is not.
 _RUNTIME = {"Type": "Fail", "ErrorPath": "$.number"}
 _TOO_LARGE = {
@@ -408,6 +434,18 @@ _PARALLEL = (
 )
 
 CASES = [
+    Case(
+        "each event names the one before it in its branch",
+        f"{API}, HistoryEvent: previousEventId, the id of the previous event",
+        first_events_of_branches,
+        ["", "ParallelStateStarted", "ParallelStateStarted", {"B": "A", "D": "C"}],
+    ),
+    Case(
+        "an execution keeps the definition that it started with",
+        f"{API}, DescribeStateMachineForExecution: provides information about a state machine's definition",
+        definition_of_an_execution,
+        "Ask",
+    ),
     Case(
         "a function that raises fails a callback task at once",
         f"{GUIDE}, Wait for a callback: Lambda invoke returns FunctionError as the task's error",

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.emulator import dataset_cases, execution_cases, map_run_cases, queue_cases
+from tests.emulator import dataset_cases, execution_cases, map_run_cases, nested_cases, queue_cases
 from tests.emulator.conformance import Case, Lab
 from tests.kit.bounded import Threads
 from tests.kit.ministack import Account
 
-CASES = [*execution_cases.CASES, *dataset_cases.CASES, *map_run_cases.CASES, *queue_cases.CASES]
+CASES = [*execution_cases.CASES, *dataset_cases.CASES, *map_run_cases.CASES, *nested_cases.CASES, *queue_cases.CASES]
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
 

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import requests
 
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, still_there
@@ -118,7 +119,7 @@ def deploy(account: Account, document: Any, name: str = "") -> dict[str, str]:
     def stack() -> Any:
         return cloud.describe_stacks(StackName=name)["Stacks"][0]
 
-    eventually(lambda: not stack()["StackStatus"].endswith("_IN_PROGRESS"), seconds=30)
+    eventually(lambda: not stack()["StackStatus"].endswith("_IN_PROGRESS"), seconds=300)
     events = cloud.describe_stack_events(StackName=name)["StackEvents"]
     assert stack()["StackStatus"] in {"CREATE_COMPLETE", "UPDATE_COMPLETE"}, [
         event["ResourceStatusReason"] for event in events if event["ResourceStatus"] == "CREATE_FAILED"
@@ -157,6 +158,12 @@ def nested(account: Account, path: str) -> Any:
 
 
 # --- MiniStack as it comes ---
+
+
+def test_ministack_still_gives_an_address_that_not_every_resolver_knows(upstream: Account) -> None:
+    api = deploy(upstream, small("/here"))["Api"]
+    address = upstream.client("apigatewayv2").get_api(ApiId=api)["ApiEndpoint"]
+    assert ".execute-api.localhost:" in address, still_there("http_api", "the address of an API")
 
 
 def test_ministack_still_drops_the_routes_of_events(upstream: Account) -> None:
@@ -291,3 +298,12 @@ def test_the_cors_configuration_of_a_plain_api_is_read(ours: Account) -> None:
     api = Api(ours, deploy(ours, template(resources))["Api"])
     status, headers, _ = api.send("OPTIONS", "/", {"Origin": SHOP})
     assert (status, headers[ALLOW_ORIGIN], headers["access-control-allow-methods"]) == (204, SHOP, "GET")
+
+
+def test_the_address_of_an_api_is_one_that_every_client_reaches(ours: Account) -> None:
+    document = small("/keys/{key}")
+    document["Outputs"]["Url"] = {"Value": {"Fn::GetAtt": ["ServerlessHttpApi", "ApiEndpoint"]}}
+    made = deploy(ours, document)
+
+    assert made["Url"] == ours.client("apigatewayv2").get_api(ApiId=made["Api"])["ApiEndpoint"]
+    assert requests.get(f"{made['Url']}/keys/a%23b", timeout=20).json()["pathParameters"] == {"key": "a#b"}

@@ -17,7 +17,12 @@ def handler(event, context):
         "pid": os.getpid(),
         "parent": os.getppid(),
         "code": os.path.realpath(__file__),
-        "variables": sorted(name for name in os.environ if name.startswith(("AWS_LAMBDA", "_LAMBDA", "LAMBDA_TASK"))),
+        # The patch `json_logs` adds those of the log.
+        "variables": sorted(
+            name for name in os.environ
+            if name.startswith(("AWS_LAMBDA", "_LAMBDA", "LAMBDA_TASK"))
+            and name not in {"AWS_LAMBDA_LOG_FORMAT", "AWS_LAMBDA_LOG_LEVEL"}
+        ),
         "cwd": os.path.basename(os.getcwd()),
         "path": [os.path.basename(entry).partition("-")[0] for entry in sys.path[:2]],
         "script": os.path.basename(sys.argv[0]),

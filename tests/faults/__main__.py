@@ -12,10 +12,12 @@ from tests.faults.explore import Singles, pools, random_runs, singles
 from tests.faults.explore_edges import edge_singles, wanted_of_others
 from tests.faults.faults import Fault
 from tests.faults.imports.explore import EXPLORER as IMPORTS
+from tests.faults.people.explore import EXPLORER as PEOPLE
 from tests.faults.play import play
 from tests.faults.report import Report
 from tests.faults.scenario import Scenario
 from tests.faults.seams import DYNAMODB_ENDPOINT
+from tests.faults.stock.explore import EXPLORER as STOCK
 from tests.faults.tasks.explore import EXPLORER as TASKS
 from tests.faults.workers import Result, Wanted, Workers, engine
 from tests.kit.engines import dynamodb_local
@@ -41,7 +43,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of the random sequences")
     arguments = parser.parse_args()
     dynamodb = os.environ.get("DYNAMODB", "")
-    for explorer in (COMMANDS, IMPORTS, TASKS):
+    for explorer in (COMMANDS, IMPORTS, PEOPLE, STOCK, TASKS):
         if arguments.scenario and arguments.scenario.startswith(f"{explorer.schedule.NAME} "):
             return explorer.replay(arguments.scenario)
     try:

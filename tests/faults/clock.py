@@ -1,11 +1,13 @@
 """The time that deployed code sees: the real one, plus every wait that the explorer skips."""
 
+import types
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from ministack.services import stepfunctions
 
+import entities.backoff
 import idempotency.leases
 import idempotency.operators
 import operations.recovery
@@ -32,6 +34,7 @@ class Clock:
         """Patch the loaded modules to use this time, and let Retry and leases advance it instead of waiting."""
         present = _present(lambda: self._ahead)
         modules = (
+            entities.backoff,
             idempotency.leases,
             idempotency.operators,
             operations.recovery,
@@ -40,6 +43,8 @@ class Clock:
         for module in modules:
             replace(module, "datetime", present)
         replace(stepfunctions, "_scaled_sleep", self.move)
+        replace(entities.backoff, "time", types.SimpleNamespace(sleep=self.move))
+        replace(entities.backoff, "random", types.SimpleNamespace(uniform=lambda _, most: most / 2))
         defaults: Any = idempotency.leases.LeaseStore.__init__.__kwdefaults__
         assert "sleep" in defaults
         # In fewer steps than a lease would take, because each one is a call.

@@ -8,7 +8,15 @@ import pytest
 from filelock import FileLock
 
 from tests.faults import explore
-from tests.faults.workers import Workers
+from tests.faults.workers import Wanted, Workers
+
+# Second faults to draw from each run. All, 450 a run, have the same pairs of kinds, and take as long as the runs.
+_SECOND_FAULTS = 30
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """One test of an explorer waits for minutes of work, which a busy machine stretches."""
+    item.add_marker(pytest.mark.timeout(1800))
 
 
 @pytest.fixture(scope="package")
@@ -38,6 +46,20 @@ def task_workers() -> Iterator[Workers]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def stock_workers() -> Iterator[Workers]:
+    """Of their own: another engine lives in them."""
+    with Workers() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def people_workers() -> Iterator[Workers]:
+    """Of their own: another engine lives in them."""
+    with Workers() as started:
+        yield started
+
+
 @pytest.fixture(scope="package")
 def singles(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> explore.Singles:
     """Played once for all of pytest's processes, whose base folders are siblings."""
@@ -45,6 +67,6 @@ def singles(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> explo
     kept = (here.parent if "PYTEST_XDIST_WORKER" in os.environ else here) / "singles.pickle"
     with FileLock(f"{kept}.lock"):
         if not kept.exists():
-            kept.write_bytes(pickle.dumps(explore.singles(workers)))
+            kept.write_bytes(pickle.dumps(explore.singles(workers, Wanted(_SECOND_FAULTS))))
     found: explore.Singles = pickle.loads(kept.read_bytes())  # noqa: S301
     return found

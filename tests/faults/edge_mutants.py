@@ -158,7 +158,7 @@ def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
 
     def fail(self: Any, saga_id: str, at: Any) -> Any:
         expression = "SET #status = :status, updated_at = :at REMOVE unsettled"
-        return self.update(saga_id, expression, self.saga.open, at, {":status": {"S": self.saga.failed}})
+        return self.update(saga_id, expression, self.saga.undecided, at, {":status": {"S": self.saga.failed}})
 
     @contextmanager
     def both() -> Iterator[None]:

@@ -104,7 +104,7 @@ class Engine:
     def start(self) -> "Engine":
         """Deploy the stack into this process."""
         logging.disable(logging.CRITICAL)
-        os.environ.update({**self.stack.environment(), **_ENVIRONMENT})
+        os.environ.update({**self.stack.environment(_FUNCTIONS), **_ENVIRONMENT})
         take_hold(_Seam(self))
         self.clock.take_hold()
         self._client = boto3.client("dynamodb")
@@ -118,7 +118,7 @@ class Engine:
         secretsmanager.create_secret_in_process("PaymentKey", "key-of-the-stack")
         for machine in (SAGA, RECOVERY):
             self._deploy(machine, self.stack.definition(machine))
-        self.rules = list(self.stack.rules())
+        self.rules = [rule for rule in self.stack.rules() if rule.function in self.handlers]
         self.operators = Operators(self.stack)
         # Loaded objects stay, and scanning them again and again takes much of a run's time.
         gc.freeze()
@@ -131,9 +131,9 @@ class Engine:
         options = options if wanted else dict.fromkeys(options, "")
         stack = replace(self.stack, parameters={**_PARAMETERS, **options})
         if stack != self.stack:
-            for name in self.stack.environment().keys() - stack.environment():
+            for name in self.stack.environment(_FUNCTIONS).keys() - stack.environment(_FUNCTIONS):
                 del os.environ[name]
-            os.environ.update({**stack.environment(), **_ENVIRONMENT})
+            os.environ.update({**stack.environment(_FUNCTIONS), **_ENVIRONMENT})
             for made in SUBJECT.caches:
                 made.cache_clear()
             self.stack = stack

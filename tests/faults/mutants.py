@@ -120,7 +120,7 @@ def _unconditional_stock(_: Engine) -> AbstractContextManager[None]:
     from ordering.inventory.table import InventoryTable
 
     take = InventoryTable.take
-    return replaced(InventoryTable, "take", lambda self, item: without_condition(take(self, item)))
+    return replaced(InventoryTable, "take", lambda self, item, shard: without_condition(take(self, item, shard)))
 
 
 @mutant("a reservation that takes its lines one by one", breaks.REFUSED, breaks.STOCK)

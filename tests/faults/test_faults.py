@@ -10,7 +10,8 @@ SEEN = [
     ("ok: dies after ProcessPayment#1.call1", ["ProcessPayment#1: Runtime.ExitError", "ProcessPayment#2: answered"]),
     ("ok: answer lost at ProcessOrder#1.call1", ["ProcessOrder#1: StoreUnavailable", "ProcessOrder#2: answered"]),
     ("ok: answer lost once at ProcessOrder#1.call1", ["ProcessOrder#1: answered", "ProcessPayment#1: answered"]),
-    ("ok: conflict at ReserveInventory#1.call1", ["ReserveInventory#1: Contention", "ReserveInventory#2: answered"]),
+    ("ok: conflict at ProcessOrder#1.call1", ["ProcessOrder#1: Contention", "ProcessOrder#2: answered"]),
+    ("ok: conflict at ReserveInventory#1.call1", ["ProcessPayment#1: answered", "ReserveInventory#1: answered"]),
     ("ok: error after ProcessPayment#1", ["ProcessPayment#1: RuntimeError", "ProcessRefund#1: answered"]),
     ("ok: denied ProcessPayment#1", ["ProcessPayment#1: UnexpectedFailure", "ProcessRefund#1: answered"]),
     (

@@ -6,11 +6,14 @@ import pytest
 
 from tests.faults.actors.mutant import Finding
 from tests.faults.imports.explore import Totals
+from tests.faults.imports.schedule import READER_FAILS
 from tests.faults.workers import Workers
 from tests.faults.zips.explore import EXPLORER, MUTANTS, hunt
 from tests.faults.zips.schedule import KINDS
 
 SCHEDULES = 300
+# The imports of one file have it in each run.
+RARE = {READER_FAILS}
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +31,8 @@ def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:
     assert totals.schedules == SCHEDULES
 
 
-def test_nearly_every_kind_of_fault_is_injected(totals: Totals) -> None:
-    assert len(set(KINDS) - set(totals.faults)) <= 2
+def test_every_kind_of_fault_is_injected(totals: Totals) -> None:
+    assert set(KINDS) - set(totals.faults) <= RARE
 
 
 def test_executions_are_stopped_at_every_state(totals: Totals) -> None:

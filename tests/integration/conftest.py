@@ -1,4 +1,4 @@
-"""One deployed stack for all tests in this folder, and one copy of the repository for two of the guides."""
+"""One deployed stack for all tests in this folder, and one copy of the repository for three of the guides."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from tests.kit.local_stack import *  # noqa: F403 # its fixtures
 
 @pytest.fixture(scope="session")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository that has the type of docs/commands.md and the workflow of docs/add-a-workflow.md."""
+    """A copy of the repository that has what docs/commands.md, docs/add-a-workflow.md and docs/approvals.md add."""
     root = guide.copy(tmp_path_factory.mktemp("guide") / "stepwise")
-    for text in (guide.TYPE, guide.WORKFLOW):
+    for text in (guide.TYPE, guide.WORKFLOW, guide.APPROVAL):
         for edit in guide.edits(text):
             edit.apply(root)
     return root

@@ -18,8 +18,9 @@ _EDIT = re.compile(
     r"|^\| `(?P<file>[^`]+)` \| (?P<copied>[^|]+) \|(?P<before>[^|]*)\|(?P<pairs>[^|]*)\|$",
     re.MULTILINE | re.DOTALL,
 )
-# Guides that one copy of the repository follows, both.
+# Guides that one copy of the repository follows, all of them.
 TYPE = (ROOT / "docs" / "commands.md").read_text().partition("\n## Add a type and a target\n")[2]
+APPROVAL = (ROOT / "docs" / "approvals.md").read_text().partition("\n## Let a machine wait\n")[2]
 WORKFLOW = (ROOT / "docs" / "add-a-workflow.md").read_text()
 # What Python and mypy have compiled stays: sources keep their times.
 _LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", ".ruff_cache", ".pytest_cache", ".hypothesis")

@@ -9,7 +9,9 @@ from tests.integration import guide
 pytestmark = pytest.mark.local_only("are about a copy of the repository")
 
 # What these have, and need: environment variables, permissions.
-OF_TYPE = "SyncDataFunction or FinishCommandFunction or SyncTargetsFunction or RunTaskItemFunction"
+OF_TYPE = " or ".join(
+    f"{name}Function" for name in ("SyncData", "FinishCommand", "SyncTargets", "RunTaskItem", "TaskAction")
+)
 # Also the rules for states, machines, tables, alarms and events.
 OF_WORKFLOW = "reconcil or each_state_of_a_function or handler_of_a_state"
 

@@ -30,6 +30,11 @@ NOTICES: list[tuple[str, str, dict[str, Any], str]] = [
     ("UserImport", "sns:NotifyImportResult", {"register_result": {"result": {"failed": 0}}}, "alerts"),
     ("UserImport", "sns:NotifyImportFail", {"error": GAVE_UP}, "alerts"),
     ("Command", "sns:NotifyCommandFail", {"error": GAVE_UP}, "alerts"),
+    ("AccountSetup", "sns:NotifyUndoAccountAndCardFail", {"undone": {"account": {"close_account": GAVE_UP}}}, "alerts"),
+    ("AccountSetup", "sns:NotifyRemoveCustomerFail", {"remove_customer": GAVE_UP}, "alerts"),
+    ("AccountSetup", "sns:NotifyMarkFailedFail", {"mark_failed": GAVE_UP}, "alerts"),
+    ("AccountRecovery", "sns:NotifyRecovered", {"undone": {}}, "routine"),
+    ("AccountRecovery", "sns:NotifyRecoveryFail", {"mark_failed": GAVE_UP}, "alerts"),
 ]
 
 
@@ -50,7 +55,9 @@ def publish(stack: Stack, machine: str, state: str, data: dict[str, Any]) -> str
         roleArn=deployed["roleArn"],
         stateName=state,
         input=json.dumps(data),
-        context=json.dumps({"Execution": {"Name": name, "Input": {"order_id": name, **COMMAND}}}),
+        context=json.dumps(
+            {"Execution": {"Name": name, "Input": {"order_id": name, "application": {"id": name}, **COMMAND}}}
+        ),
     )
     assert ended["status"] == "SUCCEEDED", ended
     return name

@@ -34,7 +34,7 @@ def test_it_places_an_order_from_a_file_and_follows_it(stepwise: CommandLine, or
     file.write_text(json.dumps(order))
     placed = stepwise("place", "--file", str(file))
     assert placed.returncode == 0, placed.stderr
-    for word in ("SUCCEEDED", "Captured", "Reserved", "sns:NotifySuccess", "3000 XTS", "COMMITTED"):
+    for word in ("SUCCEEDED", "Captured", "Reserved", "sns:NotifySuccess", "3,000 XTS", "COMMITTED"):
         assert word in placed.stdout
 
 
@@ -61,10 +61,10 @@ def test_placing_twice_is_harmless(stepwise: CommandLine, order: Document, on_ha
 
 def test_a_bad_order_is_refused_before_it_starts(stepwise: CommandLine, order: Document) -> None:
     placed = stepwise("place", "--file", "-", text=json.dumps(order | {"currency": "yen"}))
-    assert placed.returncode == 1
+    assert placed.returncode == 2
     assert "InvalidOrder: currency: " in placed.stderr
     shown = stepwise("show", order["order_id"])
-    assert shown.returncode == 1
+    assert shown.returncode == 3
     assert "OrderNotFound" in shown.stderr
 
 
@@ -74,6 +74,16 @@ def test_it_shows_an_order_that_was_placed_without_waiting(stepwise: CommandLine
     shown = stepwise("show", order["order_id"])
     assert order["order_id"] in shown.stdout
     assert "ProcessOrder" in shown.stdout
+
+
+@pytest.mark.local_only("read a whole table")
+def test_it_spreads_stock_while_orders_take_it(stepwise: CommandLine, sku: str, order: Document) -> None:
+    spread = json.loads(stepwise("stock", "shard", sku, "--into", "3", "--json").stdout)
+    assert (spread["on_hand"], spread["shards"], sorted(spread["by_shard"])) == (10, 3, [3, 3, 4])
+    assert "SUCCEEDED" in stepwise("place", "--file", "-", text=json.dumps(order)).stdout
+    listed = json.loads(stepwise("stock", "list", "--json").stdout)["stock"]
+    assert {"sku": sku, "on_hand": 8, "shards": 3} in listed
+    assert "8 pieces on hand in 1 row." in stepwise("stock", "shard", sku, "--into", "1").stdout
 
 
 @pytest.mark.local_only("read a whole table")
@@ -94,8 +104,8 @@ def test_it_says_whether_the_stack_is_there(stepwise: CommandLine, running: emul
     free = str(emulator.free_port())
     gone = stepwise("status", "--port", free)
     assert gone.returncode == 1
-    assert "make up" in gone.stdout
-    assert "make up" in stepwise("stock", "--port", free).stderr
+    assert "stepwise start" in gone.stdout
+    assert "stepwise start" in stepwise("stock", "--port", free).stderr
 
 
 @pytest.mark.parametrize(
@@ -116,7 +126,7 @@ def test_it_lists_and_recovers_an_order_that_needs_attention(
     with status_events_lost(stack, resources), denied(stack, resources, "ProcessRefund"):
         run(too_many)
     listed = stepwise("attention").stdout
-    assert f"./stepwise recover {order['order_id']}" in listed
+    assert f"/stepwise recover {order['order_id']}" in listed
     recovered = stepwise("recover", order["order_id"])
     assert recovered.returncode == 0, recovered.stderr
     assert "RecoverySucceeded" in recovered.stdout
@@ -129,7 +139,7 @@ def test_it_does_not_recover_an_order_that_succeeded(
 ) -> None:
     run(order)
     refused = stepwise("recover", order["order_id"])
-    assert refused.returncode == 1
+    assert refused.returncode == 4
     assert "NothingToRecover" in refused.stderr
 
 
@@ -151,7 +161,7 @@ def test_it_publishes_shows_retries_skips_and_rebuilds(
         waiting = publish(2)
         attention, listed = stepwise("attention").stdout, stepwise("commands", "list", "--blocked").stdout
         in_its_way = publish(3, mode="sync")
-    assert (dead.returncode, waiting.returncode, in_its_way.returncode) == (1, 1, 1)
+    assert (dead.returncode, waiting.returncode, in_its_way.returncode) == (1, 1, 4)
     assert "dead: blocks the key" in dead.stdout
     assert "waits for 1" in waiting.stdout
     assert in_its_way.stderr.startswith("PendingCommand: version: ")
@@ -178,5 +188,5 @@ def test_it_publishes_shows_retries_skips_and_rebuilds(
     rebuilt = stepwise("commands", "rebuild", "catalog", "--key", key)
     assert "shows version 2" in rebuilt.stdout
     none = stepwise("commands", "retry", key, "--reason", "again")
-    assert none.returncode == 1
+    assert none.returncode == 4
     assert none.stderr.startswith("NotBlocked: ")

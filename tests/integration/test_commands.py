@@ -124,7 +124,7 @@ def test_a_dead_version_is_listed_by_its_event_and_can_be_retried(key: Versions,
         key.publish(2)
         key.waits(2)
         key.stop(1)
-        eventually(lambda: key.blocked, seconds=30)
+        eventually(lambda: key.blocked, seconds=300)
     assert key.row(1)["status"].endswith(":FAILED")
     assert "expires_at" not in key.row(1)
     listed = key.stack.rows("GatesTable", index="pending_since")
@@ -155,7 +155,7 @@ def test_a_waiting_version_that_is_stopped_blocks_only_its_own_turn(key: Version
         key.publish(3)
         key.waits(2)
         key.stop(2)
-        eventually(lambda: key.dead == {2}, seconds=30)
+        eventually(lambda: key.dead == {2}, seconds=300)
         assert not key.blocked
     key.reaches(1)
     assert key.blocked

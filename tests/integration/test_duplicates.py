@@ -61,7 +61,7 @@ def test_an_order_id_with_another_order_changes_nothing(
 
 def test_an_order_that_is_placed_twice_runs_once(stack: Stack, order: Document, on_hand: Callable[[], int]) -> None:
     assert not place(stack, order).again
-    ended(stack, order["order_id"], seconds=60)
+    ended(stack, order["order_id"], seconds=300)
     assert place(stack, order).again
     assert on_hand() == 8
 
@@ -70,7 +70,7 @@ def test_an_order_id_is_not_lent_to_another_order(stack: Stack, order: Document)
     place(stack, order)
     with pytest.raises(OrderReused):
         place(stack, order | {"customer_id": "c-8"})
-    ended(stack, order["order_id"], seconds=60)
+    ended(stack, order["order_id"], seconds=300)
 
 
 WRITTEN = "TransactWriteItems 200"

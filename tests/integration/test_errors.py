@@ -42,11 +42,23 @@ def test_lasting_transient_error_is_compensated(
     run: Run, stack: Stack, resources: Resources, order: Document, on_hand: Callable[[], int]
 ) -> None:
     with through_proxy(stack, resources, "ReserveInventory") as proxy:
-        proxy.answers = [CONFLICT] * 5
+        # The function itself repeats a lost transaction; the SDK attempts a throttled call twice.
+        proxy.answers = [THROTTLED] * 10
         saga = run(order)
-    assert saga.visit("ReserveInventory").errors == ["Contention"] * 5
+    assert saga.visit("ReserveInventory").errors == ["StoreUnavailable"] * 5
     assert saga.states[-5:-2] == ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"]
     assert on_hand() == 10
+
+
+def test_transaction_of_stock_that_loses_is_repeated_in_the_function(
+    run: Run, stack: Stack, resources: Resources, order: Document
+) -> None:
+    with through_proxy(stack, resources, "ReserveInventory") as proxy:
+        proxy.answers = [CONFLICT]
+        saga = run(order)
+    assert saga.visit("ReserveInventory").attempts == 1
+    assert saga.execution.status == "SUCCEEDED"
+    assert proxy.calls == ["TransactWriteItems 400", "BatchGetItem 200", "TransactWriteItems 200"]
 
 
 def test_compensation_is_throttled_longer_than_a_step(

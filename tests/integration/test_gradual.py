@@ -10,7 +10,7 @@ import pytest
 
 from deployment.gradual import ALIAS, AT_ONCE, release_of, write
 from deployment.templates import load
-from local.deployment import architecture, build, sam_environment
+from local.deployment import PACKED, architecture, build, sam_environment
 from local.emulator import emulator
 from operations import orders, stock
 from operations.stack import Stack
@@ -25,7 +25,8 @@ type Release = Callable[..., Stack]
 def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
     """Deploys the built template with aliases and parameters to a separate emulator, which has no CodeDeploy."""
     with emulator.attached({"SFN_WAIT_SCALE": "0.005"}) as running:
-        built = build(running.endpoint, running.log) / "template.yaml"
+        # sam zips the folder of each function, one by one, where packed templates name archives.
+        built = build(running.endpoint, running.log) / PACKED
         environment = sam_environment(running.endpoint, tmp_path_factory.mktemp("sam"))
 
         def deploy(**given: str) -> Stack:

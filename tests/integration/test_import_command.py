@@ -119,7 +119,7 @@ def test_it_retries_failed_rows_without_duplicates(
     key, result = "TestFile_20260315.csv", "UserCreateResult_20260315.csv"
     with no_concurrency(stack, resources, "RegisterResult"):
         imports.upload(csv_file(persons), key)
-        eventually(lambda: name_of_upload(stack) != "", seconds=60)
+        eventually(lambda: name_of_upload(stack) != "", seconds=300)
         broken = imports.wait(name_of_upload(stack), key)
     # Its name has no date, so the file counts as today's, and its key differs from the upload's.
     file = tmp_path / "staff.csv"

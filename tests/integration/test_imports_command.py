@@ -18,6 +18,7 @@ from tests.kit.belongings import RUN
 from tests.kit.bounded import program
 from tests.kit.deployed_commands import Versions
 from tests.kit.deployed_imports import ProductImports, counts, csv_text, product
+from tests.kit.injection import eventually
 
 pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may remove")
 
@@ -51,6 +52,18 @@ def of(products: ProductImports) -> tuple[str, ...]:
     return ("--tenant", products.tenant, "--type", "PRODUCT")
 
 
+def in_time(ask: Callable[[], Ended]) -> Ended:
+    """The first answer of a function that has not timed out, as it may on a busy machine. An operator asks again."""
+    answers: list[Ended] = []
+
+    def answered() -> bool:
+        answers.append(ask())
+        return "Task timed out" not in answers[-1].stderr
+
+    eventually(answered, seconds=300)
+    return answers[-1]
+
+
 def import_id(ended: Ended) -> str:
     found = re.search(r"/([0-9a-f]{32})\b", ended.stdout)
     assert found, ended.stdout + ended.stderr
@@ -80,7 +93,7 @@ def test_a_corrected_file_of_failed_rows_runs_again(
     assert counts(products.row(import_id(retried))) == (3, 3, 0, 0)
     assert [products.data(f"p{number:06}")["version"] for number in (1, 2, 3, 4)] == [1, 1, 1, 1]  # type: ignore[index]
     assert listed.stdout.count(products.tenant) == 4
-    assert "│ COMPLETED " in listed.stdout
+    assert re.search(r"\bCOMPLETED\b", listed.stdout)
 
 
 @pytest.mark.timeout(900)
@@ -124,21 +137,21 @@ def test_ctrl_c_says_how_to_come_back_and_a_stopped_import_names_who_stopped_it(
         name = following.stdout.readline().removeprefix("Import ").strip()
         following.send_signal(signal.SIGINT)
         said = following.stderr.read()
-        following.wait(timeout=60)
+        following.wait(timeout=300)
     running = stepwise("imports", "list").stdout
     early = stepwise("imports", "show", name, "--save", str(tmp_path))
-    stopped = stepwise("imports", "stop", name, "--yes")
+    stopped = in_time(lambda: stepwise("imports", "stop", name, "--yes"))
     ended = stepwise("imports", "follow", name)
     twice = stepwise("imports", "stop", name, "--yes")
     row = products.row(name.partition("/")[2])
 
     assert following.returncode == 130
-    assert f"Come back with './stepwise imports follow {name} {' '.join(stack_options)}'" in said
+    assert f"/stepwise imports follow {name} {' '.join(stack_options)}\n" in said
     assert name in running
-    assert (early.returncode, stopped.returncode, ended.returncode, twice.returncode) == (1, 0, 1, 1)
+    assert (early.returncode, stopped.returncode, ended.returncode, twice.returncode) == (4, 0, 1, 4)
     assert early.stderr.startswith("ImportNotEnded: ")
     assert row["stopped_by"] in stopped.stdout
-    assert f"{row['unprocessed_rows']:,} " in ended.stdout
+    assert re.search(rf"unprocessed\b.*\b{row['unprocessed_rows']:,}\b", ended.stdout, re.DOTALL)
     assert row["unprocessed_rows"] > 0
     assert twice.stderr.startswith("ImportEnded: ")
 
@@ -149,16 +162,16 @@ UNKNOWN = "t1/00000000000000000000000000000000"
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["show", "t1"], 1, "InvalidImport: import: must be TENANT_CODE/IMPORT_ID"),
-        (["show", "t1/x"], 1, "InvalidImport: import_id: "),
-        (["follow", UNKNOWN], 1, "ImportNotFound: "),
-        (["stop", UNKNOWN, "--yes"], 1, "ImportNotFound: "),
-        (["retry", "--of", UNKNOWN], 1, "InvalidImport: retry_of: "),
+        (["show", "t1"], 2, "InvalidImport: import: must be TENANT_CODE/IMPORT_ID"),
+        (["show", "t1/x"], 2, "InvalidImport: import_id: "),
+        (["follow", UNKNOWN], 3, "ImportNotFound: "),
+        (["stop", UNKNOWN, "--yes"], 3, "ImportNotFound: "),
+        (["retry", "--of", UNKNOWN], 2, "InvalidImport: retry_of: "),
         (["create", "no.csv", "--tenant", "t1", "--type", "PRODUCT"], 2, "no.csv"),
-        (["create", "Makefile", "--tenant", "t1", "--type", "PRODUCT"], 1, "InvalidImport: file: "),
-        (["create", "--key", "no.csv", "--tenant", "t1", "--type", "PRODUCT"], 1, "InvalidImport: key: "),
-        (["create", "--key", "a.csv", "--tenant", "t 1", "--type", "PRODUCT"], 1, "InvalidImport: tenant_code: "),
-        (["create", "--key", "a.csv", "--tenant", "t1", "--type", "NOPE"], 1, "InvalidImport: type: "),
+        (["create", "Makefile", "--tenant", "t1", "--type", "PRODUCT"], 2, "InvalidImport: file: "),
+        (["create", "--key", "no.csv", "--tenant", "t1", "--type", "PRODUCT"], 2, "InvalidImport: key: "),
+        (["create", "--key", "a.csv", "--tenant", "t 1", "--type", "PRODUCT"], 2, "InvalidImport: tenant_code: "),
+        (["create", "--key", "a.csv", "--tenant", "t1", "--type", "NOPE"], 2, "InvalidImport: type: "),
         (["create", "--tenant", "t1", "--type", "PRODUCT"], 2, "pass either FILE or --key"),
         (["create", "Makefile", "--save", "/no/folder", "--tenant", "t1", "--type", "X"], 2, "/no/folder"),
     ],

@@ -23,7 +23,7 @@ from local.simulators.payment_gateway.faults import (
     SlowWorking,
 )
 from local.simulators.payment_gateway.plan import Injection
-from local.simulators.payment_gateway.server import GatewayServer, serving
+from local.simulators.payment_gateway.server import GatewayServer
 from operations import orders, work
 from operations.recovery import needing_attention, recovery
 from operations.stack import Stack
@@ -43,7 +43,7 @@ TOO_LONG = 7_000
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[GatewayServer]:
-    with serving() as started:
+    with GatewayServer().serving() as started:
         yield started
 
 
@@ -118,7 +118,7 @@ def _elsewhere(stack: Stack, resources: Resources, address: str, *functions: str
 
 def _recovered(stack: Stack, name: str) -> str:
     eventually(lambda: recovery(stack, name) is not None)
-    return orders.ended(stack, name, seconds=60, output="OrderRecoveryArn").status
+    return orders.ended(stack, name, seconds=300, output="OrderRecoveryArn").status
 
 
 def _charge(stack: Stack, order: Document) -> LeaseRecord:
@@ -250,11 +250,11 @@ def test_secret_rotation_loses_and_doubles_no_charge(
         belongings.saga(one["order_id"])
         orders.place(stack, one)
         if number == 0:
-            orders.ended(stack, one["order_id"], seconds=60)
+            orders.ended(stack, one["order_id"], seconds=300)
         if number in (1, 2):
             _rotate(stack, gateway)
     for one in some:
-        orders.ended(stack, one["order_id"], seconds=60)
+        orders.ended(stack, one["order_id"], seconds=300)
     finalized = [orders.finalized(stack, one["order_id"]).order for one in some]
 
     assert [row["status"] for row in finalized if row] == ["Confirmed"] * 4 + ["Pending"]

@@ -119,7 +119,7 @@ def test_a_recovery_that_gives_up_names_order_step_and_cause(
     (listed,) = [found for found in needing_attention(stack) if found.saga_id == order["order_id"]]
     assert (listed.saga, listed.recovery, listed.standing) == ("FAILED", "FAILED", ("ProcessPayment",))
     name = recover(stack, order["order_id"])
-    assert orders.ended(stack, name, seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"
+    assert orders.ended(stack, name, seconds=300, output="OrderRecoveryArn").status == "SUCCEEDED"
     assert _invariants(stack, order) == []
     assert order["order_id"] not in [found.saga_id for found in needing_attention(stack)]
 
@@ -172,7 +172,7 @@ def test_an_order_whose_execution_had_another_name_is_recovered_from_its_file(
     for step in STEPS:
         invoke(step, order)
     name = recover(stack, order["order_id"], order)
-    assert orders.ended(stack, name, seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"
+    assert orders.ended(stack, name, seconds=300, output="OrderRecoveryArn").status == "SUCCEEDED"
     assert _invariants(stack, order) == []
 
 
@@ -189,7 +189,7 @@ def test_the_sweep_confirms_an_order_whose_event_was_lost(
 ) -> None:
     with status_events_lost(stack, resources):
         _start(stack, order)
-        orders.ended(stack, order["order_id"], seconds=60)
+        orders.ended(stack, order["order_id"], seconds=300)
     invoke("SweepOrders", {})
     young = stack.row("OrdersTable", order_id=order["order_id"])
     assert young is not None
@@ -266,5 +266,5 @@ def test_a_recovery_that_was_cut_off_is_counted_by_the_sweep(
         # Before the denial ends, because an attempt of the recovery may still be in flight.
         eventually(lambda: name in [found.saga_id for found in needing_attention(stack)])
     assert swept.result["standing"] >= 1
-    assert orders.ended(stack, recover(stack, name), seconds=60, output="OrderRecoveryArn").status == "SUCCEEDED"
+    assert orders.ended(stack, recover(stack, name), seconds=300, output="OrderRecoveryArn").status == "SUCCEEDED"
     assert _invariants(stack, order) == []

@@ -237,7 +237,7 @@ def test_a_day_is_replayed_by_the_index_and_a_dry_run_only_counts(stepwise: Comm
     assert stepwise("replay", "--date", day.name).exit_code == 0
     assert revisions(day) == [2] * 120
     eventually(day.counted, seconds=SECONDS)
-    assert stepwise("report", "--date", day.name).stdout.count("120000") == 1
+    assert stepwise("report", "--date", day.name).stdout.count("120,000 JPY") == 1
 
 
 @pytest.mark.local_only("replay everybody's orders")

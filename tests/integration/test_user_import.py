@@ -35,7 +35,7 @@ def test_an_upload_is_imported_once(
         started = stack.stepfunctions.list_executions(stateMachineArn=machine)["executions"]
         return next((one["name"] for one in started if one["name"].startswith("upload-20260131-")), "")
 
-    eventually(lambda: name() != "", seconds=60)
+    eventually(lambda: name() != "", seconds=300)
     ended = imports.wait(name(), key)
     bucket = {"name": stack.outputs["UsersBucket"]}
     again = invoke("StartUserImport", {"detail": {"bucket": bucket, "object": {"key": key, "version-id": version}}})
@@ -63,7 +63,7 @@ def test_an_upload_that_nothing_imports_is_kept_for_a_person(
         kept.extend(message["Body"] for message in received.get("Messages", []))
         return any(key in body and version in body for body in kept)
 
-    eventually(arrived, seconds=60)
+    eventually(arrived, seconds=300)
     (body,) = (body for body in kept if version in body)
     assert "UploadNameInvalid" in body
 
@@ -242,7 +242,7 @@ def test_a_file_that_is_replaced_half_way_changes_nothing(imports: Imports, simu
     key, version = imports.upload(csv_file(old))
     simulator.delay("CreateUser", 0.3, times=3)
     name = imports.start({"key": key})
-    eventually(lambda: imports.progress(name).state in {"CreateUsers", "UserCreate"}, seconds=60)
+    eventually(lambda: imports.progress(name).state in {"CreateUsers", "UserCreate"}, seconds=300)
     imports.upload(csv_file(new), key)
     ended = imports.wait(name, key)
 
@@ -326,7 +326,7 @@ def test_stopped_import_has_a_result_file_and_can_be_retried(imports: Imports, s
     simulator.delay("CreateUser", 0.5, times=12)
     key, _ = imports.upload(csv_file(persons))
     name = imports.start({"key": key})
-    eventually(lambda: created(simulator) > 0, seconds=60)
+    eventually(lambda: created(simulator) > 0, seconds=300)
     imports.stop(name)
     stopped = imports.wait(name, key)
     simulator.clear_faults()

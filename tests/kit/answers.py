@@ -6,15 +6,20 @@ An answer represents all that lead to the same further requests; several contain
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from botocore.response import StreamingBody
 
 from ordering.definition import STEPS
 from tests.kit import (
+    account_answers,
+    application_answers,
+    approval_answers,
     command_answers,
     import_answers,
     row_import_answers,
+    stock_answers,
     task_answers,
     webhook_answers,
     zip_answers,
@@ -24,6 +29,7 @@ from tests.kit.project import ROOT, read_json
 
 _ORDER = json.dumps(read_json(ROOT / "events/ordering" / "process_order.json"))
 _NEVER = "4102444800000"
+_STOPPED = datetime(2026, 11, 23, tzinfo=UTC)
 
 
 class Unanswered(BaseException):
@@ -41,6 +47,12 @@ def answers(operation: str, parameters: Parameters) -> list[Answer]:
         own = task_answers.OF_TASKS.get(operation)
     if zip_answers.concerns(parameters):
         own = zip_answers.OF_ZIPS.get(operation) or own
+    if approval_answers.concerns(parameters):
+        own = approval_answers.OF_APPROVALS[operation]
+    if account_answers.concerns(parameters):
+        own = account_answers.OF_SETUPS.get(operation)
+    if application_answers.concerns(parameters):
+        own = application_answers.beside(operation, own)
     if webhook_answers.concerns(parameters):
         own = webhook_answers.OF_WEBHOOKS[operation]
     return list((own or _ANSWERS[operation])(parameters))
@@ -55,6 +67,7 @@ def _transaction(parameters: Parameters) -> Iterable[Answer]:
     yield _cancelled([_record("COMPENSATING", first), *(False for _ in others)])
     if others:
         yield _cancelled([False, *(None for _ in others)])
+    yield from stock_answers.refused(parameters)
 
 
 def _cancelled(found: list[Any]) -> Refusal:
@@ -90,7 +103,10 @@ def _record(status: str, action: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _batch(parameters: Parameters) -> Iterable[Answer]:
-    """Records and rows of an order: none; all records; all rows; only the payment's record."""
+    """Records and rows of an order: none; all records; all rows; only the payment's record. Or rows of stock."""
+    if stock_answers.concerns(parameters):
+        yield from stock_answers.rows(parameters)
+        return
     yield _found(parameters, lambda _: None)
     yield _found(parameters, lambda key: None if key in _ROWS else "COMMITTED")
     yield _found(parameters, lambda key: "standing" if key in _ROWS else None)
@@ -129,8 +145,9 @@ def _start_execution(_: Parameters) -> Iterable[Answer]:
 
 
 def _describe_execution(_: Parameters) -> Iterable[Answer]:
-    for status in ("SUCCEEDED", "FAILED", "ABORTED", "RUNNING"):
-        yield {"status": status, "input": _ORDER}
+    for status in ("SUCCEEDED", "FAILED", "ABORTED"):
+        yield {"status": status, "input": _ORDER, "stopDate": _STOPPED}
+    yield {"status": "RUNNING", "input": _ORDER}
     yield Refusal("ExecutionDoesNotExist")
 
 
@@ -140,6 +157,9 @@ def _get_object(parameters: Parameters) -> Iterable[Answer]:
         return
     if parameters["Key"].endswith(".json"):
         yield from command_answers.catalog(parameters)
+        return
+    if parameters["Key"].startswith("documents/"):
+        yield from application_answers.document(parameters)
         return
     content = b"one\ntwo\n"
     yield {"Body": StreamingBody(io.BytesIO(content), len(content))}
@@ -180,7 +200,9 @@ _ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     **zip_answers.ANSWERS,
     **row_import_answers.ANSWERS,
     **task_answers.ANSWERS,
+    **approval_answers.ANSWERS,
     **webhook_answers.ANSWERS,
+    "dynamodb:TransactGetItems": stock_answers.snapshot,
     "dynamodb:TransactWriteItems": _transaction,
     "dynamodb:PutItem": _put,
     "dynamodb:BatchGetItem": _batch,
@@ -193,9 +215,13 @@ _ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     "gateway:POST /charges": _charge,
     "gateway:GET /charges/KEY": _look_up,
     "gateway:POST /charges/KEY/cancel": _cancel,
+    "gateway:POST /cards": account_answers.card,
+    "gateway:GET /cards/KEY": _look_up,
+    "gateway:POST /cards/KEY/cancel": _cancel,
 }
 _OF_COMMANDS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     "dynamodb:BatchGetItem": command_answers.batch,
+    "dynamodb:Query": command_answers.history,
     "dynamodb:Scan": command_answers.scan,
     "dynamodb:TransactWriteItems": command_answers.transaction,
     "dynamodb:UpdateItem": command_answers.update,

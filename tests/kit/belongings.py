@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from jobs.service import RUN_JOB
 from operations.stack import Stack
 from ordering.definition import STEP_NAMES
-from ordering.inventory.table import reservation_key, stock_key
+from ordering.inventory.shards import stock_key
+from ordering.inventory.table import reservation_key
 from user_import.creation import CREATE_USER
 
 RUN = f"t{uuid.uuid4().hex[:7]}"

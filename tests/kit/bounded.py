@@ -11,7 +11,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
-SECONDS = 60
+SECONDS = 150
 
 
 class Threads(Executor):

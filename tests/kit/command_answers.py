@@ -100,6 +100,12 @@ def scan(parameters: Parameters) -> Iterable[Answer]:
     yield {"Items": []}
 
 
+def history(_: Parameters) -> Iterable[Answer]:
+    """Versions of a key that were replaced."""
+    yield {"Items": []}
+    yield {"Items": [{"version": {"N": "1"}, "updated_at": {"S": "2026-11-20T09:00:00+00:00"}}]}
+
+
 def catalog(_: Parameters) -> Iterable[Answer]:
     """The object of a product: an older version, none, a newer version."""
     for version in (1, 0, 9):

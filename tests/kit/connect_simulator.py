@@ -48,8 +48,8 @@ class Connect:
     control: RemoteControl = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "client", client(self.server.endpoint))
-        object.__setattr__(self, "control", RemoteControl(self.server.endpoint))
+        object.__setattr__(self, "client", client(self.server.address))
+        object.__setattr__(self, "control", RemoteControl(self.server.address))
 
     def create_instance(self, **parameters: Any) -> str:
         """The id of a new instance, which is not active yet."""
@@ -100,9 +100,5 @@ def _session() -> boto3.Session:
 def serving() -> Iterator[Connect]:
     """A listening simulator, on a stopped clock."""
     clock = Clock()
-    with ConnectServer(Settings(), Clocks(clock, clock)) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        try:
-            yield Connect(server, clock)
-        finally:
-            server.shutdown()
+    with ConnectServer(Settings(), Clocks(clock, clock)).serving() as server:
+        yield Connect(server, clock)

@@ -22,6 +22,8 @@ def broken_invariants(stack: Stack, order_ids: Iterable[str], initial: Mapping[s
         "pk",
         [*(f"RESERVATION#{order_id}" for order_id in order_ids), *(f"STOCK#{sku}" for sku in initial)],
     )
+    shards = [key for sku in initial for key in invariants.shard_keys(inventory.get(f"STOCK#{sku}"), sku)]
+    inventory |= _rows(stack, "InventoryTable", "pk", shards)
     broken = [
         invariant
         for order_id in order_ids
@@ -53,5 +55,5 @@ def _of_stock(inventory: Mapping[str, Row], initial: Mapping[str, int]) -> list[
     held: Counter[str] = Counter()
     for key, row in inventory.items():
         held.update(invariants.reserved(row) if key.startswith("RESERVATION#") else {})
-    on_hand = {sku: int(inventory[f"STOCK#{sku}"]["on_hand"]) for sku in initial}
+    on_hand = {sku: invariants.on_hand(inventory, sku) for sku in initial}
     return [f"{invariant}: {what}" for invariant, what in invariants.of_stock(initial, on_hand, held)]

@@ -70,7 +70,7 @@ class Day:
     def lines(self) -> dict[Line, tuple[int, int]]:
         """(orders, revenue) by line, of this day."""
         found = report.lines(self.stack, self.name)
-        return {(self.name, line.status, line.currency): (line.orders, line.revenue) for line in found}
+        return {(self.name, line.status, line.currency): (line.orders, line.amount) for line in found}
 
     def rows(self) -> list[Row]:
         """The existing orders."""

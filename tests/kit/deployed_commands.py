@@ -126,7 +126,7 @@ class Versions:
 
     def waits(self, version: int) -> None:
         """Wait until a version is parked. Raises TimeoutError."""
-        eventually(lambda: bool(self.row(version).get("tokens")), seconds=30)
+        eventually(lambda: bool(self.row(version).get("tokens")), seconds=300)
 
 
 def ended(stack: Stack, arn: str, seconds: float = 60) -> Mapping[str, Any]:

@@ -107,10 +107,10 @@ class Stack:
                 return [self.resolve(inner) for inner in value]
         return value
 
-    def environment(self) -> dict[str, str]:
-        """The merged variables of all functions. Raises ValueError if two functions disagree on one."""
+    def environment(self, functions: Iterable[str] = FUNCTIONS) -> dict[str, str]:
+        """The merged variables of these functions. Raises ValueError if two of them disagree on one."""
         variables: dict[str, str] = {}
-        own = [function.properties.get("Environment", {}).get("Variables", {}) for function in FUNCTIONS.values()]
+        own = [FUNCTIONS[name].properties.get("Environment", {}).get("Variables", {}) for name in functions]
         for environment in [TEMPLATE["Globals"]["Function"]["Environment"]["Variables"], *own]:
             for name, value in self.resolve(environment).items():
                 if value is not None and variables.setdefault(name, str(value)) != str(value):

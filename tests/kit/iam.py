@@ -55,7 +55,7 @@ def needed_by_lambda(function: Function, stack: Stack) -> set[Permission]:
         needed |= _to(destination["Type"], stack.resolve(destination["Destination"])) if destination else set()
         needed |= _from(stack.resolve(settings["Stream"])) if "Stream" in settings else set()
         needed |= _of_queue(stack.resolve(settings["Queue"])) if "Queue" in settings else set()
-    if "ORDER_SAGA_ARN" in function.variables:
+    if {"Ref": "OrderSaga"} in function.properties.get("Environment", {}).get("Variables", {}).values():
         needed |= _with_key(stack, "kms:Decrypt")
     return needed
 
@@ -159,7 +159,20 @@ def _publish(parameters: Parameters, stack: Stack) -> set[Permission]:
     }
 
 
+def _run(parameters: Parameters, stack: Stack) -> set[Permission]:
+    """Of https://docs.aws.amazon.com/step-functions/latest/dg/connect-stepfunctions.html."""
+    machine = str(stack.resolve(parameters["StateMachineArn"]))
+    executions = f"{machine.replace(':stateMachine:', ':execution:')}:*"
+    rule = f"arn:aws:events:{REGION}:{ACCOUNT}:rule/StepFunctionsGetEventsForStepFunctionsExecutionRule"
+    return {
+        Permission("states:StartExecution", machine),
+        *(Permission(f"states:{action}", executions) for action in ("DescribeExecution", "StopExecution")),
+        *(Permission(f"events:{action}", rule) for action in ("DescribeRule", "PutRule", "PutTargets")),
+    }
+
+
 _INTEGRATIONS: dict[str, Callable[[Parameters, Stack], set[Permission]]] = {
     "arn:aws:states:::lambda:invoke": _invoke,
+    "arn:aws:states:::states:startExecution.sync:2": _run,
     "arn:aws:states:::sns:publish": _publish,
 }

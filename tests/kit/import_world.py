@@ -107,8 +107,17 @@ class ImportWorld:
             fields |= {"key": self.upload(text)}
         if "retry_of" not in fields:
             fields = {"type": "PRODUCT", **fields}
+        return self.ask(fields)["import_id"]
+
+    def ask(self, event: Any) -> dict[str, str]:
+        """Create the import that a caller, or the event of an upload, asks for."""
         creation = Creation(self.table, self.files, Direct(self.batches, self.finalization), LIFETIME)
-        return creation.create(parse_create(fields), "owner", self.now, lambda: True)["import_id"]
+        return creation.create(parse_create(event), "owner", self.now, lambda: True)
+
+    def lose(self, import_id: str) -> None:
+        """Delete the version of the file that an import reads."""
+        source = self.made(import_id).source
+        self.files.client.delete_object(Bucket=self.bucket, Key=source.key, VersionId=source.version_id)
 
     def run(self, text: str | bytes | None = None, **fields: Any) -> str:
         """A whole import by the machine. Returns its id."""

@@ -247,7 +247,7 @@ def simulator_processes(emulator_pid: int) -> list[psutil.Process]:
     return found
 
 
-def eventually(condition: Callable[[], bool], *, seconds: float = 60, every: float = 0.05) -> None:
+def eventually(condition: Callable[[], bool], *, seconds: float = 300, every: float = 0.05) -> None:
     """Wait for a condition. Raises TimeoutError."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -26,6 +26,19 @@ def of_stock(initial: Mapping[str, int], on_hand: Mapping[str, int], reserved: M
             yield NEGATIVE, f"{sku}: {on_hand[sku]}"
 
 
+def on_hand(rows: Mapping[str, Row], sku: str) -> int:
+    """Pieces of a SKU on hand, in all its rows. rows: of the Inventory table, by key."""
+    key = f"STOCK#{sku}"
+    found = [row for name, row in rows.items() if row and (name == key or name.startswith(f"{key}#"))]
+    return sum(int(row["on_hand"]) for row in found)
+
+
+def shard_keys(first: Row, sku: str) -> list[str]:
+    """The keys of the rows of a SKU's stock beside the first one, which counts them."""
+    count = int(first.get("shards", 1)) if first else 1
+    return [f"STOCK#{sku}#{shard}" for shard in range(1, count)]
+
+
 def captured(payment: Row) -> int:
     """The captured and not refunded amount."""
     return int(payment["amount"]) if payment and payment["status"] == "Captured" else 0

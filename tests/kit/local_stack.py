@@ -21,7 +21,8 @@ from local.simulators.webhook_receiver.client import parameters
 from operations import orders, stock
 from operations.stack import Row, Stack
 from ordering.definition import STEP_NAMES
-from ordering.inventory.table import reservation_key, stock_key
+from ordering.inventory.shards import stock_key
+from ordering.inventory.table import reservation_key
 from tests.kit.belongings import CURRENCY, RUN, Belongings
 from tests.kit.deployed import INSTANCE, REMOVED, STACK
 from tests.kit.injection import Resources
@@ -40,7 +41,7 @@ type Document = dict[str, Any]
 QUICKLY = {"SFN_WAIT_SCALE": "0.005", "LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
 
 # What a notice may name its subject by.
-_SUBJECTS = ("order_id", "import_id", "execution", "AlarmName", "id")
+_SUBJECTS = ("order_id", "application_id", "import_id", "execution", "AlarmName", "id")
 
 _numbers = itertools.count(1)
 
@@ -183,7 +184,7 @@ def run(stack: Stack) -> Callable[..., Saga]:
         )
         execution = orders.ended(stack, name, seconds=120)
         if execution.status == "SUCCEEDED":
-            return Saga(execution, orders.finalized(stack, name, seconds=60))
+            return Saga(execution, orders.finalized(stack, name, seconds=300))
         return Saga(execution, orders.view(stack, name))
 
     return start
@@ -239,6 +240,20 @@ def events(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
 def _messages(
     stack: Stack, topic_output: str, attributes: dict[str, str] | None = None
 ) -> Iterator[Callable[[str], list[Any]]]:
+    with listening(stack, topic_output, attributes) as received:
+
+        def read(name: str) -> list[Any]:
+            bodies = [json.loads(one["Message"]) for one in received()]
+            return [body for body in bodies if name in {body.get(field) for field in _SUBJECTS}]
+
+        yield read
+
+
+@contextmanager
+def listening(
+    stack: Stack, topic_output: str, attributes: dict[str, str] | None = None
+) -> Iterator[Callable[[], list[Any]]]:
+    """What a topic delivers to a new subscription. attributes: of the subscription."""
     sns, sqs = stack.client("sns"), stack.client("sqs")
     queue = sqs.create_queue(QueueName=f"listener-{uuid.uuid4().hex}")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -248,10 +263,9 @@ def _messages(
         "SubscriptionArn"
     ]
 
-    def read(name: str) -> list[Any]:
+    def read() -> list[Any]:
         received = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=1).get("Messages", [])
-        bodies = [json.loads(json.loads(message["Body"])["Message"]) for message in received]
-        return [body for body in bodies if name in {body.get(field) for field in _SUBJECTS}]
+        return [json.loads(message["Body"]) for message in received]
 
     try:
         yield read

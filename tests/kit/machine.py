@@ -40,9 +40,13 @@ def _tasks(definition: Mapping[str, Any]) -> Iterator[tuple[str, State]]:
     for name, state in definition["States"].items():
         if state["Type"] == "Task":
             yield name, state
-        for inner in [*state.get("Branches", []), state.get("ItemProcessor")]:
-            if inner:
-                yield from _tasks(inner)
+        for machine in inner(state):
+            yield from _tasks(machine)
+
+
+def inner(state: State) -> list[Mapping[str, Any]]:
+    """The machines inside a state: the branches of a Parallel, or the processor of a Map's items."""
+    return [*state.get("Branches", []), *([state["ItemProcessor"]] if "ItemProcessor" in state else [])]
 
 
 def _machine(name: str, properties: Mapping[str, Any]) -> Machine:
@@ -87,17 +91,19 @@ def max_seconds(machine: Machine) -> float:
     """The machine's maximum duration: its longest path, if each task fails at its timeout until no retry is left.
 
     A throttled attempt fails at once, so it takes only its pause.
-    Infinite for a machine with a loop or a Map, whose length is not in the definition.
+    A Parallel state takes as long as its longest branch. Infinite for a machine with a loop or a Map, whose length is
+    not in the definition.
     """
     return _longest(machine.states, machine.definition["StartAt"], frozenset())
 
 
 def _longest(states: Mapping[str, State], name: str, before: frozenset[str]) -> float:
     state = states[name]
-    if name in before or state["Type"] in {"Map", "Parallel"}:
+    if name in before or state["Type"] == "Map":
         return float("inf")
+    branches = (_longest(branch["States"], branch["StartAt"], frozenset()) for branch in state.get("Branches", []))
     after = (_longest(states, successor, before | {name}) for successor in successors(state))
-    return _seconds(state) + max(after, default=0)
+    return _seconds(state) + max(branches, default=0) + max(after, default=0)
 
 
 def _seconds(state: State) -> float:

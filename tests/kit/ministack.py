@@ -105,7 +105,7 @@ class Account:
         """seconds: timeout of a response. Without retries."""
         return _client(self.endpoint, service, seconds)
 
-    def function(self, source: str, *, may: str | None = None) -> Function:
+    def function(self, source: str, *, may: str | None = None, **settings: Any) -> Function:
         """Deploy a function of one module with a `handler`. may: an action that its role allows."""
         name = f"f-{uuid.uuid4().hex[:12]}"
         created = self.client("lambda").create_function(
@@ -115,6 +115,7 @@ class Account:
             Role=self.role(name, may=may),
             Code={"ZipFile": _zipped(source)},
             Timeout=60,
+            **settings,
         )
         return Function(self, name, created["FunctionArn"])
 

@@ -22,6 +22,7 @@ _TRANSACTION = {
     "Update": "dynamodb:UpdateItem",
     "Delete": "dynamodb:DeleteItem",
     "ConditionCheck": "dynamodb:ConditionCheckItem",
+    "Get": "dynamodb:GetItem",
 }
 
 
@@ -75,6 +76,10 @@ def _transaction(parameters: Parameters) -> Iterator[tuple[str, str]]:
         yield _TRANSACTION[kind], _table(body["TableName"])
 
 
+def _parameter(parameters: Parameters, action: str) -> Iterator[tuple[str, str]]:
+    yield action, f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{parameters['Name']}"
+
+
 def _batch(parameters: Parameters) -> Iterator[tuple[str, str]]:
     yield from (("dynamodb:BatchGetItem", _table(name)) for name in parameters["RequestItems"])
 
@@ -82,6 +87,11 @@ def _batch(parameters: Parameters) -> Iterator[tuple[str, str]]:
 def _get_object(parameters: Parameters) -> Iterator[tuple[str, str]]:
     action = "s3:GetObjectVersion" if "VersionId" in parameters else "s3:GetObject"
     yield action, f"arn:aws:s3:::{parameters['Bucket']}/{parameters['Key']}"
+
+
+def _copy_object(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    yield from _get_object(parameters["CopySource"])
+    yield from _put_object(parameters)
 
 
 def _put_object(parameters: Parameters) -> Iterator[tuple[str, str]]:
@@ -141,10 +151,12 @@ _NEEDS: dict[str, Needs] = {
     "lambda:Invoke": lambda parameters: iter(
         [("lambda:InvokeFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{parameters['FunctionName']}")]
     ),
-    **{f"dynamodb:{action}": _item(action) for action in ("PutItem", "Query", "Scan", "UpdateItem")},
+    **{f"dynamodb:{action}": _item(action) for action in ("DeleteItem", "PutItem", "Query", "Scan", "UpdateItem")},
     "dynamodb:BatchGetItem": _batch,
+    "dynamodb:TransactGetItems": _transaction,
     "dynamodb:TransactWriteItems": _transaction,
     "s3:AbortMultipartUpload": _abort_upload,
+    "s3:CopyObject": _copy_object,
     "s3:DeleteObjects": _delete_objects,
     "s3:GetObject": _get_object,
     "s3:ListObjectVersions": _list_versions,
@@ -160,11 +172,12 @@ _NEEDS: dict[str, Needs] = {
     **{f"connect:{name}": partial(_connect, action=f"connect:{name}") for name in _CONNECT},
     **{
         f"sfn:{name}": partial(_execution, action=f"states:{name}")
-        for name in ("DescribeExecution", "ListMapRuns", "StopExecution")
+        for name in ("DescribeExecution", "GetExecutionHistory", "ListMapRuns", "StopExecution")
     },
-    "ssm:GetParameter": lambda parameters: iter(
-        [("ssm:GetParameter", f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{parameters['Name']}")]
-    ),
+    **{
+        f"ssm:{name}": partial(_parameter, action=f"ssm:{name}")
+        for name in ("DeleteParameter", "GetParameter", "PutParameter")
+    },
     "sns:Publish": lambda parameters: iter([("sns:Publish", parameters["TopicArn"])]),
     # It has no resource-level permissions.
     "sfn:SendTaskSuccess": lambda _: iter([("states:SendTaskSuccess", "*")]),

@@ -1,7 +1,7 @@
 """The deployed code for the contract tests: files, packages, modules, classes."""
 
 import ast
-import importlib
+import importlib.util
 import json
 from collections.abc import Iterator
 from functools import cache
@@ -79,6 +79,38 @@ def leaves(base: type[idempotency.IdempotencyError], packages: set[str]) -> set[
         for name, cls in exceptions().items()
         if issubclass(cls, base) and not cls.__subclasses__() and cls.__module__.partition(".")[0] in packages
     }
+
+
+def transient_errors(module: str) -> set[str]:
+    """The names of the transient errors that a module may raise: those of the modules that it loads."""
+    exceptions()
+    errors = (cls for cls in _descendants(idempotency.TransientError) if not cls.__subclasses__())
+    return {cls.__name__ for cls in errors if cls.__module__ in loaded(module)}
+
+
+@cache
+def loaded(module: str) -> frozenset[str]:
+    """The deployed modules that importing a deployed module loads, itself among them."""
+    found, todo = set[str](), [module]
+    while todo:
+        if (name := todo.pop()) not in found:
+            found.add(name)
+            todo += _deployed_imports(name)
+    return frozenset(found)
+
+
+@cache
+def _deployed_imports(module: str) -> set[str]:
+    paths = {name: path for package in DEPLOYED for name, path in zip(modules(package), sources(package), strict=True)}
+    package = module if paths[module].name == "__init__.py" else module.rpartition(".")[0]
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(paths[module].read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            home = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            names.update({home, *(f"{home}.{alias.name}" for alias in node.names)})
+    return names & paths.keys()
 
 
 def read_json(path: Path) -> Any:

@@ -20,9 +20,20 @@ _NAMES = ["code", "name", "category", "price", "currency"]
 _LOADED = {"columns": {"L": [{"S": name} for name in _NAMES]}, "own_columns": {"N": "0"}, "total_rows": {"N": "2"}}
 _RUNNING = {**_IMPORT, **_LOADED, "status": {"S": "PROCESSING"}, "has_duplicates": {"BOOL": False}}
 _ENDED = {**_RUNNING, "status": {"S": "COMPLETED_WITH_FAILURES"}, "created_at": {"S": "2100-01-01T00:00:00+00:00"}}
+_RESULT = "results/tenant1/0123456789abcdef0123456789abcdef/failed.csv"
+_ENDED |= {"results": {"M": {"failed": {"S": _RESULT}}}}
 _DIRECT = {**_RUNNING, "processing_mode": {"S": "DIRECT"}}
 _CHECKED = {**_IMPORT, "options": {"M": {"all_or_nothing_validation": {"BOOL": True}}}}
-_IMPORTS: list[Mapping[str, Any] | None] = [_RUNNING, _ENDED, _IMPORT, _DIRECT, _CHECKED, None]
+_DECIDED = {"finalization": {"S": "fedcba98"}, "status": {"S": "COMPLETED"}, "values": {"M": {}}}
+_IMPORTS: list[Mapping[str, Any] | None] = [
+    _RUNNING,
+    _ENDED,
+    _IMPORT,
+    _DIRECT,
+    _CHECKED,
+    {**_RUNNING, "decided": {"M": _DECIDED}},
+    None,
+]
 # The rows that the sample events point to, and more than a part of an upload.
 _FILE = f"{','.join(_NAMES)}\r\ntea-01,Sencha tea1,tea,1500,JPY\ntea-02,Cha green t,tea,x,JPY\n"
 _LONG = _FILE + "".join(f"cup-{number},Cup,cup,1,JPY\n" for number in range(60))
@@ -100,8 +111,10 @@ def write(_: Parameters) -> Iterable[Answer]:
     yield Refusal("ConditionalCheckFailedException", {"Item": _BATCH})
 
 
-def _query(_: Parameters) -> Iterable[Answer]:
-    yield {"Items": [_BATCH]}
+def _query(parameters: Parameters) -> Iterable[Answer]:
+    """Batches; or a tenant's imports, with batches between them."""
+    listed = "sk > :after" in parameters["KeyConditionExpression"]
+    yield {"Items": [_BATCH, _RUNNING] if listed else [_BATCH]}
     yield {"Items": []}
 
 
@@ -175,6 +188,7 @@ ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     "s3:CreateMultipartUpload": _part,
     "s3:UploadPart": _part,
     "s3:CompleteMultipartUpload": _part,
+    "s3:CopyObject": _part,
     "sfn:ListMapRuns": _map_runs,
     "sfn:StopExecution": _stopped,
 }

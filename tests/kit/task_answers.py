@@ -60,8 +60,8 @@ def _situations() -> Iterator[tuple[Mapping[str, Any] | None, Mapping[str, Any]]
 def batch(parameters: Parameters) -> Iterable[Answer]:
     ((table, wanted),) = parameters["RequestItems"].items()
     for task, item in _situations():
-        found = [item if key["sk"]["S"].count("#") > 1 else task for key in wanted["Keys"]]
-        yield {"Responses": {table: [one for one in found if one]}}
+        found = [(key, item if key["sk"]["S"].count("#") > 1 else task) for key in wanted["Keys"]]
+        yield {"Responses": {table: [{**one, **key} for key, one in found if one]}}
 
 
 def transaction(parameters: Parameters) -> Iterable[Answer]:

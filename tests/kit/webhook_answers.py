@@ -66,13 +66,34 @@ def _received(_: Parameters) -> Iterable[Answer]:
     yield {"status": 410, "body": {}}
 
 
+def _parameter_put(_: Parameters) -> Iterable[Answer]:
+    yield {}
+    yield Refusal("ParameterAlreadyExists")
+
+
+def _parameter_gone(_: Parameters) -> Iterable[Answer]:
+    yield {}
+    yield Refusal("ParameterNotFound")
+
+
+def _deleted(_: Parameters) -> Iterable[Answer]:
+    yield {"Attributes": _WEBHOOK}
+    yield {}
+
+
 OF_WEBHOOKS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     "dynamodb:Query": _query,
     "dynamodb:BatchGetItem": _batch,
     "dynamodb:PutItem": _write,
     "dynamodb:UpdateItem": _write,
+    "dynamodb:DeleteItem": _deleted,
 }
+
+
 ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     "ssm:GetParameter": _parameter,
+    "ssm:PutParameter": _parameter_put,
+    "ssm:DeleteParameter": _parameter_gone,
+    "dynamodb:DeleteItem": _deleted,
     "gateway:POST /webhooks": _received,
 }

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from operations.stack import plain
 from tests.kit.deployed_stack import Stack
 from webhooks.delivering import Deliveries
-from webhooks.endpoints import Endpoint
+from webhooks.endpoints import Endpoints
 from webhooks.errors import NotSent
 from webhooks.event import Notice
 from webhooks.notifying import Notifying, parse_notice
@@ -91,19 +92,23 @@ class WebhookWorld:
     client: "DynamoDBClient"
     now: datetime = START
     receiver: Receiver = field(init=False)
+    endpoints: Endpoints = field(init=False)
 
     def __post_init__(self) -> None:
         self.table_name = new_table(self.client)
+        parameters = SimpleNamespace(get_parameter=self._parameter)
+        self.endpoints = Endpoints(lambda: parameters, "/stepwise/webhooks", lambda: self.now.timestamp())
         self.receiver = Receiver(lambda: self.now, is_delivered=self._is_delivered)
 
     def deliveries(self, client: Any = None) -> Deliveries:
         """client: another way to the same table."""
         table = WebhooksTable(client or self.client, self.table_name)
-        return Deliveries(table, self, self.receiver, LIFETIME, lambda: self.now)  # type: ignore[arg-type]
+        return Deliveries(table, self.endpoints, self.receiver, LIFETIME, lambda: self.now)
 
-    def read(self, webhook_id: str) -> Endpoint:
-        """As `Endpoints`."""
-        return Endpoint(f"https://hooks.example.com/{webhook_id}", [SECRET])
+    @staticmethod
+    def _parameter(Name: str, **_: Any) -> dict[str, Any]:
+        url = f"https://hooks.example.com/{Name.rpartition('/')[2]}"
+        return {"Parameter": {"Value": json.dumps({"url": url, "secrets": [SECRET]})}}
 
     def subscribe(
         self, events: Sequence[str] = ("command",), tenant_code: str | None = TENANT, **values: Any

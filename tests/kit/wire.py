@@ -6,6 +6,7 @@ The handlers, the layers and the SDK's clients are the real ones; nothing is ser
 import importlib
 import json
 import re
+import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -19,19 +20,19 @@ import pytest
 import requests
 from aws_xray_sdk import global_sdk_config
 from botocore.client import BaseClient
+from botocore.signers import RequestSigner
 from requests.adapters import HTTPAdapter
 
 from runtime import clients
+from runtime.tracing import trace_aws_calls
 from tests.kit.answer import Answer, Refusal
 from tests.kit.answers import answers
 from tests.kit.project import FUNCTIONS, IDEMPOTENCY
 from tests.kit.template import Function
 
 # The maximum number of requests per invocation, because a loop over rows would never end.
-_MAX_REQUESTS = 10
+_MAX_REQUESTS = 18
 _MONITORING, _TOOL = sys.monitoring, sys.monitoring.PROFILER_ID
-
-_SERIALIZE: Any = BaseClient._convert_to_request_dict
 
 type Script = tuple[int, ...]
 type Choice = tuple[tuple[str, int] | None, str, int]
@@ -93,22 +94,24 @@ class Wire:
         self.entered: set[str] = set()
         self._patch = pytest.MonkeyPatch()
         self._run = Run(())
-        self._asked: Mapping[str, Any] = {}
 
     def __enter__(self) -> Self:
         for name, value in _SDK.items():
             self._patch.setenv(name, value)
         self._patch.setattr(time, "sleep", lambda _: None)
         self._patch.setattr(HTTPAdapter, "send", lambda _, request, **__: self._answer_http(request))
-        # A client's work before `before-call`, and a trace's exceptions, take most of the time.
-        self._patch.setattr(BaseClient, "_resolve_endpoint_ruleset", lambda *_, **__: ("https://nowhere", {}, {}))
-        self._patch.setattr(BaseClient, "_convert_to_request_dict", _unserialized)
+        # A public address.
+        self._patch.setattr(socket, "getaddrinfo", lambda _, port, **__: [(None, None, None, "", ("1.1.1.1", port))])
+        # Clients trace the calls of what they find here, once.
+        trace_aws_calls()
+        self._patch.setattr(BaseClient, "_make_api_call", lambda *call: self._answer_call(*call))
+        # Of links, which are made without a call.
+        self._patch.setattr(BaseClient, "_convert_to_request_dict", lambda _, **asked: {"asked": asked["api_params"]})
+        self._patch.setattr(
+            RequestSigner, "generate_presigned_url", lambda _, *link, **named: self._presign(*link, **named)
+        )
         global_sdk_config.set_sdk_enabled(False)
         _forget(clients)
-        # Clients copy the hooks of their session.
-        events = clients.session().get_component("event_emitter")
-        events.register("before-parameter-build", self._note)
-        events.register("before-call", self._answer_call)
         _MONITORING.use_tool_id(_TOOL, "wire")
         _MONITORING.register_callback(_TOOL, _MONITORING.events.PY_START, self._enter)
         _MONITORING.restart_events()
@@ -146,32 +149,34 @@ class Wire:
         # Once is enough.
         return _MONITORING.DISABLE
 
-    def _note(self, params: Mapping[str, Any], **_: Any) -> None:
-        self._asked = dict(params)
-
-    def _answer_call(self, event_name: str, **_: Any) -> tuple[Any, dict[str, Any]]:
-        operation = ":".join(event_name.split(".")[1:])
+    def _answer_call(self, client: BaseClient, name: str, parameters: Mapping[str, Any]) -> Any:
+        model = client.meta.service_model
+        operation = f"{model.service_id.hyphenize()}:{name}"
         places = list(_places(sys._getframe()))
-        self._run.calls.append(Call(operation, self._asked, frozenset(site for site, _ in places)))
-        return _parsed(self._run.answer(operation, self._asked, str(places)))
+        self._run.calls.append(Call(operation, dict(parameters), frozenset(site for site, _ in places)))
+        status, parsed = _parsed(self._run.answer(operation, parameters, str(places)))
+        after = {"http_response": SimpleNamespace(status_code=status), "parsed": parsed, "context": {}}
+        client.meta.events.emit(f"after-call.{operation.replace(':', '.')}", model=model.operation_model(name), **after)
+        if status >= 300:
+            raise client.exceptions.from_code(parsed["Error"]["Code"])(parsed, name)
+        return parsed
+
+    def _presign(self, request_dict: Mapping[str, Any], operation_name: str, **_: Any) -> str:
+        """A link needs the permissions of its request, which the holder of the link sends."""
+        sites = frozenset(site for site, _ in _places(sys._getframe()))
+        self._run.calls.append(Call(f"s3:{operation_name}", request_dict["asked"], sites))
+        return "https://nowhere"
 
     def _answer_http(self, request: requests.PreparedRequest) -> requests.Response:
-        path = re.sub(r"(?<=/charges/)[^/]+", "KEY", request.path_url)
-        named = re.search(r"(?<=/charges/)[^/]+", request.path_url)
-        key = named[0] if named else request.headers.get("Idempotency-Key", "")
+        path = re.sub(r"(/charges/|/cards/)[^/]+", r"\1KEY", request.path_url)
+        named = re.search(r"/(?:charges|cards)/([^/]+)", request.path_url)
+        key = named[1] if named else request.headers.get("Idempotency-Key", "")
         asked = {"key": key, "body": request.body}
         answer: Any = self._run.answer(f"gateway:{request.method} {path}", asked, path)
         response = requests.Response()
         response.status_code, response._content = answer["status"], json.dumps(answer["body"]).encode()
         response.raw = SimpleNamespace(read=lambda *_, **__: response._content, close=lambda: None)
         return response
-
-
-def _unserialized(client: BaseClient, **request: Any) -> dict[str, Any]:
-    """Record a request's parameters before serialization; only S3's handlers need the rest."""
-    if client.meta.service_model.service_name == "s3":
-        return dict(_SERIALIZE(client, **request))
-    return {"context": request["context"], "headers": {}}
 
 
 def _invoke(function: Function, event: Any, run: Run) -> None:
@@ -187,11 +192,11 @@ def _invoke(function: Function, event: Any, run: Run) -> None:
         run.ended_well = False
 
 
-def _parsed(answer: Answer) -> tuple[Any, dict[str, Any]]:
-    """A response as botocore parses it."""
+def _parsed(answer: Answer) -> tuple[int, dict[str, Any]]:
+    """The status and the response, as botocore parses it."""
     status = 400 if isinstance(answer, Refusal) else 200
     error = {"Error": {"Code": answer.code, "Message": "-"}, **answer.more} if isinstance(answer, Refusal) else answer
-    return SimpleNamespace(status_code=status), {**error, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return status, {**error, "ResponseMetadata": {"HTTPStatusCode": status}}
 
 
 def _places(frame: FrameType | None) -> Iterator[tuple[str, int]]:

@@ -18,7 +18,14 @@ KEYS = int(os.environ.get("KEYS", "3"))
 PUBLISHERS = 20
 VERSIONS_OF_A_KEY = 4
 # An older version is on its way, another publisher was faster, a worker was killed, or all are busy.
-_AGAIN = {"Contention", "Runtime.ExitError", "StoreUnavailable", "TooManyRequestsException", "VersionGap"}
+_AGAIN = {
+    "Contention",
+    "Runtime.ExitError",
+    "Sandbox.Timedout",
+    "StoreUnavailable",
+    "TooManyRequestsException",
+    "VersionGap",
+}
 
 
 def _publish(key: Versions, version: int) -> str:
@@ -51,7 +58,8 @@ def test_versions_of_one_key_by_twenty_publishers_finish_in_order(stack: Stack) 
     windows = [range(start, min(start + PUBLISHERS, VERSIONS + 1)) for start in starts]
     arriving = [version for window in windows for version in chance.sample(window, len(window))]
     with Threads(PUBLISHERS) as pool:
-        assert set(pool.map(lambda version: _publish(key, version), arriving)) == {"published"}
+        # A call that timed out may have published.
+        assert set(pool.map(lambda version: _publish(key, version), arriving)) <= {"published", "duplicate"}
     key.reaches(VERSIONS, seconds=60 + 10 * VERSIONS)
 
     assert _is_in_order(key, VERSIONS)

@@ -24,7 +24,8 @@ def endpoint() -> Engine:
     return serving("endpoint", str(ENDPOINT), ROLE_ARN)
 
 
-@pytest.fixture(scope="session", name="moto")
+# It patches moto for the whole process: the tests of other modules that run in it must not meet the patches.
+@pytest.fixture(scope="module", name="moto")
 def _moto() -> Iterator[Engine]:
     with moto() as started:
         yield started

@@ -1,6 +1,7 @@
 """The engines that run the state machines: one at an address, and moto's in the test's process."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,6 +65,7 @@ def moto() -> Iterator[Engine]:
         _skip_waits(patch)
         _parse_once(patch)
         _list_matches(patch)
+        _unwrap_definite_paths(patch)
         _mock_tasks(patch)
         yield engine
 
@@ -107,6 +109,13 @@ def _list_matches(patch: pytest.MonkeyPatch) -> None:
         return [found] if path.endswith("[*]") and not isinstance(found, list) else found
 
     patch.setattr(argument, "extract_json", extract_json)
+
+
+def _unwrap_definite_paths(patch: pytest.MonkeyPatch) -> None:
+    """moto returns a list for `$.checks[0].flagged`. AWS's JsonPath returns the value: the path can match only one."""
+    from moto.stepfunctions.parser.asl.utils import json_path
+
+    patch.setattr(json_path, "_is_singleton_array_access", lambda path: not re.search(r"[*?:,]|\.\.", path))
 
 
 def _mock_tasks(patch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import json
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +17,14 @@ _SECONDS = 120
 
 @dataclass(frozen=True)
 class Ran:
-    """states: in the order of entry. failures: number of failed attempts of each task."""
+    """states: in the order of entry. failures: the task of each failed attempt, "" if the engine links no events."""
 
     status: str
     error: str | None
     cause: str
     output: Any
     states: list[str]
-    failures: int
+    failures: list[str]
 
 
 @dataclass
@@ -52,11 +53,20 @@ class Running:
             time.sleep(0.05)
         raise TimeoutError(f"{arn} is {about['status']} after {_SECONDS} s")
 
-    def _history(self, arn: str) -> tuple[list[str], int]:
+    def _history(self, arn: str) -> tuple[list[str], list[str]]:
         pages = self.engine.client.get_paginator("get_execution_history").paginate(executionArn=arn)
         events: list[Any] = sorted((event for page in pages for event in page["events"]), key=lambda event: event["id"])
         entered = [event["stateEnteredEventDetails"]["name"] for event in events if "StateEntered" in event["type"]]
-        return entered, sum(event["type"] in {"TaskFailed", "LambdaFunctionFailed"} for event in events)
+        failed = [event for event in events if event["type"] in {"TaskFailed", "LambdaFunctionFailed"}]
+        by_id = {event["id"]: event for event in events}
+        return entered, [_state(event, by_id) for event in failed]
+
+
+def _state(event: Any, by_id: Mapping[int, Any]) -> Any:
+    """The state of an event, by the events that led to it."""
+    while event and "StateEntered" not in event["type"]:
+        event = by_id.get(event.get("previousEventId"))
+    return event["stateEnteredEventDetails"]["name"] if event else ""
 
 
 def create(engine: Engine) -> Running:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.kit.machine import MACHINES, State
+from tests.kit.machine import MACHINES, State, inner
 from tests.kit.project import ROOT, read_json
 
 FILE = ROOT / "tests" / "mocks" / "MockConfigFile.json"
@@ -22,6 +22,9 @@ INPUTS: dict[str, Any] = {
     "UserImport": {},
     "Command": {"pk": "TENANT#tenant1", "sk": "ORDER#order123", "version": 1, "attempt": 1},
     "ImportZip": {"tenant_code": "tenant1"},
+    "AccountOpening": {},
+    "AccountSetup": {"application": {"id": "a-1"}},
+    "AccountRecovery": {"application": {"id": "a-1"}},
     "Task": {"tenant_code": "tenant1", "task_id": "task-1", "attempt": 1},
 }
 
@@ -30,12 +33,15 @@ type Response = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Expected:
-    """states: in the order of entry. output: a part of it. error: of a failed execution."""
+    """states: in the order of entry, those of a Parallel branch by branch. output: a part of it. error: of a failed
+    execution. cancelled: the states of branches that another branch's failure cancels, sooner or later.
+    """
 
     states: list[str]
     status: str
     output: Mapping[str, Any] = field(default_factory=dict)
     error: str | None = None
+    cancelled: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -97,23 +103,25 @@ def definition(machine: str) -> Any:
     """A definition as deployed, but with ARNs of resources that need not exist."""
     text = MACHINES[machine].path.read_text().replace("${Partition}", "aws")
     for name in MACHINES[machine].substitutions:
-        resource = (
-            f"lambda:us-east-1:123456789012:function:{name}"
-            if "Function" in name
-            else f"sns:us-east-1:123456789012:{name}"
-        )
-        text = text.replace(f"${{{name}}}", f"arn:aws:{resource.removesuffix('Arn')}")
+        text = text.replace(f"${{{name}}}", _value(name))
     return json.loads(text)
 
 
+def _value(substitution: str) -> str:
+    if substitution.endswith("Seconds"):
+        return "60"
+    service = "lambda:us-east-1:123456789012:function" if "Function" in substitution else "sns:us-east-1:123456789012"
+    return f"arn:aws:{service}:{substitution.removesuffix('Arn')}"
+
+
 def every_state(machine: str) -> dict[str, State]:
-    """All states of a machine by name, including those inside a Map."""
+    """All states of a machine by name, including those inside a Map or a Parallel."""
     return _states(definition(machine))
 
 
 def _states(definition: Mapping[str, Any]) -> dict[str, State]:
     found = dict(definition["States"])
     for state in definition["States"].values():
-        if "ItemProcessor" in state:
-            found |= _states(state["ItemProcessor"])
+        for machine in inner(state):
+            found |= _states(machine)
     return found

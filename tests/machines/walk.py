@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.kit.machine import State, retries
+from tests.kit.machine import State, inner, retries
 from tests.machines.mocks import Case, Script, every_state
 
 # (state, transition): Next, Catch[n], Choices[n], Default, or End
@@ -28,14 +28,14 @@ def walk(case: Case) -> list[Transition]:
 
 
 def _paths(case: Case, states: Mapping[str, State]) -> list[list[str]]:
-    """The path, and that of each iteration of a Map."""
-    inner = inner_states(case.machine)
-    starts = {state["ItemProcessor"]["StartAt"] for state in states.values() if "ItemProcessor" in state}
+    """The path, and that of each iteration of a Map and each branch of a Parallel."""
+    within = inner_states(case.machine)
+    starts = {machine["StartAt"] for state in states.values() for machine in inner(state)}
     outer, rows = [], []
     for name in case.expected.states:
         if name in starts:
             rows.append([name])
-        elif name in inner:
+        elif name in within:
             rows[-1].append(name)
         else:
             outer.append(name)
@@ -43,9 +43,8 @@ def _paths(case: Case, states: Mapping[str, State]) -> list[list[str]]:
 
 
 def inner_states(machine: str) -> set[str]:
-    """The states inside a Map."""
-    processors = (state.get("ItemProcessor", {}) for state in every_state(machine).values())
-    return {name for processor in processors for name in processor.get("States", {})}
+    """The states inside a Map or a Parallel."""
+    return {name for state in every_state(machine).values() for part in inner(state) for name in part["States"]}
 
 
 def _ways(state: State) -> dict[str, str | None]:
@@ -60,7 +59,7 @@ def _ways(state: State) -> dict[str, str | None]:
 
 
 def _way(name: str, state: State, following: str | None, script: Script) -> str:
-    caught = {state["Type"] == "Task" and _fails(name, state, script)} if state["Type"] != "Map" else {True, False}
+    caught = {state["Type"] == "Task" and _fails(name, state, script)} if not inner(state) else {True, False}
     found = [way for way, to in _ways(state).items() if to == following and way.startswith("Catch") in caught]
     if len(found) > 1 and state["Type"] == "Map":
         # Its iterations catch every error.

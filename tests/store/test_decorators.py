@@ -200,6 +200,7 @@ def test_concurrent_duplicate_logs_and_ends_with_end(
     assert seconds == [None]
     (line,) = caplog.records
     assert (line.levelno, line.getMessage(), line.__dict__["work"]) == (logging.WARNING, ENDED, charge.key)
+    assert "started more than once" in line.__dict__["meaning"]
 
 
 def test_concurrent_duplicate_raises_by_default(

@@ -3,14 +3,14 @@ from collections.abc import Iterator
 import pytest
 
 from local.simulators.payment_gateway.client import GatewayClient
-from local.simulators.payment_gateway.server import GatewayServer, serving
+from local.simulators.payment_gateway.server import GatewayServer
 from tests.unit.ordering.gateway import SECRET
 
 
 @pytest.fixture(scope="session")
 def gateway_server() -> Iterator[GatewayServer]:
     """A simulator of the payment gateway, in a thread."""
-    with serving() as server:
+    with GatewayServer().serving() as server:
         yield server
 
 

@@ -54,3 +54,36 @@ def test_a_group_cannot_hold_the_row_of_the_saga() -> None:
 @pytest.mark.parametrize("document", [None, [], "t-1", {}, {"trip_id": ""}, {"trip_id": 1}])
 def test_input_without_an_id_has_none(document: object) -> None:
     assert TRIP.id_of(document) is None
+
+
+NESTED = replace(TRIP, id_path=("trip", "id"))
+
+
+@pytest.mark.parametrize("document", [None, {"trip": "t-1"}, {"trip": {}}, {"trip": {"id": 1}}, {"trip_id": "t-1"}])
+def test_nested_input_without_an_id_has_none(document: object) -> None:
+    assert NESTED.id_of(document) is None
+
+
+def test_the_id_may_be_nested() -> None:
+    assert NESTED.id_of({"trip": {"id": "t-1"}}) == "t-1"
+
+
+def test_a_row_that_waits_is_not_decided() -> None:
+    still_open = replace(TRIP, pending=("Waiting",)).still_open("Trips", "t-1")["ConditionCheck"]
+
+    assert still_open["ConditionExpression"] == "attribute_not_exists(pk) OR #status IN (:status0, :status1)"
+    assert [value["S"] for value in still_open["ExpressionAttributeValues"].values()] == ["New", "Waiting"]
+
+
+def test_a_step_has_the_steps_directly_before_and_after_it() -> None:
+    parents = {step.name: [parent.name for parent in TRIP.parents(step)] for step in TRIP.all_steps}
+
+    assert parents == {
+        "BookFlight": [],
+        "BookHotel": ["BookFlight"],
+        "RentCar": ["BookFlight"],
+        "Insure": ["RentCar"],
+        "PrintTicket": ["BookHotel", "Insure"],
+    }
+    assert TRIP.children(FLIGHT) == (HOTEL, CAR)
+    assert TRIP.children(TICKET) == ()

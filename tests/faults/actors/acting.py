@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.faults.actors.schedule import Faults, Focus, Schedule
-from tests.faults.actors.simulation import Flag, Simulation
+from tests.faults.actors.simulation import Actor, Flag, Simulation
 from tests.faults.seams import Document
 
 # What an actor does not have from the one that made it.
-_OWN = {"visit": None, "invocation": None, "bare": False, "rebuilding": False, "fails": ""}
+_OWN = {"visit": None, "invocation": None, "bare": False, "rebuilding": False, "fails": "", "branch": None, "pace": 0}
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Acting:
             self.injected(kind, place)
         return kind
 
-    def spawn(self, work: Callable[[], object], delay: float = 0, **notes: Any) -> None:
-        self.simulation.spawn(work, delay, **{**_OWN, **notes})
+    def spawn(self, work: Callable[[], object], delay: float = 0, **notes: Any) -> Actor:
+        return self.simulation.spawn(work, delay, **{**_OWN, **notes})
 
     def late(self) -> float:
         """Seconds: usually minutes."""

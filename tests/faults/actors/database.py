@@ -19,9 +19,11 @@ from tests.kit.engines.in_process import Answer
 _HANDLERS = {
     "BatchGetItem": "_batch_get_item",
     "DeleteItem": "_delete_item",
+    "GetItem": "_get_item",
     "PutItem": "_put_item",
     "Query": "_query",
     "Scan": "_scan",
+    "TransactGetItems": "_transact_get_items",
     "TransactWriteItems": "_transact_write_items",
     "UpdateItem": "_update_item",
 }

@@ -75,7 +75,7 @@ class Engine:
     def start(self) -> "Engine":
         """Deploy them into this process."""
         logging.disable(logging.CRITICAL)
-        os.environ.update({**self.stack.environment(), **_ENVIRONMENT})
+        os.environ.update({**self.stack.environment(self.FUNCTIONS), **_ENVIRONMENT})
         take_hold(self)
         self.hold()
         for table in self.stack.tables():
@@ -118,8 +118,8 @@ class Engine:
     def executions(self) -> list[Document]:
         return list(stepfunctions._executions.values())
 
-    def execution(self, name: str) -> Document | None:
-        arn = self.stack.arn(self.MACHINE).replace(":stateMachine:", ":execution:")
+    def execution(self, name: str, machine: str = "") -> Document | None:
+        arn = self.stack.arn(machine or self.MACHINE).replace(":stateMachine:", ":execution:")
         found: Document | None = stepfunctions._executions.get(f"{arn}:{name}")
         return found
 

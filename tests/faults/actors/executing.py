@@ -1,15 +1,18 @@
-"""Executions of a machine, what ends them from outside, and the events that tell of their ends."""
+"""Executions of a machine, what ends them from outside, the events that tell of it, and the records of streams."""
 
 from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ministack.services import dynamodb
+
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.acting import Visit
-from tests.faults.actors.engine import Engine
+from tests.faults.actors.engine import Engine, Mapping
 from tests.faults.actors.invoking import Invoking
 from tests.faults.actors.simulation import Gone
 from tests.faults.engine import execution_error
@@ -26,7 +29,7 @@ class Executing(Invoking, ABC):
     events: list[Callable[[], object]] = field(default_factory=list, kw_only=True)
 
     @property
-    def handlers(self) -> Mapping[str, Handler]:
+    def handlers(self) -> AnyMapping[str, Handler]:
         return self.engine.handlers
 
     def started(self, run: Callable[[], None]) -> None:
@@ -63,6 +66,39 @@ class Executing(Invoking, ABC):
         """Unless the execution has ended, or a sibling in the Map has failed."""
         if visit and (visit.execution["status"] != "RUNNING" or (visit.cancelled and visit.cancelled.is_set)):
             raise Gone
+
+    # Streams.
+
+    def stream(self) -> None:
+        """Deliver what tables have written, each record by itself."""
+        for table, mappings in self.engine.mappings.items():
+            records = dynamodb._stream_records.get(table)
+            while records:
+                record = records.pop(0)
+                for mapping in mappings:
+                    if mapping.takes(record):
+                        self.spawn(partial(self._record, mapping, record))
+
+    def _record(self, mapping: Mapping, record: Document) -> None:
+        name = mapping.function.removesuffix("Function")
+        self.counts[f"record:{name}"] += 1
+        kind = self.fault_at(f"record:{name}#{self.counts[f'record:{name}']}", [*s.RECORD_KINDS], 8)
+        if kind == s.RECORD_LOST:
+            return
+        deliver = partial(self._deliver, mapping, record)
+        if kind == s.RECORD_TWICE:
+            self.spawn(deliver, self.later.choice((0, self.late())))
+        self.simulation.sleep(self.late() if kind == s.RECORD_LATE else self.chance.uniform(0.05, 0.8))
+        deliver()
+
+    def _deliver(self, mapping: Mapping, record: Document) -> None:
+        for number in range(mapping.tries):
+            answer = self.invoke(mapping.function, {"Records": [record]}, mapping.function.removesuffix("Function"))
+            if not answer.get("error") and not answer["body"]["batchItemFailures"]:
+                return
+            self.simulation.sleep(2**number)
+
+    # Events.
 
     def tell(self, name: str, label: str, event: Document, **notes: Any) -> None:
         """Deliver a status event to the rules that match. name: of the invocations. label: of the execution."""

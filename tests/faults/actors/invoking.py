@@ -18,8 +18,11 @@ from tests.faults.seams import Document, Send
 from tests.kit.deployed_stack import Handler
 
 _STOPPED = {s.ABORTED_AT: "ABORTED", s.EXECUTION_TIMED_OUT_AT: "TIMED_OUT"}
-WRITES = {"TransactWriteItems", "UpdateItem", "PutItem", "PutObject"}
+WRITES = {"TransactWriteItems", "UpdateItem", "PutItem", "PutObject", "CreateCard", "CancelCard"}
+TRANSACTIONS = {"TransactGetItems", "TransactWriteItems"}
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>slow down</Message></Error>"
+# Answers, by service.
+_THROTTLED: dict[str, tuple[int, Document, bytes]] = {"s3": (503, {}, _SLOW_DOWN), "cards": (429, {}, b"{}")}
 
 
 class Tally(Protocol):
@@ -59,6 +62,11 @@ class Invoking(Acting, ABC):
     def hold_at(self) -> int:
         """The call before which a late invocation hangs. Most functions have few calls."""
         return min(self.later.randint(1, 6), self.later.randint(1, 6), self.later.randint(1, 6))
+
+    def call_weight(self, operation: str) -> float:
+        """How much more often than at others a fault is drawn at this call."""
+        del operation
+        return 1
 
     def own_call_kinds(self) -> Iterable[str]:
         """Faults at a call, beside those of all actors."""
@@ -122,7 +130,8 @@ class Invoking(Acting, ABC):
 
     def fault_at_call(self, invocation: Invocation) -> str:
         """The kind of fault that hits this call; empty for none."""
-        kind = self.fault_at(f"{invocation.id}.call{invocation.calls}", self._call_kinds(invocation))
+        place, weight = f"{invocation.id}.call{invocation.calls}", self.call_weight(invocation.operation)
+        kind = self.fault_at(place, self._call_kinds(invocation), weight)
         if kind:
             self.tally.hits[invocation.function, invocation.operation, kind] += 1
         return kind
@@ -132,7 +141,7 @@ class Invoking(Acting, ABC):
             *s.CALL_KINDS,
             *self.own_call_kinds(),
             *(s.WRITE_KINDS if invocation.operation in WRITES else ()),
-            *(s.TRANSACTION_KINDS if invocation.operation == "TransactWriteItems" else ()),
+            *(s.TRANSACTION_KINDS if invocation.operation in TRANSACTIONS else ()),
             *(s.MACHINE_CALL_KINDS if self.visit else ()),
         ]
 
@@ -171,7 +180,7 @@ class Invoking(Acting, ABC):
             case f.UNREACHABLE:
                 raise EndpointConnectionError(endpoint_url="in-process")
             case f.THROTTLED:
-                return (503, {}, _SLOW_DOWN) if service == "s3" else (400, {}, THROTTLED.encode())
+                return _THROTTLED.get(service, (400, {}, THROTTLED.encode()))
             case f.CONFLICT:
                 return 400, {}, CONFLICT.encode()
             case f.ANSWER_LOST | f.ANSWER_LOST_ONCE:

@@ -8,7 +8,7 @@ from typing import Any
 from tests.faults.actors.schedule import Focus
 
 type Patch = Callable[[], AbstractContextManager[Any]]
-_SCHEDULES = 100
+_SCHEDULES = 300
 
 
 @dataclass(frozen=True, slots=True)

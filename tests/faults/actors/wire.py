@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from botocore.exceptions import ClientError, HTTPClientError
@@ -95,7 +96,7 @@ class Client:
 
     def _published(self, parameters: Document) -> Answer:
         self.wire.published(parameters["TopicArn"].rpartition(":")[2], parameters["Message"])
-        return 200, {}, {"MessageId": "m-1"}  # type: ignore[return-value]
+        return 200, {}, b'{"MessageId": "m-1"}'
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,11 @@ class Body(io.BytesIO):
 def _stored(operation: str, parameters: Document) -> tuple[Send, bytes]:
     if operation in {"ListObjectVersions", "DeleteObjects"}:
         return _versions(operation, parameters)
-    method = {"GetObject": "GET", "PutObject": "PUT", "HeadObject": "HEAD"}[operation]
+    method = {"GetObject": "GET", "PutObject": "PUT", "HeadObject": "HEAD", "CopyObject": "PUT"}[operation]
     path = f"/{parameters['Bucket']}/{parameters['Key']}"
     headers = {"if-match": parameters.get("IfMatch", ""), "if-none-match": parameters.get("IfNoneMatch", "")}
+    if operation == "CopyObject":
+        headers["x-amz-copy-source"] = "{Bucket}/{Key}".format(**parameters["CopySource"])
     headers = {name: value for name, value in headers.items() if value}
     query = {"versionId": [parameters["VersionId"]]} if "VersionId" in parameters else {}
     body = parameters.get("Body", b"")
@@ -152,11 +155,15 @@ def _ranged(answer: Answer, wanted: str) -> Answer:
     """The part that was asked for. MiniStack ignores it for a version."""
     status, headers, body = answer
     first, _, last = wanted.removeprefix("bytes=").partition("-")
-    return (206, headers, body[int(first) : int(last) + 1]) if status == 200 else answer
+    ranged = {**headers, "Content-Range": f"bytes {first}-{last}/{len(body)}"}
+    return (206, ranged, body[int(first) : int(last) + 1]) if status == 200 else answer
 
 
 def _parsed(answer: Any) -> Document:
-    return answer if isinstance(answer, dict) else json.loads(answer or b"{}")
+    parsed: Document = answer if isinstance(answer, dict) else json.loads(answer or b"{}")
+    if stopped := parsed.get("stopDate"):
+        parsed["stopDate"] = datetime.fromtimestamp(stopped, UTC)
+    return parsed
 
 
 def _read(headers: Document, body: Any) -> Document:
@@ -165,7 +172,11 @@ def _read(headers: Document, body: Any) -> Document:
     if b"<ListVersionsResult" in data[:200]:
         found = [{"Key": key.decode(), "VersionId": version.decode()} for key, version in _VERSION.findall(data)]
         return {**read, "Versions": found}
-    return {**read, "ContentLength": int(headers.get("Content-Length", 0))}
+    return {
+        **read,
+        "ContentLength": int(headers.get("Content-Length", 0)),
+        "ContentRange": headers.get("Content-Range", ""),
+    }
 
 
 def _code(answer: bytes) -> str:

@@ -1,11 +1,11 @@
 """Plays one schedule to its end, and judges it on the way."""
 
-import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache, partial
 
 from tests.faults.actors import totals
+from tests.faults.actors.playing import outcome_of, playing, started
 from tests.faults.commands.closing import at_last, at_rest, rebuilt, stale_targets
 from tests.faults.commands.engine import Engine
 from tests.faults.commands.invariants import ENDS
@@ -13,8 +13,6 @@ from tests.faults.commands.judge import Judge
 from tests.faults.commands.notes import key_of
 from tests.faults.commands.run import Run
 from tests.faults.commands.schedule import Focus, Schedule
-from tests.faults.seams import DYNAMODB_ENDPOINT
-from tests.kit.deployed_stack import Stack
 
 _SWEEP_EVERY = 300.0
 _MAX_SWEEPS = 60
@@ -38,34 +36,18 @@ class Outcome(totals.Outcome):
 @cache
 def engine() -> Engine:
     """The engine of this process."""
-    # On one DynamoDB Local, each process has its own tables.
-    prefix = f"p{os.getpid()}-" if DYNAMODB_ENDPOINT in os.environ else ""
-    return Engine(Stack(prefix)).start()
+    return started(Engine)
 
 
 def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
     """Play one schedule in this process. focus: draws faults there only."""
     run = Run(engine=engine(), schedule=schedule, focus=focus)
-    engine().begin(run)
-    try:
+    with playing(run):
         _live(run)
-    finally:
-        run.simulation.close()
-        engine().clear()
     judges = run.judges
 
-    def total[K](name: str) -> Counter[K]:
-        return sum((getattr(judge, name) for judge in judges), Counter())
-
     return Outcome(
-        violations=tuple(violation for judge in judges for violation in judge.violations),
-        injected=Schedule(schedule.seed, tuple(run.faults.injected)),
-        trace=tuple(run.trace),
-        seconds=run.simulation.now,
-        outcomes=total("outcomes"),
-        calls=total("calls"),
-        hits=total("hits"),
-        stops=total("stops"),
+        **outcome_of(run, *judges),
         ends=sum((judge.ends() for judge in judges), Counter()),
         states=frozenset().union(*(judge.states for judge in judges)),
         starts=tuple(dict.fromkeys(judges[0].starts)),

@@ -1,6 +1,7 @@
 """The machine of imports and its functions."""
 
 import dataclasses
+import json
 import types
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,6 +11,7 @@ import imports.creation
 import imports.direct
 import imports.executions
 import imports.finalizing
+import imports.results
 import imports.row_handlers
 import imports.sweep
 from entities.products import PRODUCT
@@ -66,12 +68,17 @@ class Engine(shared.Engine):
         super().hold()
         replace(imports.executions, "time", self.waits)
         replace(imports.sweep, "random", STEADY)
-        replace(imports.creation, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
+        for module in (imports.creation, imports.results):
+            replace(module, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
 
     def stored(self, key: str) -> str | None:
         """The text of an object; None if there is none."""
         status, _, body = s3._get_object(self.bucket, key, {}, {})
         return body.decode() if status == 200 else None
+
+    def start_by_hand(self, name: str, document: Document) -> None:
+        request = {"stateMachineArn": self.stack.arn(self.MACHINE), "name": name, "input": json.dumps(document)}
+        stepfunctions._start_execution(request)
 
     def map_runs(self) -> list[Document]:
         return list(stepfunctions._map_runs.values())

@@ -3,22 +3,29 @@
 Each is a small patch of the loaded code. `focus` says where its faults are drawn: a few schedules must do.
 """
 
+import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Any
 
 import imports.finalizing
+import imports.request
+import imports.results
+import imports.table
 from entities.values import to_value
 from idempotency import Decided
 from idempotency.dynamodb import put
 from idempotency.expressions import condition_check, conditional_update
 from imports.batch_record import Unprocessed
+from imports.batches import read_rows
 from imports.creation import Creation
 from imports.direct import Direct
 from imports.executions import Machines
+from imports.keys import ImportKey
 from imports.layout import Layout
 from imports.publishing import Publisher
+from imports.request import parse_job
 from imports.rows_index import Keys
 from imports.state import Status
 from imports.table import ImportsTable
@@ -27,7 +34,7 @@ from tests.faults.actors import schedule as s
 from tests.faults.actors.mutant import Mutants
 from tests.faults.imports import invariants as breaks
 from tests.faults.imports.executing import Executing
-from tests.faults.imports.schedule import CHILD_LOST, READER_FAILS
+from tests.faults.imports.schedule import CHILD_LOST, READER_FAILS, REMOVED_AT, STRAY_AT, SWEEP_AT
 from tests.faults.mutant import replaced
 
 MUTANTS = mutant = Mutants()
@@ -123,7 +130,7 @@ def _unbarred() -> AbstractContextManager[None]:
 
 @mutant("an end without a condition", breaks.FINAL, focus=((r"^(event@|finalize_parent_job)", (f.AGAIN, f.LATE)),))
 def _ends_twice() -> AbstractContextManager[None]:
-    def end(self: Any, key: Any, status: Any, values: Any, at: Any) -> bool:
+    def end(self: Any, key: Any, status: Any, values: Any, at: Any, **_: bool) -> bool:
         assign = {**values, "updated_at": at.isoformat(), "ended_at": at.isoformat(), "status": status}
         return bool(self._update(key.row, "attribute_exists(#pk)", assign, remove=["open_since"]))
 
@@ -131,6 +138,46 @@ def _ends_twice() -> AbstractContextManager[None]:
     stack.enter_context(replaced(ImportsTable, "end", end))
     stack.enter_context(replaced(Status, "final", property(lambda _: False)))
     return stack
+
+
+@mutant(
+    "results that the next finalization replaces",
+    breaks.FINAL,
+    breaks.COMPLETE,
+    focus=((r"^finalize_parent_job@1#1(\.call\d+)?$", (f.DUPLICATE_AT, SWEEP_AT, REMOVED_AT, f.LATE)), *_ROWS_LOST),
+)
+def _replaced() -> AbstractContextManager[None]:
+    """All finalizations of an import write the same drafts."""
+    return replaced(ImportKey, "draft", lambda self, _, name: f"{self.work}{name}.csv")
+
+
+@mutant(
+    "a finalization that counts although another one did",
+    breaks.FINAL,
+    breaks.COMPLETE,
+    focus=((r"^finalize_parent_job@1#1(\.call\d+)?$", (f.DUPLICATE_AT, SWEEP_AT, REMOVED_AT, f.LATE)), *_ROWS_LOST),
+)
+def _decides_again() -> AbstractContextManager[None]:
+    """The last decision holds."""
+    return replaced(imports.table, "_NOT_DECIDED", "attribute_exists(#pk)")
+
+
+@mutant(
+    "a repeated loader that ends an import whose rows run",
+    breaks.WAITS,
+    breaks.OUTCOME,
+    breaks.COMPLETE,
+    breaks.SUM,
+    focus=((r"^csv_loader@1#1(\.call\d+)?$", (f.DUPLICATE_AT, REMOVED_AT, f.LATE, f.AGAIN)), _SLOW_ROWS),
+)
+def _refuses_late() -> AbstractContextManager[None]:
+    """The file is gone, so it refuses what an earlier call has loaded."""
+    end = ImportsTable.end
+
+    def refused(self: Any, key: Any, status: Any, values: Any, at: Any, **_: bool) -> bool:
+        return end(self, key, status, values, at)
+
+    return replaced(ImportsTable, "end", refused)
 
 
 @mutant("a chain as old as its last retry", breaks.ONCE)
@@ -145,7 +192,9 @@ def _young() -> AbstractContextManager[None]:
 
 
 @mutant(
-    "a loader that sets counters back", breaks.SUM, focus=((r"^csv_loader@\d#1\.call[4-6]$", (s.HELD,)), _SLOW_ROWS)
+    "a loader that sets counters back",
+    breaks.SUM,
+    focus=((r"^csv_loader@\d#1\.call5$", (s.HELD,)), (r"^event@", (s.EVENT_LOST,)), *_PARENT_STOPPED),
 )
 def _set_back() -> AbstractContextManager[None]:
     def loaded(self: Any, key: Any, values: Any, at: Any) -> bool:
@@ -188,13 +237,38 @@ def _no_sweep() -> AbstractContextManager[None]:
     return replaced(ImportsTable, "open", lambda _: iter(()))
 
 
-@mutant("a corrected row under another key", breaks.KEPT, focus=_ROWS_LOST)
+@mutant(
+    "an import that waits for its file",
+    breaks.ENDS,
+    focus=((r"^(csv_loader|csv_rows_handler)@\d.*call\d$", (REMOVED_AT,)), *_ROWS_LOST),
+)
+def _needs_file() -> AbstractContextManager[None]:
+    """A finalization that cannot read rows fails."""
+    stack = ExitStack()
+    for module in (imports.finalizing, imports.results):
+        stack.enter_context(replaced(module, "rows_left", read_rows))
+    return stack
+
+
+@mutant(
+    "an execution of another name that ends an import",
+    breaks.FINAL,
+    breaks.OUTCOME,
+    breaks.STATUS,
+    breaks.WAITS,
+    focus=((r"^(csv_loader|csv_rows_handler)@\d.*call\d$", (STRAY_AT,)),),
+)
+def _any_name() -> AbstractContextManager[None]:
+    return replaced(imports.request.ImportEnded, "job", property(lambda self: parse_job(json.loads(self.input))))
+
+
+@mutant("a corrected row under another key", breaks.KEPT, focus=((r"^import-csv@1$", (READER_FAILS,)), *_ROWS_LOST))
 def _moved() -> AbstractContextManager[None]:
     """Only a record tells the key of a row, and an unprocessed row has none."""
     return replaced(Keys, "moved", lambda *_: False)
 
 
-@mutant("a retry that checks stored rows", breaks.OUTCOME, breaks.COMPLETE)
+@mutant("a retry that checks stored rows", breaks.OUTCOME, breaks.COMPLETE, focus=_ROWS_LOST)
 def _stored_unprocessed() -> AbstractContextManager[None]:
     return replaced(imports.finalizing.Finalization, "_decided", lambda *_: {})
 

@@ -1,6 +1,5 @@
 """Plays one schedule to its end, and judges it on the way."""
 
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -8,15 +7,13 @@ from functools import cache, partial
 from ministack.services import s3, stepfunctions
 
 from tests.faults.actors import totals
-from tests.faults.actors.engine import START
-from tests.faults.actors.expiry import EXPIRING, expire, expired
+from tests.faults.actors.expiry import EXPIRING
+from tests.faults.actors.playing import let_expire, outcome_of, playing, started
 from tests.faults.actors.schedule import Focus
 from tests.faults.imports.engine import Engine
 from tests.faults.imports.ledger import FINAL_STATUSES
 from tests.faults.imports.run import Run
 from tests.faults.imports.schedule import Schedule
-from tests.faults.seams import DYNAMODB_ENDPOINT
-from tests.kit.deployed_stack import Stack
 
 _SWEEP_EVERY = 300.0
 _LOOK_EVERY = 3.0
@@ -24,7 +21,6 @@ _IMPATIENT = 0.5
 _MAX_SWEEPS = 40
 _DAY = 86_400
 _WORK_EXPIRES, _EXECUTIONS_EXPIRE = 7, 90
-_DELETED = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,33 +35,20 @@ class Outcome(totals.Outcome):
 @cache
 def engine() -> Engine:
     """The engine of this process."""
-    # On one DynamoDB Local, each process has its own tables.
-    prefix = f"p{os.getpid()}-" if DYNAMODB_ENDPOINT in os.environ else ""
-    return Engine(Stack(prefix)).start()
+    return started(Engine)
 
 
 def play(schedule: Schedule, focus: Focus | None = None, kind: type[Run] = Run) -> Outcome:
     """Play one schedule in this process. focus: draws faults there only."""
     run = kind(engine=engine(), schedule=schedule, focus=focus)
-    engine().begin(run)
-    try:
+    with playing(run):
         _live(run)
-    finally:
-        run.simulation.close()
-        engine().clear()
     judge, imports = run.judge, run.judge.imports.values()
     rows = Counter[str]()
     for row in imports:
         rows.update({name: int(row[f"{name}_rows"]) for name in ("succeeded", "failed", "unprocessed")})
     return Outcome(
-        violations=tuple(judge.violations),
-        injected=type(schedule)(schedule.seed, tuple(run.faults.injected)),
-        trace=tuple(run.trace),
-        seconds=run.simulation.now,
-        outcomes=judge.outcomes,
-        calls=judge.calls,
-        hits=judge.hits,
-        stops=judge.stops,
+        **outcome_of(run, judge),
         ends=Counter(str(row["status"]) for row in imports),
         rows=rows,
         retries=sum("retry_of" in row for row in imports),
@@ -115,7 +98,4 @@ def _rest(run: Run) -> None:
     if days > _EXECUTIONS_EXPIRE:
         stepfunctions._executions.clear()
         stepfunctions._map_runs.clear()
-    moment = START.timestamp() + run.simulation.now
-    for table, key in expired(run.engine.stack, moment, [*EXPIRING, "ImportsTable"]):
-        if run.chance.random() < _DELETED:
-            expire(table, key, moment)
+    let_expire(run, [*EXPIRING, "ImportsTable"])

@@ -26,11 +26,12 @@ _FINAL_ERRORS = {"InvalidImport", "TooManyRows"}
 
 @dataclass
 class Run(Executing):
-    """Asked by the engine at each seam. files: by key. refused: retries that were."""
+    """Asked by the engine at each seam. files: by key. removed: keys. refused: retries that were."""
 
     FIRST: ClassVar = "first.csv"
 
     files: dict[str, File] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
     refused: int = 0
     _buffer: list[Document] = field(default_factory=list)
     _consuming: bool = False
@@ -103,6 +104,8 @@ class Run(Executing):
         row = self.judge.imports[import_id]
         if not row["options"].get("all_or_nothing_validation"):
             return False
+        if not self.is_readable(row):
+            return True
         file = self.file_of(row)
         wrong = file.wrong(row["options"].get("duplicates") == "last")
         return any(self._is_wrong(row, one, why) for one, why in zip(file.rows, wrong, strict=True))
@@ -123,7 +126,7 @@ class Run(Executing):
             error, message = answer["body"]["errorType"], answer["body"]["errorMessage"]
             if error in _FINAL_ERRORS:
                 self.refused += 1
-                if not message.startswith("retry_of: "):
+                if not message.startswith("retry_of: ") and not (self.removed and message.startswith("key: ")):
                     self.judge.broken(ANSWERS, f"{error}: {message}")
                 return
             self.simulation.sleep(self.chance.uniform(1, 60) * (number + 1))
@@ -135,6 +138,26 @@ class Run(Executing):
         if rows := list(self.judge.imports):
             request = {"tenant_code": TENANT, "import_id": self.later.choice(rows), "by": "operator"}
             self.invoke("StopImportFunction", request, "StopImport")
+
+    def remove(self) -> None:
+        """Somebody removes a file, and with it what an import can read again."""
+        if keys := [key for key in self.files if key not in self.removed]:
+            key = self.later.choice(keys)
+            self.removed.add(key)
+            s3._buckets[self.engine.bucket]["objects"].pop(key, None)
+            s3._object_versions.pop((self.engine.bucket, key), None)
+
+    def is_readable(self, row: Document) -> bool:
+        """Whether the files of an import, and of the first of its chain, are still there."""
+        first = self.judge.imports.get(row["first_import_id"], row)
+        return self.removed.isdisjoint({row["key"], first["key"]})
+
+    def stray(self) -> None:
+        """Somebody starts an execution under a name of their own for an import, perhaps one that runs."""
+        if rows := list(self.judge.imports):
+            self.counts["stray"] += 1
+            document = {"tenant_code": TENANT, "import_id": self.later.choice(rows)}
+            self.engine.start_by_hand(f"stray-{self.counts['stray']}", document)
 
     def sweep(self) -> None:
         self.invoke("SweepImportsFunction", {"source": "aws.events"}, "SweepImports")
@@ -185,7 +208,13 @@ class Run(Executing):
         return s.CALL_KINDS
 
     def meanwhile(self, kind: str) -> None:
-        works = {s.STOP_AT: self.stop_import, s.SWEEP_AT: self.sweep, s.OTHER_AT: self.other}
+        works = {
+            s.STOP_AT: self.stop_import,
+            s.SWEEP_AT: self.sweep,
+            s.OTHER_AT: self.other,
+            s.REMOVED_AT: self.remove,
+            s.STRAY_AT: self.stray,
+        }
         if work := works.get(kind):
             self.spawn(work, bare=True)
 

@@ -8,6 +8,7 @@ from tests.faults.actors import schedule as shared
 
 NAME = "imports"
 STOP_AT, SWEEP_AT, OTHER_AT = "operator stops at", "sweep runs at", "another publisher at"
+REMOVED_AT, STRAY_AT = "file removed at", "stray execution at"
 READER_FAILS = "file unreadable for"
 CHILD_LOST = "child lost before"
 
@@ -16,6 +17,8 @@ CALL_KINDS = {
     STOP_AT: "an operator runs StopImport meanwhile",
     SWEEP_AT: "the sweep runs meanwhile",
     OTHER_AT: "another publisher publishes one of the keys meanwhile",
+    REMOVED_AT: "the file of an import is removed meanwhile, with its version",
+    STRAY_AT: "an execution with the input of an import is started under another name meanwhile",
 }
 MAP_KINDS = {
     READER_FAILS: "the Map Run cannot read its file (States.ItemReaderFailed)",

@@ -1,6 +1,5 @@
 """Plays one schedule to its end, and judges it on the way."""
 
-import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache, partial
@@ -8,16 +7,13 @@ from functools import cache, partial
 from ministack.services import stepfunctions
 
 from tests.faults.actors import totals
-from tests.faults.actors.engine import START
-from tests.faults.actors.expiry import expire, expired
+from tests.faults.actors.playing import let_expire, outcome_of, playing, started
 from tests.faults.actors.schedule import Focus
-from tests.faults.seams import DYNAMODB_ENDPOINT
 from tests.faults.tasks.engine import Engine
 from tests.faults.tasks.judge import ENDED
 from tests.faults.tasks.plan import days
 from tests.faults.tasks.run import Run
 from tests.faults.tasks.schedule import Schedule
-from tests.kit.deployed_stack import Stack
 
 _SWEEP_EVERY = 300.0
 _LOOK_EVERY = 3.0
@@ -25,7 +21,6 @@ _IMPATIENT = 0.5
 _MAX_SWEEPS = 40
 _DAY = 86_400
 _EXECUTIONS_EXPIRE = 90
-_DELETED = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,30 +36,17 @@ class Outcome(totals.Outcome):
 @cache
 def engine() -> Engine:
     """The engine of this process."""
-    # On one DynamoDB Local, each process has its own tables.
-    prefix = f"p{os.getpid()}-" if DYNAMODB_ENDPOINT in os.environ else ""
-    return Engine(Stack(prefix)).start()
+    return started(Engine)
 
 
 def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
     """Play one schedule in this process. focus: draws faults there only."""
     run = Run(engine=engine(), schedule=schedule, focus=focus)
-    engine().begin(run)
-    try:
+    with playing(run):
         _live(run)
-    finally:
-        run.simulation.close()
-        engine().clear()
     judge = run.judge
     return Outcome(
-        violations=tuple(judge.violations),
-        injected=Schedule(schedule.seed, tuple(run.faults.injected)),
-        trace=tuple(run.trace),
-        seconds=run.simulation.now,
-        outcomes=judge.outcomes,
-        calls=judge.calls,
-        hits=judge.hits,
-        stops=judge.stops,
+        **outcome_of(run, judge),
         ends=Counter(str(row["status"]) for row in judge.ends.values()),
         items=Counter(status for task_id in judge.tasks for status in judge.statuses(task_id)),
         retried=sum(row["attempt"] > 1 for row in judge.ends.values()),
@@ -118,7 +100,4 @@ def _rest(run: Run) -> None:
     run.simulation.now += passed * _DAY
     if passed > _EXECUTIONS_EXPIRE:
         stepfunctions._executions.clear()
-    moment = START.timestamp() + run.simulation.now
-    for table, key in expired(run.engine.stack, moment, run.engine.TABLES):
-        if run.chance.random() < _DELETED:
-            expire(table, key, moment)
+    let_expire(run, run.engine.TABLES)

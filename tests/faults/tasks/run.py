@@ -6,9 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from ministack.services import dynamodb
-
-from tests.faults.actors.engine import Mapping
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document
 from tests.faults.tasks import schedule as s
@@ -133,32 +130,7 @@ class Run(Executing):
 
     def carried_out(self, *_: object) -> None:
         self.judge.moment()
-        for table, mappings in self.engine.mappings.items():
-            records = dynamodb._stream_records.get(table)
-            while records:
-                record = records.pop(0)
-                for mapping in mappings:
-                    if mapping.takes(record):
-                        self.spawn(partial(self._record, mapping, record))
-
-    def _record(self, mapping: Mapping, record: Document) -> None:
-        name = mapping.function.removesuffix("Function")
-        self.counts[f"record:{name}"] += 1
-        kind = self.fault_at(f"record:{name}#{self.counts[f'record:{name}']}", [*s.shared.RECORD_KINDS], 8)
-        if kind == s.shared.RECORD_LOST:
-            return
-        deliver = partial(self._deliver, mapping, record)
-        if kind == s.shared.RECORD_TWICE:
-            self.spawn(deliver, self.later.choice((0, self.late())))
-        self.simulation.sleep(self.late() if kind == s.shared.RECORD_LATE else self.chance.uniform(0.05, 0.8))
-        deliver()
-
-    def _deliver(self, mapping: Mapping, record: Document) -> None:
-        for number in range(mapping.tries):
-            answer = self.invoke(mapping.function, {"Records": [record]}, mapping.function.removesuffix("Function"))
-            if not answer.get("error") and not answer["body"]["batchItemFailures"]:
-                return
-            self.simulation.sleep(2**number)
+        self.stream()
 
     def status_changed(self, event: Document) -> None:
         detail = json.loads(event["Detail"])

@@ -1,4 +1,4 @@
-"""The work of items: a call of an outside system that does it as often as it is asked to."""
+"""The work of items: a call of an outside system that does it again at every call."""
 
 from collections.abc import Callable
 from typing import Any

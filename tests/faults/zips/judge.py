@@ -52,8 +52,10 @@ class ZipJudge(Judge):
             return
         label, code = self.run.label(import_id), row.get("error", {}).get("code")
         self.run.say(f"ZIP {label} {row['status']} {code or ''}")
-        if code not in _STOPPED | {self.run.plan.lie}:
+        if code not in _STOPPED | {self.run.plan.lie} | ({"InvalidImport"} if self.run.removed else set()):
             self.broken(REFUSED, f"{label}: {code}, and the archive is {self.run.plan.lie or 'right'}")
+        if "entries" in row and code not in _STOPPED:
+            self.broken(REFUSED, f"{label}: {code}, and its entries were written")
         children = self.children(import_id)
         statuses = {child["status"] for child in children}
         if not statuses <= FINAL_STATUSES:

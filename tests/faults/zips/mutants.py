@@ -4,6 +4,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import imports.archive_data
+import imports.table
 from entities.backoff import written
 from entities.values import to_value
 from idempotency.expressions import conditional_put, conditional_update
@@ -18,6 +19,7 @@ from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.mutant import Mutants
 from tests.faults.imports import invariants as of_imports
+from tests.faults.imports.schedule import REMOVED_AT
 from tests.faults.mutant import replaced
 from tests.faults.zips import invariants as breaks
 
@@ -44,6 +46,16 @@ def _forgets() -> AbstractContextManager[None]:
         return bool(self._move(key, own, moves, at))
 
     return replaced(ImportsTable, "loaded", loaded)
+
+
+@mutant(
+    "a late unzip that reads a refused archive",
+    breaks.REFUSED,
+    focus=((r"^unzip@1#1(\.call\d+)?$", (f.DUPLICATE_AT, s.SLOW, f.ERROR_AFTER, REMOVED_AT)),),
+)
+def _reads_refused() -> AbstractContextManager[None]:
+    """The archive was removed, and a call that had read it before writes its entries."""
+    return replaced(imports.table, "_NOT_REFUSED", "attribute_exists(#pk)")
 
 
 @mutant("a ZIP that does not wait for its children", breaks.LAST, focus=_PARENT_STOPPED)

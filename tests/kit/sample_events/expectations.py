@@ -9,7 +9,18 @@ from operations import orders, report, stock
 from operations.stack import Row, Stack
 from ordering.definition import ORDER_SAGA, STEP_NAMES
 from tests.kit.project import ROOT, read_json
-from tests.kit.sample_events import commands, imports, row_imports, tasks, webhooks, zips
+from tests.kit.sample_events import (
+    accounts,
+    api,
+    applications,
+    approvals,
+    commands,
+    imports,
+    row_imports,
+    tasks,
+    webhooks,
+    zips,
+)
 from tests.kit.sample_events.expected import Expected, Given, invoked
 from tests.kit.template import snake_case
 
@@ -88,7 +99,7 @@ def reports(stack: Stack) -> Any:
 
 def recovery(stack: Stack) -> str:
     """The status of the order's recovery."""
-    return orders.ended(stack, ORDER_ID, seconds=60, output="OrderRecoveryArn").status
+    return orders.ended(stack, ORDER_ID, seconds=300, output="OrderRecoveryArn").status
 
 
 def of_steps(saga: Saga) -> Iterator[tuple[str, Expected]]:
@@ -152,8 +163,12 @@ EXPECTED: dict[str, Expected] = {
     "run_job_object_created": Expected(SUMMARY, given=uploaded, leaves={records: 1}),
     **imports.EXPECTED,
     **webhooks.EXPECTED,
+    **api.EXPECTED,
     **commands.EXPECTED,
     **row_imports.EXPECTED,
     **zips.EXPECTED,
     **tasks.EXPECTED,
+    **accounts.EXPECTED,
+    **applications.EXPECTED,
+    **approvals.EXPECTED,
 }

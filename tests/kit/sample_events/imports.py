@@ -74,7 +74,7 @@ def imports(stack: Stack) -> set[str]:
     """The statuses of the started imports."""
     machine = stack.outputs["UserImportArn"]
     started = stack.stepfunctions.list_executions(stateMachineArn=machine)["executions"]
-    return {orders.ended(stack, one["name"], seconds=60, output="UserImportArn").status for one in started}
+    return {orders.ended(stack, one["name"], seconds=300, output="UserImportArn").status for one in started}
 
 
 _WRITTEN = {"key": RESULT_KEY}

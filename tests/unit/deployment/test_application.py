@@ -115,13 +115,12 @@ def test_stacks_that_differ_in_what_they_share_are_refused(tmp_path: Path, old: 
 
 @pytest.mark.parametrize("leave", [False, True])
 def test_aliases_file_by_file_are_those_of_the_whole(tmp_path: Path, leave: bool) -> None:
-    """No role calls a function of another stack: it would have only the alias, not what running executions call."""
     shutil.copy(ROOT / "template.yaml", tmp_path)
     shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
 
-    written = write(tmp_path / "template.yaml", "release", leave=leave)
+    written = flat(write(tmp_path / "template.yaml", "release", leave=leave))
 
-    assert flat(written) == gradual(flat(ROOT / "template.yaml"), "release", leave=leave)
+    assert written == gradual(flat(ROOT / "template.yaml"), "release", leave=leave)
 
 
 def test_every_stack_belongs_to_the_root() -> None:

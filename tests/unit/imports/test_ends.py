@@ -13,14 +13,9 @@ ROWS = "p1,n,tea,1,JPY,\np2,n,tea,x,JPY,\n"
 OWN = "0" * 32
 
 
-def lose(world: ImportWorld, import_id: str) -> None:
-    source = world.made(import_id).source
-    world.files.client.delete_object(Bucket=world.bucket, Key=source.key, VersionId=source.version_id)
-
-
 def test_an_import_whose_file_was_removed_before_it_was_read_fails(world: ImportWorld) -> None:
     import_id = world.create(HEADER + ROWS, processing_mode="STEP_FUNCTION")
-    lose(world, import_id)
+    world.lose(import_id)
 
     assert world.load(import_id)["status"] == "FAILED"
     assert world.row(import_id)["error"]["code"] == "InvalidImport"
@@ -32,7 +27,7 @@ def test_an_import_whose_file_was_removed_later_ends_without_its_cells(world: Im
     world.load(import_id)
     if runs:
         world.batch(import_id)
-    lose(world, import_id)
+    world.lose(import_id)
     world.cut_off(import_id)
 
     assert world.counts(import_id) == ((2, 1, 1, 0) if runs else (2, 0, 0, 2))
@@ -45,7 +40,7 @@ def test_a_direct_import_whose_file_was_removed_ends(world: ImportWorld, monkeyp
     monkeypatch.setattr("imports.finalizing.Finalization.finish", lambda *_: None)
     import_id = world.create(HEADER + ROWS)
     monkeypatch.undo()
-    lose(world, import_id)
+    world.lose(import_id)
     world.cut_off(import_id)
 
     assert world.counts(import_id) == (2, 0, 0, 2)

@@ -1,13 +1,18 @@
 """What lands late: after counters moved, after an end, after a retry."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from imports.errors import ImportCutOff, InvalidImport
+from idempotency import StoreUnavailable
+from imports.errors import FileRefused, ImportCutOff, InvalidImport
 from imports.finalizing import Finalization
+from imports.loading import Loader
+from imports.table import ImportsTable
 from tests.kit.import_world import ImportWorld
+from tests.kit.project import ROOT, read_json
 
 _FILE = "code,name,category,price,currency\np1,n,tea,1,JPY\n"
 
@@ -23,15 +28,78 @@ def test_a_chain_is_as_old_as_its_first_import(world: ImportWorld) -> None:
         world.create(retry_of=second)
 
 
-def test_a_late_loader_sets_no_counter_back(world: ImportWorld) -> None:
-    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
-    world.load(import_id)
-    world.batch(import_id)
-    world.follow(*world.inserted())
+def while_loading(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
+    """Do this once, after the next loader has found the import not loaded, and before it reads the file."""
+    read = Loader.load
 
+    def late(*given: Any) -> Any:
+        monkeypatch.setattr(Loader, "load", read)
+        work()
+        return read(*given)
+
+    monkeypatch.setattr(Loader, "load", late)
+
+
+def test_a_late_loader_sets_no_counter_back(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
+
+    def run() -> None:
+        world.load(import_id)
+        world.batch(import_id)
+        world.follow(*world.inserted())
+
+    while_loading(monkeypatch, run)
     world.load(import_id)
 
     assert world.counts(import_id) == (1, 1, 0, 0)
+
+
+def test_a_repeated_loader_needs_no_file(world: ImportWorld) -> None:
+    """Its answer was lost, and the Map runs."""
+    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION", options={"max_concurrency": 3})
+    first = world.load(import_id)
+    world.lose(import_id)
+
+    assert world.load(import_id) == first == {"status": "PROCESSING", "rows": 1, "max_concurrency": 3}
+    assert world.row(import_id)["status"] == "PROCESSING"
+
+
+@pytest.mark.parametrize("load", ["load", "cut_off"])
+def test_a_file_that_was_loaded_is_refused_no_more(
+    world: ImportWorld, monkeypatch: pytest.MonkeyPatch, load: str
+) -> None:
+    """The file is removed between two calls at once."""
+    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
+
+    def run() -> None:
+        world.load(import_id)
+        world.lose(import_id)
+
+    while_loading(monkeypatch, run)
+    getattr(world, load)(import_id)
+
+    assert "error" not in world.row(import_id)
+    assert world.row(import_id)["status"] == ("PROCESSING" if load == "load" else "FAILED")
+    assert world.counts(import_id) == (1, 0, 0, 1)
+
+
+def test_rows_that_run_are_refused_no_more(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first file is removed between two calls at once, so only the later one finds a row with another key."""
+    first = world.create(_FILE, processing_mode="STEP_FUNCTION")
+    world.load(first)
+    world.cut_off(first)
+    corrected = f"row,{_FILE}".replace("p1", "1,p1")
+    options = {"all_or_nothing_validation": True}
+    retry = world.create(corrected, retry_of=first, processing_mode="STEP_FUNCTION", options=options)
+
+    def run() -> None:
+        world.load(retry)
+        world.lose(first)
+
+    while_loading(monkeypatch, run)
+
+    assert world.load(retry)["status"] == "PROCESSING"
+    assert "results" not in world.row(retry)
 
 
 def test_batch_records_expire_and_a_retry_needs_none(world: ImportWorld) -> None:
@@ -69,3 +137,63 @@ def test_a_finalization_that_hangs_changes_nothing_after_a_retry(
     assert world.counts(import_id) == (1, 0, 0, 1)
     assert world.result(import_id, "succeeded") == []
     assert [cells[0] for cells in world.result(import_id, "unprocessed")] == ["1"]
+
+
+def test_a_late_finalization_leaves_the_results_alone(world: ImportWorld) -> None:
+    """It finds no cells, as the file was removed after the end."""
+    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    seen = world.made(import_id)
+    world.finish(import_id)
+    told = world.row(import_id)["results"], world.text(import_id, "unprocessed")
+    world.lose(import_id)
+
+    assert world.finalization.finish(seen, world.now) == "FAILED"
+    assert (world.row(import_id)["results"], world.text(import_id, "unprocessed")) == told
+    assert "p1" in told[1]
+
+
+def test_a_late_finalization_says_how_the_import_ended(world: ImportWorld) -> None:
+    """Without rows, it would be COMPLETED."""
+    import_id = world.create(_FILE.splitlines()[0], processing_mode="STEP_FUNCTION")
+    seen = world.made(import_id)
+    world.finalization.refuse(seen, FileRefused("NotUtf8", "", "Save as UTF-8."), world.now)
+
+    assert world.finalization.finish_cut_off(seen, world.now) == "FAILED"
+    assert world.row(import_id)["error"]["code"] == "NotUtf8"
+
+
+def test_a_finalization_that_died_before_the_end_is_repeated(
+    world: ImportWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is removed meanwhile: the results that are told are all of the second one."""
+    import_id = world.create(_FILE + "p2,n,tea,x,JPY\n", processing_mode="STEP_FUNCTION")
+    world.load(import_id)
+    world.batch(import_id)
+
+    def lost(*_: Any, **__: Any) -> None:
+        raise StoreUnavailable
+
+    with monkeypatch.context() as table:
+        table.setattr(ImportsTable, "end", lost)
+        with pytest.raises(StoreUnavailable):
+            world.finish(import_id)
+    world.lose(import_id)
+
+    assert (world.finish(import_id), world.counts(import_id)) == ("COMPLETED_WITH_FAILURES", (2, 1, 1, 0))
+    assert world.result(import_id, "succeeded") == [["1", "TENANT#tenant1", "PRODUCT#p1", "1"]]
+    assert [cells[0] for cells in world.result(import_id, "failed")] == ["2"]
+    assert world.result(import_id, "unprocessed") == []
+    assert len({key.rpartition("/")[0] for key in world.row(import_id)["results"].values()}) == 1
+
+
+@pytest.mark.parametrize("rows", [1, 1001], ids=["DIRECT", "STEP_FUNCTION"])
+def test_a_repeated_event_of_an_upload_needs_no_file(world: ImportWorld, rows: int) -> None:
+    event = read_json(ROOT / "events/imports/create_import_upload.json")
+    header, row = _FILE.splitlines()
+    key = world.upload("\n".join([header, *[row] * rows]), event["detail"]["object"]["key"])
+    event["detail"]["object"]["version-id"] = world.files.source(key).version_id
+    first = world.ask(event)
+    world.lose(first["import_id"])
+
+    assert world.ask(event) == first

@@ -58,8 +58,7 @@ def test_row_without_a_key_may_get_one(world: ImportWorld, code: str) -> None:
 
 def test_records_name_the_keys_of_a_first_file_that_is_gone(world: ImportWorld) -> None:
     first = world.run(HEADER + row("p1", "x"))
-    source = world.made(first).source
-    world.files.client.delete_object(Bucket=world.bucket, Key=source.key, VersionId=source.version_id)
+    world.lose(first)
     retry = world.run(f"row,{HEADER}1,{row('p1')}2,{row('p2')}", retry_of=first)
 
     assert world.versions() == {"p1": 1}

@@ -60,6 +60,34 @@ def test_a_late_unzip_forgets_no_child(world: World, monkeypatch: pytest.MonkeyP
     assert world.found(key).values["children"] == 1
 
 
+def test_a_zip_that_was_refused_is_not_read_by_a_late_unzip(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has inflated the archive, which is removed before another call reads it."""
+    key = world.upload(TWO)
+    inflate = type(world.entries).inflate
+
+    def late(entries: Any, made: Any) -> int:
+        monkeypatch.undo()
+        count = inflate(entries, made)
+        world.files.client.delete_object(Bucket=world.bucket, Key=made.source.key, VersionId=made.source.version_id)
+        assert world.unzip(key)["items"] == []
+        return count
+
+    monkeypatch.setattr(type(world.entries), "inflate", late)
+    assert world.unzip(key)["items"] == []
+    assert world.found(key).values["error"]["code"] == "InvalidImport"
+    assert list(world.objects(key)) == []
+
+
+def test_a_child_that_was_loaded_is_refused_no_more(world: World) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    child = world.trigger(key, 1)
+    world.table.loaded(child, {"columns": ["code"], "total_rows": 3, "unprocessed_rows": 3}, START)
+
+    assert not world.table.end(child, Status.FAILED, {}, START, refused=True)
+    assert world.found(child).status is Status.PROCESSING
+
+
 def test_an_unzip_that_lands_after_the_end_leaves_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     key = world.upload(TWO)
     put = type(world.files).put

@@ -15,7 +15,7 @@ MODEL = ServiceModel(Loader().load_service_model("connect", "service-2"))
 
 def send(connect: Connect, method: str, path: str, body: bytes = b"") -> tuple[int, str | None, Document]:
     """The status, the error's code and the body of an answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", connect.server.server_port, timeout=60)
+    connection = http.client.HTTPConnection(*connect.server.server_address, timeout=60)
     connection.request(method, path, body)
     answer = connection.getresponse()
     read = answer.status, answer.headers["x-amzn-ErrorType"], json.loads(answer.read() or b"{}")

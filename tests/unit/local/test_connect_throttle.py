@@ -65,7 +65,7 @@ def test_a_request_that_is_refused_takes_a_token(connect: Connect) -> None:
 
 def test_callers_share_the_bucket(connect: Connect) -> None:
     def call(_: int) -> bool:
-        caller = client(connect.server.endpoint)
+        caller = client(connect.server.address)
         try:
             caller.list_instances()
         except ClientError:

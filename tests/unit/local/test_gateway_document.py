@@ -12,9 +12,9 @@ import pytest
 
 from idempotency import Happened, LeaseStore, StepCompensated
 from local.simulators.payment_gateway.client import GatewayClient
-from ordering.payments.bearer import BearerSession
 from ordering.payments.charge import Charge, PaymentDeclined
 from ordering.payments.gateway import GatewayUnavailable, HttpGateway, charge_key
+from runtime.bearer import BearerSession
 from runtime.secrets import Secret
 from tests.kit.project import ROOT
 from tests.unit import dynamodb

@@ -16,7 +16,7 @@ from local.simulators.payment_gateway import secret
 from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import SlowWorking
 from local.simulators.payment_gateway.plan import Injection
-from local.simulators.payment_gateway.server import serving
+from local.simulators.payment_gateway.server import GatewayServer
 from tests.kit.bounded import Threads, program
 from tests.kit.project import ROOT
 from tests.unit.ordering import secrets_manager
@@ -268,7 +268,7 @@ def test_a_local_stack_keeps_its_secret_when_it_is_started_again(
 
 
 def test_simulator_without_a_secret_accepts_nobody() -> None:
-    with serving() as server:
+    with GatewayServer().serving() as server:
         assert GatewayClient(server.address, secret=SECRET).charge("o-1", 3000).status == 401
 
 

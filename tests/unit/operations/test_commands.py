@@ -183,6 +183,7 @@ def test_blocked_and_lagging_keys_are_listed_until_they_are_helped(desk: Desk) -
     (blocked,), (lagging,) = commands.blocked(desk.stack), commands.lagging(desk.stack)
     assert (blocked.gate.key, blocked.since, blocked.error) == (KEY, START.isoformat(), "Execution.ABORTED")
     assert (lagging.gate.key.sk, lagging.gate.lagging) == (OTHER["sk"], {"catalog"})
+    assert [(one.gate.key, one.since) for one in commands.pending(desk.stack)] == [(KEY, START.isoformat())]
 
     commands.skip(desk.stack, KEY, 2, "never wanted")
     targets.rebuild(desk.stack, desk.world.tables, lagging.gate.key, "catalog")

@@ -4,6 +4,7 @@ import io
 import json
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from botocore.config import Config
@@ -11,11 +12,13 @@ from botocore.exceptions import ReadTimeoutError
 
 from imports.errors import InvalidImport, TooManyRows
 from imports.keys import ImportKey
+from imports.request import parse_create
 from imports.state import Import
 from operations import import_results, imports
 from operations.import_results import ImportNotEnded
 from operations.imports import AnswerLost, ImportEnded, ImportNotFound, ImportView
 from operations.stack import Stack
+from tests.kit.command_line import stepwise
 from tests.kit.import_world import TENANT, ImportWorld
 from tests.unit import dynamodb
 
@@ -78,9 +81,24 @@ def test_a_call_is_made_once_and_outlasts_the_function(desk: Desk) -> None:
 
 def test_a_lost_answer_is_not_repeated(desk: Desk) -> None:
     desk.answer = ReadTimeoutError(endpoint_url="")
-    with pytest.raises(AnswerLost, match=f"imports list --tenant {TENANT}"):
+    with pytest.raises(AnswerLost) as lost:
         imports.create(desk.stack, REQUEST)
+    assert lost.value.see == ("imports", "list", "--tenant", TENANT)
     assert desk.calls == [("CreateImport", REQUEST)]
+
+
+def test_a_retry_with_another_encoding_keeps_the_other_options(desk: Desk, tmp_path: Path) -> None:
+    first = desk.world.run(text(1), options={"duplicates": "last", "max_concurrency": 3})
+    (tmp_path / "failed.csv").write_bytes("row,code,name\n1,p1,煎茶\n".encode("cp932"))
+    desk.answer = {"import_id": "0" * 32}
+    with mock.patch.object(Stack, "local", return_value=desk.stack):
+        of = ("--of", f"{TENANT}/{first}", "--encoding", "cp932", "--no-follow")
+        ended = stepwise("imports", "retry", str(tmp_path / "failed.csv"), *of)
+
+    ((_, request),) = desk.calls
+    assert (ended.code, request["retry_of"]) == (0, first)
+    assert request["options"] == {"duplicates": "last", "max_concurrency": 3, "encoding": "cp932"}
+    assert parse_create(request)
 
 
 @pytest.mark.parametrize("error", [InvalidImport, TooManyRows])

@@ -11,12 +11,13 @@ import pytest
 from moto import mock_aws
 
 from operations import queues
-from operations.queues import NOTICES, QueueNotFound, QueueView, Redriven
+from operations.queues import QueueNotFound, QueueView, Redriven
 from operations.replay.kept import KEPT, REPLAYED
 from operations.stack import Stack
 
 JOB = "arn:aws:lambda:us-east-1:123456789012:function:RunJob"
 NOTIFY = "arn:aws:lambda:us-east-1:123456789012:function:NotifyOrders"
+NOTICES = "FailedNoticeRecordsBucket"
 QUEUES = ("ImportActionFailuresQueue", "ImportActionQueue", "JobFailuresQueue")
 
 

@@ -44,7 +44,7 @@ class Recoveries:
         return self
 
     def paginate(self, **_: Any) -> list[Any]:
-        return [{"events": []}]
+        return [{"events": [], "executions": []}]
 
     def redrive_execution(self, *, executionArn: str) -> None:
         self.redriven.append(executionArn)
@@ -77,7 +77,7 @@ class Desk:
         writes = {
             "ProcessOrder": self.orders.save(order, NOW),
             "ProcessPayment": self.payments.capture(order, at=NOW),
-            "ReserveInventory": self.inventory.reserve(order, NOW),
+            "ReserveInventory": self.inventory.reserve(order, NOW, {}),
         }
         for name in names:
             self.steps.commit(Step(ORDER_ID, name, document, "r-1", NOW), [writes[name]], {})

@@ -97,7 +97,7 @@ class Desk:
         writes = {
             "ProcessOrder": self.orders.save(ORDER, NOW),
             "ProcessPayment": PaymentsTable(self.tables["PaymentsTable"]).capture(ORDER, at=NOW),
-            "ReserveInventory": InventoryTable(self.tables["InventoryTable"]).reserve(ORDER, NOW),
+            "ReserveInventory": InventoryTable(self.tables["InventoryTable"]).reserve(ORDER, NOW, {}),
         }
         for name in names:
             self.steps.commit(Step(ORDER_ID, name, DOCUMENT, "r-1", NOW), [writes[name]], {})

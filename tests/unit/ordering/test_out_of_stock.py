@@ -9,7 +9,9 @@ from botocore.exceptions import ClientError
 from idempotency import Contention, StateConflict, Step, StepStore
 from idempotency.saga import SagaSteps
 from ordering.definition import ORDER_SAGA
-from ordering.inventory.service import Inventory, OutOfStock
+from ordering.inventory.reserving import OutOfStock
+from ordering.inventory.service import Inventory
+from ordering.inventory.shards import Shards
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
 from ordering.task import Task
@@ -39,6 +41,11 @@ class Cancelling:
             "TransactWriteItems",
         )
 
+    def batch_get_item(self, *, RequestItems: Any) -> Any:
+        """Each SKU has one row, with ten pieces."""
+        ((table, wanted),) = RequestItems.items()
+        return {"Responses": {table: [{**key, "on_hand": {"N": "10"}} for key in wanted["Keys"]]}}
+
 
 def short(on_hand: int) -> dict[str, Any]:
     return {"Code": "ConditionalCheckFailed", "Item": {"on_hand": {"N": str(on_hand)}}}
@@ -47,10 +54,13 @@ def short(on_hand: int) -> dict[str, Any]:
 def reserve(*, tea: dict[str, Any], cup: dict[str, Any], reservation: dict[str, Any] = FINE) -> None:
     """Reserve two lines with this answer of DynamoDB for them; records and order are fine."""
     event = good_order(items=ITEMS)
-    store = StepStore(Cancelling(FINE, tea, cup, reservation, FINE, FINE), "Idempotency")
+    client: Any = Cancelling(FINE, tea, cup, reservation, FINE, FINE)
+    store = StepStore(client, "Idempotency")
     steps = SagaSteps(ORDER_SAGA, store, {"OrdersTable": "Orders", "InventoryTable": "Inventory"})
     step = Step("o-1001", "ReserveInventory", event, "request-1", AT)
-    Inventory(steps, InventoryTable("Inventory")).reserve(Task(parse_order(event), step, AT))
+    Inventory(steps, InventoryTable("Inventory"), Shards(client, "Inventory")).reserve(
+        Task(parse_order(event), step, AT)
+    )
 
 
 def test_a_short_line_is_named_with_what_is_there_and_what_was_ordered() -> None:

@@ -30,10 +30,10 @@ from local.simulators.payment_gateway.faults import (
 )
 from local.simulators.payment_gateway.plan import Injection
 from ordering.definition import PROCESS_PAYMENT
-from ordering.payments import bearer
-from ordering.payments.bearer import BearerSession
 from ordering.payments.charge import Charge, PaymentDeclined
 from ordering.payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway, charge_key
+from runtime import bearer
+from runtime.bearer import BearerSession
 from runtime.secrets import Secret, SecretRefused, SecretUnavailable
 from tests.unit import dynamodb
 from tests.unit.ordering import secrets_manager

@@ -9,7 +9,8 @@ import pytest
 from idempotency import Action
 from idempotency.saga import SagaStep
 from ordering.definition import ORDER_SAGA, STEPS
-from ordering.inventory.table import InventoryTable, reservation_key, stock_key
+from ordering.inventory.shards import Shard, stock_key
+from ordering.inventory.table import InventoryTable, reservation_key
 from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
 from ordering.payments.table import PaymentsTable, payment_id
@@ -30,12 +31,23 @@ ACTIONS: dict[str, Action] = {
     "Orders.list_standing": ORDERS.list_standing("o-1001", "Pending", AT, ["ProcessPayment"]),
     "Payments.capture": PAYMENTS.capture(ORDER, at=AT),
     "Payments.refund": PAYMENTS.refund("o-1001", AT),
-    "Inventory.reserve": INVENTORY.reserve(ORDER, AT),
-    "Inventory.take": INVENTORY.take(ORDER.items[0]),
-    "Inventory.release": INVENTORY.release("o-1001", AT),
-    "Inventory.give_back": INVENTORY.give_back(ORDER.items[0]),
+    "Inventory.reserve": INVENTORY.reserve(ORDER, AT, {}),
+    "Inventory.take": INVENTORY.take(ORDER.items[0], Shard()),
+    "Inventory.release": INVENTORY.release("o-1001", AT, {}),
+    "Inventory.give_back": INVENTORY.give_back(ORDER.items[0], 0),
+    "Inventory.move": INVENTORY.move("tea-01", 0, -2),
 }
-every_action = pytest.mark.parametrize("name", ACTIONS)
+# The same for a SKU that is spread over shards.
+SPREAD: dict[str, Action] = {
+    "Inventory.reserve spread": INVENTORY.reserve(ORDER, AT, {"tea-01": 3}),
+    "Inventory.take from the first": INVENTORY.take(ORDER.items[0], Shard(0, 8)),
+    "Inventory.take from another": INVENTORY.take(ORDER.items[0], Shard(3, 8)),
+    "Inventory.release spread": INVENTORY.release("o-1001", AT, {"tea-01": 3}),
+    "Inventory.give_back to another": INVENTORY.give_back(ORDER.items[0], 3),
+    "Inventory.move to": INVENTORY.move("tea-01", 3, 2),
+}
+EVERY = ACTIONS | SPREAD
+every_action = pytest.mark.parametrize("name", EVERY)
 
 
 def parameters(action: Action) -> dict[str, Any]:
@@ -60,17 +72,17 @@ def test_no_action_of_a_table_is_left_out_here() -> None:
 
 @every_action
 def test_every_action_has_a_condition(name: str) -> None:
-    assert parameters(ACTIONS[name])["ConditionExpression"]
+    assert parameters(EVERY[name])["ConditionExpression"]
 
 
 @every_action
 def test_every_action_is_on_its_own_table(name: str) -> None:
-    assert parameters(ACTIONS[name])["TableName"] == name.partition(".")[0]
+    assert parameters(EVERY[name])["TableName"] == name.partition(".")[0]
 
 
 @every_action
 def test_every_placeholder_is_defined_and_used(name: str) -> None:
-    action = parameters(ACTIONS[name])
+    action = parameters(EVERY[name])
     text = f"{action['ConditionExpression']} {action.get('UpdateExpression', '')}"
     defined = {*action.get("ExpressionAttributeNames", {}), *action.get("ExpressionAttributeValues", {})}
 
@@ -79,12 +91,12 @@ def test_every_placeholder_is_defined_and_used(name: str) -> None:
 
 @every_action
 def test_nothing_is_ever_deleted(name: str) -> None:
-    assert set(ACTIONS[name]) <= {"Put", "Update", "ConditionCheck"}
+    assert set(EVERY[name]) <= {"Put", "Update", "ConditionCheck"}
 
 
 @every_action
 def test_the_payment_token_is_written_nowhere(name: str) -> None:
-    assert ORDER.payment.token not in repr(ACTIONS[name])
+    assert ORDER.payment.token not in repr(EVERY[name])
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
@@ -133,7 +145,7 @@ def test_the_biggest_sum_of_money_is_written_exactly() -> None:
     order = parse_order(good_order(items=lines))
 
     assert put_item(ORDERS.save(order, AT))["total"] == {"N": "900000000000000"}
-    assert put_item(INVENTORY.reserve(order, AT))["context"]["M"]["total"] == {"N": "900000000000000"}
+    assert put_item(INVENTORY.reserve(order, AT, {}))["context"]["M"]["total"] == {"N": "900000000000000"}
 
 
 @pytest.mark.parametrize("value", [3000.0, [3000.0], {"amount": 3000.0}], ids=repr)
@@ -159,7 +171,7 @@ def test_a_capture_carries_the_payment_id_and_the_time() -> None:
 
 
 def test_a_reservation_keeps_its_lines_and_its_context() -> None:
-    item = put_item(INVENTORY.reserve(ORDER, AT))
+    item = put_item(INVENTORY.reserve(ORDER, AT, {}))
 
     assert item["items"] == {"L": [{"M": {"sku": {"S": "tea-01"}, "quantity": {"N": "2"}}}]}
     assert item["context"]["M"]["order_id"] == {"S": "o-1001"}
@@ -167,10 +179,21 @@ def test_a_reservation_keeps_its_lines_and_its_context() -> None:
 
 
 def test_line_returns_to_the_row_it_was_taken_from() -> None:
-    taken, given_back = (parameters(move(ORDER.items[0])) for move in (INVENTORY.take, INVENTORY.give_back))
+    taken = parameters(INVENTORY.take(ORDER.items[0], Shard()))
+    given_back = parameters(INVENTORY.give_back(ORDER.items[0], 0))
 
     assert taken["Key"] == given_back["Key"] == {"pk": {"S": "STOCK#tea-01"}}
-    assert taken["ExpressionAttributeValues"] == given_back["ExpressionAttributeValues"] == {":quantity": {"N": "2"}}
+    assert taken["ExpressionAttributeValues"] == given_back["ExpressionAttributeValues"] == {":pieces": {"N": "2"}}
+
+
+def test_line_of_a_spread_sku_returns_to_its_shard() -> None:
+    for shard, key in ((0, "STOCK#tea-01"), (3, "STOCK#tea-01#3")):
+        taken = parameters(INVENTORY.take(ORDER.items[0], Shard(shard, 8)))
+        assert taken["Key"] == parameters(INVENTORY.give_back(ORDER.items[0], shard))["Key"] == {"pk": {"S": key}}
+
+
+def test_reservation_of_an_ordinary_sku_is_as_large_as_before() -> None:
+    assert set(put_item(INVENTORY.reserve(ORDER, AT, {}))) == {"pk", "items", "status", "context"}
 
 
 def test_sku_cannot_be_mistaken_for_a_reservation() -> None:

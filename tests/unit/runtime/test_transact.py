@@ -8,7 +8,7 @@ import pytest
 from botocore import exceptions as sdk
 
 from idempotency import Contention, Refusal, StoreUnavailable
-from idempotency.dynamodb import Action, Cancellation, read_rows, transact
+from idempotency.dynamodb import Action, Cancellation, read_rows, read_snapshot, transact
 
 RECORD: Action = {"Put": {"TableName": "Idempotency"}}
 ROW: Action = {"Update": {"TableName": "Stock"}}
@@ -213,6 +213,43 @@ def test_rows_that_were_not_read_are_not_taken_for_missing() -> None:
 
     with pytest.raises(StoreUnavailable):
         read_rows(client, [("t", {"pk": "p"})])
+
+
+class Snapshots:
+    """A client that answers with these responses, or this error."""
+
+    def __init__(self, *responses: Mapping[str, Any], error: Exception | None = None) -> None:
+        self.responses, self.error = list(responses), error
+        self.asked: Any = None
+
+    def transact_get_items(self, *, TransactItems: Any) -> Any:
+        self.asked = TransactItems
+        if self.error:
+            raise self.error
+        return {"Responses": self.responses}
+
+
+def test_rows_of_one_moment_are_read_in_one_transaction() -> None:
+    found = {"pk": {"S": "p"}, "n": {"N": "1"}}
+    client: Any = Snapshots({"Item": found}, {})
+
+    assert read_snapshot(client, [("t", {"pk": "p"}), ("t", {"pk": "q"})]) == [found, None]
+    assert client.asked[0] == {"Get": {"TableName": "t", "Key": {"pk": {"S": "p"}}}}
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (client_error("TransactionCanceledException", CancellationReasons=[FINE, CONFLICT]), Contention),
+        (client_error("ProvisionedThroughputExceededException"), StoreUnavailable),
+        (client_error("ValidationException"), sdk.ClientError),
+    ],
+)
+def test_snapshot_that_fails_says_why(error: Exception, raised: type[Exception]) -> None:
+    client: Any = Snapshots(error=error)
+
+    with pytest.raises(raised):
+        read_snapshot(client, [("t", {"pk": "p"})])
 
 
 def test_the_sdks_error_stays_the_cause() -> None:

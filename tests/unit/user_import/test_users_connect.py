@@ -67,7 +67,7 @@ def waiting() -> Waiting:
 
 @pytest.fixture
 def ours(connect: Simulator, waiting: Waiting) -> Connect:
-    return Connect(forget_messages(client(connect.server.endpoint)), waiting.backoff(3.5))
+    return Connect(forget_messages(client(connect.server.address)), waiting.backoff(3.5))
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@ from collections.abc import Iterator
 import pytest
 
 from local.simulators.webhook_receiver.client import ReceiverClient
-from local.simulators.webhook_receiver.server import ReceiverServer, serving
+from local.simulators.webhook_receiver.server import ReceiverServer
 
 
 @pytest.fixture(scope="package")
 def server() -> Iterator[ReceiverServer]:
-    with serving() as found:
+    with ReceiverServer().serving() as found:
         yield found
 
 

@@ -29,7 +29,7 @@ def test_a_status_change_is_sent_once_to_each_subscription_to_it(world: WebhookW
 
     assert (world.notify(), world.notify()) == (2, 0)
     assert sorted(url for url, *_ in world.receiver.messages) == sorted(
-        world.read(key.webhook_id).url for key in (own, operators)
+        world.endpoints.read(key.webhook_id).url for key in (own, operators)
     )
     assert {row["status"] for row in world.rows()} == {Status.DELIVERED}
 

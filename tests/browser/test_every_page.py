@@ -1,0 +1,193 @@
+"""Every page of things: accessible in light and dark, on a phone, and by keyboard; nothing that is not deployed."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from cli import hints
+from console.server import Server
+from console.settings import Settings
+from operations.commands import name_of
+from operations.stack import Stack
+from tests.browser.things import Things
+
+NAMES = (
+    *(
+        "runs",
+        "run",
+        "state",
+        "orders",
+        "failed sagas",
+        "order",
+        "attention",
+        "imports",
+        "import",
+        "commands",
+        "key",
+        "approvals",
+        "approval",
+    ),
+    *("applications", "application", "tasks", "task", "stock", "sku", "leases", "lease", "reports", "dialog"),
+)
+
+
+@pytest.fixture(scope="module")
+def addresses(things: Things, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The address of each page, with something to see on it."""
+    made = things.imported(tmp_path_factory.mktemp("files"), 100, "x")
+    task, application = things.task("here", "never"), things.application_in_review()
+    tenant, _, sk = name_of(things.blocked_key()).partition("/")
+    order, sku, lease = things.placed(), things.sku(), things.abandoned_lease()
+    found = {
+        "runs": "/runs",
+        "run": f"/runs/OrderSaga/{order}",
+        "state": f"/runs/AccountOpening/{application}?state=Check%20Identity",
+        "orders": "/orders",
+        "failed sagas": "/orders?failed=yes",
+        "order": f"/orders/{order}",
+        "attention": "/attention",
+        "imports": f"/imports?tenant={made.tenant_code}",
+        "import": f"/imports/{made.tenant_code}/{made.import_id}",
+        "commands": "/commands",
+        "key": f"/commands/{tenant}/{sk.replace('#', '%23')}",
+        "approvals": "/approvals",
+        "approval": f"/approvals/{things.review(application)}",
+        "applications": "/applications",
+        "application": f"/applications/{application}",
+        "tasks": f"/tasks?tenant={task.tenant_code}",
+        "task": f"/tasks/{task.tenant_code}/{task.task_id}",
+        "stock": "/stock",
+        "sku": f"/stock/{sku}",
+        "leases": "/leases",
+        "lease": f"/leases/{lease}",
+        "reports": "/reports",
+        "dialog": f"/changes/resolve-lease?key={lease}&work=RunJob",
+    }
+    assert set(found) == set(NAMES)
+    return found
+
+
+@contextmanager
+def opened(browser: Browser, console: str, **options: Any) -> Iterator[Page]:
+    context = browser.new_context(base_url=console, **options)
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(
+    browser: Browser, console: str, addresses: dict[str, str], scheme: Literal["light", "dark"]
+) -> None:
+    found = {}
+    with opened(browser, console, color_scheme=scheme) as page:
+        for name, address in addresses.items():
+            page.goto(address)
+            page.wait_for_timeout(400)
+            violations = Axe().run(page).response["violations"]
+            found[name] = [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in violations]
+
+    assert {name: violations for name, violations in found.items() if violations} == {}
+
+
+def test_no_page_scrolls_sideways_on_a_phone(browser: Browser, console: str, addresses: dict[str, str]) -> None:
+    wide = {}
+    with opened(browser, console, viewport={"width": 360, "height": 740}) as page:
+        for name, address in addresses.items():
+            page.goto(address)
+            page.wait_for_timeout(300)
+            wide[name] = page.evaluate("document.documentElement.scrollWidth")
+
+    assert {name: width for name, width in wide.items() if width > 360} == {}
+
+
+def test_a_change_is_made_by_the_keyboard_alone(page: Page, things: Things) -> None:
+    sku = things.sku(10)
+    page.goto(f"/stock/{sku}")
+    link = page.get_by_role("link", name="Add")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if link.evaluate("(one) => one === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    for _ in range(20):
+        focused = page.evaluate("document.activeElement.name || ''")
+        if focused in ("pieces", "reason"):
+            page.keyboard.type({"pieces": "5", "reason": "keyboard"}[focused])
+        if page.evaluate("document.activeElement.localName === 'button' && !!document.activeElement.closest('dialog')"):
+            break
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".told")).to_contain_text(f"{sku}: 10 -> 15 pieces on hand.")
+
+
+def test_lists_lead_to_details_by_the_keyboard(page: Page, addresses: dict[str, str]) -> None:
+    page.goto(addresses["orders"])
+    first = page.locator("tbody th a").first
+    order = first.inner_text()
+    first.focus()
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Order {order}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_has_one_heading_landmarks_and_no_unlabelled_control(
+    page: Page, addresses: dict[str, str], name: str
+) -> None:
+    page.goto(addresses[name])
+    expect(page.get_by_role("heading", level=1)).to_have_count(1)
+    for landmark in ("banner", "main", "navigation"):
+        expect(page.get_by_role(landmark)).to_have_count(1)
+
+    unlabelled = (
+        "[...document.querySelectorAll('input:not([type=hidden]), select, textarea')].filter(f => !f.labels.length)"
+    )
+    assert page.evaluate(f"{unlabelled}.map(f => f.outerHTML)") == []
+
+
+def another(stack: Stack, **settings: Any) -> Server:
+    """A second console of the same stack, which is served by a thread."""
+    made = Server(Settings(lambda: stack, hints.command, **settings), 0)
+    threading.Thread(target=made.serve, daemon=True).start()
+    return made
+
+
+def test_contexts_that_are_not_deployed_are_not_shown(browser: Browser, things: Things) -> None:
+    absent = ("ApprovalsTable", "TasksTable", "ImportsTable")
+    outputs = {name: value for name, value in things.stack.outputs.items() if name not in absent}
+    server = another(replace(things.stack, outputs=outputs))
+    with opened(browser, server.address) as page:
+        page.goto("/stock")
+        shown = page.get_by_role("navigation").get_by_role("link").all_inner_texts()
+        answer = page.goto("/approvals")
+        assert answer
+        status = answer.status
+    server.stop()
+
+    assert {"Orders", "Stock", "Commands"} <= set(shown)
+    assert not {"Approvals", "Tasks", "Imports"} & set(shown)
+    assert status == 404
+
+
+def test_a_console_that_only_reads_has_no_button(browser: Browser, things: Things, addresses: dict[str, str]) -> None:
+    server = another(things.stack, changes=False)
+    with opened(browser, server.address) as page:
+        for address in (one for name, one in addresses.items() if name != "dialog"):
+            page.goto(address)
+            assert page.locator("a[data-change]").count() == 0, address
+        answer = page.goto(addresses["dialog"])
+        assert answer
+        status = answer.status
+    server.stop()
+
+    assert status == 403

@@ -1,0 +1,114 @@
+"""The machine account-opening: its states, what it carries, how long it waits, and where its failures lead."""
+
+import re
+from typing import Any
+
+import pytest
+
+from accounts.reasons import Reason
+from idempotency import TransientError
+from tests.kit.machine import MACHINES, is_lambda, retries, retry_block
+from tests.kit.project import ROOT, leaves
+from tests.kit.template import TEMPLATE
+
+DAY = 86_400
+MACHINE = MACHINES["AccountOpening"]
+TASKS = dict(MACHINE.tasks())
+CHECKS = ("Identity", "Address", "Fraud Model")
+PARALLEL = MACHINE.states["Perform Automated Checks"]
+# A retry of the wait makes a new token.
+CALLBACK = "Wait For Review"
+
+every_task = pytest.mark.parametrize("name", TASKS)
+
+
+def test_the_states_are_those_of_the_contract() -> None:
+    assert list(MACHINE.states) == [
+        "Perform Automated Checks",
+        "Human Review Required?",
+        CALLBACK,
+        "Review Approved?",
+        "Approve Application",
+        "Read Account Setup",
+        "Reject Application",
+        "Application Closed",
+        "Application Failed",
+    ]
+    assert [branch["StartAt"] for branch in PARALLEL["Branches"]] == [f"Check {check}" for check in CHECKS]
+    assert (PARALLEL["ResultPath"], TASKS[CALLBACK]["ResultPath"]) == ("$.checks", "$.review_decision")
+    assert (MACHINE.states["Application Closed"]["Type"], MACHINE.states["Application Failed"]["Type"]) == (
+        "Succeed",
+        "Fail",
+    )
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_check_that_fails_flags_and_answers_like_a_check(check: str) -> None:
+    checked, flags = TASKS[f"Check {check}"], TASKS[f"Flag {check}"]
+
+    assert [catcher["Next"] for catcher in checked["Catch"]] == [f"Flag {check}"]
+    for state in (checked, flags):
+        assert set(state["ResultSelector"]) == {"flagged.$", "reasons.$"}
+        assert state["OutputPath"] == "$.finding"
+
+
+def test_every_failure_leads_to_application_failed() -> None:
+    outer = {name: state for name, state in MACHINE.states.items() if "Catch" in state}
+
+    assert {name: state["Catch"][-1]["Next"] for name, state in outer.items()} == dict.fromkeys(
+        outer, "Application Failed"
+    )
+    assert set(outer) == set(MACHINE.states) - {
+        "Human Review Required?",
+        "Review Approved?",
+        "Application Closed",
+        "Application Failed",
+    }
+
+
+def test_the_outcome_of_an_account_setup_that_exists_is_read() -> None:
+    first, _ = TASKS["Approve Application"]["Catch"]
+
+    assert first["ErrorEquals"] == ["StepFunctions.ExecutionAlreadyExistsException"]
+    assert first["Next"] == "Read Account Setup"
+    assert not retries(TASKS["Approve Application"], "States.TaskFailed")
+
+
+def test_the_timeout_of_a_review_is_a_day_after_it_is_due() -> None:
+    parameter = TEMPLATE["Parameters"]["ReviewSeconds"]
+
+    assert TASKS[CALLBACK]["TimeoutSeconds"] == parameter["MaxValue"] + DAY == parameter["Default"] + DAY
+
+
+def test_account_setup_ends_before_the_state_that_waits_for_it() -> None:
+    assert TASKS["Approve Application"]["TimeoutSeconds"] > MACHINES["AccountSetup"].definition["TimeoutSeconds"]
+
+
+@every_task
+def test_a_task_carries_the_name_of_the_execution_and_no_input(name: str) -> None:
+    """The input is never read, so an execution that somebody starts by hand is about its own name."""
+    parameters: dict[str, Any] = TASKS[name]["Parameters"]
+    paths = set(re.findall(r"\$\.[\w.]+|\$\$\.[\w.]+", str(parameters)))
+
+    assert "$$.Execution.Name" in paths
+    assert paths <= {"$$.Execution.Name", "$$.Execution.Id", "$$.Task.Token", "$.review_decision.decision"}
+
+
+@every_task
+def test_every_transient_error_is_tried_again(name: str) -> None:
+    # A sweep is no state; leases and outside work are those of account-setup.
+    errors = leaves(TransientError, {"runtime", "accounts"}) | {"Contention", "StoreUnavailable"}
+    own = errors - {
+        "SweepUnfinished",
+        "CardProcessorUnavailable",
+        *([] if name == "Read Account Setup" else ["SetupRunning"]),
+    }
+    called = name not in {CALLBACK, "Approve Application"}
+
+    assert not called or {error for error in own if not retries(TASKS[name], error)} == set()
+    assert not is_lambda(TASKS[name]) or "UnexpectedFailure" not in retry_block(TASKS[name])
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_the_guide_has_every_reason(reason: Reason) -> None:
+    assert f"`{reason}`" in (ROOT / "docs" / "account-opening.md").read_text()

@@ -1,0 +1,64 @@
+"""Every state that waits for an approval passes what RequestApproval takes, and waits a day longer than people may."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from approvals.request import ApprovalRequest, parse_request
+from tests.kit.machine import MACHINES
+from tests.kit.project import ROOT
+from tests.kit.template import TEMPLATE
+
+GUIDE = (ROOT / "docs" / "approvals.md").read_text()
+DEFINITIONS = [
+    json.loads(re.findall(r"^```json\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)[0])["States"],
+    *(machine.definition["States"] for machine in MACHINES.values()),
+]
+WAITING: dict[str, Any] = {
+    state["Parameters"]["Payload"]["machine"] + "." + state["Parameters"]["Payload"]["step"]: state
+    for states in DEFINITIONS
+    for state in states.values()
+    if state.get("Parameters", {}).get("FunctionName") == "${RequestApprovalFunctionArn}"
+}
+FROM_THE_CONTEXT = {
+    "execution_name.$": "$$.Execution.Name",
+    "execution_arn.$": "$$.Execution.Id",
+    "token.$": "$$.Task.Token",
+}
+DAY = 86_400
+
+every_wait = pytest.mark.parametrize("state", WAITING.values(), ids=WAITING)
+
+
+@every_wait
+def test_a_state_passes_what_the_function_takes(state: Any) -> None:
+    payload = _payload(state)
+    assert state["Resource"].endswith(":lambda:invoke.waitForTaskToken")
+    assert payload.items() >= FROM_THE_CONTEXT.items()
+    assert {"machine", "step", "group", "due_in_seconds"} <= payload.keys()
+
+    name, arn = "a-1", "arn:aws:states:us-east-1:000000000000:execution:Machine:a-1"
+    given = {"execution_name": name, "execution_arn": arn, "token": "t"}
+    passed = {key.removesuffix(".$"): given.get(key.removesuffix(".$"), value) for key, value in payload.items()}
+    assert passed.keys() == set(ApprovalRequest.__struct_fields__)
+    assert parse_request(passed).approval_id == f"{payload['machine']}.a-1.{payload['step']}"
+
+
+@every_wait
+def test_the_last_resort_comes_a_day_after_the_approval_is_due(state: Any) -> None:
+    assert state["TimeoutSeconds"] == _payload(state)["due_in_seconds"] + DAY
+    retried = {error for retrier in state["Retry"] for error in retrier["ErrorEquals"]}
+    assert "States.Timeout" not in retried
+    assert {"Contention", "StoreUnavailable"} <= retried
+
+
+def _payload(state: Any) -> dict[str, Any]:
+    """With the largest value of a parameter that says when the approval is due."""
+    payload = dict(state["Parameters"]["Payload"])
+    if chosen := payload.pop("due_in_seconds.$", None):
+        found = re.fullmatch(r"States\.StringToJson\('\$\{(\w+)\}'\)", chosen)
+        assert found
+        payload["due_in_seconds"] = TEMPLATE["Parameters"][found[1]]["MaxValue"]
+    return payload

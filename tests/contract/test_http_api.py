@@ -1,0 +1,90 @@
+"""One document describes the HTTP API: the stack has its routes, the function its operations, no route is open."""
+
+import importlib
+import json
+import re
+from typing import Any
+
+import pytest
+
+from api.document import Document, Operation
+from deployment.openapi import DOCUMENT, STACK, rendered
+from tests.kit.deployed_stack import Stack
+from tests.kit.project import ROOT
+from tests.kit.template import RESOURCES
+
+OPERATIONS = dict(Document().operations())
+BODY = RESOURCES["HttpApi"]["Properties"]["Body"]
+# Nothing that a caller sent, or is called.
+LOGGED = {"requestId", "requestTime", "routeKey", "status", "responseLength", "responseLatency", "integrationLatency"}
+BELONGS_TO_THE_STACK = {"orders", "applications", "approvals"}
+JWT = Stack(parameters={"ApiJwtIssuer": "https://issuer.example", "ApiJwtAudience": "a,b"})
+
+every_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+
+
+def routes(stack: Stack) -> dict[str, Any]:
+    """The security of each route."""
+    paths = stack.resolve(BODY)["paths"]
+    return {f"{method} {path}": one["security"] for path, item in paths.items() for method, one in item.items()}
+
+
+def test_the_stack_has_the_routes_of_the_document() -> None:
+    assert rendered(STACK.read_text(), json.loads(DOCUMENT.read_bytes())) == STACK.read_text(), "run 'make api'"
+
+
+@every_operation
+def test_an_operation_has_a_function(operation: Operation) -> None:
+    assert callable(getattr(importlib.import_module(f"api.{operation.module}"), operation.name))
+
+
+def test_no_route_is_open() -> None:
+    assert {json.dumps(one) for one in routes(Stack()).values()} == {'[{"sigv4": []}]'}
+
+
+def test_under_jwt_each_route_needs_the_scope_of_its_context() -> None:
+    found = routes(JWT)
+
+    assert found.pop("x-amazon-apigateway-any-method $default") == [{"jwt": []}]
+    assert found == {
+        f"{key.split(' ')[0].lower()} {key.split(' ')[1]}": [{"jwt": [operation.module]}]
+        for key, operation in OPERATIONS.items()
+    }
+
+
+@every_operation
+def test_everything_but_what_belongs_to_the_stack_has_a_tenant(operation: Operation) -> None:
+    assert operation.for_tenants == (operation.module not in BELONGS_TO_THE_STACK)
+
+
+@every_operation
+def test_every_post_takes_an_idempotency_key(operation: Operation) -> None:
+    names = {one["name"] for one in operation.parameters}
+
+    assert ("Idempotency-Key" in names) == (operation.body is not None)
+
+
+def test_no_page_of_another_origin_may_call_it_unless_it_is_named() -> None:
+    named = Stack(parameters={"ApiCorsOrigins": "https://a.example,https://b.example"}).resolve(BODY)
+
+    assert not Stack().resolve(BODY).get("x-amazon-apigateway-cors")
+    assert named["x-amazon-apigateway-cors"]["allowOrigins"] == ["https://a.example", "https://b.example"]
+
+
+def test_the_access_log_has_no_body_no_token_and_no_name() -> None:
+    text = RESOURCES["HttpApiStage"]["Properties"]["AccessLogSettings"]["Format"]
+
+    assert json.loads(text)
+    assert set(re.findall(r"\$context\.([\w.]+)", text)) == LOGGED | {"error.responseType"}
+
+
+def test_requests_are_throttled() -> None:
+    settings = RESOURCES["HttpApiStage"]["Properties"]["DefaultRouteSettings"]
+
+    assert settings["ThrottlingRateLimit"] == settings["ThrottlingBurstLimit"] == {"Ref": "ApiRequestRate"}
+
+
+def test_the_guide_has_every_route() -> None:
+    text = (ROOT / "docs" / "http-api.md").read_text()
+
+    assert [key for key in OPERATIONS if f"`{key}`" not in text] == []

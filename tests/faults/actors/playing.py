@@ -1,0 +1,53 @@
+"""What plays share: the engine of a process, a schedule from begin to clear, its outcome, and days that pass."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.faults.actors.engine import START, Engine
+from tests.faults.actors.expiry import expire, expired
+from tests.faults.seams import DYNAMODB_ENDPOINT
+from tests.kit.deployed_stack import Stack
+
+_DELETED = 0.6
+_SUMMED = ("outcomes", "calls", "hits", "stops")
+
+
+def started[E: Engine](kind: Callable[[Stack], E]) -> E:
+    """An engine for this process. On one DynamoDB Local, each process has its own tables."""
+    prefix = f"p{os.getpid()}-" if DYNAMODB_ENDPOINT in os.environ else ""
+    engine = kind(Stack(prefix))
+    engine.start()
+    return engine
+
+
+@contextmanager
+def playing(run: Any) -> Iterator[None]:
+    """The time in which a run's engine is its own."""
+    run.engine.begin(run)
+    try:
+        yield
+    finally:
+        run.simulation.close()
+        run.engine.clear()
+
+
+def outcome_of(run: Any, *judges: Any) -> dict[str, Any]:
+    """The fields that every outcome has but `ends`, as `totals.Outcome` describes them."""
+    return {
+        "violations": tuple(violation for judge in judges for violation in judge.violations),
+        "injected": type(run.schedule)(run.schedule.seed, tuple(run.faults.injected)),
+        "trace": tuple(run.trace),
+        "seconds": run.simulation.now,
+        **{name: sum((getattr(judge, name) for judge in judges), Counter()) for name in _SUMMED},
+    }
+
+
+def let_expire(run: Any, tables: Iterable[str]) -> None:
+    """TTL deletes a part of what has expired in these tables."""
+    moment = START.timestamp() + run.simulation.now
+    for table, key in expired(run.engine.stack, moment, tables):
+        if run.chance.random() < _DELETED:
+            expire(table, key, moment)

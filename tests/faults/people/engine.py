@@ -1,0 +1,114 @@
+"""The machines of account opening, the functions of approvals and accounts, and the card processor."""
+
+import os
+import types
+from dataclasses import dataclass, field
+from dataclasses import replace as changed
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ministack.services import stepfunctions
+
+import accounts.opening_sweep
+import approvals.sweep
+import idempotency.leases
+from accounts.card_handlers import cards
+from accounts.finalization_handlers import finalization
+from accounts.sweep_handlers import sweep
+from runtime.bearer import BearerSession
+from runtime.secrets import Secret
+from tests.faults.actors import engine as shared
+from tests.faults.actors.engine import STEADY, functions_of
+from tests.faults.people.processor import ADDRESS, SECRET, Processor
+from tests.faults.seams import Document, replace
+from tests.kit.deployed_stack import ACCOUNT, REGION, Stack
+
+if TYPE_CHECKING:
+    from tests.faults.people.run import Run
+
+# Approvals read histories.
+_ADD_EVENT = stepfunctions._add_event
+_PROCESSOR = {
+    "CardProcessorUrl": ADDRESS,
+    "CardProcessorSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:card-processor",
+}
+_OWN_VARIABLES = {"OUTSIDE_URL", "CARD_PROCESSOR_URL", "CARD_PROCESSOR_SECRET_ARN", "CARD_KEY_ARN"}
+# Made of them, and kept between invocations. Finalization bars the cards whose creation has not begun.
+_MADE = (cards, finalization, sweep)
+_ENDED = {"ABORTED": "ExecutionAborted", "TIMED_OUT": "ExecutionTimedOut"}
+
+
+@dataclass
+class Engine(shared.Engine):
+    """processor: of the runs that have one."""
+
+    MACHINE: ClassVar = "AccountOpening"
+    SETUP: ClassVar = "AccountSetup"
+    RECOVERY: ClassVar = "AccountRecovery"
+    TABLES: ClassVar = (
+        *("ApplicationsTable", "ApprovalsTable", "CustomersTable", "AccountsTable", "LedgerTable", "CardsTable"),
+        *("IdempotencyTable", "ScreeningTable", "SetupsTable"),
+    )
+    BUCKET: ClassVar = "DocumentsBucket"
+    FUNCTIONS: ClassVar = [*functions_of("approvals"), *functions_of("accounts"), "NotifyApprovalsFunction"]
+
+    processor: Processor = field(default_factory=Processor)
+
+    def start(self) -> "Engine":
+        super().start()
+        schemas = {
+            table["TableName"].removeprefix(self.stack.prefix): table["KeySchema"] for table in self.stack.tables()
+        }
+        self.keys = {name: [key["AttributeName"] for key in schema] for name, schema in schemas.items()}
+        for machine in (self.SETUP, self.RECOVERY):
+            self.create_machine(machine)
+        self.plain, self.equipped = self.stack, changed(self.stack, parameters=_PROCESSOR)
+        return self
+
+    def begin(self, run: "Run") -> None:
+        super().begin(run)
+        self.processor.simulator.reset()
+        self._use(self.equipped if run.plan.processor else self.plain)
+
+    def _use(self, stack: Stack) -> None:
+        """Deploy the functions with or without the processor's address."""
+        if stack is not self.stack:
+            for name in _variables(self.stack):
+                del os.environ[name]
+            os.environ.update(_variables(stack))
+            for made in _MADE:
+                made.cache_clear()
+            self.stack = stack
+
+    def hold(self) -> None:
+        super().hold()
+        replace(stepfunctions, "_run_parallel_branches", lambda *given: self.on.branches(*given))
+        replace(stepfunctions, "_invoke_nested_start_execution_sync", lambda _, given: self.on.child(given))
+        replace(stepfunctions, "_send_task_success", lambda request: self.on.answer_token(request))
+        replace(stepfunctions, "_add_event", _ADD_EVENT)
+        present = shared.present(lambda: self.on.simulation.now if self.run else 0)
+        replace(stepfunctions, "now_iso", lambda: present.now(UTC).isoformat())
+        replace(approvals.sweep, "random", types.SimpleNamespace(**vars(STEADY), sample=lambda found, _: found))
+        replace(accounts.opening_sweep, "random", STEADY)
+        replace(Secret, "read", lambda _: SECRET)
+        replace(idempotency.leases, "datetime", present)
+        # The defaults of a lease's pauses, and of the time that is left to send a request.
+        defaults: Any = idempotency.leases.LeaseStore.__init__
+        defaults.__kwdefaults__["sleep"] = lambda seconds: self.on.simulation.sleep(seconds)
+        sending: Any = BearerSession.__init__
+        sending.__defaults__ = (*sending.__defaults__[:-1], lambda: self.on.simulation.now)
+
+    def stop(self, execution: Document, status: str) -> None:
+        if execution["status"] == "RUNNING":
+            stepfunctions._add_event(execution, _ENDED[status])
+        super().stop(execution, status)
+
+    def charge_card(self, request: Any) -> Any:
+        """A request to the card processor."""
+        return self.on.process_card(request)
+
+
+def _variables(stack: Stack) -> dict[str, str]:
+    """Those of the processor."""
+    found = stack.environment(["IssueCardFunction", "FinalizeAccountFunction"])
+    return {name: found[name] for name in _OWN_VARIABLES & found.keys()}

@@ -1,0 +1,34 @@
+"""What schedules of applications reach."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.faults.actors import totals
+from tests.faults.actors.exploring import Explorer
+from tests.faults.actors.totals import counted
+from tests.faults.people.play import Outcome, play
+from tests.faults.people.schedule import Schedule
+
+
+@dataclass
+class Totals(totals.Totals):
+    """As Outcome has them, of all schedules."""
+
+    approvals: Counter[str] = field(default_factory=Counter)
+    answers: Counter[str] = field(default_factory=Counter)
+    cuts: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+    def add(self, outcome: Outcome) -> None:
+        super().add(outcome)
+        self.approvals.update(outcome.approvals)
+        self.answers.update(outcome.answers)
+        self.cuts.update(outcome.cuts)
+
+    def reached(self) -> Iterable[str]:
+        yield f"applications: {counted(self.ends)}; approvals: {counted(self.approvals)}"
+        yield f"answers to reviewers: {counted(self.answers)}"
+        yield f"branches met in {len(self.cuts)} ways when one failed"
+
+
+EXPLORER = Explorer(Schedule, play, Totals, chunk=25)

@@ -1,0 +1,46 @@
+"""Requests to the card processor, each with the faults of any other call."""
+
+from dataclasses import dataclass
+
+import requests
+from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
+
+from tests.faults.gateway import response
+from tests.faults.people.processor import OPERATIONS
+from tests.faults.people.waiting import Waiting
+
+_WEIGHT = 10
+
+
+@dataclass
+class Issuing(Waiting):
+    """Asked by the HTTP client of the functions of cards."""
+
+    def process_card(self, request: requests.PreparedRequest) -> requests.Response:
+        """The processor's response. Raises what requests does."""
+        processor = self.engine.processor
+        understood = processor.understood(request)
+        self.call(f"cards.{OPERATIONS[understood.kind]}")
+
+        def send() -> tuple[int, dict[str, str], bytes]:
+            given = processor.simulator.handle(understood)
+            return given.status, {}, given.body
+
+        try:
+            status, _, body = self.request("cards", send, b"")
+        except EndpointConnectionError:
+            raise requests.ConnectTimeout from None
+        except ReadTimeoutError:
+            raise requests.ReadTimeout from None
+        return response(status, body)
+
+    def call_weight(self, operation: str) -> float:
+        """A schedule has one or two requests to the processor."""
+        return _WEIGHT if operation in OPERATIONS.values() else super().call_weight(operation)
+
+    def active_cards(self, own_id: str) -> list[str]:
+        """An application's active cards: of the processor, or if there is none, of CardsTable."""
+        if self.plan.processor:
+            return self.engine.processor.active(own_id)
+        rows = self.judge.rows["CardsTable"].values()
+        return [row["card_id"] for row in rows if row["application_id"] == own_id and row["status"] == "Active"]

@@ -1,0 +1,136 @@
+"""Deliberately broken variants of account opening: the explorer must see each one fail.
+
+Each is a small patch of the loaded code, or of a deployed definition. `focus` says where its faults are drawn.
+"""
+
+import json
+from contextlib import AbstractContextManager
+from typing import Any
+
+from accounts.bank_accounts import OpeningBonus
+from accounts.customers import Outcome
+from accounts.ending import Ending
+from accounts.machines import Machine
+from accounts.openings import Openings
+from accounts.tables import CustomersTable
+from idempotency.saga import SagaSteps
+from idempotency.saga.sweep import Sweep
+from idempotency.steps import StepStore
+from tests.faults import faults as f
+from tests.faults.actors import schedule as s
+from tests.faults.mutant import replaced, without_condition
+from tests.faults.people import invariants as breaks
+from tests.faults.people import play
+from tests.faults.people.mutant import both, edited, mutant
+from tests.faults.seams import Document
+
+_LATE = (f.LATE, f.ABANDONED)
+_CARD_FAILS = ((r"^(IssueCard|ActivateCard)@\d#\d+$", (f.ERROR_BEFORE,)),)
+_SETUP_FAILS = ((r"^(PostOpeningBonus|ActivateCard|MarkApproved)@\d#1$", (f.ERROR_BEFORE, f.ABANDONED)),)
+_ACCOUNT_LATE = ((r"^(OpenAccount|PostOpeningBonus)@\d#1$", _LATE), *_CARD_FAILS)
+UNRECORDED = ((r"^record:", (s.RECORD_LOST,)),)
+
+
+def _unordered() -> AbstractContextManager[None]:
+    return replaced(SagaSteps, "_childless", lambda *_: [])
+
+
+@mutant("a parent that is undone first", breaks.ORDER, focus=_SETUP_FAILS)
+def _parent_first() -> AbstractContextManager[Any]:
+    def edit(states: Document) -> None:
+        for state in ("Register Customer", "Open Account And Issue Card", "Mark Approved"):
+            states[state]["Catch"][-1]["Next"] = "Remove Customer"
+        states["Remove Customer"]["Next"] = "Undo Account And Card"
+        states["Account And Card Undone?"]["Default"] = "Mark Failed"
+
+    return both(_unordered(), edited(edit, "AccountSetup"))
+
+
+@mutant("a branch that is not undone when the other fails", breaks.ORDER, breaks.NOTHING, focus=_SETUP_FAILS)
+def _one_branch() -> AbstractContextManager[Any]:
+    def edit(states: Document) -> None:
+        group = states["Undo Account And Card"]
+        group["Branches"][1] = {"StartAt": "Skipped", "States": {"Skipped": {"Type": "Pass", "End": True}}}
+
+    return both(_unordered(), edited(edit, "AccountSetup", "AccountRecovery"))
+
+
+@mutant("an account that is approved without having been set up", breaks.COMPLETE, focus=_SETUP_FAILS)
+def _unsealed() -> AbstractContextManager[Any]:
+    def approve(self: Any, task: Any) -> Any:
+        action = self.applications.table.confirm(task.step.saga_id, task.step.at)
+        self.steps.store.seal(task.step.saga_id, [], [action], task.step.at)
+        return {"status": "APPROVED"}
+
+    def edit(states: Document) -> None:
+        states["Open Account And Issue Card"]["Catch"][-1]["Next"] = "Mark Approved"
+
+    return both(replaced(Outcome, "approve", approve), edited(edit, "AccountSetup"))
+
+
+@mutant("a person who is a customer twice", breaks.ONE)
+def _twice() -> AbstractContextManager[None]:
+    register = CustomersTable.register
+    return replaced(
+        CustomersTable, "register", lambda self, *given: [without_condition(one) for one in register(self, *given)]
+    )
+
+
+@mutant("a late step that nothing bars", breaks.NOTHING, breaks.ORDER, breaks.LEDGER, focus=_ACCOUNT_LATE)
+def _unbarred() -> AbstractContextManager[Any]:
+    return both(
+        replaced(StepStore, "_tombstone", lambda self, step, _: self._no_record(step)),
+        replaced(SagaSteps, "_due", lambda *_: []),
+    )
+
+
+@mutant("a reversal of one side", breaks.LEDGER, focus=_SETUP_FAILS)
+def _one_side() -> AbstractContextManager[None]:
+    transfer = OpeningBonus._transfer
+    return replaced(OpeningBonus, "_transfer", lambda self, task, kind, amount: transfer(self, task, kind, amount)[:1])
+
+
+@mutant(
+    "FAILED that is written while the child completes",
+    breaks.FINAL,
+    focus=((r"^ApproveApplication@\d$", (f.ABORTED_AFTER,)), (r"^MarkApproved@\d#1", (s.ABORTED_AT, s.SLOW))),
+)
+def _failed_meanwhile() -> AbstractContextManager[Any]:
+    """The parent's end is taken for the child's."""
+
+    def end(self: Any, application_id: str, status: str, at: Any) -> bool:
+        return bool(self.openings.fail(application_id, f"Execution.{status}", at))
+
+    def fail(self: Any, application_id: str, reason: str, at: Any) -> bool:
+        assign = {"status": "FAILED", "reason": reason, "updated_at": at.isoformat()}
+        return bool(self._update(application_id, "attribute_exists(#status)", assign))
+
+    return both(replaced(Ending, "end", end), replaced(Openings, "fail", fail))
+
+
+@mutant(
+    "an event instead of the sweep of setups",
+    breaks.WAITS,
+    breaks.NOTHING,
+    focus=(
+        (r"^(OpenAccount|IssueCard|ActivateCard)@\d$", (f.ABORTED_AFTER,)),
+        (r"^event@AccountSetup", (s.EVENT_LOST,)),
+    ),
+)
+def _no_sweep() -> AbstractContextManager[None]:
+    return replaced(Sweep, "run", lambda *_: {})
+
+
+@mutant("a sweep that starts nothing", breaks.WAITS, focus=UNRECORDED)
+def _starts_nothing() -> AbstractContextManager[None]:
+    return replaced(Openings, "open", lambda _: iter(()))
+
+
+@mutant("a name in an execution's input", breaks.PERSONAL)
+def _named() -> AbstractContextManager[None]:
+    def start(self: Any, application_id: str) -> None:
+        name = play.engine().run.judge.applications[application_id]["name"]
+        document = json.dumps({"application": {"id": application_id, "name": name}})
+        self.client().start_execution(stateMachineArn=self.arn, name=application_id, input=document)
+
+    return replaced(Machine, "start", start)

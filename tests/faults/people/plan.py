@@ -1,0 +1,102 @@
+"""What a schedule applies for, and how its reviewers decide."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.faults.people.schedule import Schedule
+from tests.faults.seams import Document
+
+APPROVE, REJECT = "approve", "reject"
+PERSONAL = ("Zuse", "Geheimweg", "Babelsberg", "1987-06-05", "1988-07-06")
+"""Parts of names, addresses and dates of birth."""
+_PDF = b"%PDF-1.7 "
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """request: of SubmitApplication. document: None if there is none. flagged: whether a check flags it.
+
+    callers: of SubmitApplication, by their moments; other: of them, the one that sends another payload, or None.
+    """
+
+    request: Document
+    document: bytes | None
+    flagged: bool
+    callers: Sequence[float]
+    other: float | None
+
+    @property
+    def other_request(self) -> Document:
+        return {**self.request, "name": "Konrad Zuse der Andere"}
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What a reviewer does when an approval waits: after so many seconds, or so many before (-) or after (+) it is due.
+
+    times: the same decision again. comment: of a person.
+    """
+
+    by: str
+    decision: str
+    after: float | None
+    around_due: float
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """processor: whether there is a card processor; else CardsTable is the truth."""
+
+    applications: Sequence[Application]
+    reviews: Sequence[Review]
+    processor: bool
+
+    def label(self, application_id: str) -> str:
+        """A short name: its number, with what follows the id in an execution's name."""
+        return application_id.removeprefix("a-")
+
+    def of(self, application_id: str) -> Application:
+        return next(one for one in self.applications if one.request["application_id"] == application_id)
+
+
+def plan(schedule: Schedule) -> Plan:
+    chance = schedule.chance("plan")
+    first = _application(chance, 1, 0.0)
+    others = []
+    if chance.random() < 0.3:
+        others.append(_application(chance, 2, chance.choice((0.0, 0.3, 3.0, 60.0)), like=first))
+    return Plan([first, *others], _reviews(chance), schedule.seed % 2 == 1)
+
+
+def _application(chance: random.Random, number: int, moment: float, like: Application | None = None) -> Application:
+    """like: of the same person, or of another one."""
+    own_id, same = f"a-{number}", like is not None and chance.random() < 0.6
+    document = chance.choice((_PDF, _PDF, None, b"just text"))
+    request = {
+        "application_id": own_id,
+        "name": "Konrad Zuse" if same or number == 1 else "Horst Zuse",
+        "date_of_birth": "1987-06-05" if same or number == 1 else "1988-07-06",
+        "address": {"line1": f"Geheimweg {number}", "city": "Babelsberg", "postal_code": "14482", "country": "DE"},
+        "document_key": f"documents/{own_id}",
+    }
+    callers = [moment, *([moment + chance.choice((0.0, 0.05, 30))] if chance.random() < 0.3 else [])]
+    other = moment + chance.choice((0.0, 0.02, 40)) if chance.random() < 0.15 else None
+    content = document + own_id.encode() if document else None
+    return Application(request, content, document != _PDF, callers, other)
+
+
+def _reviews(chance: random.Random) -> list[Review]:
+    """None, or up to three people, who may decide at once, both ways, twice, or when it is due."""
+    number = chance.choice((0, 1, 1, 1, 1, 2, 2, 3))
+    moment = chance.choice((0.0, 0.0, 0.5, 60.0, 2 * _DAY))
+    mostly = chance.choice((APPROVE, APPROVE, REJECT))
+    found = []
+    for index in range(number):
+        after = None if chance.random() < 0.25 else chance.choice((moment, moment, moment + 20, 3600.0))
+        decision = mostly if chance.random() < 0.7 else chance.choice((APPROVE, REJECT))
+        around = chance.choice((-1.0, -0.05, 0.0, 0.05, 1.0, 3600.0, 3 * _DAY))
+        found.append(Review(f"reviewer-{index + 1}", decision, after, around, chance.choice((1, 1, 1, 2))))
+    return found

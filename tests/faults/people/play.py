@@ -1,0 +1,108 @@
+"""Plays one schedule to its end, and judges it on the way."""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache, partial
+
+from ministack.services import s3, stepfunctions
+
+from tests.faults.actors import totals
+from tests.faults.actors.playing import let_expire, outcome_of, playing, started
+from tests.faults.actors.schedule import Focus
+from tests.faults.people import schedule as s
+from tests.faults.people.engine import Engine
+from tests.faults.people.run import Run
+from tests.faults.people.schedule import Schedule
+
+_SWEEP_EVERY = 300.0
+_MAX_SWEEPS = 60
+_DAY = 86_400
+_WEEKS = 20 * _DAY
+_MONTHS = 91 * _DAY
+# Most runs come to rest once or twice.
+_WEIGHT = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(totals.Outcome):
+    """approvals: by status. answers: to reviewers. cuts: where branches were when one failed."""
+
+    approvals: Counter[str]
+    answers: Counter[str]
+    cuts: Counter[tuple[str, ...]]
+
+
+@cache
+def engine() -> Engine:
+    """The engine of this process."""
+    return started(Engine)
+
+
+def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
+    """Play one schedule in this process. focus: draws faults there only."""
+    run = Run(engine=engine(), schedule=schedule, focus=focus)
+    with playing(run):
+        _live(run)
+    judge = run.judge
+    return Outcome(
+        **outcome_of(run, judge),
+        ends=Counter(str(row["status"]) for row in judge.applications.values()),
+        approvals=Counter(str(row["status"]) for row in judge.approvals.values()),
+        answers=run.answers,
+        cuts=run.cuts,
+    )
+
+
+def _live(run: Run) -> None:
+    for one in run.plan.applications:
+        if one.document is not None:
+            s3._put_object(run.engine.bucket, one.request["document_key"], one.document, {})
+        for moment in one.callers:
+            run.spawn(partial(run.submit, one.request), moment)
+        if one.other is not None:
+            run.spawn(partial(run.submit, one.other_request), one.other)
+    _let_it_go_on(run)
+    if _rests(run, s.MONTHS_PASS):
+        _months_pass(run)
+        _let_it_go_on(run)
+    run.judge.at_last()
+
+
+def _let_it_go_on(run: Run) -> None:
+    """Until everything has ended: sweeps after five minutes, and after longer and longer pauses up to a day."""
+    pause = _SWEEP_EVERY
+    for _ in range(_MAX_SWEEPS):
+        run.simulation.run(until=run.simulation.now + pause)
+        if run.simulation.quiet and run.judge.at_rest():
+            return
+        waiting = any(row["status"] == "WAITING" for row in run.judge.approvals.values())
+        if waiting and not run.sweepless_until and _rests(run, s.WEEKS_WITHOUT):
+            run.sweepless_until = run.simulation.now + _WEEKS
+            run.simulation.run(until=run.sweepless_until)
+        run.spawn(run.sweep)
+        run.spawn(run.operate)
+        pause = min(2 * pause, _DAY)
+
+
+def _rests(run: Run, kind: str) -> bool:
+    run.counts["rest"] += 1
+    place = f"rest#{run.counts['rest']}"
+    if not run.faults.at(place, [kind], _WEIGHT):
+        return False
+    run.say(f"FAULT {kind} {place}")
+    return True
+
+
+def _months_pass(run: Run) -> None:
+    """Executions are forgotten, and of what has expired TTL deletes a part. Then what was done is repeated."""
+    run.months_passed = True
+    run.simulation.now += _MONTHS
+    stepfunctions._executions.clear()
+    let_expire(run, run.engine.TABLES)
+    for one in run.plan.applications:
+        run.spawn(partial(run.submit, one.request), run.later.uniform(0, 600))
+    for approval_id in run.judge.approvals:
+        run.spawn(partial(run.decide, approval_id, "approve", "somebody"), run.later.uniform(0, 600))
+    for event in run.later.sample(run.events, min(2, len(run.events))):
+        run.spawn(event, run.later.uniform(0, 600), bare=True)
+    run.spawn(run.stray, run.later.uniform(0, 600), bare=True)

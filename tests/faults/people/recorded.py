@@ -1,0 +1,98 @@
+"""Judges the writes of applications and approvals, one by one."""
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tests.faults.actors.engine import START
+from tests.faults.actors.rows import plain
+from tests.faults.people import invariants as i
+from tests.faults.people.plan import PERSONAL
+from tests.faults.people.standing import Standing
+from tests.faults.seams import Document
+
+if TYPE_CHECKING:
+    from tests.faults.people.run import Run
+
+FINAL = {"APPROVED", "REJECTED", "FAILED"}
+_TOKEN = "token-"
+
+
+class Recorded(Standing):
+    """approvals: rows by id. told: those whose token was stored. went_on: what waiting states got, by approval."""
+
+    def __init__(self, run: "Run") -> None:
+        super().__init__(run)
+        self.approvals: dict[str, Document] = {}
+        self.told: set[str] = set()
+        self.went_on: dict[str, Document] = {}
+
+    def due(self, row: Document) -> float:
+        """When an approval is due, in seconds of the run."""
+        return (datetime.fromisoformat(row["due_at"]) - START).total_seconds()
+
+    def passes(self, what: str, text: str, *, tokens: bool = False) -> None:
+        """A machine, a notice or an answer passes a text. tokens: whether it may have one."""
+        if any(part in text for part in PERSONAL):
+            self.broken(i.PERSONAL, f"{what}: {text[:200]}")
+        if _TOKEN in text and not tokens:
+            self.broken(i.TOKEN, f"{what}: {text[:200]}")
+
+    def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
+        """A row was written; its transaction may go on."""
+        before, row = (plain(old) if old else None), (plain(new) if new else None)
+        if table == "ApplicationsTable" and row:
+            self._wrote_application(before, row)
+        elif table == "ApprovalsTable":
+            self._wrote_approval(before, row)
+        else:
+            self.stands(table, before, row)
+
+    def _wrote_application(self, before: Document | None, row: Document) -> None:
+        own_id = row["application_id"]
+        self.applications[own_id] = row
+        if before and before["status"] in FINAL and row["status"] != before["status"]:
+            self.broken(i.FINAL, f"{own_id} was {before['status']}, and is {row['status']}")
+        if row["status"] in FINAL and (before is None or before["status"] != row["status"]):
+            self.run.say(f"application {own_id} {row['status']} {row.get('reason') or ''}")
+            self.decided.append(own_id)
+
+    def _wrote_approval(self, before: Document | None, row: Document | None) -> None:
+        own_id = (row or before or {})["approval_id"]
+        if "#" in own_id:
+            self.told.add(own_id.partition("#")[2])
+            return
+        if row is None:
+            return
+        self.passes("the record of an approval", json.dumps({**row, "subject": ""}))
+        self.approvals[own_id] = row
+        if before is None:
+            self.new.append(own_id)
+            return
+        was, now = before["status"], row["status"]
+        if row["round"] > before["round"] and (was == "CANCELLED" or self.run.months_passed):
+            # People are asked again: of an execution that was redriven, or of another one that has the free name.
+            self.run.say(f"approval {own_id} waits again")
+            self.went_on.pop(own_id, None)
+        elif was != now:
+            self.run.say(f"approval {own_id} {was} -> {now} by {row.get('decided_by')}")
+            self._judge_change(own_id, before, row)
+        elif was != "WAITING" and any(before.get(one) != row.get(one) for one in ("decided_by", "decided_at")):
+            self.broken(i.ONCE, f"{own_id} was decided by {before.get('decided_by')}, now {row.get('decided_by')}")
+        elif before.get("took_effect") is not None and row.get("took_effect") != before["took_effect"]:
+            self.broken(i.ONCE, f"took_effect of {own_id} from {before['took_effect']} to {row.get('took_effect')}")
+
+    def _judge_change(self, own_id: str, before: Document, row: Document) -> None:
+        was, now = before["status"], row["status"]
+        if was != "WAITING":
+            self.broken(i.ONCE, f"{own_id} was {was}, and is {now}")
+        if now == "EXPIRED" and self.run.simulation.now < self.due(row):
+            self.broken(i.EXPIRY, f"{own_id} expires {self.due(row) - self.run.simulation.now:.1f} s early")
+        if now in {"APPROVED", "REJECTED"} and row["decided_at"] >= row["due_at"]:
+            self.broken(i.EXPIRY, f"{own_id} is {now} at {row['decided_at']}, and was due at {row['due_at']}")
+
+    def moment(self) -> None:
+        """A request was carried out: all of its writes, or none."""
+        super().moment()
+        while self.new:
+            self.run.waits(self.new.pop())

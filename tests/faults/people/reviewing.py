@@ -1,0 +1,73 @@
+"""Reviewers: when they decide, and what they are answered."""
+
+import json
+from abc import ABC, abstractmethod
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+
+from tests.faults.people.invariants import ANSWERS, EXPIRY, ONCE
+from tests.faults.people.issuing import Issuing
+from tests.faults.people.plan import APPROVE, REJECT, Review
+from tests.faults.seams import Document
+
+TRIES = 4
+_STATUS = {APPROVE: "APPROVED", REJECT: "REJECTED"}
+_REFUSED = {"AlreadyDecided", "ApprovalExpired", "ApprovalCancelled"}
+
+
+@dataclass
+class Reviewing(Issuing, ABC):
+    """answers: to reviewers."""
+
+    answers: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether anything went wrong so far."""
+        return bool(self.faults.injected)
+
+    @abstractmethod
+    def sweep(self) -> None:
+        """All sweeps run, as their schedules have it."""
+
+    def decide(self, approval_id: str, decision: str, by: str) -> None:
+        """A reviewer decides, and tries again when the answer is lost."""
+        request = {"approval_id": approval_id, "decision": decision, "decided_by": by, "comment": f"{by} says so"}
+        for number in range(TRIES):
+            began = self.simulation.now
+            answer = self.invoke("DecideApprovalFunction", request, f"Decide@{self.plan.label(approval_id)}")
+            body = answer["body"]
+            found = body["errorType"] if answer.get("error") else body["status"]
+            if not answer.get("error") or found in _REFUSED:
+                self.answers[found] += 1
+                self._judge_answer(approval_id, decision, body if not answer.get("error") else None, found, began)
+                return
+            if not self.disturbed:
+                self.judge.broken(ANSWERS, f"a decision is answered with {found}: {body['errorMessage']}")
+            self.simulation.sleep(self.chance.uniform(1, 30) * (number + 1))
+
+    def _judge_answer(self, approval_id: str, decision: str, body: Document | None, found: str, began: float) -> None:
+        row = self.judge.approvals[approval_id]
+        self.judge.passes("an answer to a reviewer", json.dumps(body))
+        if body is not None:
+            if row["status"] != _STATUS[decision] or body != {"approval_id": approval_id, "status": row["status"]}:
+                self.judge.broken(ANSWERS, f"{decision} is answered with {body}, and the approval is {row['status']}")
+        elif found == "AlreadyDecided" and row["status"] in {"WAITING", _STATUS[decision]}:
+            self.judge.broken(ONCE, f"{decision} is answered with {found}, and the approval is {row['status']}")
+        elif found == "ApprovalExpired" and self.simulation.now < self.judge.due(row):
+            self.judge.broken(EXPIRY, f"{found} {self.judge.due(row) - began:.1f} s before it is due")
+
+    def waits(self, approval_id: str) -> None:
+        """An approval begins to wait: its reviewers decide, and sweeps run when it is due."""
+        due = self.judge.due(self.judge.approvals[approval_id]) - self.simulation.now
+        for review in self.plan.reviews:
+            moment = max(0.0, due + review.around_due) if review.after is None else review.after
+            for again in range(review.times):
+                self._review(approval_id, review, moment + again * self.later.choice((0.0, 0.1, 600.0)))
+        # Around the moment, and so that sweeps run after it.
+        for moment in (due + self.later.choice((-1.0, -0.01, 0.0, 0.01, 1.0)), due + 2, due + 302, due + 602):
+            self.spawn(self.sweep, moment)
+
+    def _review(self, approval_id: str, review: Review, moment: float) -> None:
+        self.spawn(partial(self.decide, approval_id, review.decision, review.by), moment)

@@ -1,0 +1,53 @@
+"""A schedule of applications: the faults that only people and parallel branches know."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from tests.faults import faults as f
+from tests.faults.actors import schedule as shared
+
+NAME = "people"
+DECIDED_AT, SWEEPS_AT, STRAY_AT = "reviewers decide at", "sweeps run at", "stray call at"
+SECOND_AT = "second execution at"
+CHILD_ABORTED_AT = "child aborted at"
+CHILD_TIMED_OUT, GOES_ON = "timed out waiting at", "child goes on at"
+WEEKS_WITHOUT = "weeks without sweeps at"
+MONTHS_PASS = "months pass at"
+
+# At one AWS call, beside those of all actors.
+CALL_KINDS = {
+    DECIDED_AT: "two reviewers decide meanwhile, perhaps both ways",
+    SWEEPS_AT: "all sweeps run meanwhile",
+    STRAY_AT: "somebody calls any function of a machine meanwhile",
+    SECOND_AT: "somebody starts account-setup or account-recovery by hand, under another name",
+}
+# While a parent waits for its child.
+CHILD_KINDS = {
+    CHILD_ABORTED_AT: "somebody stops the child",
+    CHILD_TIMED_OUT: "the state of the parent times out, and the child is stopped late or never",
+}
+# While an application is at rest, or waits for a person.
+REST_KINDS = {
+    WEEKS_WITHOUT: "no sweep runs for weeks, so that the waiting state times out",
+    MONTHS_PASS: "91 days pass; executions are forgotten, and TTL deletes a part of what has expired",
+}
+KINDS: Mapping[str, str] = {
+    **shared.CALL_KINDS,
+    **CALL_KINDS,
+    **shared.WRITE_KINDS,
+    **shared.TRANSACTION_KINDS,
+    **shared.MACHINE_CALL_KINDS,
+    **shared.INVOCATION_KINDS,
+    **f.STATE_KINDS,
+    **CHILD_KINDS,
+    **shared.RECORD_KINDS,
+    **shared.EVENT_KINDS,
+    **REST_KINDS,
+}
+
+
+class Schedule(shared.Schedule):
+    """seed: decides applications, reviewers, how everything interleaves, and unless they are listed, the faults."""
+
+    NAME: ClassVar[str] = NAME
+    KINDS: ClassVar[Mapping[str, str]] = KINDS

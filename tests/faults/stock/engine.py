@@ -1,0 +1,62 @@
+"""The order saga and its functions, each environment of them with its own idea of the shards; and operators."""
+
+import types
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import entities.backoff
+import operations.sharding
+import operations.stock
+import ordering.inventory.handlers
+import ordering.inventory.shards
+from operations.stack import Stack
+from ordering.inventory.handlers import inventory
+from tests.faults.actors import engine as shared
+from tests.faults.actors.conflicting import Conflicting
+from tests.faults.actors.engine import STEADY
+from tests.faults.actors.wire import Session
+from tests.faults.seams import replace
+
+if TYPE_CHECKING:
+    from tests.faults.stock.run import Run
+
+_STATES = ("ProcessOrder", "ProcessPayment", "ReserveInventory", "ReleaseInventory", "ProcessRefund")
+
+
+class Engine(shared.Engine):
+    """conflicts: the database, in which transactions take a while."""
+
+    conflicts: Conflicting
+
+    MACHINE: ClassVar = "OrderSaga"
+    TABLES: ClassVar = ("OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable")
+    BUCKET: ClassVar = "JobsBucket"
+    FUNCTIONS: ClassVar = [*(f"{state}Function" for state in _STATES), "UpdateOrderStatusFunction"]
+
+    def start(self) -> Self:
+        super().start()
+        self.conflicts = Conflicting(self.database, lambda: self.on.simulation, between=lambda: self.on.between_rows())
+        self.database = self.conflicts
+        outputs = {"InventoryTable": self.stack.name("InventoryTable")}
+        nobody: Any = None
+        self.operators = Stack(nobody, None, outputs)
+        caller = types.SimpleNamespace(get_caller_identity=lambda: {"Arn": "arn:aws:iam::000000000000:user/ann"})
+        self.operators._clients.update(dynamodb=Session(self).create_client("dynamodb"), sts=caller)
+        return self
+
+    def begin(self, run: "Run") -> None:
+        super().begin(run)
+        run.environments = [inventory.__wrapped__() for _ in range(run.plan.environments)]
+
+    def hold(self) -> None:
+        super().hold()
+        present = shared.present(lambda: self.on.simulation.now)
+        for module in (entities.backoff, operations.stock):
+            replace(module, "datetime", present)
+        replace(operations.sharding, "time", self.waits)
+        # An addition that no longer insists on the total is rare with more.
+        replace(operations.stock, "_ROUNDS", 2)
+        replace(operations.sharding, "random", STEADY)
+        chances = {"randrange": lambda *given: self.on.chance.randrange(*given)}
+        chances["choice"] = lambda *given: self.on.chance.choice(*given)
+        replace(ordering.inventory.shards, "random", types.SimpleNamespace(**chances))
+        replace(ordering.inventory.handlers, "inventory", lambda: self.on.environment())

@@ -1,0 +1,38 @@
+"""What schedules of a hot SKU reach."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.faults.actors import totals
+from tests.faults.actors.exploring import Explorer
+from tests.faults.actors.totals import counted
+from tests.faults.stock.play import Outcome, play
+from tests.faults.stock.schedule import Schedule
+
+
+@dataclass
+class Totals(totals.Totals):
+    """As Outcome has them, of all schedules. orders: schedules by the number of orders."""
+
+    spread: int = 0
+    conflicts: int = 0
+    orders: Counter[str] = field(default_factory=Counter)
+    happened: Counter[str] = field(default_factory=Counter)
+
+    def add(self, outcome: Outcome) -> None:
+        super().add(outcome)
+        self.spread += outcome.spread
+        self.conflicts += outcome.conflicts
+        self.orders[f"with {outcome.orders} orders"] += 1
+        self.happened.update(outcome.reached)
+
+    def reached(self) -> Iterable[str]:
+        yield (
+            f"schedules: {counted(self.orders)}; {self.spread:,} began with a spread SKU; "
+            f"{self.conflicts:,} transactions and reads lost against others"
+        )
+        yield f"ends: {counted(self.ends)}; {counted(self.happened)}"
+
+
+EXPLORER = Explorer(Schedule, play, Totals, chunk=50)

@@ -1,0 +1,65 @@
+"""A thousand schedules of a hot SKU; `make faults-stock` plays ten thousand, and others."""
+
+import pytest
+
+from tests.faults.faults import UnknownFault
+from tests.faults.stock.explore import EXPLORER, Totals
+from tests.faults.stock.schedule import KINDS, Schedule
+from tests.faults.workers import Workers
+
+SCHEDULES = 1000
+
+
+@pytest.fixture(scope="module")
+def totals(stock_workers: Workers) -> Totals:
+    return list(EXPLORER.explored(stock_workers.pool, 1001, SCHEDULES))[-1]
+
+
+def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:
+    assert totals.failed == []
+    assert totals.schedules == SCHEDULES
+
+
+def test_every_kind_of_fault_is_injected(totals: Totals) -> None:
+    assert set(totals.faults) == set(KINDS)
+
+
+def test_two_and_three_orders_are_played_with_and_without_shards(totals: Totals) -> None:
+    assert min(totals.orders["with 2 orders"], totals.orders["with 3 orders"]) > SCHEDULES // 4
+    assert SCHEDULES // 4 < totals.spread < SCHEDULES
+    assert totals.conflicts > SCHEDULES
+
+
+def test_every_call_of_the_inventory_and_of_operators_is_hit(totals: Totals) -> None:
+    named = {call for call in totals.calls if "Inventory" in call[0] or call[0] == "StockCommand"}
+    hit = {(function, operation) for function, operation, _ in totals.hits}
+    assert {call for call in named if totals.calls[call] > SCHEDULES // 20} <= hit
+    for operation in ("TransactWriteItems", "TransactGetItems"):
+        assert totals.hits["ReserveInventoryFunction", operation, "conflict at"] > 0
+        assert totals.hits["StockCommand", operation, "dies after"] > 0
+
+
+def test_orders_end_in_every_way(totals: Totals) -> None:
+    assert totals.ends["SUCCEEDED"] > SCHEDULES // 2
+    assert totals.ends["FAILED OutOfStock"] > SCHEDULES // 4
+    assert "FAILED Contention" not in totals.ends
+
+
+def test_what_only_shards_have_is_reached(totals: Totals) -> None:
+    for what in ("refusals of a spread SKU", "releases to shards", "additions"):
+        assert totals.happened[what] > SCHEDULES // 50, what
+
+
+def test_a_schedule_is_the_same_at_every_replay(stock_workers: Workers) -> None:
+    traces = [stock_workers.pool.submit(EXPLORER.trace, "stock 37") for _ in range(3)]
+    drawn, *others = [started.result() for started in traces]
+    listed = stock_workers.pool.submit(EXPLORER.trace, drawn[0]).result()
+    assert others == [drawn, drawn]
+    assert listed == drawn
+    assert len(drawn) > 10
+
+
+@pytest.mark.parametrize("text", ["tasks 7", "stock", "stock x", "stock 7: nonsense at ReserveInventory@o-1#1"])
+def test_what_is_no_schedule_is_refused(text: str) -> None:
+    with pytest.raises((ValueError, UnknownFault)):
+        Schedule.parse(text)

@@ -1,0 +1,56 @@
+"""The application's row, as the saga account-setup reads it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from accounts.applications import Application, Applications, ApplicationsTable, submission
+from accounts.definition import ACCOUNT_SETUP, SUBMITTED
+from accounts.openings import Openings
+from accounts.setup import setup_input
+from idempotency import StateConflict, StepStore
+from tests.unit.dynamodb import client, new_table
+
+AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
+ADDRESS = {"line1": "1 Elm Street", "city": "Springfield", "postal_code": "12345", "country": "US"}
+ADA = Application("a-1", "Ada Lovelace", "1990-12-10", ADDRESS, "documents/a-1", "hash")
+
+
+@pytest.fixture
+def applications() -> Applications:
+    """Ada's application is submitted."""
+    made = Applications(client(), ApplicationsTable(new_table(client(), "application_id")))
+    StepStore(client(), new_table(client())).commit(submission("a-1", "owner", AT), [made.table.submit(ADA, AT)], {})
+    return made
+
+
+def test_an_application_is_read_as_it_was_submitted(applications: Applications) -> None:
+    found = applications.find("a-1")
+
+    assert found is not None
+    assert (found.name, found.address, found.status, found.submitted_at) == (
+        "Ada Lovelace",
+        ADDRESS,
+        SUBMITTED,
+        AT.isoformat(),
+    )
+    assert applications.find("a-2") is None
+
+
+def test_repr_has_no_personal_data() -> None:
+    assert not [word for word in ("Ada", "1990", "Elm") if word in repr(ADA)]
+
+
+@pytest.mark.parametrize("application_id", ["a-1", "a-2"])
+def test_the_setup_of_a_decided_or_unknown_application_does_not_begin(
+    applications: Applications, application_id: str
+) -> None:
+    Openings(applications.client, applications.table.name).fail("a-1", "AccountNotOpened", AT)
+
+    with pytest.raises(StateConflict, match=r"^the application is (FAILED|not there)$"):
+        applications.begin(application_id, AT)
+
+
+def test_the_id_of_the_saga_is_nested() -> None:
+    assert ACCOUNT_SETUP.id_of(setup_input("a-1")) == "a-1"
+    assert submission("a-1", "owner", AT).payload == setup_input("a-1")

@@ -1,0 +1,178 @@
+"""The ends of applications: rejections, executions that were cut off, and what account-setup has begun."""
+
+from typing import Any
+
+import pytest
+
+from accounts.errors import AccountNotOpened, SetupRunning, StaleApplication, SweepUnfinished
+from accounts.machines import Machine
+from accounts.reasons import Reason
+from accounts.start_handlers import start
+from accounts.state_request import parse_reject
+from runtime.validation import InvalidEvent
+from tests.kit.commands import Machines
+from tests.kit.openings import OpeningWorld, application
+from tests.unit.dynamodb import client
+
+
+@pytest.fixture
+def world() -> OpeningWorld:
+    made = OpeningWorld(client())
+    made.submit(application())
+    return made
+
+
+def ran(status: str) -> dict[str, Any]:
+    return {"a-1": {"status": status, "input": "{}"}}
+
+
+def inserted(**change: Any) -> dict[str, Any]:
+    image = {"application_id": {"S": "a-1"}, "status": {"S": "SUBMITTED"}}
+    return {"eventName": "INSERT", "dynamodb": {"NewImage": image}, **change}
+
+
+def test_a_new_row_starts_one_execution_with_its_id_alone() -> None:
+    machines = Machines()
+    own = Machine(lambda: machines, "arn:aws:states:r:1:stateMachine:account-opening")
+
+    for _ in range(2):
+        start(inserted(), own)
+    start(inserted(eventName="MODIFY"), own)
+    assert machines.executions == {"a-1": {"status": "RUNNING", "input": '{"application":{"id":"a-1"}}'}}
+
+    machines.executions["a-1"]["status"] = "FAILED"
+    start(inserted(), own)
+
+
+def test_a_row_of_a_setup_that_was_started_by_hand_starts_nothing() -> None:
+    machines = Machines()
+    image = {"application_id": {"S": "a-1"}, "status": {"S": "FAILED"}}
+
+    start(inserted(dynamodb={"NewImage": image}), Machine(lambda: machines, "arn"))
+    assert machines.executions == {}
+
+
+@pytest.mark.parametrize(("decision", "reason"), [("reject", "Rejected"), ("expired", "ReviewExpired")])
+def test_a_rejection_says_why(world: OpeningWorld, decision: str, reason: str) -> None:
+    asked = parse_reject({"application_id": "a-1", "decision": decision})
+    world.openings.flag("a-1", [Reason.NAME_BARRED], world.now)
+    for _ in range(2):
+        world.openings.reject("a-1", asked.reason, world.now)
+
+    assert (world.status(), world.row()["reason"], "open_since" in world.row()) == ("REJECTED", reason, False)
+
+
+def test_an_unknown_decision_rejects_nothing() -> None:
+    with pytest.raises(InvalidEvent, match=r"^decision: "):
+        parse_reject({"application_id": "a-1", "decision": "approve"})
+
+
+@pytest.mark.parametrize("status", ["SUBMITTED", "APPROVED", "FAILED"])
+def test_only_an_application_in_review_is_rejected(world: OpeningWorld, status: str) -> None:
+    world.write("a-1", status=status)
+    before = world.row()
+
+    with pytest.raises(StaleApplication):
+        world.openings.reject("a-1", "Rejected", world.now)
+    assert world.row() == before
+
+
+@pytest.mark.parametrize("setup", [None, "FAILED", "ABORTED"])
+def test_an_application_that_was_cut_off_before_its_account_has_failed(world: OpeningWorld, setup: str | None) -> None:
+    world.setup.executions = ran(setup) if setup else {}
+
+    assert world.ending.end("a-1", "ABORTED", world.now)
+    assert (world.status(), world.row()["reason"], "open_since" in world.row()) == (
+        "FAILED",
+        "Execution.ABORTED",
+        False,
+    )
+    assert not world.ending.end("a-1", "ABORTED", world.now)
+
+
+@pytest.mark.parametrize("setup", ["RUNNING", "SUCCEEDED"])
+def test_while_account_setup_has_the_last_word_nothing_is_written(world: OpeningWorld, setup: str) -> None:
+    world.setup.executions = ran(setup)
+    before = world.row()
+
+    assert not world.ending.end("a-1", "ABORTED", world.now)
+    assert world.row() == before
+
+
+@pytest.mark.parametrize("setup", [None, "ABORTED"])
+def test_of_an_account_that_was_begun_account_setup_decides(world: OpeningWorld, setup: str | None) -> None:
+    """An account that was begun at this very moment, and one that is being undone."""
+    world.setup.executions = ran(setup) if setup else {}
+    world.write("a-1", unsettled="a-1")
+    before = world.row()
+
+    assert not world.ending.end("a-1", "ABORTED", world.now)
+    assert world.row() == before
+
+
+@pytest.mark.parametrize("status", ["APPROVED", "REJECTED"])
+def test_a_late_event_changes_no_decision(world: OpeningWorld, status: str) -> None:
+    world.write("a-1", status=status)
+
+    assert not world.ending.end("a-1", "FAILED", world.now)
+    assert world.status() == status
+
+
+@pytest.mark.parametrize(
+    ("status", "setup", "outcome"),
+    [
+        ("APPROVED", "SUCCEEDED", {"status": "APPROVED"}),
+        ("APPROVED", None, {"status": "APPROVED"}),
+        ("FAILED", "FAILED", AccountNotOpened),
+        ("IN_REVIEW", "RUNNING", SetupRunning),
+        ("IN_REVIEW", "SUCCEEDED", SetupRunning),
+        ("SUBMITTED", "ABORTED", AccountNotOpened),
+        ("SUBMITTED", None, AccountNotOpened),
+    ],
+)
+def test_the_outcome_of_an_earlier_setup_is_read(
+    world: OpeningWorld, status: str, setup: str | None, outcome: Any
+) -> None:
+    world.write("a-1", status=status)
+    world.setup.executions = ran(setup) if setup else {}
+
+    if isinstance(outcome, dict):
+        assert world.ending.outcome("a-1") == outcome
+    else:
+        with pytest.raises(outcome):
+            world.ending.outcome("a-1")
+
+
+def test_the_sweep_starts_what_was_not_started_and_leaves_what_runs(world: OpeningWorld) -> None:
+    assert world.sweep(minutes=0)["running"] == 1
+    assert world.opening.executions == {}
+    assert world.sweep()["started"] == 1
+    assert world.sweep()["running"] == 1
+    assert world.status() == "SUBMITTED"
+
+
+@pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED", "SUCCEEDED"])
+def test_the_sweep_fails_what_has_ended_undecided(world: OpeningWorld, status: str) -> None:
+    world.opening.executions = ran(status)
+
+    assert world.sweep()["ended"] == 1
+    assert (world.status(), world.row()["reason"]) == ("FAILED", f"Execution.{status}")
+    assert world.sweep()["open"] == 0
+
+
+def test_the_sweep_leaves_an_account_that_was_begun_and_closes_it_at_last(world: OpeningWorld) -> None:
+    world.opening.executions, world.setup.executions = ran("ABORTED"), ran("RUNNING")
+    assert world.sweep()["finalizing"] == 1
+
+    world.setup.executions = ran("SUCCEEDED")
+    world.write("a-1", status="APPROVED")
+    assert world.sweep()["closed"] == 1
+    assert (world.status(), world.sweep()["open"]) == ("APPROVED", 0)
+
+
+def test_a_sweep_that_cannot_look_fails(world: OpeningWorld) -> None:
+    world.opening.fails = "ThrottlingException"
+
+    with pytest.raises(SweepUnfinished, match=r"^1 of 1"):
+        world.sweep()
+    assert world.sweep()["started"] == 1

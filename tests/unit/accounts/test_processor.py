@@ -1,0 +1,133 @@
+"""Cards at the simulator of a card processor: once, whatever is lost, and never after a cancel."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from accounts.errors import CardProcessorRefused, CardProcessorUnavailable
+from accounts.processor import HttpProcessor
+from idempotency import LeaseStore, StepCompensated
+from local.simulators.card_processor.cards import CARDS
+from local.simulators.payment_gateway.client import GatewayClient
+from local.simulators.payment_gateway.faults import AnswerLost, FailsBefore, Garbage, RequestLost
+from local.simulators.payment_gateway.plan import Injection
+from local.simulators.payment_gateway.server import GatewayServer
+from runtime.bearer import BearerSession
+from runtime.secrets import Secret
+from tests.kit.accounts import AccountWorld
+from tests.unit.dynamodb import Clock, client, new_table
+
+FORWARD = ("RegisterCustomer", "IssueCard", "ActivateCard")
+BACKWARD = ("DeactivateCard", "CancelCard", "RemoveCustomer", "MarkFailed")
+
+
+class Text(Secret):
+    """A secret in this process."""
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def read(self) -> str:
+        return self.value
+
+    def forget(self) -> None:
+        """There is no newer version."""
+
+
+@dataclass
+class Desk:
+    world: AccountWorld
+    processor: HttpProcessor
+    simulator: GatewayClient
+    clock: Clock
+    secret: Text
+
+    def cards(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.simulator.ledger()["cards"]
+        return found
+
+    def standing(self) -> int:
+        return sum(card["status"] == "issued" for card in self.cards())
+
+    def issue(self) -> str:
+        """Until it is issued, as Retry does; each time, the lease of the attempt before has run out."""
+        for _ in range(4):
+            try:
+                return self.processor.create("a-1", deadline=self.clock() + timedelta(seconds=15))
+            except CardProcessorUnavailable:
+                self.clock.sleep(60)
+        raise AssertionError("not issued")
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    """Ada's application is submitted, and the simulator accepts the stack's secret."""
+    with GatewayServer(CARDS).serving() as server:
+        simulator, clock = GatewayClient(server.address, secret="token"), Clock()
+        simulator.rotate("token")
+        leases = LeaseStore(client(), new_table(client()), clock=clock, sleep=clock.sleep)
+        secret, key = Text("token"), Text("stack")
+        processor = HttpProcessor(server.address, leases, BearerSession(secret), key)
+        world = AccountWorld(client(), processor, now=clock())
+        world.submit()
+        yield Desk(world, processor, simulator, clock, secret)
+
+
+def test_a_setup_issues_one_card_and_its_row_names_it(desk: Desk) -> None:
+    desk.world.call(*FORWARD)
+    desk.world.call("IssueCard")
+
+    (card,), (row,) = desk.cards(), desk.world.rows("CardsTable")
+    assert (card["application_id"], card["status"], card["issued"]) == ("a-1", "issued", 1)
+    assert row["processor_id"] == card["id"]
+
+
+@pytest.mark.parametrize("fault", [AnswerLost(), RequestLost(), FailsBefore(), Garbage("not_json"), Garbage("empty")])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_lost_answer_makes_no_second_card(desk: Desk, fault: Any, times: int) -> None:
+    desk.simulator.inject(Injection(fault, times=times))
+
+    issued = desk.issue()
+
+    (card,) = desk.cards()
+    assert (card["id"], card["issued"]) == (issued, 1)
+
+
+def test_an_undone_setup_leaves_no_card(desk: Desk) -> None:
+    desk.world.call(*FORWARD, *BACKWARD)
+
+    assert desk.standing() == 0
+    assert [row["status"] for row in desk.world.rows("CardsTable")] == ["Cancelled"]
+
+
+def test_a_cancel_that_comes_first_bars_the_card(desk: Desk) -> None:
+    desk.world.call("CancelCard")
+
+    with pytest.raises(StepCompensated):
+        desk.processor.create("a-1", deadline=desk.clock() + timedelta(seconds=15))
+    assert desk.standing() == 0
+
+
+def test_a_card_whose_answer_was_lost_is_cancelled_too(desk: Desk) -> None:
+    desk.simulator.inject(Injection(AnswerLost(), on="charge"))
+    desk.world.call("RegisterCustomer")
+    with pytest.raises(CardProcessorUnavailable):
+        desk.world.call("IssueCard")
+    assert desk.standing() == 1
+
+    desk.world.call("CancelCard")
+
+    assert desk.standing() == 0
+
+
+def test_a_wrong_secret_is_our_fault_and_the_card_can_still_be_issued(desk: Desk) -> None:
+    desk.secret.value = "wrong"
+    with pytest.raises(CardProcessorRefused, match="CardProcessorAlarm"):
+        desk.processor.create("a-1", deadline=desk.clock() + timedelta(seconds=15))
+
+    desk.secret.value = "token"
+    desk.clock.sleep(60)
+    assert desk.issue()

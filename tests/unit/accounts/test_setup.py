@@ -1,0 +1,243 @@
+"""The steps of account-setup, called in any order."""
+
+from datetime import timedelta
+from itertools import permutations
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from accounts.definition import ACCOUNT_SETUP, APPROVED, FAILED, REJECTED
+from accounts.errors import ApplicationNotFound, CustomerExists
+from accounts.numbers import account_number, check_digit, uniqueness_key
+from idempotency import BusinessError, StateConflict, StepCompensated
+from idempotency.saga.executions import Executions
+from idempotency.saga.finalization import Finalization, Finalized
+from idempotency.saga.state import SagaReader
+from tests.kit.accounts import BUSINESS, AccountWorld
+from tests.kit.commands import error
+from tests.unit.dynamodb import client
+
+FORWARD = ("RegisterCustomer", "OpenAccount", "PostOpeningBonus", "IssueCard", "ActivateCard")
+BACKWARD = ACCOUNT_SETUP.compensations
+
+
+@pytest.fixture
+def world() -> AccountWorld:
+    """Ada's application is submitted."""
+    made = AccountWorld(client())
+    made.submit()
+    return made
+
+
+def status(world: AccountWorld, of: str = "a-1") -> str:
+    found = world.applications.find(of)
+    assert found is not None
+    return found.status
+
+
+def nothing_stands(world: AccountWorld) -> bool:
+    """A removed customer goes; accounts, cards and entries stay."""
+    accounts, cards = world.rows("AccountsTable"), world.rows("CardsTable")
+    ledger = sum(entry["amount"] for entry in world.rows("LedgerTable"))
+    statuses = {row["status"] for row in accounts} | {row["status"] for row in cards}
+    return not world.rows("CustomersTable") and statuses <= {"Closed", "Cancelled"} and ledger == 0
+
+
+def test_a_whole_setup(world: AccountWorld) -> None:
+    world.call(*FORWARD, "MarkApproved")
+
+    customer, unique = sorted(world.rows("CustomersTable"), key=len, reverse=True)
+    (account,), (card,) = world.rows("AccountsTable"), world.rows("CardsTable")
+    assert (status(world), account["status"], card["status"]) == (APPROVED, "Open", "Active")
+    assert (customer["name"], customer["address"]["city"]) == ("Ada Lovelace", "Springfield")
+    assert unique["customer_id"] == uniqueness_key("  ada   LOVELACE", "1990-12-10")
+    assert sorted(entry["amount"] for entry in world.rows("LedgerTable")) == [-1000, 1000]
+    assert {row["application_id"] for table in BUSINESS for row in world.rows(table)} == {"a-1"}
+    assert "unsettled" not in (world.state().row or {})
+
+
+def test_a_setup_that_is_undone_leaves_nothing_standing(world: AccountWorld) -> None:
+    world.call(*FORWARD, *BACKWARD)
+
+    assert nothing_stands(world)
+    assert status(world) == FAILED
+    assert len(world.rows("LedgerTable")) == 4
+    assert not world.state().standing
+
+
+@pytest.mark.parametrize("function", [*FORWARD, "MarkApproved"])
+def test_a_step_that_is_repeated_returns_the_same_and_writes_once(world: AccountWorld, function: str) -> None:
+    every = (*FORWARD, "MarkApproved")
+    first = world.call(*every[: every.index(function) + 1])
+    before = {table: world.rows(table) for table in BUSINESS}
+
+    assert world.call(function) == first
+    assert {table: world.rows(table) for table in BUSINESS} == before
+
+
+@pytest.mark.parametrize("calls", range(len(FORWARD) + 1))
+def test_every_prefix_can_be_undone_twice_and_bars_what_is_late(world: AccountWorld, calls: int) -> None:
+    world.call(*FORWARD[:calls], *BACKWARD, *BACKWARD)
+
+    assert nothing_stands(world)
+    assert status(world) == FAILED
+    for late in FORWARD:
+        with pytest.raises((StepCompensated, StateConflict)):
+            world.call(late)
+    assert nothing_stands(world)
+
+
+def test_no_parent_is_undone_before_its_children(world: AccountWorld) -> None:
+    world.call(*FORWARD)
+    for stray in ("MarkFailed", "RemoveCustomer", "CloseAccount", "CancelCard"):
+        with pytest.raises(StateConflict):
+            world.call(stray)
+
+    world.call("MarkApproved")
+    assert status(world) == APPROVED
+
+
+@pytest.mark.parametrize("orphan", ["OpenAccount", "PostOpeningBonus", "IssueCard", "ActivateCard"])
+def test_no_step_runs_before_its_parent(world: AccountWorld, orphan: str) -> None:
+    with pytest.raises(StateConflict):
+        world.call(orphan)
+
+    assert not any(world.rows(table) for table in BUSINESS)
+
+
+def test_any_order_of_the_compensations_ends_with_nothing_standing() -> None:
+    """Those that come too early are refused; a second round finds their children undone."""
+    for order in list(permutations(BACKWARD))[::90]:
+        world = AccountWorld(client())
+        world.submit()
+        world.call(*FORWARD)
+        for _ in range(3):
+            for name in order:
+                _refused(world, name)
+        assert nothing_stands(world), order
+        assert status(world) == FAILED, order
+
+
+def _refused(world: AccountWorld, name: str) -> Any:
+    try:
+        return world.call(name)
+    except BusinessError as error:
+        return error
+
+
+@pytest.mark.parametrize("compensation", BACKWARD)
+def test_nothing_of_an_approved_application_is_undone(world: AccountWorld, compensation: str) -> None:
+    world.call(*FORWARD, "MarkApproved")
+
+    with pytest.raises(StateConflict):
+        world.call(compensation)
+    assert status(world) == APPROVED
+
+
+def test_an_application_is_not_approved_while_a_step_is_missing(world: AccountWorld) -> None:
+    world.call(*FORWARD[:-1])
+
+    with pytest.raises(StateConflict):
+        world.call("MarkApproved")
+    assert status(world) != APPROVED
+
+
+@pytest.mark.parametrize("ended", [FAILED, REJECTED])
+def test_under_an_application_that_has_ended_nothing_is_made_and_all_is_undone(world: AccountWorld, ended: str) -> None:
+    """As when its own machine was aborted meanwhile."""
+    world.call(*FORWARD[:3])
+    world.end(ended)
+    for late in (*FORWARD[3:], "MarkApproved"):
+        with pytest.raises(StateConflict):
+            world.call(late)
+
+    world.call(*BACKWARD)
+
+    assert nothing_stands(world)
+    assert status(world) == ended
+
+
+def test_a_second_customer_of_the_same_name_and_birth_is_refused_until_the_first_is_removed(
+    world: AccountWorld,
+) -> None:
+    world.submit("a-2", "ada  lovelace")
+    world.call("RegisterCustomer")
+
+    with pytest.raises(CustomerExists):
+        world.call("RegisterCustomer", of="a-2")
+    world.call("RemoveCustomer")
+
+    assert world.call("RegisterCustomer", of="a-2") == {"status": "Registered"}
+
+
+def test_an_application_that_was_never_submitted(world: AccountWorld) -> None:
+    with pytest.raises(ApplicationNotFound, match=r"application\.id"):
+        world.call("RegisterCustomer", of="a-9")
+    world.call(*BACKWARD, of="a-9")
+
+    assert not any(world.rows(table) for table in BUSINESS)
+
+
+def test_an_amount_of_an_earlier_deployment_is_reversed(world: AccountWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.call(*FORWARD[:3])
+    monkeypatch.setattr("accounts.bank_accounts.OPENING_BONUS", 5)
+    world.call("ReverseOpeningBonus")
+
+    assert sorted(entry["amount"] for entry in world.rows("LedgerTable")) == [-1000, -1000, 1000, 1000]
+
+
+def test_an_account_number_has_a_check_digit_and_needs_the_secret() -> None:
+    number = account_number("a secret", "a-1")
+
+    assert len(number) == 18
+    assert check_digit("7992739871") == "3"  # ISO/IEC 7812-1
+    assert check_digit(number[:-1]) == number[-1]
+    assert account_number("another", "a-1") != number
+    for index, digit in enumerate(number[:-1]):
+        wrong = number[:index] + str((int(digit) + 1) % 10) + number[index + 1 :]
+        assert check_digit(wrong[:-1]) != wrong[-1]
+
+
+class Refusing:
+    """Step Functions, which must not be asked."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(name)
+
+
+def _finalization(world: AccountWorld, client: Any) -> Finalization:
+    machines: Any = Executions(ACCOUNT_SETUP, client, "setup", "recovery")
+    reader = SagaReader(ACCOUNT_SETUP, world.client, world.tables, world.tables["IdempotencyTable"])
+    return Finalization(ACCOUNT_SETUP, world.store, world.applications.table, machines, reader, timedelta(days=90))
+
+
+class Forgetful:
+    """Step Functions, which knows no execution."""
+
+    def describe_execution(self, **_: Any) -> Any:
+        raise error("ExecutionDoesNotExist")
+
+
+def test_a_rejected_application_whose_setup_was_begun_by_hand_is_settled_once_nothing_stands(
+    world: AccountWorld,
+) -> None:
+    world.call("RegisterCustomer")
+    world.end(REJECTED)
+    world.call(*BACKWARD)
+    assert "unsettled" in (world.state().row or {})
+
+    assert _finalization(world, Forgetful).review("a-1", world.now) is Finalized.YES
+    assert "unsettled" not in (world.state().row or {})
+
+
+def test_an_approved_setup_is_finalized_without_asking_step_functions(world: AccountWorld) -> None:
+    world.call(*FORWARD, "MarkApproved")
+    before = world.state().row
+    finalization = _finalization(world, Refusing)
+    ended: Any = SimpleNamespace(
+        name="a-1", status="SUCCEEDED", execution_arn="-", state_machine_arn="setup", input=None
+    )
+
+    assert finalization.finalize_event(ended, world.now) is Finalized.YES
+    assert world.state().row == before

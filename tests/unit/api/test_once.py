@@ -1,0 +1,138 @@
+"""The Idempotency-Key: stored answers, other requests, requests in flight, and crashes at every point."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from api.answer import Answer, Problem, Unavailable
+from api.once import LIFETIME, once
+from api.request import Request
+from idempotency import LeaseStore, StoreUnavailable
+from tests.unit.dynamodb import Clock, client, new_table
+
+DEADLINE = timedelta(seconds=28)
+
+
+class World:
+    """One table of leases. effects: of the requests that ran."""
+
+    def __init__(self) -> None:
+        self.clock, self.effects = Clock(), list[str]()
+        self.store = LeaseStore(client(), new_table(client()), lifetime=LIFETIME, clock=self.clock)
+
+    def send(self, request: Request, run: Callable[[], Answer] | None = None) -> Answer:
+        return once(self.store, request, self.clock() + DEADLINE, run or (lambda: self.done(request)))
+
+    def done(self, request: Request) -> Answer:
+        # As the contexts' functions do, by the name that derives from the key.
+        if request.digest not in self.effects:
+            self.effects.append(request.digest)
+        return Answer(202, {"id": request.digest}, {"location": "/tasks/t-1"})
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def request(**changed: Any) -> Request:
+    given = {"route": "POST /tasks", "tenant_code": "tenant1", "principal": "AROA1", "values": {}, "headers": {}}
+    return Request(**{**given, "body": {"items": [1]}, "key": "k-1", **changed})
+
+
+def refused(status: int, world: World, sent: Request, run: Callable[[], Answer] | None = None) -> Answer:
+    with pytest.raises(Problem) as raised:
+        world.send(sent, run)
+    assert raised.value.answer.status == status
+    return raised.value.answer
+
+
+def failing(error: Exception) -> Callable[[], Answer]:
+    def run() -> Answer:
+        raise error
+
+    return run
+
+
+def test_a_repeated_request_gets_the_stored_answer(world: World) -> None:
+    first = world.send(request())
+
+    assert world.send(request(), failing(AssertionError())) == first
+    assert world.effects == [request().digest]
+
+
+def test_a_final_error_is_stored(world: World) -> None:
+    first = world.send(request(), failing(Problem(409, "VersionConflict", "taken")))
+
+    assert (first.status, first.body["type"]) == (409, "urn:stepwise:problem:VersionConflict")
+    assert world.send(request()) == first
+    assert world.effects == []
+
+
+@pytest.mark.parametrize("error", [Unavailable("Lambda"), StoreUnavailable("-"), RuntimeError()])
+def test_what_failed_for_now_is_not_stored(world: World, error: Exception) -> None:
+    with pytest.raises(type(error)):
+        world.send(request(), failing(error))
+
+    assert world.send(request()).status == 202
+
+
+def test_another_request_under_the_key_is_refused(world: World) -> None:
+    world.send(request())
+
+    refused(422, world, request(body={"items": [2]}))
+    refused(422, world, request(values={"since": "2026"}))
+
+
+@pytest.mark.parametrize("other", [{"tenant_code": "tenant2"}, {"principal": "AROA2"}, {"route": "POST /imports"}])
+def test_a_key_belongs_to_a_caller_a_tenant_and_a_route(world: World, other: dict[str, str]) -> None:
+    world.send(request())
+
+    assert world.send(request(**other, body={"items": [3]})).status == 202
+
+
+def test_a_request_in_flight_is_to_be_repeated(world: World) -> None:
+    def meanwhile() -> Answer:
+        answer = refused(409, world, request())
+        assert answer.headers["retry-after"] == "1"
+        return world.done(request())
+
+    assert world.send(request(), meanwhile).status == 202
+    assert world.effects == [request().digest]
+
+
+class Crash(BaseException):
+    """The process ends."""
+
+
+def test_a_crash_after_the_work_has_one_effect(world: World) -> None:
+    def crash() -> Answer:
+        world.done(request())
+        raise Crash
+
+    with pytest.raises(Crash):
+        world.send(request(), crash)
+
+    world.clock.sleep(DEADLINE.total_seconds() + 2)
+    assert world.send(request()).status == 202
+    assert world.effects == [request().digest]
+
+
+def test_an_answer_is_kept_for_a_day_at_least(world: World) -> None:
+    first = world.send(request())
+    world.clock.sleep(timedelta(days=1).total_seconds())
+
+    assert world.send(request(), failing(AssertionError())) == first
+
+
+def stored(world: World) -> Iterator[dict[str, Any]]:
+    yield from client().scan(TableName=world.store._backend.table.name)["Items"]
+
+
+def test_a_record_has_neither_the_key_nor_the_request(world: World) -> None:
+    world.send(request(key="secret-key", body={"token": "tok_visa"}))
+
+    assert not {"secret-key", "tok_visa"} & {word for row in stored(world) for word in json.dumps(row).split('"')}

@@ -1,0 +1,133 @@
+"""Events of API Gateway, who calls for which tenant, and what is refused before anything runs."""
+
+import base64
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from api import handlers
+from api.answer import Problem
+from api.document import Document
+from api.request import MAX_BODY, Request, parse_event, read
+from tests.kit.project import EVENTS, read_json
+
+CONTEXT = SimpleNamespace(aws_request_id="request-1", get_remaining_time_in_millis=lambda: 15_000)
+DOCUMENT = Document()
+
+
+def event(name: str = "handle_request_show_task", **changed: Any) -> Any:
+    return {**read_json(EVENTS[name]), **changed}
+
+
+def authorized(given: Any, authorizer: Any) -> Any:
+    return {**given, "requestContext": {**given["requestContext"], "authorizer": authorizer}}
+
+
+def having(given: Any, **headers: str | None) -> Any:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return {**given, "headers": {k: v for k, v in {**given["headers"], **names}.items() if v is not None}}
+
+
+def jwt(**claims: str) -> Any:
+    return {"jwt": {"claims": {"iss": "https://issuer.example", "sub": "user-1", **claims}, "scopes": []}}
+
+
+def parsed(given: Any) -> Request:
+    received = parse_event(given)
+    operation = DOCUMENT.operation(received.route)
+    assert operation is not None
+    return read(operation, received)
+
+
+def refused(given: Any, status: int) -> Any:
+    with pytest.raises(Problem) as raised:
+        parsed(given)
+    assert raised.value.answer.status == status
+    return raised.value.answer.body.get("errors")
+
+
+def test_under_iam_the_header_names_the_tenant() -> None:
+    assert parsed(event()).tenant_code == "tenant1"
+    assert refused(having(event(), x_tenant_code=None), 400) == [{"parameter": "X-Tenant-Code", "detail": "required"}]
+    assert refused(having(event(), x_tenant_code="a b"), 400)[0]["parameter"] == "X-Tenant-Code"
+
+
+def test_under_jwt_the_claim_is_the_tenant_and_the_header_is_ignored() -> None:
+    given = authorized(event(), jwt(tenant_code="tenant2"))
+
+    assert parsed(given).tenant_code == "tenant2"
+    assert parsed(having(given, x_tenant_code="!")).tenant_code == "tenant2"
+    assert refused(authorized(event(), jwt()), 403) is None
+
+
+def test_orders_have_no_tenant() -> None:
+    assert parsed(event("handle_request")).tenant_code == ""
+    assert parsed(authorized(event("handle_request"), jwt())).tenant_code == ""
+
+
+def test_without_an_authorizer_nothing_is_answered() -> None:
+    assert refused(authorized(event(), {}), 403) is None
+
+
+def test_every_session_of_a_role_is_one_caller() -> None:
+    first = parsed(event())
+    other = authorized(event(), {"iam": {"callerId": "AROAEXAMPLE:other"}})
+    another = authorized(event(), {"iam": {"callerId": "AROAOTHER:shop"}})
+
+    assert parsed(other).digest == first.digest
+    assert parsed(another).digest != first.digest
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [("{", "#"), ("", "#"), ("[" * 100_000, "#"), ('{"order_id": NaN}', "#"), ("9" * 5000, "#"), ("1", "#")],
+)
+def test_what_is_no_json_object_is_refused(body: str, pointer: str) -> None:
+    assert refused(event("handle_request", body=body), 400)[0]["pointer"] == pointer
+
+
+def test_a_body_may_have_256_kib() -> None:
+    text = json.dumps(read_json(EVENTS["handle_request"])["body"])
+
+    assert refused(event("handle_request", body="x" * (MAX_BODY + 1)), 413) is None
+    assert refused(event("handle_request", body=text + " " * (MAX_BODY - len(text))), 400)
+
+
+def test_a_binary_body_is_read_too() -> None:
+    given = event("handle_request")
+    encoded = base64.b64encode(given["body"].encode()).decode()
+
+    assert parsed({**given, "body": encoded, "isBase64Encoded": True}).body == json.loads(given["body"])
+    assert refused({**given, "body": "%", "isBase64Encoded": True}, 400)
+
+
+def test_another_content_type_is_refused() -> None:
+    assert refused(having(event("handle_request"), content_type="text/plain"), 415) is None
+    assert parsed(having(event("handle_request"), content_type="Application/JSON; charset=utf-8")).body
+
+
+def test_unknown_and_invalid_parameters_are_named_together() -> None:
+    given = event("handle_request_orders", queryStringParameters={"status": "Old", "limit": "x", "statsu": "New"})
+
+    assert {one["parameter"] for one in refused(given, 400)} == {"status", "limit", "statsu"}
+
+
+def test_a_key_may_be_encoded_once_more() -> None:
+    given = event("handle_request_key")
+    encoded = {name: value.replace("#", "%23") for name, value in given["pathParameters"].items()}
+
+    assert parsed({**given, "pathParameters": encoded}).values == parsed(given).values
+
+
+@pytest.mark.parametrize(("route", "status"), [("PUT /orders", 405), ("GET /nothing", 404)])
+def test_another_route_or_method_is_a_problem(route: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    method, _, path = route.partition(" ")
+    given = event(routeKey="$default", rawPath=path)
+    given["requestContext"]["http"] = {"method": method}
+    monkeypatch.setattr(handlers, "environment", lambda: None)
+
+    answer = handlers.handle_request(given, CONTEXT)
+    assert (answer["statusCode"], answer["headers"]["content-type"]) == (status, "application/problem+json")
+    assert answer["headers"].get("allow", "POST, GET") == "POST, GET"

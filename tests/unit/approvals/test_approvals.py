@@ -1,0 +1,439 @@
+"""An approval from its request to its end: each race and each loss, one call at a time."""
+
+import json
+from typing import Any
+
+import pytest
+
+from approvals.errors import (
+    AlreadyDecided,
+    ApprovalCancelled,
+    ApprovalExpired,
+    ApprovalNotFound,
+    InvalidApproval,
+    InvalidDecision,
+    SweepUnfinished,
+)
+from approvals.sweep import MAX_LOOKED_AT
+from idempotency import PayloadMismatch
+from runtime.executions import ExecutionsUnavailable
+from tests.kit.approvals import ARN, DUE_SECONDS, ApprovalWorld
+from tests.kit.bounded import Threads
+
+ID = "account-opening.a-1.review"
+SECRET = "what only the record may say"
+
+
+def answers(world: ApprovalWorld) -> list[object]:
+    return [json.loads(output) for _, output in world.states.answered]
+
+
+def test_a_record_and_its_token_are_written_together(world: ApprovalWorld) -> None:
+    token = world.states.wait()
+
+    assert world.ask(token) == {"approval_id": ID, "status": "WAITING"}
+
+    assert [one.id for one in world.table.waiting("reviewers")] == [ID]
+    assert list(world.table.waiting("others")) == []
+    assert world.tokens == [token]
+    assert [token in str(row) for row in world.rows() if "status" in row] == [False]
+
+
+@pytest.mark.parametrize(("decision", "status"), [("approve", "APPROVED"), ("reject", "REJECTED")])
+def test_a_decision_is_written_once_and_reaches_the_state(world: ApprovalWorld, decision: str, status: str) -> None:
+    world.ask()
+
+    assert world.decide(decision, comment=SECRET) == status
+    assert world.send()
+
+    assert answers(world) == [{"decision": decision, "decided_by": "ann", "approval_id": ID}]
+    values = world.approval.values
+    assert (values["status"], values["decided_by"], values["comment"], values["took_effect"]) == (
+        status,
+        "ann",
+        SECRET,
+        True,
+    )
+    assert world.tokens == []
+    assert not list(world.table.waiting())
+    assert not world.table.owed()
+
+
+def test_the_same_decision_again_keeps_the_first_and_the_other_is_refused(world: ApprovalWorld) -> None:
+    world.ask()
+    world.decide("approve", comment="first")
+    before = world.approval
+
+    assert world.decide("approve", by="bob", comment="second") == "APPROVED"
+    with pytest.raises(AlreadyDecided, match=f"^{ID}: is APPROVED since"):
+        world.decide("reject")
+
+    assert world.approval == before
+
+
+def test_100_deciders_at_once_make_one_decision(world: ApprovalWorld) -> None:
+    world.ask()
+
+    def decide(number: int) -> str:
+        try:
+            return world.decide(("approve", "reject")[number % 2], by=f"p{number}")
+        except AlreadyDecided:
+            return "AlreadyDecided"
+
+    with Threads(8) as people:
+        found = list(people.map(decide, range(100)))
+    assert world.send()
+
+    first = int(world.approval.values["decided_by"][1:])
+    assert found.count("AlreadyDecided") == 50
+    assert found[first] == world.approval.status
+    assert len(answers(world)) == 1
+
+
+def test_nobody_decides_from_the_due_moment_on(world: ApprovalWorld) -> None:
+    world.ask()
+    world.pass_by(seconds=DUE_SECONDS)
+
+    with pytest.raises(ApprovalExpired):
+        world.decide("approve")
+    assert world.sweep()["expired"] == 1
+    with pytest.raises(ApprovalExpired):
+        world.decide("approve")
+    world.send()
+
+    assert answers(world) == [{"decision": "expired", "decided_by": None, "approval_id": ID}]
+    assert (world.approval.status, world.approval.took_effect) == ("EXPIRED", True)
+
+
+def test_a_decision_just_before_it_is_due_stands(world: ApprovalWorld) -> None:
+    world.ask()
+    world.pass_by(seconds=DUE_SECONDS, microseconds=-1)
+    assert world.sweep()["expired"] == 0
+
+    assert world.decide("reject") == "REJECTED"
+    world.pass_by(microseconds=1)
+
+    assert not world.table.expire(ID, world.at).applied
+    assert world.decide("reject", by="late") == "REJECTED"
+
+
+def test_a_retried_state_adds_its_token_and_gets_the_answer(world: ApprovalWorld) -> None:
+    world.ask()
+    world.pass_by(seconds=30)
+    newest = world.states.wait()
+    assert world.ask(newest)["status"] == "WAITING"
+    assert len(world.tokens) == 2
+    assert world.approval.due_at == world.approval.asked_at.replace(minute=0, second=0, hour=13)
+
+    world.decide("approve")
+    assert world.send()
+
+    assert [token for token, _ in world.states.answered] == [newest]
+
+
+def test_a_state_that_asks_after_the_decision_is_answered_too(world: ApprovalWorld) -> None:
+    world.ask()
+    world.decide("approve")
+    newest = world.states.wait()
+
+    # The first token is dead, and the execution runs: it may ask again.
+    assert not world.send()
+    assert world.approval.took_effect is None
+    assert world.tokens == []
+    assert world.ask(newest)["status"] == "APPROVED"
+    assert world.send()
+
+    assert [token for token, _ in world.states.answered] == [newest]
+    assert world.approval.took_effect is True
+
+
+def test_a_token_that_comes_while_the_callback_is_sent_is_not_lost(world: ApprovalWorld) -> None:
+    world.ask()
+    world.decide("approve")
+    seen = world.approval
+    world.ask(world.states.wait())
+
+    assert not world.table.close(seen, took_effect=True).applied
+    assert not world.table.forget_tokens(seen).applied
+    assert world.send()
+    assert len(answers(world)) == 1
+
+
+def test_a_lost_answer_of_step_functions_is_looked_up_in_the_history(world: ApprovalWorld) -> None:
+    world.ask()
+    world.decide("reject")
+    world.states.loses = 1
+
+    with pytest.raises(ExecutionsUnavailable):
+        world.send()
+    world.states.end("SUCCEEDED", world.at)
+
+    assert world.send()
+    assert world.approval.took_effect is True
+    assert len(answers(world)) == 1
+
+
+def test_a_lost_stream_record_is_made_up_for_by_the_sweep(world: ApprovalWorld) -> None:
+    world.ask()
+    world.decide("approve")
+    assert world.sweep()["answered"] == 0
+
+    world.pass_by(minutes=1)
+    assert world.sweep()["answered"] == 1
+
+    assert len(answers(world)) == 1
+    assert world.sweep() == {
+        "waiting": 0,
+        "overdue": 0,
+        "lagging": 0,
+        "expired": 0,
+        "cancelled": 0,
+        "answered": 0,
+        "failed": 0,
+    }
+
+
+def test_duplicate_and_late_records_send_nothing(world: ApprovalWorld) -> None:
+    world.ask()
+    assert world.send()
+    world.decide("approve")
+    for _ in range(3):
+        assert world.send()
+    world.client.delete_item(TableName=world.table.name, Key={"approval_id": {"S": ID}})
+
+    assert world.send()
+    assert len(answers(world)) == 1
+
+
+@pytest.mark.parametrize("status", ["ABORTED", "FAILED", "TIMED_OUT", "SUCCEEDED"])
+def test_an_execution_that_ended_by_other_means_cancels(world: ApprovalWorld, status: str) -> None:
+    world.ask()
+    world.pass_by(seconds=5)
+    world.states.end(status, world.at)
+
+    assert world.table.of_execution(ARN) == [ID]
+    assert world.reviewing.review(ID, world.at) == "cancelled"
+
+    with pytest.raises(ApprovalCancelled):
+        world.decide("approve")
+    assert world.tokens == []
+    assert world.table.of_execution(ARN) == []
+    assert "took_effect" not in world.approval.values
+
+
+def test_a_decision_between_the_end_and_cancelled_took_no_effect(world: ApprovalWorld) -> None:
+    world.ask()
+    world.states.end("ABORTED", world.at)
+    seen = world.approval
+    assert world.decide("approve") == "APPROVED"
+
+    assert not world.table.cancel(seen, world.at).applied
+    assert world.send()
+
+    assert (world.approval.status, world.approval.took_effect) == ("APPROVED", False)
+    assert not world.table.owed()
+
+
+def test_a_late_event_does_not_cancel_a_redriven_execution(world: ApprovalWorld) -> None:
+    world.ask()
+    world.states.end("ABORTED", world.at)
+    world.pass_by(seconds=5)
+    described = dict(world.states.executions[ARN])
+    world.ask(world.states.redrive())
+    assert world.reviewing.review(ID, world.at) == "waiting"
+
+    # The read may be late, too.
+    world.states.executions[ARN] |= described
+    assert world.reviewing.review(ID, world.at) == "waiting"
+
+
+def test_a_cancel_loses_against_a_redriven_state_that_asks(world: ApprovalWorld) -> None:
+    world.ask()
+    seen = world.approval
+    world.ask(world.states.wait())
+
+    assert not world.table.cancel(seen, world.at).applied
+    assert len(world.tokens) == 2
+
+
+def test_a_redriven_execution_asks_people_again(world: ApprovalWorld) -> None:
+    world.ask()
+    world.states.end("ABORTED", world.at)
+    world.reviewing.review(ID, world.at)
+    world.pass_by(days=2)
+
+    assert world.ask(world.states.redrive())["status"] == "WAITING"
+
+    assert world.approval.round == 2
+    assert "expires_at" not in world.approval.values
+    assert (world.approval.due_at - world.at).total_seconds() == DUE_SECONDS
+    assert world.decide("approve") == "APPROVED"
+    assert world.send()
+    assert world.approval.took_effect is True
+
+
+def test_a_redriven_execution_gets_the_decision_that_took_no_effect(world: ApprovalWorld) -> None:
+    world.ask()
+    world.states.end("TIMED_OUT", world.at)
+    world.decide("reject")
+    world.send()
+    assert world.approval.took_effect is False
+
+    world.ask(world.states.redrive())
+    assert world.send()
+
+    assert (world.approval.status, world.approval.took_effect) == ("REJECTED", True)
+
+
+def test_a_request_that_lands_after_the_end_is_cancelled(world: ApprovalWorld) -> None:
+    token = world.states.wait()
+    world.states.end("ABORTED", world.at)
+    world.pass_by(seconds=10)
+    world.ask(token)
+
+    assert world.sweep()["cancelled"] == 0
+    world.pass_by(minutes=1)
+    assert world.sweep()["cancelled"] == 1
+
+
+def test_another_execution_under_the_name_is_refused_until_90_days_later(world: ApprovalWorld) -> None:
+    world.ask()
+    world.decide("approve")
+    world.send()
+    other = ARN.replace("AccountOpening", "Another")
+
+    with pytest.raises(PayloadMismatch, match=r"^approval_id: "):
+        world.ask(execution_arn=other)
+    world.pass_by(days=90)
+    assert world.ask(execution_arn=other)["status"] == "WAITING"
+
+    assert "decided_by" not in world.approval.values
+    assert world.approval.round == 2
+
+
+def test_the_same_name_90_days_later_is_not_answered_with_the_old_decision(world: ApprovalWorld) -> None:
+    world.ask()
+    world.decide("approve")
+    world.send()
+    world.pass_by(days=90)
+
+    assert world.ask(world.states.wait())["status"] == "WAITING"
+    assert len(answers(world)) == 1
+
+
+def test_a_name_with_dots_is_one_approval(world: ApprovalWorld) -> None:
+    arn = ARN.replace("a-1", "v1.2.review")
+
+    answer = world.ask(execution_arn=arn)
+
+    assert answer["approval_id"] == "account-opening.v1.2.review.review"
+    assert world.decide("approve", approval_id=answer["approval_id"]) == "APPROVED"
+
+
+def test_the_last_resort_is_reported(world: ApprovalWorld, caplog: pytest.LogCaptureFixture) -> None:
+    world.ask()
+    world.states.time_out()
+    world.states.end("FAILED", world.at)
+
+    assert world.reviewing.review(ID, world.at) == "cancelled"
+
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == ["waiting state timed out"]
+
+
+def test_an_execution_that_is_gone_leaves_the_approval_until_it_is_due(world: ApprovalWorld) -> None:
+    world.ask()
+    world.states.executions.clear()
+    assert world.sweep()["cancelled"] == 0
+
+    world.pass_by(seconds=DUE_SECONDS)
+    assert world.sweep()["expired"] == 1
+    world.states.waiting.clear()
+    assert world.send()
+    assert world.approval.took_effect is False
+
+
+def test_what_stays_owed_or_due_is_counted_for_the_alarms(
+    world: ApprovalWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.ask()
+    world.decide("approve")
+    world.states.wait()
+    world.pass_by(minutes=16)
+    assert world.sweep()["lagging"] == 1
+
+    world.ask(execution_arn=ARN.replace("a-1", "a-2"))
+    world.pass_by(seconds=DUE_SECONDS, minutes=16)
+    world.states.fails = "ThrottlingException"
+    with caplog.at_level("INFO"), pytest.raises(SweepUnfinished, match="1 of 2"):
+        world.sweep()
+    assert [
+        (vars(record)["overdue"], vars(record)["failed"]) for record in caplog.records if record.msg == "swept"
+    ] == [(1, 1)]
+
+
+def test_a_sweep_looks_at_a_part_of_what_waits(world: ApprovalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_LOOKED_AT == 500
+    monkeypatch.setattr("approvals.sweep.MAX_LOOKED_AT", 1)
+    for number in (1, 2, 3):
+        arn = ARN.replace("a-1", f"a-{number}")
+        world.ask(execution_arn=arn)
+        world.states.end("ABORTED", world.at, arn)
+
+    assert [world.sweep()["cancelled"] for _ in range(4)] == [1, 1, 1, 0]
+
+
+def test_an_unknown_approval_is_not_found_nor_are_its_tokens(world: ApprovalWorld) -> None:
+    world.ask()
+
+    for approval_id in ("nope", "account-opening.a-2.review"):
+        with pytest.raises(ApprovalNotFound):
+            world.decide("approve", approval_id=approval_id)
+    with pytest.raises(InvalidDecision, match=r"^approval_id: "):
+        world.decide("approve", approval_id=f"TOKENS#{ID}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"decision": "expired"}, "decision"),
+        ({"decision": None}, "decision"),
+        ({"decided_by": " "}, "decided_by"),
+        ({"decided_by": "\ud800"}, "decided_by"),
+        ({"comment": "a" * 2001}, "comment"),
+        ({"status": "APPROVED"}, "status"),
+    ],
+)
+def test_a_bad_decision_names_the_field_and_writes_nothing(
+    world: ApprovalWorld, changes: dict[str, Any], field: str
+) -> None:
+    world.ask()
+    before = world.approval
+
+    with pytest.raises(InvalidDecision, match=f"^{field}: "):
+        world.decide(**{"decision": "approve", **changes})
+
+    assert world.approval == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"schema": 2}, "schema"),
+        ({"machine": "a.b"}, "machine"),
+        ({"step": ""}, "step"),
+        ({"execution_name": "a#1"}, "execution_name"),
+        ({"execution_name": "a-2"}, "execution_arn"),
+        ({"subject": ""}, "subject"),
+        ({"group": "two words"}, "group"),
+        ({"due_in_seconds": 0}, "due_in_seconds"),
+        ({"due_in_seconds": 364 * 86_400 + 1}, "due_in_seconds"),
+        ({"comment": "-"}, "comment"),
+    ],
+)
+def test_a_bad_request_names_the_field_and_writes_nothing(
+    world: ApprovalWorld, changes: dict[str, object], field: str
+) -> None:
+    with pytest.raises(InvalidApproval, match=f"^{field}: "):
+        world.ask(**changes)
+
+    assert list(world.rows()) == []

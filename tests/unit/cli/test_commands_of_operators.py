@@ -1,0 +1,196 @@
+"""Commands that decide, count or replay: they ask, refuse and name causes before something is lost."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from idempotency import LeaseStore, Unknown, Work
+from local.emulator import emulator
+from local.emulator.emulator import Emulator
+from operations import user_imports, work
+from operations.replay.failed import FailedRecords
+from operations.report import Line
+from operations.stack import Stack
+from tests.kit.command_line import stepwise
+from tests.unit.cli.test_order_views import Shop
+from tests.unit.operations.test_recovery import NOW, ORDER, ORDER_ID
+
+CHARGE = Work("ChargeCard", unknown=Unknown.HOLD, duration=timedelta(seconds=8))
+BY = "arn:aws:iam::000000000000:user/ann"
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    made = Shop()
+    made.stack._clients.update(sts=SimpleNamespace(get_caller_identity=lambda: {"Arn": BY}))
+    object.__setattr__(made.stack, "session", SimpleNamespace(client=lambda *_, **__: made.client))
+    with mock.patch.object(Stack, "local", return_value=made.stack):
+        yield made
+
+
+# --- work ---
+
+
+@pytest.fixture
+def completed(shop: Shop) -> Shop:
+    leases = LeaseStore(shop.client, shop.stack.outputs["IdempotencyTable"], clock=lambda: NOW)
+    leases.run(CHARGE, "o-7", {}, lambda _: "ch_1", deadline=NOW + timedelta(seconds=9))
+    return shop
+
+
+@pytest.mark.parametrize("more", [("release",), ("resolve", "--result", '"ch_2"'), ("resolve", "--error", "E: no")])
+@pytest.mark.parametrize(("answer", "decided"), [("n\n", 0), ("", 0), ("y\n", 1)])
+def test_completed_work_is_decided_only_after_a_yes(completed: Shop, more: Any, answer: str, decided: int) -> None:
+    verb, *options = more
+    ended = stepwise("work", verb, "o-7", "ChargeCard", "--reason", "ticket 1", *options, text=answer)
+
+    assert len(work.record(completed.stack, "o-7", "ChargeCard").audit) == decided
+    assert (ended.code == 0, "COMPLETED with" in ended.out + ended.err) == (bool(decided), True)
+
+
+def test_completed_work_is_decided_without_asking_with_yes(completed: Shop) -> None:
+    ended = stepwise("work", "release", "o-7", "ChargeCard", "--reason", "ticket 1", "--yes")
+
+    assert (ended.code, len(work.record(completed.stack, "o-7", "ChargeCard").audit)) == (0, 1)
+
+
+# --- replay ---
+
+
+def test_replay_of_an_order_that_is_not_there_says_so(shop: Shop) -> None:
+    ended = stepwise("replay", "--order-id", "nope")
+
+    assert (ended.code != 0, "OrderNotFound: there is no order nope" in ended.err) == (True, True)
+
+
+def test_dry_run_says_what_would_be(shop: Shop) -> None:
+    shop.commit(ORDER, "ProcessOrder")
+    ended = stepwise("replay", "--order-id", ORDER_ID, "--dry-run")
+
+    assert ended.code == 0
+    assert "would be replayed" in ended.out
+    assert "fired" not in ended.out
+
+
+def test_stuck_record_has_a_cause(shop: Shop) -> None:
+    shop.write("OrdersTable", order_id={"S": "o-8"}, revision={"N": "1"}, created_at={"S": "2026-11-22T10:00:00+00:00"})
+    record = {"eventName": "MODIFY", "dynamodb": {"Keys": {"order_id": {"S": "o-8"}}, "NewImage": {}}}
+    trigger: Any = SimpleNamespace(
+        table=shop.stack.outputs["OrdersTable"], budget=SimpleNamespace(wait=lambda: None, spend=lambda _: None)
+    )
+    records = FailedRecords(shop.client, None, "bucket", trigger, lambda *_: True, lambda _: None)
+    records._record("arn:function", record, dry=False)
+
+    ((found),) = records.stuck
+    assert found.record == "o-8"
+    assert found.cause.startswith("MalformedRecord: ")
+
+
+# --- reports ---
+
+
+@pytest.mark.parametrize(("status", "revenue"), [("Confirmed", 3000), ("Pending", 0), ("New", 0)])
+def test_only_a_confirmed_order_is_revenue(status: str, revenue: int) -> None:
+    assert Line(status, "JPY", 1, 3000).revenue == revenue
+
+
+# --- imports of users ---
+
+
+class _Imports:
+    """Step Functions with one import that was stopped. announced: whether it had written its result file."""
+
+    def __init__(self, *, announced: bool) -> None:
+        left = {
+            "name": "ResultCsvFileCreate",
+            "output": json.dumps({"count_csv_files": {"result": {"result_key": "manual/UserCreateResult_1.csv"}}}),
+        }
+        self.events = [{"type": "TaskStateExited", "stateExitedEventDetails": left}] if announced else [{"type": "Any"}]
+
+    def describe_execution(self, **_: str) -> Any:
+        return {"status": "ABORTED"}
+
+    def get_paginator(self, _: str) -> Any:
+        return SimpleNamespace(paginate=lambda **_: [{"events": self.events}])
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_stopped_import_names_its_result(shop: Shop, announced: bool) -> None:
+    shop.stack._clients.update(stepfunctions=_Imports(announced=announced))
+    outputs = {**shop.stack.outputs, "UserImportArn": "arn:stateMachine:i", "UsersBucket": "users"}
+    object.__setattr__(shop.stack, "outputs", outputs)
+    with mock.patch.object(user_imports, "start", return_value="i-1"), mock.patch.object(user_imports, "follow"):
+        ended = stepwise("import", __file__)
+
+    assert ended.code != 0
+    assert "ABORTED" in ended.err
+    assert ("--retry-of manual/UserCreateResult_1.csv" in ended.err) is announced
+
+
+# --- the local stack ---
+
+
+@pytest.fixture
+def emulators() -> Iterator[dict[int, Emulator]]:
+    """Emulators by port, of which none is a process."""
+    found: dict[int, Emulator] = {}
+
+    def start(port: int, **_: Any) -> Emulator:
+        return found.setdefault(port, Emulator(port, 1, 1.0))
+
+    def serving() -> list[Emulator]:
+        return [one for one in found.values() if not one.attached]
+
+    with (
+        mock.patch.object(emulator, "running", found.get),
+        mock.patch.object(emulator, "start", start),
+        mock.patch.object(emulator, "stop", lambda one: found.pop(one.port)),
+        mock.patch.object(emulator, "serving", serving),
+        mock.patch.object(
+            emulator,
+            "endpoints_beside",
+            return_value={"gateway": "http://g", "cards": "http://c", "webhooks": "https://localhost:1"},
+        ),
+    ):
+        yield found
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit(143)])
+@pytest.mark.parametrize("before", [True, False])
+def test_interrupted_start_leaves_no_emulator_that_it_started(
+    emulators: dict[int, Emulator], stop: Any, before: bool
+) -> None:
+    if before:
+        emulators[4999] = Emulator(4999, 1, 1.0)
+    with (
+        mock.patch("local.simulators.webhook_receiver.client.parameters", return_value={}),
+        mock.patch("cli.stack_commands.deploy", side_effect=stop),
+    ):
+        ended = stepwise("start", "--port", "4999")
+
+    assert (ended.code != 0, bool(emulators)) == (True, before)
+
+
+def test_stop_names_the_stack_that_runs_on_another_port(emulators: dict[int, Emulator]) -> None:
+    emulators[4999] = Emulator(4999, 1, 1.0)
+    told = stepwise("stop", "--port", "4998").out
+
+    assert "stop --port 4999" in told
+    assert emulators
+
+
+def test_stop_everywhere_stops_what_make_up_started(emulators: dict[int, Emulator]) -> None:
+    emulators |= {
+        4997: Emulator(4997, 1, 1.0),
+        4999: Emulator(4999, 1, 1.0),
+        4998: Emulator(4998, 1, 1.0, attached=True),
+    }
+    told = stepwise("stop", "--everywhere").out
+
+    assert list(emulators) == [4998]
+    assert "Stopped the stack on port 4999." in told

@@ -1,0 +1,73 @@
+"""Requests to an ASGI application in this process."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+HOST = "127.0.0.1:8566"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """headers: names in lower case; of several values, the last."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def cookie(self) -> str:
+        """`name=value` of the cookie that it sets."""
+        return self.headers["set-cookie"].partition(";")[0]
+
+
+def request(app: Any, method: str, address: str, body: bytes = b"", **headers: str) -> Answer:
+    """headers: with `_` for `-`; Host is a console's by default."""
+    return asyncio.run(_requested(app, method, address, body, {"host": HOST, **headers}))
+
+
+def get(app: Any, address: str, **headers: str) -> Answer:
+    return request(app, "GET", address, **headers)
+
+
+def post(app: Any, address: str, fields: Mapping[str, str], **headers: str) -> Answer:
+    """A form, as a page of the console sends it."""
+    ours = {"origin": f"http://{HOST}", "sec_fetch_site": "same-origin"}
+    return request(app, "POST", address, urlencode(fields).encode(), **{**ours, **headers})
+
+
+async def _requested(app: Any, method: str, address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    parts, sent = urlsplit(address), list[Any]()
+    given = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": parts.path,
+        "raw_path": parts.path.encode(),
+        "query_string": parts.query.encode(),
+        "headers": given,
+        "server": ("127.0.0.1", 8566),
+        "client": ("127.0.0.1", 50000),
+        "root_path": "",
+    }
+
+    bodies = iter([body])
+
+    async def receive() -> Any:
+        for one in bodies:
+            return {"type": "http.request", "body": one, "more_body": False}
+        return await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    # An error that was answered is raised again, for the log of the server.
+    with suppress(ZeroDivisionError):
+        await app(scope, receive, send)
+    found = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
+    return Answer(sent[0]["status"], found, b"".join(one.get("body", b"") for one in sent[1:]).decode())

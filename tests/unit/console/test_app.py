@@ -1,0 +1,90 @@
+"""The console as a whole, with a stack that is away, or a defect."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from console.app import create
+from console.security import CONTENT_SECURITY_POLICY
+from console.settings import Settings
+from operations.stack import Stack, StackNotFound
+from tests.unit.console.asgi import get, post
+
+
+def console(open_stack: Callable[[], Stack]) -> Any:
+    return create(Settings(open_stack, lambda *words: " ".join(["./stepwise", *words]))).application
+
+
+def away() -> Stack:
+    raise StackNotFound("nothing answers at http://127.0.0.1:4566", see=("start",))
+
+
+def empty() -> Stack:
+    return Stack(cast("Any", None), None, {})
+
+
+def defective() -> Stack:
+    raise ZeroDivisionError("in-private")
+
+
+@pytest.mark.parametrize("path", ["/", "/runs", "/runs/OrderSaga/o-1"])
+def test_a_stack_that_is_away_is_told_with_what_to_do(path: str) -> None:
+    found = get(console(away), path)
+
+    assert found.status == 503
+    assert "nothing answers at http://127.0.0.1:4566" in found.text
+    assert "./stepwise start" in found.text
+
+
+def test_the_first_page_is_the_first_that_the_stack_has() -> None:
+    found = get(console(empty), "/")
+
+    assert (found.status, found.headers["location"]) == (307, "/runs")
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/events?page=/nowhere", "/events", "/changes/nothing", "/static/x.js"])
+def test_an_address_that_does_not_exist_is_not_found(path: str) -> None:
+    assert get(console(empty), path).status == 404
+
+
+def test_a_defect_is_told_without_its_message_and_with_all_headers() -> None:
+    found = get(console(defective), "/runs")
+
+    assert found.status == 500
+    assert "The console has a defect: ZeroDivisionError." in found.text
+    assert "in-private" not in found.text
+    assert found.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+
+
+@pytest.mark.parametrize("path", ["/runs", "/nowhere", "/static/console.css"])
+def test_every_answer_has_the_headers(path: str) -> None:
+    found = get(console(away), path)
+
+    assert found.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    assert found.headers["cache-control"] in ("no-store", "no-cache")
+
+
+def test_a_page_sets_a_cookie_that_scripts_and_other_sites_do_not_get() -> None:
+    cookie = get(console(away), "/runs").headers["set-cookie"]
+
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+
+
+def test_a_post_to_a_page_is_not_allowed() -> None:
+    assert post(console(away), "/runs", {}).status == 405
+
+
+def test_a_file_that_has_not_changed_is_not_sent_again() -> None:
+    app = console(empty)
+    found = get(app, "/static/console.css")
+
+    assert get(app, "/static/console.css", if_none_match=found.headers["etag"]).status == 304
+
+
+def test_the_first_page_is_small() -> None:
+    app = console(empty)
+    files = ("/static/console.css", "/static/pages.css", "/static/console.js", "/static/morph.js", "/static/icon.svg")
+
+    assert sum(len(get(app, path).text) for path in files) < 60_000

@@ -1,0 +1,53 @@
+"""Which log lines belong to an execution, and how they are told."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from console.runs.details import belongs, ids, told
+from operations.logs import Line
+
+COMMAND = {"pk": "TENANT#t", "sk": "PRODUCT#p", "version": 2, "tenant_code": "t"}
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({"order_id": "o-1", "customer": "x", "total": 3}, {"order_id": "o-1"}),
+        (COMMAND, {"pk": "TENANT#t", "sk": "PRODUCT#p", "tenant_code": "t"}),
+        ({"application": {"id": "a"}}, {}),
+        ([1, 2], {}),
+        ({"order_id": {"not": "an id"}}, {}),
+    ],
+)
+def test_the_ids_of_an_input(document: object, expected: dict[str, str]) -> None:
+    assert ids(json.dumps(document)) == expected
+
+
+def test_an_input_that_is_no_json_has_no_ids() -> None:
+    assert ids("no json") == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"pk": "TENANT#t", "sk": "PRODUCT#p", "message": "done"}, True),
+        ({"pk": "TENANT#t", "sk": "PRODUCT#q", "message": "done"}, False),
+        ({"tenant_code": "t", "message": "done"}, False),
+        ({"tenant_code": "t", "execution": "run-1"}, True),
+        ({"message": "cold start"}, False),
+        ({}, False),
+    ],
+    ids=str,
+)
+def test_a_line_belongs_to_the_execution_that_it_names(fields: dict[str, Any], expected: bool) -> None:
+    assert belongs(fields, "run-1", ids(json.dumps(COMMAND))) is expected
+
+
+def test_a_line_is_told_without_what_every_line_has() -> None:
+    fields = {"level": "INFO", "message": "done", "order_id": "o-1", "timestamp": "x", "token": "tok_visa"}
+    line = Line("1", datetime(2026, 11, 23, tzinfo=UTC), "ProcessOrder", fields)
+
+    assert told(line) == "INFO done order_id=o-1 token=•••"

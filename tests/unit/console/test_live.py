@@ -1,0 +1,142 @@
+"""One poller for each address, with any number of subscribers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from console.live import Closed, Hub, Parts, Throttled
+
+type Poll = Callable[[str], Awaitable[Parts]]
+
+
+def polled(*answers: Parts | Exception) -> tuple[Poll, list[str]]:
+    """A poll with these answers, the last one forever; and the addresses that it was asked for."""
+    asked: list[str] = []
+
+    async def poll(address: str) -> Parts:
+        asked.append(address)
+        answer = answers[min(len(asked), len(answers)) - 1]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return poll, asked
+
+
+async def soon[T](awaitable: Awaitable[T]) -> T:
+    return await asyncio.wait_for(awaitable, 5)
+
+
+async def stays_quiet(awaitable: Awaitable[object], seconds: float = 0.1) -> None:
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(awaitable, seconds)
+
+
+def test_a_subscriber_gets_the_parts_that_changed() -> None:
+    poll, _ = polled({"a": "1", "b": "1"}, {"a": "1", "b": "2"})
+
+    async def follow() -> list[Parts]:
+        async with Hub(poll, 0.01).subscribed("/runs") as subscriber:
+            return [await soon(subscriber.next()), await soon(subscriber.next())]
+
+    assert asyncio.run(follow()) == [{"a": "1", "b": "1"}, {"b": "2"}]
+
+
+def test_what_does_not_change_is_not_sent() -> None:
+    poll, asked = polled({"a": "1"})
+
+    async def follow() -> None:
+        async with Hub(poll, 0.01).subscribed("/runs") as subscriber:
+            await soon(subscriber.next())
+            await stays_quiet(subscriber.next())
+
+    asyncio.run(follow())
+    assert len(asked) > 2
+
+
+def test_tabs_of_one_address_share_a_poller() -> None:
+    poll, asked = polled({"a": "1"})
+
+    async def follow() -> list[Parts]:
+        hub = Hub(poll, 60)
+        async with hub.subscribed("/runs") as one:
+            first = await soon(one.next())
+            async with hub.subscribed("/runs") as other:
+                return [first, await soon(other.next())]
+
+    assert asyncio.run(follow()) == [{"a": "1"}, {"a": "1"}]
+    assert asked == ["/runs"]
+
+
+def test_nothing_is_polled_once_the_last_tab_is_closed() -> None:
+    poll, asked = polled({"a": "1"})
+
+    async def follow() -> int:
+        hub = Hub(poll, 0.01)
+        async with hub.subscribed("/runs") as one, hub.subscribed("/stock"):
+            await soon(one.next())
+            assert hub.subjects == 2
+        asked.clear()
+        await asyncio.sleep(0.1)
+        return hub.subjects
+
+    assert asyncio.run(follow()) == 0
+    assert asked == []
+
+
+@pytest.mark.parametrize("error", [Throttled(), ValueError("a defect")], ids=repr)
+def test_an_error_ends_no_stream_and_is_asked_less_often(error: Exception) -> None:
+    poll, asked = polled(error, error, error, error, {"a": "1"})
+
+    async def follow() -> tuple[Parts, float]:
+        clock = asyncio.get_running_loop().time
+        async with Hub(poll, 0.02).subscribed("/runs") as subscriber:
+            began = clock()
+            return await soon(subscriber.next()), clock() - began
+
+    news, seconds = asyncio.run(follow())
+    assert (news, len(asked)) == ({"a": "1"}, 5)
+    assert seconds >= 0.04 + 0.08 + 0.16
+
+
+def test_a_slow_poll_takes_half_of_the_time_at_most() -> None:
+    asked: list[float] = []
+
+    async def poll(_: str) -> Parts:
+        asked.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.1)
+        return {}
+
+    async def follow() -> None:
+        async with Hub(poll, 0.01).subscribed("/runs") as subscriber:
+            await stays_quiet(subscriber.next(), 0.5)
+
+    asyncio.run(follow())
+    assert len(asked) <= 3
+    assert asked[1] - asked[0] >= 0.19
+
+
+def test_a_stream_ends_with_the_console() -> None:
+    poll, _ = polled({"a": "1"})
+
+    async def follow() -> None:
+        hub = Hub(poll, 60)
+        async with hub.subscribed("/runs") as subscriber:
+            await soon(subscriber.next())
+            hub.close()
+            with pytest.raises(Closed):
+                await soon(subscriber.next())
+
+    asyncio.run(follow())
+
+
+def test_a_subscriber_that_is_too_slow_gets_the_newest_only() -> None:
+    poll, _ = polled(*({"a": str(number)} for number in range(20)))
+
+    async def follow() -> Parts:
+        async with Hub(poll, 0.001).subscribed("/runs") as subscriber:
+            await asyncio.sleep(0.3)
+            return await soon(subscriber.next())
+
+    assert asyncio.run(follow()) == {"a": "19"}

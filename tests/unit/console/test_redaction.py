@@ -1,0 +1,106 @@
+"""Documents on pages: no secrets, no people's data, and everything else."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.redaction import HIDDEN, redacted, redacted_text, shown
+from tests.kit.project import EVENTS
+
+KEY = "AAAAKgAAAAIAAAAAAAAAAdQ" * 20
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("token", "taskToken", "TaskToken", "task_token", "tokens", "callback_token", "password", "default_password"),
+        *("client_secret", "SecretString", "Authorization", "apiKey", "api_key", "X-Signature", "cvc"),
+        *("name", "first_name", "last_name", "email", "phone", "date_of_birth", "address", "line1", "postal_code"),
+    ],
+)
+def test_a_secret_or_a_datum_of_a_person_is_hidden(name: str) -> None:
+    document = {"order": [{name: "in-private", "status": "New"}]}
+
+    assert redacted(document) == {"order": [{name: HIDDEN, "status": "New"}]}
+
+
+def test_what_is_neither_stays() -> None:
+    document = {"order_id": "o-1", "amount": 3000, "tokens": 2, "password_set": True, "token": None, "sku": "tea-01"}
+
+    assert redacted(document) == document
+
+
+def test_whole_objects_and_lists_are_hidden() -> None:
+    document = {"address": {"city": "X"}, "tokens": ["a"], "name": {"S": "Ada"}}
+
+    assert redacted(document) == {"address": HIDDEN, "tokens": HIDDEN, "name": HIDDEN}
+
+
+def test_json_within_a_text_is_a_document() -> None:
+    cause = json.dumps({"errorMessage": "refused", "input": json.dumps({"payment": {"token": "tok_visa"}})})
+
+    assert "tok_visa" not in str(redacted({"Cause": cause}))
+    assert "refused" in str(redacted({"Cause": cause}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "payment.token: 'tok_secret1' is unknown",
+        "{'payment': {'token': 'in-private'}}",
+        '{"token": "in-private", cut off',
+        "password=in-private;",
+        f"no task for {KEY}",
+    ],
+)
+def test_a_token_in_a_sentence_is_hidden(text: str) -> None:
+    found = redacted_text(text)
+
+    assert not {"tok_secret1", "in-private", KEY} & set(found.replace("'", " ").replace('"', " ").split())
+    assert HIDDEN in found
+
+
+def test_an_arn_and_a_hash_are_no_tokens() -> None:
+    text = "arn:aws:states:us-east-1:000000000000:execution:stepwise-OrderSaga:o-1 " + "a" * 64
+
+    assert redacted_text(text) == text
+
+
+def test_a_text_that_is_no_json_is_shown() -> None:
+    assert shown("not json") == "not json"
+    assert shown(None) == shown("") == ""
+
+
+def test_a_document_is_shown_indented() -> None:
+    assert shown('{"order_id":"o-1"}') == '{\n  "order_id": "o-1"\n}'
+
+
+def test_a_deep_document_ends() -> None:
+    document: object = "in-private"
+    for _ in range(2000):
+        document = {"a": document}
+
+    assert "in-private" not in str(redacted(document))
+
+
+@pytest.mark.parametrize("path", EVENTS.values(), ids=lambda path: path.stem)
+def test_no_sample_event_shows_a_token_or_a_person(path: Path) -> None:
+    text = shown(path.read_text())
+
+    assert "tok_" not in text
+    assert "Lovelace" not in text
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["a", "token", "b"]), inner),
+    )
+)
+def test_redacting_twice_changes_nothing_more(document: object) -> None:
+    once = redacted(document)
+
+    assert redacted(once) == once

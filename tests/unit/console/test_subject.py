@@ -1,0 +1,29 @@
+"""The page of what an execution is about."""
+
+import json
+
+import pytest
+
+from console.runs.subject import subject
+
+
+@pytest.mark.parametrize(
+    ("machine", "document", "expected"),
+    [
+        ("OrderSaga", {"order_id": "o-1"}, ("Order", "/orders/o-1")),
+        ("OrderRecovery", {"order_id": "o/1"}, ("Order", "/orders/o%2F1")),
+        ("AccountSetup", {"application": {"id": "x"}}, ("Application", "/applications/name")),
+        ("Command", {"pk": "TENANT#t", "sk": "PRODUCT#p"}, ("Key", "/commands/t/PRODUCT%23p")),
+        ("Task", {"tenant_code": "t", "task_id": "x"}, ("Task", "/tasks/t/x")),
+        ("ImportZip", {"tenant_code": "t"}, ("Import", "/imports/t/name")),
+        ("UserImport", {}, None),
+        ("OrderSaga", {}, None),
+        ("Command", [1], None),
+    ],
+)
+def test_an_execution_leads_to_what_it_is_about(machine: str, document: object, expected: object) -> None:
+    assert subject(machine, "name", json.dumps(document)) == expected
+
+
+def test_an_input_that_is_no_json_leads_nowhere() -> None:
+    assert subject("OrderSaga", "name", "") is None

@@ -1,0 +1,49 @@
+"""Calls of functions: one that is throttled has not run, so it is made again."""
+
+import io
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from operations import functions
+
+
+class Lambda:
+    """A client of Lambda that refuses the first calls."""
+
+    def __init__(self, refused: int, code: str = "TooManyRequestsException") -> None:
+        self.refused, self.code, self.calls = refused, code, 0
+
+    def invoke(self, **_: Any) -> Any:
+        self.calls += 1
+        if self.calls <= self.refused:
+            raise ClientError({"Error": {"Code": self.code, "Message": ""}}, "Invoke")
+        return {"Payload": io.BytesIO(b'"done"')}
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    made: list[float] = []
+    monkeypatch.setattr(functions.time, "sleep", made.append)
+    return made
+
+
+def test_a_throttled_call_is_made_again_after_a_growing_pause(pauses: list[float]) -> None:
+    assert functions.invoke(Lambda(3), "f", {})["Payload"].read() == b'"done"'
+    assert pauses == sorted(set(pauses))
+    assert len(pauses) == 3
+
+
+def test_a_call_that_stays_throttled_raises_in_the_end(pauses: list[float]) -> None:
+    client = Lambda(100)
+    with pytest.raises(ClientError, match="TooManyRequests"):
+        functions.invoke(client, "f", {})
+    assert client.calls == len(pauses) + 1
+
+
+def test_another_error_is_raised_at_once() -> None:
+    client = Lambda(1, "ServiceException")
+    with pytest.raises(ClientError, match="ServiceException"):
+        functions.invoke(client, "f", {})
+    assert client.calls == 1

@@ -1,0 +1,42 @@
+"""The gateway's ledger of an order, over HTTP."""
+
+from typing import Any
+
+import pytest
+
+from local.simulators.payment_gateway.client import GatewayClient
+from operations import gateway as ledger
+from operations.gateway import LedgerUnavailable
+from operations.stack import Stack
+
+
+def stack_at(address: str, charges_at: str | None = None) -> Stack:
+    session: Any = None
+    parameters = {"PaymentGatewayUrl": address if charges_at is None else charges_at}
+    return Stack(session, None, {}, parameters, services={"gateway": address})
+
+
+def test_a_charge_of_an_order_stands_until_it_is_refunded(gateway: GatewayClient) -> None:
+    gateway.charge("key-1", 3000, order_id="o-1")
+    gateway.charge("key-2", 500, order_id="o-2")
+    stack = stack_at(gateway.address)
+    (stands,) = ledger.charges(stack, "o-1") or []
+    gateway.cancel("key-1")
+    (refunded,) = ledger.charges(stack, "o-1") or []
+
+    assert (stands.status, stands.amount, stands.currency, stands.standing) == ("succeeded", 3000, "JPY", 3000)
+    assert stands.requests == {"charge": 1}
+    assert (refunded.status, refunded.standing, refunded.refunds) == ("canceled", 0, 1)
+
+
+def test_an_order_that_was_never_charged_is_not_in_the_ledger(gateway: GatewayClient) -> None:
+    assert ledger.charges(stack_at(gateway.address), "o/9") == []
+
+
+def test_a_stack_that_charges_elsewhere_has_no_ledger(gateway: GatewayClient) -> None:
+    assert ledger.charges(stack_at(gateway.address, charges_at=""), "o-1") is None
+
+
+def test_a_ledger_that_does_not_answer_is_said() -> None:
+    with pytest.raises(LedgerUnavailable, match="did not answer"):
+        ledger.charges(stack_at("http://127.0.0.1:1"), "o-1")

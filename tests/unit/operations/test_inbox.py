@@ -1,0 +1,274 @@
+"""The inbox: each kind of concern, with its cause and a command; on tables, machines and queues in this process."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from operations import queues
+from operations.inbox import inbox
+from operations.inbox.concern import Concern
+from operations.replay.kept import KEPT
+from operations.stack import Stack
+from tests.unit.cli.test_order_views import Executions
+from tests.unit.operations.test_queues import NOTICES, NOTIFY, QUEUES, Functions, Stacks
+
+NOW = datetime.now(UTC)
+EVENT = {"JobId": "1"}
+
+
+@dataclass
+class States:
+    """A Step Functions client. runs: machine, name, status, start and input of each, the newest first."""
+
+    runs: list[tuple[str, str, str, datetime, str]] = field(default_factory=list)
+
+    def get_paginator(self, _: str) -> "States":
+        return self
+
+    def paginate(self, *, stateMachineArn: str, statusFilter: str, **_: Any) -> Iterator[Any]:
+        for machine, name, status, begun, _ in self.runs:
+            if (machine, status) == (stateMachineArn, statusFilter):
+                yield {"executions": [{"executionArn": name, "name": name, "startDate": begun}]}
+
+    def describe_execution(self, *, executionArn: str) -> Any:
+        _, name, status, begun, document = next(one for one in self.runs if one[1] == executionArn)
+        cause = json.dumps({"errorType": "InvalidHeader", "errorMessage": "column 3: unknown"})
+        error = {"error": "InvalidHeader", "cause": cause} if status == "FAILED" else {}
+        return {"name": name, "status": status, "startDate": begun, "stopDate": begun, "input": document, **error}
+
+
+class Desk:
+    """A stack of some contexts: those whose outputs are given."""
+
+    def __init__(self) -> None:
+        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
+        self.client: Any = session.client
+        self.urls = {name: self.client("sqs").create_queue(QueueName=name)["QueueUrl"] for name in QUEUES}
+        self.states = States()
+        self.stack = Stack(session, None, {})
+        clients = {"cloudformation": Stacks(self.urls), "lambda": Functions(), "stepfunctions": self.states}
+        self.stack._clients.update(clients)
+
+    def has(self, **outputs: str) -> None:
+        clients = self.stack._clients
+        self.stack = replace(self.stack, outputs={**self.stack.outputs, **outputs})
+        self.stack._clients.update(clients)
+
+    def ran(self, output: str, name: str, status: str, minutes: int, document: Any) -> None:
+        """An execution that began so many minutes ago, and ended so."""
+        self.has(**{output: output})
+        self.states.runs.append((output, name, status, NOW - timedelta(minutes=minutes), json.dumps(document)))
+
+    def table(self, output: str, key: str, index: str, *keys: str) -> None:
+        """A table with one index, of a hash key and perhaps a range key."""
+        names = {key, *keys}
+        schema = [{"AttributeName": one, "KeyType": kind} for one, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
+        self.client("dynamodb").create_table(
+            TableName=output,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": one, "AttributeType": "S"} for one in names],
+            KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
+            GlobalSecondaryIndexes=[{"IndexName": index, "KeySchema": schema, "Projection": {"ProjectionType": "ALL"}}],
+        )
+        self.has(**{output: output})
+
+    def put(self, table: str, **row: str | int) -> None:
+        item = {name: {"S" if isinstance(value, str) else "N": str(value)} for name, value in row.items()}
+        self.client("dynamodb").put_item(TableName=table, Item=item)
+
+    @property
+    def concerns(self) -> list[Concern]:
+        return list(inbox.concerns(self.stack, "stepwise"))
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    with mock_aws():
+        yield Desk()
+
+
+def test_nothing_needs_attention_where_nothing_is_wrong(desk: Desk) -> None:
+    desk.has(UserImportArn="UserImportArn")
+
+    assert desk.concerns == []
+
+
+def test_contexts_that_are_not_deployed_are_left_out(desk: Desk) -> None:
+    assert set(inbox.PROVIDERS) > {"orders", "approvals"}
+    assert desk.concerns == []
+
+
+def test_messages_of_a_function_that_failed_have_the_error_and_the_redrive(desk: Desk) -> None:
+    error = {"errorType": "Contention", "errorMessage": "job 1 is at work"}
+    body = {"requestContext": {"functionArn": NOTIFY}, "requestPayload": EVENT, "responsePayload": error}
+    desk.client("sqs").send_message(QueueUrl=desk.urls["JobFailuresQueue"], MessageBody=json.dumps(body))
+
+    (found,) = desk.concerns
+    assert (found.context, found.id, found.problem) == ("queues", "JobFailuresQueue", "1 messages failed")
+    assert found.cause == "Contention: job 1 is at work"
+    assert found.see == ("queues", "redrive", "JobFailuresQueue")
+    assert queues.find(desk.stack, "stepwise", found.see[2]).waiting == 1
+
+
+def test_an_event_that_a_rule_could_not_deliver_has_the_error_of_the_rule(desk: Desk) -> None:
+    given = {"ERROR_CODE": "NO_PERMISSIONS", "ERROR_MESSAGE": "no policy", "TARGET_ARN": NOTIFY}
+    attributes = {name: {"DataType": "String", "StringValue": value} for name, value in given.items()}
+    url = desk.urls["JobFailuresQueue"]
+    desk.client("sqs").send_message(QueueUrl=url, MessageBody=json.dumps(EVENT), MessageAttributes=attributes)
+
+    assert [one.cause for one in desk.concerns] == ["NO_PERMISSIONS: no policy"]
+
+
+@pytest.mark.parametrize(
+    ("output", "see"),
+    [
+        (NOTICES, ("queues", "redrive", NOTICES)),
+        ("FailedCommandRecordsBucket", ("queues", "redrive", "FailedCommandRecordsBucket")),
+        ("FailedRecordsBucket", ("replay", "--failed")),
+    ],
+)
+def test_failed_stream_records_are_listed_by_bucket(desk: Desk, output: str, see: tuple[str, ...]) -> None:
+    desk.client("s3").create_bucket(Bucket="kept")
+    context = {"functionArn": NOTIFY, "condition": "RetryAttemptsExhausted"}
+    body = json.dumps({"requestContext": context, "payload": "{}"})
+    desk.client("s3").put_object(Bucket="kept", Key=f"{KEPT}one", Body=body)
+    desk.has(**{output: "kept"})
+
+    (found,) = desk.concerns
+    assert (found.problem, found.see) == ("1 stream records failed", see)
+    assert found.cause == "NotifyOrders: RetryAttemptsExhausted"
+
+
+def test_an_import_of_users_that_failed_is_listed(desk: Desk) -> None:
+    desk.ran("UserImportArn", "upload-1", "FAILED", 5, {"key": "manual/users_20261122.csv"})
+
+    (found,) = desk.concerns
+    assert (found.context, found.id, found.problem) == ("user-imports", "upload-1", "failed")
+    assert found.cause == "InvalidHeader: column 3: unknown"
+    assert found.see == ("user-imports", "show", "upload-1")
+
+
+@pytest.mark.parametrize(("file", "minutes", "listed"), [("users", 1, False), ("others", 1, True), ("users", 9, True)])
+def test_an_import_of_users_is_listed_until_its_file_succeeds(
+    desk: Desk, file: str, minutes: int, listed: bool
+) -> None:
+    desk.ran("UserImportArn", "upload-1", "FAILED", 5, {"key": "upload/users.csv"})
+    desk.ran("UserImportArn", "manual-2", "SUCCEEDED", minutes, {"key": f"manual/{file}.csv"})
+
+    assert bool(desk.concerns) is listed
+
+
+def test_an_import_of_users_is_listed_for_a_week(desk: Desk) -> None:
+    desk.ran("UserImportArn", "upload-1", "TIMED_OUT", 8 * 24 * 60, {})
+
+    assert desk.concerns == []
+
+
+@pytest.mark.parametrize(
+    ("values", "retry_of", "listed"),
+    [({}, "", True), ({"stopped_by": "kim"}, "", False), ({}, "i-1", False), ({"status": "COMPLETED"}, "", False)],
+)
+def test_an_import_of_rows_is_listed_until_it_is_retried(
+    desk: Desk, values: dict[str, str], retry_of: str, listed: bool
+) -> None:
+    for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
+        desk.has(**{name: name})
+    _imports(desk, "i-1", **{"status": "FAILED", **values})
+    _imports(desk, "i-2", status="COMPLETED", **({"retry_of": retry_of} if retry_of else {}))
+    desk.ran("ImportCsvArn", "i-1", "FAILED", 5, {"tenant_code": "t1", "import_id": "i-1"})
+
+    assert [(one.id, one.cause, one.see) for one in desk.concerns] == (
+        [("t1/i-1", "InvalidHeader: column 3: unknown", ("imports", "show", "t1/i-1"))] if listed else []
+    )
+
+
+def _imports(desk: Desk, import_id: str, **values: str) -> None:
+    dynamodb = desk.client("dynamodb")
+    if "ImportsTable" not in dynamodb.list_tables()["TableNames"]:
+        dynamodb.create_table(
+            TableName="ImportsTable",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": one, "AttributeType": "S"} for one in ("pk", "sk")],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        )
+    key = {"pk": "TENANT#t1", "sk": f"IMPORT#{import_id}", "tenant_code": "t1", "import_id": import_id}
+    desk.put("ImportsTable", kind="import", created_at=NOW.isoformat(), **key, **values)
+
+
+@pytest.mark.parametrize(("hours", "listed"), [(-1, ["a-1"]), (1, [])])
+def test_an_approval_is_overdue_after_its_time(desk: Desk, hours: int, listed: list[str]) -> None:
+    desk.table("ApprovalsTable", "approval_id", "waiting", "group", "waiting_until")
+    due = (datetime.now(UTC) + timedelta(hours=hours)).isoformat(timespec="microseconds")
+    desk.put("ApprovalsTable", approval_id="a-1", group="finance", waiting_until=due)
+
+    found = desk.concerns
+    assert [one.id for one in found] == listed
+    assert all("finance did not decide" in one.cause and one.since == due for one in found)
+
+
+@pytest.mark.parametrize(
+    ("status", "recovery", "listed"),
+    [("Open", "FAILED", True), ("Open", "RUNNING", False), ("Closed", "FAILED", False)],
+)
+def test_a_setup_is_listed_if_something_of_it_stands(desk: Desk, status: str, recovery: str, listed: bool) -> None:
+    desk.table("ApplicationsTable", "application_id", "unsettled", "unsettled")
+    desk.table("SetupsTable", "pk", "unused", "unused")
+    desk.table("IdempotencyTable", "pk", "listed", "listed")
+    desk.has(StepTables="{}", AccountSetupArn="setup", AccountRecoveryArn="recovery")
+    executions = Executions()
+    executions.put("setup", "a-1", "FAILED")
+    executions.put("recovery", "a-1", recovery, error="StateConflict", cause="no")
+    desk.stack._clients["stepfunctions"] = executions
+    desk.put("ApplicationsTable", application_id="a-1", status="FAILED", unsettled="a-1", created_at=NOW.isoformat())
+    desk.put("SetupsTable", pk="ACCOUNT#a-1", status=status)
+
+    assert [(one.context, one.id, one.problem, one.cause, one.see) for one in desk.concerns] == (
+        [
+            (
+                "applications",
+                "a-1",
+                "OpenAccount not undone; setup FAILED, recovery FAILED",
+                "StateConflict: no",
+                ("applications", "recover", "a-1"),
+            )
+        ]
+        if listed
+        else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "minutes", "listed"),
+    [
+        ("HELD", 10, True),
+        ("UNKNOWN", 10, True),
+        ("IN_PROGRESS", -10, True),
+        ("IN_PROGRESS", 10, False),
+        ("FAILED", -10, False),
+    ],
+)
+def test_work_is_listed_if_nobody_knows_its_outcome(desk: Desk, status: str, minutes: int, listed: bool) -> None:
+    desk.table("IdempotencyTable", "pk", "listed", "listed")
+    until = datetime.now(UTC) + timedelta(minutes=minutes)
+    at = "2026-11-22T10:00:00+00:00"
+    row = {"pk": "1#RunJob", "status": status, "owner": "w", "payload_hash": "h", "listed": status}
+    lease = {"attempt": 2, "lease_until": int(until.timestamp() * 1000)}
+    desk.put("IdempotencyTable", **row, **lease, created_at=at, updated_at=at)
+
+    assert [(one.id, one.see, one.since) for one in desk.concerns] == (
+        [("1#RunJob", ("work", "show", "1"), at)] if listed else []
+    )
+
+
+def test_a_context_that_cannot_be_read_is_a_concern(desk: Desk) -> None:
+    desk.has(ApprovalsTable="gone")
+
+    (found,) = desk.concerns
+    assert (found.context, found.problem) == ("approvals", "cannot be read")
+    assert "ResourceNotFoundException" in found.cause

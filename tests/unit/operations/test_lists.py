@@ -1,0 +1,111 @@
+"""Lists of orders and of executions: by an index, the newest first."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from operations import order_list, runs
+from operations.runs import RunNotFound
+from operations.stack import Stack
+
+NOW = datetime.now(UTC)
+ROLE = "arn:aws:iam::123456789012:role/machine"
+MACHINE = '{"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}'
+ATTRIBUTES = ("order_id", "created_ymd", "created_at")
+
+
+@pytest.fixture
+def stack() -> Iterator[Stack]:
+    with mock_aws():
+        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
+        keys = [
+            {"AttributeName": "created_ymd", "KeyType": "HASH"},
+            {"AttributeName": "created_at", "KeyType": "RANGE"},
+        ]
+        session.client("dynamodb").create_table(
+            TableName="orders",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ATTRIBUTES],
+            KeySchema=[{"AttributeName": "order_id", "KeyType": "HASH"}],
+            GlobalSecondaryIndexes=[
+                {"IndexName": "created_ymd", "KeySchema": keys, "Projection": {"ProjectionType": "KEYS_ONLY"}}
+            ],
+        )
+        states = session.client("stepfunctions")
+        made = states.create_state_machine(name="saga", definition=MACHINE, roleArn=ROLE)
+        yield Stack(session, None, {"OrdersTable": "orders", "OrderSagaArn": made["stateMachineArn"]})
+
+
+def save(stack: Stack, order_id: str, ago: timedelta, status: str = "Confirmed") -> None:
+    at = NOW - ago
+    row = {"order_id": order_id, "status": status, "created_at": at.isoformat(), "created_ymd": at.date().isoformat()}
+    stack.dynamodb.put_item(TableName="orders", Item={name: {"S": value} for name, value in row.items()})
+
+
+def ids(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["order_id"] for row in rows]
+
+
+def test_orders_are_listed_across_days_and_never_by_a_scan(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, hours in enumerate((1, 30, 55, 80)):
+        save(stack, f"o-{number}", timedelta(hours=hours))
+    monkeypatch.setattr(stack.dynamodb, "scan", None)
+
+    assert ids(order_list.listed(stack, NOW - timedelta(hours=56))) == ["o-0", "o-1", "o-2"]
+    assert ids(order_list.listed(stack, NOW - timedelta(hours=100), last=2)) == ["o-0", "o-1"]
+
+
+def test_only_orders_of_a_status_are_listed(stack: Stack) -> None:
+    save(stack, "o-1", timedelta(minutes=1), "Pending")
+    save(stack, "o-2", timedelta(minutes=2))
+
+    assert ids(order_list.listed(stack, NOW - timedelta(days=1), "Pending")) == ["o-1"]
+
+
+def test_more_orders_than_one_call_reads_are_listed(stack: Stack) -> None:
+    for number in range(130):
+        save(stack, f"o-{number:03}", timedelta(seconds=number))
+
+    assert len(order_list.listed(stack, NOW - timedelta(days=1), last=1000)) == 130
+
+
+def test_a_list_goes_on_after_an_order_also_on_another_day(stack: Stack) -> None:
+    for number in range(5):
+        save(stack, f"o-{number}", timedelta(hours=10 * number), "Pending" if number % 2 else "Confirmed")
+    since, after = NOW - timedelta(days=3), None
+    for expected in (["o-0", "o-1"], ["o-2", "o-3"], ["o-4"]):
+        rows = order_list.listed(stack, since, last=2, after=after)
+        assert ids(rows) == expected
+        after = rows[-1]
+
+    assert ids(order_list.listed(stack, since, "Pending", after=rows[-1])) == []
+    first = order_list.listed(stack, since, last=1)[0]
+    assert ids(order_list.listed(stack, since, "Pending", after=first)) == ["o-1", "o-3"]
+
+
+def test_orders_of_one_moment_are_listed_once(stack: Stack) -> None:
+    for number in range(3):
+        save(stack, f"o-{number}", timedelta(hours=1))
+    first = order_list.listed(stack, NOW - timedelta(days=1), last=1)
+    rest = order_list.listed(stack, NOW - timedelta(days=1), after=first[0])
+
+    assert sorted(ids(first + rest)) == ["o-0", "o-1", "o-2"]
+
+
+def test_sagas_that_did_not_succeed_are_listed(stack: Stack) -> None:
+    machine = stack.outputs["OrderSagaArn"]
+    for name in ("o-1", "o-2"):
+        stack.stepfunctions.start_execution(stateMachineArn=machine, name=name, input=json.dumps({"order_id": name}))
+    arn = f"{machine.replace(':stateMachine:', ':execution:')}:o-1"
+    stack.stepfunctions.stop_execution(executionArn=arn)
+
+    (found,) = order_list.failed(stack, NOW - timedelta(days=1))
+    assert (found.name, found.status) == ("o-1", "ABORTED")
+    assert order_list.failed(stack, datetime.now(UTC) + timedelta(hours=1)) == []
+    with pytest.raises(RunNotFound):
+        runs.find(stack, "OrderSagaArn", "o-3")

@@ -1,0 +1,188 @@
+"""A SKU is spread over rows, one at a time: stopped anywhere, and repeated, while orders take stock."""
+
+from typing import Any
+
+import pytest
+
+from idempotency import Contention
+from operations import sharding, stock
+from operations.sharding import InvalidStock, even
+from tests.unit.operations.test_stock import Store
+
+
+class Crash(BaseException):
+    """The command is stopped."""
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharding.time, "sleep", lambda _: None)
+
+
+@pytest.fixture
+def store() -> Store:
+    made = Store()
+    stock.seed(made.stack, {"tea-01": 100})
+    return made
+
+
+def on_hand(store: Store) -> list[int]:
+    found = sharding.shards_of(store.stack).look("tea-01")
+    assert found is not None
+    return list(found.on_hand)
+
+
+def keys(store: Store) -> set[str]:
+    return {row["pk"] for row in store.stack.rows("InventoryTable")}
+
+
+def stopping(monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool) -> None:
+    """Stop the command at one of its transactions, before or after it took effect."""
+    write, calls = sharding.transact, [0]
+
+    def transact(client: Any, actions: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == at and not after:
+            raise Crash
+        outcome = write(client, actions)
+        if calls[0] == at:
+            raise Crash
+        return outcome
+
+    monkeypatch.setattr(sharding, "transact", transact)
+
+
+@pytest.mark.parametrize("into", [2, 8, 64])
+def test_stock_is_spread_evenly_and_back(store: Store, into: int) -> None:
+    assert sorted(sharding.reshard(store.stack, "tea-01", into).on_hand) == sorted(even(100, into))
+    assert keys(store) == {"STOCK#tea-01", *(f"STOCK#tea-01#{shard}" for shard in range(1, into))}
+    assert stock.listed(store.stack) == [{"sku": "tea-01", "on_hand": 100, "shards": into}]
+    assert list(sharding.reshard(store.stack, "tea-01", 1).on_hand) == [100]
+    assert store.stack.rows("InventoryTable") == [{"pk": "STOCK#tea-01", "on_hand": 100}]
+
+
+def test_more_and_fewer_rows_level_what_is_there(store: Store) -> None:
+    for into in (4, 6, 3, 5):
+        sharding.reshard(store.stack, "tea-01", into)
+        assert sorted(on_hand(store)) == sorted(even(100, into))
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", range(1, 5))
+@pytest.mark.parametrize(("before", "into"), [(1, 4), (4, 1), (4, 2), (2, 4)])
+def test_stopped_command_is_repeated(store: Store, before: int, into: int, at: int, *, after: bool) -> None:
+    sharding.reshard(store.stack, "tea-01", before)
+    store.take(1)
+    with pytest.MonkeyPatch.context() as patch:
+        stopping(patch, at, after=after)
+        try:
+            sharding.reshard(store.stack, "tea-01", into)
+        except Crash:
+            assert sum(on_hand(store)) == stock.on_hand(store.stack)["tea-01"] == 99
+    sharding.reshard(store.stack, "tea-01", into)
+
+    assert sorted(on_hand(store)) == sorted(even(99, into))
+    assert len(keys(store)) == into
+
+
+def test_orders_take_stock_between_the_steps(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    stock.add(store.stack, "tea-01", 900, "more")
+    write, taken = sharding.transact, [0]
+
+    def transact(client: Any, actions: Any) -> Any:
+        taken[0] += 1
+        store.take(1)
+        return write(client, actions)
+
+    monkeypatch.setattr(sharding, "transact", transact)
+    for into in (4, 8, 1):
+        sharding.reshard(store.stack, "tea-01", into)
+        assert sum(on_hand(store)) == 1000 - taken[0]
+    assert taken[0] > 14
+
+
+def test_row_that_an_order_has_changed_is_not_removed_with_what_was_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sharding.reshard(store.stack, "tea-01", 2)
+    write, orders = sharding.transact, [3, 2]
+
+    def transact(client: Any, actions: Any) -> Any:
+        if orders:
+            store.take(orders.pop(), 1)
+        return write(client, actions)
+
+    monkeypatch.setattr(sharding, "transact", transact)
+    sharding.reshard(store.stack, "tea-01", 1)
+    assert on_hand(store) == [95]
+
+
+def test_rows_that_never_rest_are_contention(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def transact(*_: Any) -> Any:
+        raise Contention("as if orders wrote it all the time")
+
+    monkeypatch.setattr(sharding, "transact", transact)
+    with pytest.raises(Contention, match="tea-01"):
+        sharding.reshard(store.stack, "tea-01", 2)
+    assert on_hand(store) == [100]
+
+
+@pytest.mark.parametrize(("sku", "into", "told"), [("tea-01", 0, "into"), ("tea-01", 65, "into"), ("cup-01", 2, "sku")])
+def test_what_cannot_be_spread_is_refused(store: Store, sku: str, into: int, told: str) -> None:
+    with pytest.raises(InvalidStock, match=told):
+        sharding.reshard(store.stack, sku, into)
+    assert keys(store) == {"STOCK#tea-01"}
+
+
+def test_set_counts_all_rows_and_is_exact(store: Store) -> None:
+    sharding.reshard(store.stack, "tea-01", 8)
+    store.take(5, 3)
+    changed = stock.set_to(store.stack, "tea-01", 42, "counted")
+
+    assert (changed.row["was"], changed.row["pieces"], changed.row["is"]) == (95, -53, 42)
+    assert on_hand(store) == even(42, 8)
+    assert stock.set_to(store.stack, "tea-01", 42, "counted").again
+
+
+def test_set_that_meets_an_order_counts_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    sharding.reshard(store.stack, "tea-01", 8)
+    write, orders = stock.transact, [7]
+
+    def transact(client: Any, actions: Any) -> Any:
+        if orders:
+            store.take(1, orders.pop())
+        return write(client, actions)
+
+    monkeypatch.setattr(stock, "transact", transact)
+    changed = stock.set_to(store.stack, "tea-01", 42, "counted")
+    assert (changed.row["was"], changed.row["pieces"], sum(on_hand(store))) == (99, -57, 42)
+
+
+def test_added_pieces_are_spread(store: Store) -> None:
+    sharding.reshard(store.stack, "tea-01", 8)
+    changed = stock.add(store.stack, "tea-01", 60, "delivery")
+
+    assert (changed.row["was"], changed.row["is"]) == (100, 160)
+    assert on_hand(store) == even(160, 8)
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_pieces_are_added_however_many_orders_take_some_meanwhile(
+    store: Store, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    """The change then does not say what was there."""
+    sharding.reshard(store.stack, "tea-01", rows)
+    write, taken = stock.transact, [0]
+
+    def transact(client: Any, actions: Any) -> Any:
+        taken[0] += 1
+        store.take(1, rows - 1)
+        return write(client, actions)
+
+    monkeypatch.setattr(stock, "transact", transact)
+    changed = stock.add(store.stack, "tea-01", 60, "delivery")
+    assert stock.add(store.stack, "tea-01", 60, "delivery").again
+    assert {"was", "is"}.isdisjoint(changed.row)
+    assert [row["pieces"] for row in stock.changes(store.stack)] == [60]
+    assert sum(on_hand(store)) == 160 - taken[0]
+    assert max(on_hand(store)) - min(on_hand(store)) <= 1
