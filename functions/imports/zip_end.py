@@ -28,7 +28,7 @@ class ZipEnd:
     def finalize(self, key: ImportKey, at: datetime) -> Status:
         """Set the final status, once all children have ended. Returns it.
 
-        Raises StillRunning if one has not, Contention if one was created, or all entries were written, meanwhile.
+        Raises StillRunning if one has not, Contention if one was created, or if unzip ended, meanwhile.
         """
         made = self.rows.table.find(key)
         if made is None:
@@ -41,10 +41,10 @@ class ZipEnd:
         return self._summarize(made, at)
 
     def _refuse(self, made: Import, at: datetime) -> None:
-        """No child has started: nothing of the archive stays."""
+        """No child has started: nothing of the archive stays. An unzip that ends later deletes what it wrote."""
         self.files.delete_all(made.key.work)
         if not self.rows.refuse(made, made.values.get("error") or CUT_OFF, at):
-            raise Contention(f"{made.key.import_id}: its entries were written meanwhile")
+            raise Contention(f"{made.key.import_id}: unzip ended meanwhile, and may have left entries")
 
     def _summarize(self, made: Import, at: datetime) -> Status:
         children = self.rows.children(made)

@@ -72,12 +72,13 @@ class ZipRows:
         self._update(child, "attribute_exists(#pk)", delete={TOKENS: "answered"}, values={"answered": tokens})
 
     def refuse(self, parent: Import, error: Any, at: datetime) -> bool:
-        """End a ZIP without entries, unless it has ended. Returns False if it has entries."""
+        """End a ZIP without entries, unless it has ended. Returns False if it was unzipped since `parent` was read."""
         times = {"updated_at": at.isoformat(), "ended_at": at.isoformat()}
         assign = {**times, "status": Status.FAILED, "error": error}
-        if self._update(
-            parent.key, f"{_OPEN} AND attribute_not_exists(#{ENTRIES})", assign=assign, remove=[OPEN_SINCE]
-        ):
+        allowed = f"{_OPEN} AND attribute_not_exists(#{ENTRIES})"
+        if "error" not in parent.values:
+            allowed += " AND attribute_not_exists(#error)"
+        if self._update(parent.key, allowed, assign=assign, remove=[OPEN_SINCE]):
             return True
         return self.table.known(parent.key).status.final
 

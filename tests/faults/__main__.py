@@ -20,6 +20,7 @@ from tests.faults.seams import DYNAMODB_ENDPOINT
 from tests.faults.stock.explore import EXPLORER as STOCK
 from tests.faults.tasks.explore import EXPLORER as TASKS
 from tests.faults.workers import Result, Wanted, Workers, engine
+from tests.faults.zips.explore import EXPLORER as ZIPS
 from tests.kit.engines import dynamodb_local
 
 # Over HTTP a scenario takes several times as long, so leave out pairs.
@@ -43,7 +44,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of the random sequences")
     arguments = parser.parse_args()
     dynamodb = os.environ.get("DYNAMODB", "")
-    for explorer in (COMMANDS, IMPORTS, PEOPLE, STOCK, TASKS):
+    for explorer in (COMMANDS, IMPORTS, PEOPLE, STOCK, TASKS, ZIPS):
         if arguments.scenario and arguments.scenario.startswith(f"{explorer.schedule.NAME} "):
             return explorer.replay(arguments.scenario)
     try:

@@ -103,10 +103,12 @@ def test_an_unzip_that_lands_after_the_end_leaves_nothing(world: World, monkeypa
     assert list(world.objects(key)) == []
 
 
-def test_a_zip_whose_entries_are_written_while_it_ends_is_not_refused(
-    world: World, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("data", "status", "code"), [(TWO, "PROCESSING", None), (LIE, "FAILED", "WrongCrc")])
+def test_a_zip_that_is_unzipped_while_it_ends_is_not_ended_as_it_was_read(
+    world: World, monkeypatch: pytest.MonkeyPatch, data: bytes, status: str, code: str | None
 ) -> None:
-    key = world.upload(TWO)
+    """Otherwise the first entry of an archive that lies in its second one would stay."""
+    key = world.upload(data)
     delete = type(world.files).delete_all
 
     def late(*given: Any) -> None:
@@ -117,7 +119,12 @@ def test_a_zip_whose_entries_are_written_while_it_ends_is_not_refused(
     monkeypatch.setattr(type(world.files), "delete_all", late)
     with pytest.raises(Contention):
         world.end.finalize(key, START)
-    assert world.found(key).status is Status.PROCESSING
+    if code:
+        world.end.finalize(key, START)
+
+    assert world.found(key).status == status
+    assert world.found(key).values.get("error", {}).get("code") == code
+    assert bool(list(world.objects(key))) is (code is None)
 
 
 def test_an_entry_of_more_than_one_part_is_written_whole(world: World) -> None:
