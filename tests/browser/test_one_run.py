@@ -93,7 +93,7 @@ def test_a_saga_shows_its_recovery_and_finalization(page: Page, things: Things) 
     order = things.order_not_undone()
     page.goto(f"/runs/OrderSaga/{order}")
 
-    expect(page.locator("#live_head")).to_contain_text("not undone: ProcessPayment")
+    expect(page.locator("#live_head")).to_contain_text("not undone: ProcessOrder, ProcessPayment")
     page.get_by_role("link", name=f"OrderRecovery {order}").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(order)
     expect(page.get_by_role("link", name=f"OrderSaga {order}")).to_be_visible()

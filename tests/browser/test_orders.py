@@ -152,7 +152,7 @@ def test_a_running_order_is_followed_without_a_reload(page: Page, things: Things
 def test_an_order_that_is_not_undone_is_recovered_by_its_button(page: Page, things: Things) -> None:
     own = things.order_not_undone()
     page.goto(f"/orders/{own}")
-    expect(page.locator("main")).to_contain_text("Not undone: ProcessPayment")
+    expect(page.locator("main")).to_contain_text("Not undone: ProcessOrder, ProcessPayment")
     expect(page.locator("section", has_text="Where is the money?")).to_contain_text("The gateway holds 16,500 JPY")
     page.get_by_role("link", name="Recover the order").click()
     expect(page.get_by_role("dialog")).to_contain_text(f"recover {own}")

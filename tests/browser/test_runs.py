@@ -51,15 +51,7 @@ def test_a_new_run_is_on_the_screen_within_half_a_second(page: Page, things: Thi
         seconds.append(time.monotonic() - began)
         orders.ended(things.stack, document["order_id"])
 
-    # On a busy machine, the time that a read of the page takes comes on top.
-    assert sorted(seconds)[2] < 0.5 + _read_seconds(page), seconds
-
-
-def _read_seconds(page: Page) -> float:
-    """How long the server takes to read the page."""
-    began = time.monotonic()
-    page.request.get("/runs")
-    return time.monotonic() - began
+    assert sorted(seconds)[2] < 0.5, seconds
 
 
 def test_the_end_of_a_run_is_shown_without_a_reload(page: Page, things: Things) -> None:
@@ -92,7 +84,8 @@ def test_older_runs_are_a_page_away(page: Page, things: Things) -> None:
         things.stack.stepfunctions.start_execution(stateMachineArn=arn, name=f"{name}-{number}", input="{}")
     page.goto(f"/runs?machine=OrderSaga&name={name}")
     expect(page.locator("tbody tr")).to_have_count(50)
-    orders.ended(things.stack, f"{name}-54")
+    for number in range(55):
+        orders.ended(things.stack, f"{name}-{number}")
     page.reload()
     page.get_by_role("link", name="Older runs").click()
 

@@ -83,22 +83,31 @@ class Things:
         own = str(document["order_id"])
         with denied(self.stack, self.resources, "ProcessRefund"):
             orders.place(self.stack, document)
-            self._recovery_stopped(own, ORDER_SAGA)
+            self._recovery_stopped(own, ORDER_SAGA, "ProcessRefund")
         return own
 
     def application_not_undone(self) -> str:
-        """An application of whose setup something stands: it failed, and its recovery was stopped."""
+        """An application of whose setup something stands: it failed, and so did its recovery."""
         stack, resources = self.stack, self.resources
         with denied(stack, resources, "ActivateCard"), denied(stack, resources, "ReverseOpeningBonus"):
             own = self.submitted("Mary Somerville")
-            self._recovery_stopped(own, ACCOUNT_SETUP)
+            eventually(lambda: (found := find(stack, ACCOUNT_SETUP.recovery, own)) is not None and bool(found.ended))
+            self._needs_attention(own, ACCOUNT_SETUP)
         return own
 
-    def _recovery_stopped(self, own: str, saga: Saga) -> None:
-        """Stop a recovery once it has begun, so that a person must start another one."""
-        eventually(lambda: find(self.stack, saga.recovery, own) is not None)
+    def _recovery_stopped(self, own: str, saga: Saga, state: str) -> None:
+        """Stop a recovery once it repeats a state, so that a person must start another one."""
+
+        def repeats() -> bool:
+            found = find(self.stack, saga.recovery, own)
+            return any(one.name == state and len(one.errors) > 1 for one in found.states) if found else False
+
+        eventually(repeats)
         arn = execution_arn(self.stack, own, output=f"{saga.recovery}Arn")
         self.stack.stepfunctions.stop_execution(executionArn=arn)
+        self._needs_attention(own, saga)
+
+    def _needs_attention(self, own: str, saga: Saga) -> None:
         eventually(lambda: own in [one.saga_id for one in recovery.needing_attention(self.stack, saga)])
 
     def product(self, tenant: str, code: str, version: int = 1, **changes: Any) -> dict[str, Any]:
