@@ -1,14 +1,19 @@
 """The console with many executions: bytes and milliseconds of its pages, memory while they are live.
 
 `python -m benchmarks.console`; `--executions 10000 --minutes 15`. With Playwright, which .venv-browser has, it also
-measures when Chromium shows the first picture. Prints tables.
+measures what Chromium loads, and when it shows something. `--stackport PROGRAM` (`pip install stackport==0.4.6`, in an
+environment of its own) measures StackPort on the same stack. Prints tables.
 """
 
 import argparse
 import http.client
 import json
 import multiprocessing
+import os
+import socket
 import statistics
+import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,8 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import psutil
 
@@ -36,8 +42,7 @@ MACHINE = {
         "Third": {"Type": "Wait", "Seconds": 1, "End": True},
     },
 }
-PARTS = ("/static/console.css", "/static/pages.css", "/static/console.js", "/static/morph.js", "/static/icon.svg")
-A_SECOND, WATCHERS, READS, SAMPLE_SECONDS = 2, 10, 20, 30
+A_SECOND, WATCHERS, READS, VISITS, SAMPLE_SECONDS = 2, 10, 20, 5, 30
 CHROMIUM = "/usr/bin/chromium"
 
 
@@ -45,15 +50,18 @@ def main() -> None:
     chosen = argparse.ArgumentParser(description=__doc__)
     chosen.add_argument("--executions", type=int, default=10_000)
     chosen.add_argument("--minutes", type=float, default=15)
+    chosen.add_argument("--stackport", help="StackPort's program, to be measured as well")
     options = chosen.parse_args()
     with emulator.attached() as running:
         arn = _machine(Account(running.endpoint))
         stack = _stack(running.endpoint, arn)
         _start(stack, arn, range(options.executions))
         with _served(running.endpoint, arn) as (address, process):
-            pages = {"/runs": PARTS, "/runs/Bench/n-0": PARTS, "/runs?name=n-7": PARTS}
-            rows = [_page(address, path, parts) for path, parts in pages.items()]
-            columns = ["page", "KB", "KB with its files", "median read, ms", "first picture, ms"]
+            pages = {"/runs": "n-", "/runs/Bench/n-0": "Third", "/runs?name=n-7": "n-7"}
+            rows = [_page(address, path, text) for path, text in pages.items()]
+            columns = ["page", "KB", "KB with its files", "median read, ms", "first picture, ms", "list or run, ms"]
+            if options.stackport:
+                rows += _stackport(options.stackport, running.endpoint, arn)
             views.console().print(views.table(f"Pages with {options.executions:,} executions", columns, rows))
             _live(stack, arn, address, process, options)
 
@@ -100,11 +108,10 @@ def _serve(endpoint: str, arn: str, telling: Any) -> None:
     server.serve()
 
 
-def _page(address: str, path: str, parts: tuple[str, ...]) -> list[Any]:
-    sizes = [_read(address, one)[0] for one in (path, *parts)]
+def _page(address: str, path: str, text: str) -> list[Any]:
+    size = _read(address, path)[0]
     seconds = statistics.median(_read(address, path)[1] for _ in range(READS))
-    kilobytes = [f"{size / 1024:.1f}" for size in (sizes[0], sum(sizes))]
-    return [path, *kilobytes, f"{seconds * 1000:.0f}", _first_picture(f"{address}{path}")]
+    return [path, f"{size / 1024:.1f}", *_visited(f"{address}{path}", text, f"{seconds * 1000:.0f}")]
 
 
 def _read(address: str, path: str) -> tuple[int, float]:
@@ -119,24 +126,69 @@ def _read(address: str, path: str) -> tuple[int, float]:
     return size, time.perf_counter() - began
 
 
-def _first_picture(url: str) -> str:
-    """The median of the browser's first contentful paint."""
+def _visited(url: str, text: str, read: str = "-") -> list[str]:
+    """What a browser without a cache sees, in the median: KB loaded; first contentful paint, and a text, in ms."""
     if not find_spec("playwright"):
-        return "-"
+        return ["-", read, "-", "-"]
     from playwright.sync_api import sync_playwright
 
-    paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        found = []
-        for _ in range(5):
-            page = browser.new_page()
-            page.goto(url)
-            page.wait_for_function(paint)
-            found.append(page.evaluate(paint))
-            page.close()
+        visits = [_visit(browser, url, text) for _ in range(VISITS)]
         browser.close()
-    return f"{statistics.median(found):.0f}"
+    size, painted, shown = (statistics.median(column) for column in zip(*visits, strict=True))
+    return [f"{size / 1024:.1f}", read, f"{painted:.0f}", f"{shown:.0f}"]
+
+
+def _visit(browser: Any, url: str, text: str) -> tuple[float, float, float]:
+    paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+    context, sizes = browser.new_context(), list[float]()
+    page = context.new_page()
+    network = context.new_cdp_session(page)
+    network.send("Network.enable")
+    network.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    page.goto(url)
+    page.wait_for_function("text => document.body.innerText.includes(text)", arg=text)
+    shown = page.evaluate("performance.now()")
+    page.wait_for_function(paint)
+    painted = page.evaluate(paint)
+    # What is loaded afterwards belongs to the page, too.
+    page.wait_for_timeout(2000)
+    context.close()
+    return sum(sizes), painted, shown
+
+
+def _stackport(program: str, endpoint: str, arn: str) -> list[list[Any]]:
+    """The same for StackPort's list of executions. One execution has no address there."""
+    with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+        free.close()
+        named = {
+            "STACKPORT_ENDPOINTS": f"local={endpoint}",
+            "STACKPORT_DATA_DIR": folder,
+            "AWS_REGION": emulator.REGION,
+        }
+        keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+        others = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "AWS_"))}
+        command = [program, "serve", "--port", str(port)]
+        with (
+            (Path(folder) / "log").open("w") as log,
+            subprocess.Popen(command, env=others | named | keys, stdout=log, stderr=log) as process,
+        ):
+            try:
+                _until_served(port)
+                path = f"/resources/stepfunctions?machine={quote(arn, safe='')}"
+                return [["StackPort: executions", "-", *_visited(f"http://127.0.0.1:{port}{path}", "n-")]]
+            finally:
+                process.terminate()
+
+
+def _until_served(port: int) -> None:
+    for _ in range(100):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.1)
+    raise TimeoutError("StackPort did not start")
 
 
 def _live(stack: Stack, arn: str, address: str, process: psutil.Process, options: argparse.Namespace) -> None:
