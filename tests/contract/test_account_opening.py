@@ -3,10 +3,9 @@
 import re
 from typing import Any
 
-import pytest
-
 from accounts.reasons import Reason
 from idempotency import TransientError
+from tests.kit.each import each
 from tests.kit.machine import MACHINES, is_lambda, retries, retry_block
 from tests.kit.project import ROOT, leaves
 from tests.kit.template import TEMPLATE
@@ -19,7 +18,7 @@ PARALLEL = MACHINE.states["Perform Automated Checks"]
 # A retry of the wait makes a new token.
 CALLBACK = "Wait For Review"
 
-every_task = pytest.mark.parametrize("name", TASKS)
+every_task = each("name", TASKS)
 
 
 def test_the_states_are_those_of_the_contract() -> None:
@@ -42,7 +41,7 @@ def test_the_states_are_those_of_the_contract() -> None:
     )
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@each("check", CHECKS)
 def test_a_check_that_fails_flags_and_answers_like_a_check(check: str) -> None:
     checked, flags = TASKS[f"Check {check}"], TASKS[f"Flag {check}"]
 
@@ -109,6 +108,6 @@ def test_every_transient_error_is_tried_again(name: str) -> None:
     assert not is_lambda(TASKS[name]) or "UnexpectedFailure" not in retry_block(TASKS[name])
 
 
-@pytest.mark.parametrize("reason", Reason)
+@each("reason", Reason)
 def test_the_guide_has_every_reason(reason: Reason) -> None:
     assert f"`{reason}`" in (ROOT / "docs" / "account-opening.md").read_text()

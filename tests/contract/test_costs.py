@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.pricing import Use, costs, express_cost
 from tests.contract.alarms import ALARMS
+from tests.kit.each import each
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, of_type
 
@@ -48,7 +49,7 @@ def use(kind: str) -> Use:
     return Use(transitions, seconds, invocations, milliseconds, calls, writes, refused, reads, notices)
 
 
-@pytest.mark.parametrize("kind", COUNTED)
+@each("kind", COUNTED)
 def test_the_costs_follow_from_what_was_counted(kind: str) -> None:
     *parts, total = rows("USD for 1,000")[kind]
     computed = [1000 * part for part in costs(use(kind), PRICES).values()]
@@ -57,7 +58,7 @@ def test_the_costs_follow_from_what_was_counted(kind: str) -> None:
     assert total == pytest.approx(sum(computed), abs=0.0006)
 
 
-@pytest.mark.parametrize("kind", SECONDS)
+@each("kind", SECONDS)
 def test_the_costs_of_an_express_workflow_follow_from_its_time(kind: str) -> None:
     _, standard, express = rows("Express workflows")[kind]
 
@@ -84,7 +85,7 @@ def test_every_alarm_is_paid_for() -> None:
     assert f" {len(ALARMS)} alarms × 0.10" in TEXT
 
 
-@pytest.mark.parametrize("price", PRICES)
+@each("price", PRICES)
 def test_the_prices_are_those_of_the_script(price: str) -> None:
     written = [
         float(number) for number in re.findall(r"\d+\.\d+", TEXT.partition("## Prices")[2].partition("## USD")[0])

@@ -4,9 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from idempotency import IdempotencyError
+from tests.kit.each import each
 from tests.kit.machine import MACHINES
 from tests.kit.project import DOCUMENTS, ROOT, exceptions
 from tests.kit.template import FUNCTIONS, TEMPLATE
@@ -34,17 +33,17 @@ LINK = re.compile(r"\]\(([^):#]+)(?:#[^)]*)?\)")
 RUN_BY_MACHINES = [ROOT / ".github" / "workflows" / "check.yml", ROOT / ".pre-commit-config.yaml"]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@each("function", FUNCTIONS)
 def test_the_readme_has_a_row_for_every_function(function: str) -> None:
     assert f"| `{function}` |" in README
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@each("machine", MACHINES)
 def test_the_readme_names_every_state_machine(machine: str) -> None:
     assert MACHINES[machine].path.name in README
 
 
-@pytest.mark.parametrize("state", sorted({state for machine in MACHINES.values() for state in machine.states}))
+@each("state", sorted({state for machine in MACHINES.values() for state in machine.states}))
 def test_the_docs_name_every_state(state: str) -> None:
     assert state in MACHINE_DOCS or state.replace(":", "_") in MACHINE_DOCS
 
@@ -56,12 +55,12 @@ ON_CATCHERS = {
 }
 
 
-@pytest.mark.parametrize("file", ON_CATCHERS)
+@each("file", ON_CATCHERS)
 def test_uncatchable_errors_are_named_where_catch_is_explained(file: str) -> None:
     assert {error for error in NOT_CAUGHT if f"`{error}`" not in ON_CATCHERS[file]} == set()
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@each("machine", MACHINES)
 def test_definition_names_uncatchable_errors(machine: str) -> None:
     assert {error for error in NOT_CAUGHT if error not in MACHINES[machine].definition["Comment"]} == set()
 
@@ -78,17 +77,17 @@ def named(pattern: re.Pattern[str], files: list[Path]) -> list[tuple[str, str]]:
     return sorted(set(found))
 
 
-@pytest.mark.parametrize(("file", "target"), named(MAKE, DOCUMENTS))
+@each(("file", "target"), named(MAKE, DOCUMENTS))
 def test_every_make_target_of_the_documents_is_one_that_make_lists(file: str, target: str) -> None:
     assert re.search(rf"^{target}:.*## ", MAKEFILE, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("file", "target"), named(MAKE, RUN_BY_MACHINES))
+@each(("file", "target"), named(MAKE, RUN_BY_MACHINES))
 def test_every_make_target_of_workflow_and_hooks_exists(file: str, target: str) -> None:
     assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("file", "path"), named(LINK, DOCUMENTS))
+@each(("file", "path"), named(LINK, DOCUMENTS))
 def test_every_linked_file_exists(file: str, path: str) -> None:
     assert ((ROOT / file).parent / path).exists()
 

@@ -6,6 +6,7 @@ import pytest
 
 from ordering.order import InvalidOrder, parse_order
 from ordering.payments.authorization import PaymentDeclined, authorize
+from tests.kit.each import each
 from tests.kit.machine import MACHINES
 from tests.kit.project import EVENTS, ROOT, read_json
 from tests.kit.sample_events.expectations import EXPECTED
@@ -28,12 +29,12 @@ INVALID = [event for event in SAGA_EVENTS if event.endswith("_invalid")]
 VALID = [event for event in SAGA_EVENTS if event not in INVALID]
 
 
-@pytest.mark.parametrize("handler", sorted(HANDLERS))
+@each("handler", sorted(HANDLERS))
 def test_every_function_has_an_event(handler: str) -> None:
     assert handler in map(handler_of, EVENTS)
 
 
-@pytest.mark.parametrize("event", EVENTS)
+@each("event", EVENTS)
 def test_every_event_belongs_to_a_function(event: str) -> None:
     assert handler_of(event) is not None
 
@@ -43,19 +44,19 @@ def test_every_event_has_an_expectation() -> None:
     assert set(EXPECTED) == set(EVENTS)
 
 
-@pytest.mark.parametrize("event", EVENTS)
+@each("event", EVENTS)
 def test_an_event_is_indented_by_two_spaces(event: str) -> None:
     indents = [len(line) - len(line.lstrip(" ")) for line in EVENTS[event].read_text().splitlines()]
 
     assert [indent for indent in indents if indent % 2] == []
 
 
-@pytest.mark.parametrize("event", VALID)
+@each("event", VALID)
 def test_the_event_of_a_saga_function_is_an_order(event: str) -> None:
     assert parse_order(read_json(EVENTS[event])).order_id
 
 
-@pytest.mark.parametrize("event", INVALID)
+@each("event", INVALID)
 def test_event_named_so_is_not_an_order(event: str) -> None:
     with pytest.raises(InvalidOrder):
         parse_order(read_json(EVENTS[event]))
@@ -72,7 +73,7 @@ def test_the_declined_payment_is_declined() -> None:
         authorize(order.payment.token)
 
 
-@pytest.mark.parametrize("event", VALID)
+@each("event", VALID)
 def test_only_the_out_of_stock_event_orders_more_than_seeded(event: str) -> None:
     seeded = read_json(ROOT / "cli" / "seed_stock.json")
     items = parse_order(read_json(EVENTS[event])).items

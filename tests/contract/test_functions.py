@@ -5,8 +5,7 @@ import importlib
 import re
 from typing import Any
 
-import pytest
-
+from tests.kit.each import each
 from tests.kit.service_authorization import reference
 from tests.kit.template import (
     FUNCTIONS,
@@ -53,10 +52,8 @@ ASYNCHRONOUS = [
     if {event["Type"] for event in function.properties.get("Events", {}).values()} - STREAMS
 ]
 
-every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-every_statement = pytest.mark.parametrize(
-    "statement", STATEMENTS, ids=lambda statement: f"{statement.role}-{statement.actions[0]}"
-)
+every_function = each("function", FUNCTIONS.values(), ids=FUNCTIONS)
+every_statement = each("statement", STATEMENTS, ids=lambda statement: f"{statement.role}-{statement.actions[0]}")
 
 
 def is_exact_table(resource: Any) -> bool:
@@ -133,7 +130,7 @@ def test_function_may_use_every_table_in_its_environment(function: Function) -> 
     assert told - everybody <= granted
 
 
-@pytest.mark.parametrize("function", ASYNCHRONOUS, ids=lambda function: function.name)
+@each("function", ASYNCHRONOUS, ids=lambda function: function.name)
 def test_failed_asynchronous_events_are_kept_or_retried(function: Function) -> None:
     settings = function.properties["EventInvokeConfig"]
     comes_again = {event["Type"] for event in function.properties["Events"].values()} == {"Schedule"}

@@ -4,11 +4,11 @@ import fnmatch
 import re
 from typing import Any
 
-import pytest
 import typer
 
 from cli.app import app
 from tests.contract.alarms import ALARMS
+from tests.kit.each import each
 from tests.kit.machine import MACHINES
 from tests.kit.project import DEPLOYED, DOCUMENTS, ROOT, sources
 from tests.kit.template import FUNCTIONS, TEMPLATE
@@ -28,7 +28,7 @@ KEYWORDS = {
 }
 
 
-@pytest.mark.parametrize("alarm", ALARMS)
+@each("alarm", ALARMS)
 def test_the_handbook_says_what_an_alarm_means_and_names_a_command(alarm: str) -> None:
     text = SECTIONS.get(alarm, f"docs/alarms.md has no section '### {alarm}'")
 
@@ -51,7 +51,7 @@ def test_handbook_explains_only_existing_alarms() -> None:
     assert {name for name in SECTIONS if name.endswith("Alarm")} == set(ALARMS)
 
 
-@pytest.mark.parametrize("parameter", TEMPLATE["Parameters"])
+@each("parameter", TEMPLATE["Parameters"])
 def test_the_guide_to_deployment_lists_every_parameter(parameter: str) -> None:
     assert f"| `{parameter}` |" in DEPLOYMENT
 
@@ -73,7 +73,7 @@ def commands() -> list[str]:
     return sorted({command.strip() for of_document in found for command in of_document})
 
 
-@pytest.mark.parametrize("command", commands())
+@each("command", commands())
 def test_every_documented_command_exists_with_its_options(command: str) -> None:
     words = command.split()
     found: Any = typer.main.get_command(app)
@@ -92,7 +92,7 @@ def test_there_are_queries() -> None:
     assert queries()
 
 
-@pytest.mark.parametrize("query", queries())
+@each("query", queries())
 def test_a_query_asks_for_fields_that_are_written(query: str) -> None:
     without_strings = re.sub(r'"[^"]*"|/[^/]*/', "", query)
     counted = set(re.findall(r"\bas (\w+)", query))

@@ -4,8 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
+from tests.kit.each import each
 from tests.kit.project import (
     CONTEXTS,
     DEPLOYED,
@@ -74,7 +73,7 @@ DEPLOYED_FILES = [
     *(path for package in DEPLOYED for path in sources(package)),
 ]
 
-every_package = pytest.mark.parametrize("package", DEPLOYED)
+every_package = each("package", DEPLOYED)
 
 
 def imports(package: str) -> set[str]:
@@ -97,14 +96,14 @@ def test_imports_run_one_way(package: str) -> None:
     assert imports(package) & PROJECT <= ARROWS[package]
 
 
-@pytest.mark.parametrize("folder", TOOLS)
+@each("folder", TOOLS)
 def test_tools_import_one_way(folder: str) -> None:
     found = set().union(*map(imported_packages, (ROOT / folder).rglob("*.py")))
 
     assert found & PROJECT <= TOOLS[folder]
 
 
-@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+@each("suite", SUITES, ids=lambda suite: suite.name)
 def test_no_suite_imports_another(suite: Path) -> None:
     named = {name for path in suite.rglob("*.py") for name in imported_modules(path) if name.startswith("tests.")}
 
@@ -122,7 +121,7 @@ def test_the_idempotency_layer_needs_nothing_but_python() -> None:
     assert imports("idempotency") <= {"idempotency"} | sys.stdlib_module_names
 
 
-@pytest.mark.parametrize("path", DEPLOYED_FILES, ids=lambda path: str(path.relative_to(ROOT)))
+@each("path", DEPLOYED_FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_deployed_code_does_not_know_of_the_laptop(path: Path) -> None:
     text = path.read_text().lower()
 

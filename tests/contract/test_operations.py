@@ -1,12 +1,11 @@
 """The operator's view: dashboard and alarms."""
 
-import pytest
-
 from cli.order_commands import RECOVERY_SECONDS
 from tests.contract import dashboard
 from tests.contract.alarms import ALARMS, watched
 from tests.contract.metrics import exists, own
 from tests.kit.deployed_stack import Stack
+from tests.kit.each import each
 from tests.kit.machine import MACHINES
 from tests.kit.project import ROOT, read_json
 from tests.kit.template import FUNCTIONS, RESOURCES, arn_of, of_type
@@ -60,7 +59,7 @@ EVENTS = {
 QUEUES = of_type("AWS::SQS::Queue")
 RULES = {name for name, properties in EVENTS.items() if "DeadLetterConfig" in properties}
 
-every_alarm = pytest.mark.parametrize("alarm", ALARMS)
+every_alarm = each("alarm", ALARMS)
 
 
 def shown(metric: str) -> set[str]:
@@ -85,7 +84,7 @@ def test_dashboard_refers_to_resources_and_hardcodes_none() -> None:
     assert by_hand == set()
 
 
-@pytest.mark.parametrize("metric", sorted(set(dashboard.metrics()), key=str), ids=lambda one: one.name)
+@each("metric", sorted(set(dashboard.metrics()), key=str), ids=lambda one: one.name)
 def test_every_metric_of_the_dashboard_exists(metric: dashboard.Metric) -> None:
     assert exists(metric.namespace, metric.name, tuple(name for name, _ in metric.dimensions))
 
@@ -96,7 +95,7 @@ def test_every_widget_of_metrics_has_a_title_and_the_stacks_region() -> None:
         assert properties["region"] == "${AWS::Region}"
 
 
-@pytest.mark.parametrize(("kind", "metric"), [(kind, metric) for kind, names in SHOWN.items() for metric in names])
+@each(("kind", "metric"), [(kind, metric) for kind, names in SHOWN.items() for metric in names])
 def test_the_dashboard_shows_every_resource(kind: str, metric: str) -> None:
     wanted = {name for name, body in RESOURCES.items() if body["Type"] == kind}
 
@@ -132,18 +131,18 @@ def test_alarm_states_how_it_treats_missing_data(alarm: str) -> None:
     assert ALARMS[alarm]["TreatMissingData"] in {"breaching", "notBreaching"}
 
 
-@pytest.mark.parametrize("function", LOSING)
+@each("function", LOSING)
 def test_lost_event_raises_an_alarm(function: str) -> None:
     assert watched("DestinationDeliveryFailures", "FunctionName", {"Ref": function})
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("metric", ["ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted"])
+@each("machine", MACHINES)
+@each("metric", ["ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted"])
 def test_every_bad_end_of_an_execution_raises_an_alarm(machine: str, metric: str) -> None:
     assert watched(metric, "StateMachineArn", {"Ref": machine})
 
 
-@pytest.mark.parametrize("queue", [name for name, body in QUEUES.items() if "RedrivePolicy" not in body])
+@each("queue", [name for name, body in QUEUES.items() if "RedrivePolicy" not in body])
 def test_dead_letter_queue_alarms_until_it_is_empty(queue: str) -> None:
     """The messages sent in one period say nothing, because the metrics of an idle queue arrive late."""
     dimensions = [{"Name": "QueueName", "Value": {"Fn::GetAtt": [queue, "QueueName"]}}]
@@ -153,7 +152,7 @@ def test_dead_letter_queue_alarms_until_it_is_empty(queue: str) -> None:
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanOrEqualToThreshold", 1)
 
 
-@pytest.mark.parametrize("rule", [name for name, properties in EVENTS.items() if "Pattern" in properties])
+@each("rule", [name for name, properties in EVENTS.items() if "Pattern" in properties])
 def test_undelivered_event_is_kept_or_raises_an_alarm(rule: str) -> None:
     assert rule in RULES or watched("FailedInvocations", "RuleName", {"Ref": rule})
 
@@ -170,7 +169,7 @@ def test_no_event_of_an_order_is_kept_with_its_payment_token() -> None:
     }
 
 
-@pytest.mark.parametrize("machine", PUBLISHING)
+@each("machine", PUBLISHING)
 def test_lost_notice_raises_an_alarm(machine: str) -> None:
     group = arn_of(MACHINES[machine].properties["Logging"]["Destinations"][0]["CloudWatchLogsLogGroup"]["LogGroupArn"])
     filters = [one for one in of_type("AWS::Logs::MetricFilter").values() if one["LogGroupName"] == {"Ref": group}]

@@ -3,10 +3,9 @@
 import json
 from typing import Any
 
-import pytest
-
 from ordering.definition import ORDER_SAGA
 from tests.kit.deployed_stack import Stack
+from tests.kit.each import each
 from tests.kit.machine import MACHINES, is_lambda, retry_block
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE
 
@@ -16,10 +15,10 @@ NOTICES = tuple(name for name, state in SAGA.tasks() if not is_lambda(state))
 ALERTS = tuple(name for name in NOTICES if name != "sns:NotifySuccess")
 COMPENSATIONS = tuple(name for name, _ in SAGA.tasks() if name not in (*STEPS, *NOTICES))
 
-every_step = pytest.mark.parametrize("name", STEPS)
-every_compensation = pytest.mark.parametrize("name", COMPENSATIONS)
-every_notice = pytest.mark.parametrize("name", NOTICES)
-every_lambda = pytest.mark.parametrize("name", [*STEPS, *COMPENSATIONS])
+every_step = each("name", STEPS)
+every_compensation = each("name", COMPENSATIONS)
+every_notice = each("name", NOTICES)
+every_lambda = each("name", [*STEPS, *COMPENSATIONS])
 
 
 def caught_by(name: str) -> str:
@@ -40,7 +39,7 @@ def attempts(name: str) -> int:
     return sum(retrier["MaxAttempts"] for retrier in SAGA.states[name]["Retry"])
 
 
-@pytest.mark.parametrize("name", dict(SAGA.tasks()))
+@each("name", dict(SAGA.tasks()))
 def test_the_only_catcher_takes_every_error(name: str) -> None:
     assert [catcher["ErrorEquals"] for catcher in SAGA.states[name]["Catch"]] == [["States.ALL"]]
 
@@ -59,7 +58,7 @@ def test_the_error_of_a_step_is_the_error_of_the_saga(name: str) -> None:
     assert written_on_failure(name) == "$.error"
 
 
-@pytest.mark.parametrize("name", [*COMPENSATIONS, *NOTICES])
+@each("name", [*COMPENSATIONS, *NOTICES])
 def test_nothing_after_a_step_hides_its_error(name: str) -> None:
     assert not written_on_failure(name).startswith("$.error")
     assert not SAGA.states[name]["ResultPath"].startswith("$.error")
@@ -76,7 +75,7 @@ def test_a_notice_is_published_to_a_topic(name: str) -> None:
     assert SAGA.states[name]["Resource"] == "arn:${Partition}:states:::sns:publish"
 
 
-@pytest.mark.parametrize("name", ALERTS)
+@each("name", ALERTS)
 def test_an_alert_names_the_order_even_if_its_input_is_broken(name: str) -> None:
     assert SAGA.states[name]["Parameters"]["Message"]["order_id.$"] == "$$.Execution.Name"
 
@@ -88,7 +87,7 @@ def test_success_notice_names_the_order_of_the_input() -> None:
     assert parameters["Message"]["order_id.$"] == "$$.Execution.Input.order_id"
 
 
-@pytest.mark.parametrize("name", ALERTS)
+@each("name", ALERTS)
 def test_an_alert_has_what_the_compensation_left(name: str) -> None:
     parameters = SAGA.states[name]["Parameters"]
     compensations = {written_on_failure(state) for state in COMPENSATIONS if caught_by(state) == name}
@@ -96,7 +95,7 @@ def test_an_alert_has_what_the_compensation_left(name: str) -> None:
     assert {parameters["Message"]["outcome.$"]} == compensations
 
 
-@pytest.mark.parametrize("names", [STEPS, COMPENSATIONS, NOTICES], ids=["steps", "compensations", "notices"])
+@each("names", [STEPS, COMPENSATIONS, NOTICES], ids=["steps", "compensations", "notices"])
 def test_retry_blocks_of_one_kind_are_identical(names: tuple[str, ...]) -> None:
     assert len(retry_blocks(names)) == 1
 

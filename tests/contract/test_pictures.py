@@ -4,13 +4,12 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from local.pictures import documents, drawn_in, with_pictures
+from tests.kit.each import each
 from tests.kit.machine import MACHINES, Machine, successors
 from tests.kit.project import ROOT
 
-every_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+every_machine = each("machine", MACHINES.values(), ids=MACHINES)
 
 
 def picture(machine: Machine) -> str:
@@ -19,7 +18,7 @@ def picture(machine: Machine) -> str:
     return with_pictures(f"<!-- picture of {name}, TD -->\n<!-- end of picture -->")
 
 
-@pytest.mark.parametrize("document", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+@each("document", documents(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_picture_is_current(document: Path) -> None:
     text = document.read_text()
 

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from tests.contract.alarms import ALARMS, watched
 from tests.kit.deployed_stack import Stack
+from tests.kit.each import each
 from tests.kit.template import FUNCTIONS, TEMPLATE, arn_of, of_type
 
 DAY = 24 * 3600
@@ -24,8 +23,8 @@ MAPPINGS: list[tuple[str, dict[str, Any]]] = [
     if event["Type"] == "SQS"
 ]
 
-every_source = pytest.mark.parametrize("queue", SOURCES)
-every_mapping = pytest.mark.parametrize(("function", "mapping"), MAPPINGS, ids=[name for name, _ in MAPPINGS])
+every_source = each("queue", SOURCES)
+every_mapping = each(("function", "mapping"), MAPPINGS, ids=[name for name, _ in MAPPINGS])
 
 
 def policies(queue: str) -> list[Any]:
@@ -61,7 +60,7 @@ def test_only_the_topic_may_send_to_a_queue_from_outside(queue: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("queue", [*SOURCES, *DEAD_LETTERS])
+@each("queue", [*SOURCES, *DEAD_LETTERS])
 def test_a_queue_behind_the_topic_requires_tls(queue: str) -> None:
     (denied,) = (one for one in policies(queue) if one["Effect"] == "Deny")
 
@@ -111,7 +110,7 @@ def test_a_queue_has_one_reader(function: str, mapping: dict[str, Any]) -> None:
     assert [name for name, other in MAPPINGS if other["Queue"] == mapping["Queue"]] == [function]
 
 
-@pytest.mark.parametrize("queue", ["TaskActionQueue", "ImportActionQueue"])
+@each("queue", ["TaskActionQueue", "ImportActionQueue"])
 def test_the_url_of_a_queue_of_the_contract_is_an_output(queue: str) -> None:
     assert TEMPLATE["Outputs"][f"{queue}Url"]["Value"] == {"Ref": queue}
 

@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.kit.each import each
 from tests.kit.project import LAYER, PINS, ROOT, read_json, relative_name
 
 FILES = [*PINS, *sorted((ROOT / "requirements").glob("*.in"))]
@@ -16,12 +15,12 @@ def lines(path: Path) -> list[str]:
     return [line for line in bare if line]
 
 
-@pytest.mark.parametrize("path", PINS, ids=relative_name)
+@each("path", PINS, ids=relative_name)
 def test_every_version_is_pinned(path: Path) -> None:
     assert [line for line in lines(path) if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative_name)
+@each("path", FILES, ids=relative_name)
 def test_requirements_have_no_addresses(path: Path) -> None:
     assert [line for line in lines(path) if "://" in line or "@" in line or "index" in line] == []
 

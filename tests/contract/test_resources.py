@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from accounts.definition import ACCOUNT_SETUP
 from tests.contract.alarms import ALARMS
 from tests.kit.deployed_stack import Stack
+from tests.kit.each import each
 from tests.kit.template import RESOURCES, TEMPLATE, arn_of, of_type
 
 TABLES = of_type("AWS::DynamoDB::Table")
@@ -121,8 +120,8 @@ KEYS = {
 }
 EXPIRING = ["ApprovalsTable", "IdempotencyTable", "CommandsTable", "ImportsTable", "TasksTable", "WebhooksTable"]
 
-every_table = pytest.mark.parametrize("table", TABLES)
-every_bucket = pytest.mark.parametrize("bucket", BUCKETS)
+every_table = each("table", TABLES)
+every_bucket = each("bucket", BUCKETS)
 
 
 def schema(keys: list[dict[str, str]]) -> dict[str, str]:
@@ -140,19 +139,19 @@ def test_a_table_is_encrypted_and_can_be_restored_to_any_moment(table: str) -> N
     assert TABLES[table]["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
 
 
-@pytest.mark.parametrize("resource", [*TABLES, *BUCKETS])
+@each("resource", [*TABLES, *BUCKETS])
 def test_data_outlives_the_stack_but_not_a_failed_first_deployment(resource: str) -> None:
     """UpdateReplacePolicy does not support RetainExceptOnCreate."""
     assert RESOURCES[resource]["DeletionPolicy"] == "RetainExceptOnCreate"
     assert RESOURCES[resource]["UpdateReplacePolicy"] == "Retain"
 
 
-@pytest.mark.parametrize("table", sorted(KEYS))
+@each("table", sorted(KEYS))
 def test_a_table_on_which_money_depends_is_protected_from_deletion(table: str) -> None:
     assert TABLES[table]["DeletionProtectionEnabled"] is True
 
 
-@pytest.mark.parametrize(("table", "key"), KEYS.items())
+@each(("table", "key"), KEYS.items())
 def test_a_table_has_the_key_of_the_contract(table: str, key: dict[str, str]) -> None:
     assert schema(TABLES[table]["KeySchema"]) == key
 
@@ -167,12 +166,12 @@ def test_the_orders_of_a_day_can_be_found() -> None:
     assert schema(indexes["created_ymd"]["KeySchema"])["HASH"] == "created_ymd"
 
 
-@pytest.mark.parametrize("table", EXPIRING)
+@each("table", EXPIRING)
 def test_what_is_done_expires(table: str) -> None:
     assert TABLES[table]["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
 
 
-@pytest.mark.parametrize("table", sorted(set(TABLES) - set(EXPIRING)))
+@each("table", sorted(set(TABLES) - set(EXPIRING)))
 def test_business_rows_never_expire(table: str) -> None:
     assert "TimeToLiveSpecification" not in TABLES[table]
 
@@ -207,7 +206,7 @@ def test_bucket_requires_tls(bucket: str) -> None:
     assert statement["Resource"] == [{"Fn::GetAtt": [bucket, "Arn"]}, {"Fn::Sub": f"${{{bucket}.Arn}}/*"}]
 
 
-@pytest.mark.parametrize("bucket", [name for name, body in BUCKETS.items() if "VersioningConfiguration" in body])
+@each("bucket", [name for name, body in BUCKETS.items() if "VersioningConfiguration" in body])
 def test_replaced_version_expires(bucket: str) -> None:
     rules = [one for one in BUCKETS[bucket]["LifecycleConfiguration"]["Rules"] if "Prefix" not in one]
     (days,) = (
@@ -220,47 +219,47 @@ def test_replaced_version_expires(bucket: str) -> None:
     assert bucket != "JobsBucket" or days * 86_400 > QUEUES["JobFailuresQueue"]["MessageRetentionPeriod"]
 
 
-@pytest.mark.parametrize("bucket", ["JobsBucket", "UsersBucket"])
+@each("bucket", ["JobsBucket", "UsersBucket"])
 def test_bucket_sends_events_and_keeps_versions(bucket: str) -> None:
     assert BUCKETS[bucket]["NotificationConfiguration"]["EventBridgeConfiguration"]["EventBridgeEnabled"] is True
     assert BUCKETS[bucket]["VersioningConfiguration"] == {"Status": "Enabled"}
 
 
-@pytest.mark.parametrize("topic", TOPICS)
+@each("topic", TOPICS)
 def test_a_topic_is_encrypted(topic: str) -> None:
     assert arn_of(TOPICS[topic]["KmsMasterKeyId"]) in of_type("AWS::KMS::Key")
 
 
-@pytest.mark.parametrize("queue", QUEUES)
+@each("queue", QUEUES)
 def test_a_queue_is_encrypted(queue: str) -> None:
     assert QUEUES[queue].get("SqsManagedSseEnabled") or "KmsMasterKeyId" in QUEUES[queue]
 
 
-@pytest.mark.parametrize("group", LOG_GROUPS)
+@each("group", LOG_GROUPS)
 def test_a_log_is_kept_for_a_stated_time(group: str) -> None:
     assert LOG_GROUPS[group]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
 
 
-@pytest.mark.parametrize("alarm", ALARMS)
+@each("alarm", ALARMS)
 def test_an_alarm_says_what_happened_and_reaches_the_alerts(alarm: str) -> None:
     assert ALARMS[alarm]["AlarmDescription"].endswith(". See docs/alarms.md.")
     assert [arn_of(action) for action in ALARMS[alarm]["AlarmActions"]] == ["AlertsTopic"]
 
 
-@pytest.mark.parametrize("section", ["Parameters", "Outputs"])
+@each("section", ["Parameters", "Outputs"])
 def test_every_parameter_and_output_is_described(section: str) -> None:
     entries: dict[str, dict[str, Any]] = TEMPLATE[section]
 
     assert [name for name, entry in entries.items() if not entry.get("Description")] == []
 
 
-@pytest.mark.parametrize("name", TEMPLATE["Parameters"])
+@each("name", TEMPLATE["Parameters"])
 def test_every_parameter_is_used(name: str) -> None:
     everything = {section: body for section, body in TEMPLATE.items() if section != "Parameters"}
 
     assert f"'Ref': '{name}'" in str(everything)
 
 
-@pytest.mark.parametrize(("output", "resource"), OUTPUTS.items())
+@each(("output", "resource"), OUTPUTS.items())
 def test_contract_outputs_exist(output: str, resource: str) -> None:
     assert arn_of(TEMPLATE["Outputs"][output]["Value"]) == resource

@@ -6,9 +6,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 from idempotency import BusinessError
+from tests.kit.each import each
 from tests.kit.machine import (
     MACHINES,
     THROTTLED,
@@ -93,11 +92,11 @@ SAGA_TASKS = {
     if state["Parameters"]["FunctionName"].strip("${}") in SAGA_FUNCTIONS
 }
 
-every_machine = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-every_task = pytest.mark.parametrize(("name", "state"), TASKS.values(), ids=TASKS)
-every_lambda_task = pytest.mark.parametrize(("name", "state"), LAMBDA_TASKS.values(), ids=LAMBDA_TASKS)
-every_command_task = pytest.mark.parametrize("state", [state for _, state in MACHINES["Command"].tasks()])
-every_saga_task = pytest.mark.parametrize(("name", "state"), SAGA_TASKS.values(), ids=SAGA_TASKS)
+every_machine = each("machine", MACHINES.values(), ids=MACHINES)
+every_task = each(("name", "state"), TASKS.values(), ids=TASKS)
+every_lambda_task = each(("name", "state"), LAMBDA_TASKS.values(), ids=LAMBDA_TASKS)
+every_command_task = each("state", [state for _, state in MACHINES["Command"].tasks()])
+every_saga_task = each(("name", "state"), SAGA_TASKS.values(), ids=SAGA_TASKS)
 
 
 @cache
@@ -148,7 +147,7 @@ def test_a_substitution_is_named_after_its_resource(machine: Machine) -> None:
         assert key == f"{arn_of(value)}Arn" or bucket or parameter or partition
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [ROOT / "template.yaml", *(ROOT / "stacks").iterdir(), *(ROOT / "statemachine").iterdir()],
     ids=lambda path: path.name,

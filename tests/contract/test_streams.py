@@ -4,9 +4,8 @@ import json
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from tests.contract.alarms import watched
+from tests.kit.each import each
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, allowed, arn_of, of_type
 
@@ -20,8 +19,8 @@ MAPPINGS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 BUCKETS = of_type("AWS::S3::Bucket")
 
-every_mapping = pytest.mark.parametrize(("mapping", "function", "properties"), [(m, *v) for m, v in MAPPINGS.items()])
-every_destination = pytest.mark.parametrize(
+every_mapping = each(("mapping", "function", "properties"), [(m, *v) for m, v in MAPPINGS.items()])
+every_destination = each(
     "bucket",
     sorted(
         {
@@ -54,7 +53,7 @@ def test_each_stream_has_its_readers() -> None:
     assert max(Counter(readers.values()).values()) <= MAX_READERS
 
 
-@pytest.mark.parametrize("mapping", ["StartCommandsFunctionCommandPublished", "WakeCommandsFunctionGateMoved"])
+@each("mapping", ["StartCommandsFunctionCommandPublished", "WakeCommandsFunctionGateMoved"])
 def test_a_command_is_started_and_woken_by_itself(mapping: str) -> None:
     _, properties = MAPPINGS[mapping]
 
@@ -128,7 +127,7 @@ def test_failed_records_expire_only_after_their_replay(bucket: str) -> None:
     assert [rule["Prefix"] for rule in rules if "ExpirationInDays" in rule] == ["replayed/"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("table", "index"),
     [
         (table, index["IndexName"])

@@ -12,6 +12,7 @@ from idempotency import BusinessError
 from runtime.clients import single_try_client
 from tests.contract.test_state_machines import function_of
 from tests.kit.deployed_stack import Stack
+from tests.kit.each import each
 from tests.kit.iam import granted
 from tests.kit.machine import MACHINES, is_lambda, retries, retry_block
 from tests.kit.project import leaves, transient_errors
@@ -68,7 +69,7 @@ class Context:
         return self._seconds * 1000
 
 
-@pytest.mark.parametrize(("name", "ways"), FLOW.items())
+@each(("name", "ways"), FLOW.items())
 def test_states_follow_each_other_as_the_design_says(name: str, ways: tuple[str, str]) -> None:
     state = IMPORT.states[name]
 
@@ -108,7 +109,7 @@ def test_failed_row_keeps_only_its_number_and_the_errors_name() -> None:
     assert ROW_STATES["UserCreate"]["OutputPath"] == "$.user_create.outcome"
 
 
-@pytest.mark.parametrize("name", sorted(set(LAMBDA_TASKS) - {"Initialize"}))
+@each("name", sorted(set(LAMBDA_TASKS) - {"Initialize"}))
 def test_function_logs_its_import(name: str) -> None:
     told = MAP["ItemSelector"] if name == "UserCreate" else LAMBDA_TASKS[name]["Parameters"]["Payload"]
 
@@ -122,7 +123,7 @@ def test_no_state_names_a_field_of_a_person() -> None:
     assert [field for field in fields if f"{field}." in text or f'"{field}' in text] == []
 
 
-@pytest.mark.parametrize("name", LAMBDA_TASKS)
+@each("name", LAMBDA_TASKS)
 def test_only_transient_errors_are_retried(name: str) -> None:
     state = LAMBDA_TASKS[name]
     transient = transient_errors(function_of(name, state).module)
@@ -161,7 +162,7 @@ def test_no_sentence_is_for_an_error_that_cannot_be() -> None:
     assert {code for code in SENTENCES if "." not in code} - codes() == {NOT_REGISTERED, PASSWORD_NOT_SET}
 
 
-@pytest.mark.parametrize("limit", ["Default", "MaxValue"])
+@each("limit", ["Default", "MaxValue"])
 def test_the_rows_of_one_map_fit_the_state_data(limit: str) -> None:
     rows = LARGEST_PARAMETER[limit]
     pointer = str(RowPointer(rows, rows * MAX_ROW, MAX_ROW, rows))
@@ -187,7 +188,7 @@ def test_the_longest_import_fits_the_life_of_the_machine() -> None:
     assert 1 < MAP["MaxConcurrency"] <= 40
 
 
-@pytest.mark.parametrize("function", ["UserCreateFunction", "CountCsvFilesFunction"])
+@each("function", ["UserCreateFunction", "CountCsvFilesFunction"])
 def test_delayed_call_of_connect_ends_before_the_function(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     config = single_try_client.__wrapped__("connect").meta.config
@@ -233,7 +234,7 @@ def test_policy_deletes_only_tagged_instances_and_only_with_allow_reset() -> Non
     assert statement["Condition"] == {"StringEquals": {"aws:ResourceTag/stepwise-stack": {"Ref": "AWS::StackName"}}}
 
 
-@pytest.mark.parametrize("function", ["Initialize", "CheckInstanceExistence", "CountCsvFiles", "UserCreate"])
+@each("function", ["Initialize", "CheckInstanceExistence", "CountCsvFiles", "UserCreate"])
 def test_role_reaches_only_the_listed_instances(function: str) -> None:
     listed = [f"arn:aws:connect:us-east-1:000000000000:instance/{name}" for name in ("a", "b")]
     grants = granted(f"{function}Role", Stack(parameters={"ConnectInstanceArns": ",".join(listed)}))

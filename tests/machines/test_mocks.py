@@ -2,8 +2,7 @@
 
 from collections import Counter
 
-import pytest
-
+from tests.kit.each import each
 from tests.kit.machine import MACHINES
 from tests.machines.mocks import CASES, CONFIG, INPUTS, MOCKED, Case, every_state, responses
 from tests.machines.walk import inner_states, transitions, walk
@@ -16,8 +15,8 @@ _UNREACHED = {
     "AccountRecovery": {("Undo Account And Card", "Catch[0]")},
 }
 
-every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-every_machine = pytest.mark.parametrize("machine", MOCKED)
+every_case = each("case", CASES.values(), ids=CASES)
+every_machine = each("machine", MOCKED)
 
 
 def cases(machine: str) -> list[Case]:
@@ -38,7 +37,7 @@ def test_the_file_is_as_step_functions_local_reads_it() -> None:
     assert all(set(about) == {"TestCases"} for about in CONFIG["StateMachines"].values())
 
 
-@pytest.mark.parametrize("name", CONFIG["MockedResponses"])
+@each("name", CONFIG["MockedResponses"])
 def test_a_response_is_a_return_or_a_throw_for_each_try(name: str) -> None:
     for response in responses(name):
         ((kind, content),) = response.items()
