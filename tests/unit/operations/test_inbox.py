@@ -110,7 +110,7 @@ def test_messages_of_a_function_that_failed_have_the_error_and_the_redrive(desk:
     desk.client("sqs").send_message(QueueUrl=desk.urls["JobFailuresQueue"], MessageBody=json.dumps(body))
 
     (found,) = desk.concerns
-    assert (found.context, found.id, found.problem) == ("queues", "JobFailuresQueue", "1 messages failed")
+    assert (found.context, found.id, found.problem) == ("queues", "JobFailuresQueue", "1 message failed")
     assert found.cause == "Contention: job 1 is at work"
     assert found.see == ("queues", "redrive", "JobFailuresQueue")
     assert queues.find(desk.stack, "stepwise", found.see[2]).waiting == 1
@@ -141,7 +141,7 @@ def test_failed_stream_records_are_listed_by_bucket(desk: Desk, output: str, see
     desk.has(**{output: "kept"})
 
     (found,) = desk.concerns
-    assert (found.problem, found.see) == ("1 stream records failed", see)
+    assert (found.problem, found.see) == ("1 stream record failed", see)
     assert found.cause == "NotifyOrders: RetryAttemptsExhausted"
 
 
