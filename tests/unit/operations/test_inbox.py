@@ -180,7 +180,7 @@ def test_an_import_of_rows_is_listed_until_it_is_retried(
     for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
         desk.has(**{name: name})
     _imports(desk, "i-1", **{"status": "FAILED", **values})
-    _imports(desk, "i-2", status="COMPLETED", **({"retry_of": retry_of} if retry_of else {}))
+    _imports(desk, "i-2", status="COMPLETED", key="b.csv", **({"retry_of": retry_of} if retry_of else {}))
     desk.ran("ImportCsvArn", "i-1", "FAILED", 5, {"tenant_code": "t1", "import_id": "i-1"})
 
     assert [(one.id, one.cause, one.see) for one in desk.concerns] == (
@@ -188,7 +188,34 @@ def test_an_import_of_rows_is_listed_until_it_is_retried(
     )
 
 
-def _imports(desk: Desk, import_id: str, **values: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "status", "listed"), [("a", "COMPLETED", 0), ("a", "FAILED", 1), ("b", "COMPLETED", 1)]
+)
+def test_an_import_of_rows_is_listed_until_its_file_is_imported(
+    desk: Desk, name: str, status: str, listed: int
+) -> None:
+    for output in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
+        desk.has(**{output: output})
+    _imports(desk, "i-1", status="FAILED", key="uploads/1/a.csv")
+    later = (NOW + timedelta(minutes=1)).isoformat()
+    _imports(desk, "i-2", status=status, key=f"uploads/2/{name}.csv", created_at=later)
+    desk.ran("ImportCsvArn", "i-1", "FAILED", 5, {"tenant_code": "t1", "import_id": "i-1"})
+
+    assert len(desk.concerns) == listed
+
+
+def test_an_import_that_was_cut_off_is_listed(desk: Desk) -> None:
+    for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
+        desk.has(**{name: name})
+    for import_id, left in (("i-1", 2200), ("i-2", 0)):
+        _imports(desk, import_id, status="COMPLETED_WITH_FAILURES", unprocessed_rows=left)
+        desk.ran("ImportCsvArn", import_id, "ABORTED", 5, {"tenant_code": "t1", "import_id": import_id})
+
+    (found,) = desk.concerns
+    assert (found.id, found.problem, found.cause) == ("t1/i-1", "cut off; 2,200 rows did not run", "ABORTED")
+
+
+def _imports(desk: Desk, import_id: str, **values: str | int) -> None:
     dynamodb = desk.client("dynamodb")
     if "ImportsTable" not in dynamodb.list_tables()["TableNames"]:
         dynamodb.create_table(
@@ -198,7 +225,8 @@ def _imports(desk: Desk, import_id: str, **values: str) -> None:
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
         )
     key = {"pk": "TENANT#t1", "sk": f"IMPORT#{import_id}", "tenant_code": "t1", "import_id": import_id}
-    desk.put("ImportsTable", kind="import", created_at=NOW.isoformat(), **key, **values)
+    usual: dict[str, str | int] = {"created_at": NOW.isoformat(), "key": "a.csv", "validated": 0}
+    desk.put("ImportsTable", kind="import", **key, **{**usual, **values})
 
 
 @pytest.mark.parametrize(("hours", "listed"), [(-1, ["a-1"]), (1, [])])
