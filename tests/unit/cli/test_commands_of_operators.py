@@ -169,6 +169,17 @@ def test_interrupted_start_leaves_no_emulator_that_it_started(
         emulators[4999] = Emulator(4999, 1, 1.0)
     with (
         mock.patch("local.simulators.webhook_receiver.client.parameters", return_value={}),
+def test_failed_import_names_its_file_and_the_command_that_goes_on(shop: Shop) -> None:
+    given = {"input": '{"key": "manual/users/TestFile_20261122.csv"}', "startDate": NOW, "name": "i-1"}
+    states = SimpleNamespace(describe_execution=lambda **_: {"status": "FAILED", "error": "InvalidHeader", **given})
+    shop.stack._clients.update(stepfunctions=states)
+    object.__setattr__(shop.stack, "outputs", {**shop.stack.outputs, "UserImportArn": "arn:stateMachine:i"})
+    shown = stepwise("user-imports", "show", "i-1").out
+
+    assert "manual/users/TestFile_20261122.csv" in shown
+    assert "Correct the file, and import it again with ./stepwise import FILE" in shown
+
+
         mock.patch("cli.stack_commands.deploy", side_effect=stop),
     ):
         ended = stepwise("start", "--port", "4999")

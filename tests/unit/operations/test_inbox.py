@@ -164,6 +164,14 @@ def test_an_import_of_users_is_listed_until_its_file_succeeds(
     assert bool(desk.concerns) is listed
 
 
+@pytest.mark.parametrize(("folder", "listed"), [("users", False), ("others", True)])
+def test_a_file_of_users_without_a_date_has_its_folders_name(desk: Desk, folder: str, listed: bool) -> None:
+    desk.ran("UserImportArn", "manual-1", "FAILED", 5, {"key": "manual/users/TestFile_20261122.csv"})
+    desk.ran("UserImportArn", "manual-2", "SUCCEEDED", 1, {"key": f"manual/{folder}/TestFile_20261123.csv"})
+
+    assert bool(desk.concerns) is listed
+
+
 def test_an_import_of_users_is_listed_for_a_week(desk: Desk) -> None:
     desk.ran("UserImportArn", "upload-1", "TIMED_OUT", 8 * 24 * 60, {})
 
