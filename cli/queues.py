@@ -6,7 +6,7 @@ import typer
 
 from operations import queues
 from operations.queues import QueueView
-from operations.stack import STACK_NAME
+from operations.stack import STACK_NAME, Stack
 
 from . import hints, output, shapes, views
 from .options import OnAws, Port, StackName, chosen_stack
@@ -42,16 +42,18 @@ def redrive(queue: Name, yes: Yes = False, port: Port = 4566, aws: OnAws = False
     done = queues.redrive(stack, found)
     output.document_only({"queue": queue, "again": done.again, "left": done.left})
     out.print(f"{done.again} sent through again, {done.left} left.", markup=False)
-    if done.left:
-        out.print(_left(found), markup=False, soft_wrap=True)
+    if done.left or found.source:
+        out.print(_left(stack, found), markup=False, soft_wrap=True)
     raise typer.Exit(1 if done.left else 0)
 
 
-def _left(queue: QueueView) -> str:
+def _left(stack: Stack, queue: QueueView) -> str:
     """What to do about what was left."""
     if queue.holds_records:
         return "What is left failed again, or was not written by Lambda; the log of the function says why."
-    return f"What is left holds no event. Once you have handled it: aws sqs purge-queue --queue-url {queue.url}"
+    what = "What is invalid fails again" if queue.source else "What is left holds no event"
+    where = f" --endpoint-url {stack.endpoint}" if stack.endpoint else ""
+    return f"{what}. Once you have handled it: aws sqs purge-queue --queue-url {queue.url}{where}"
 
 
 def _purpose(queue: QueueView) -> str:

@@ -142,6 +142,10 @@ def test_a_function_gets_its_failed_events_again(stack: Stack, functions: Functi
         map(str, [(JOB, "Event", event), (JOB, "Event", {"detail": {}})])
     )
     assert view(stack, "JobFailuresQueue").waiting == 1
+    with mock.patch.object(Stack, "local", return_value=stack):
+        ended = stepwise("queues", "redrive", "JobFailuresQueue", "--yes")
+    assert ended.code == 1
+    assert f"aws sqs purge-queue --queue-url {view(stack, 'JobFailuresQueue').url}" in ended.out
 
 
 def test_a_record_of_notices_is_published_again_and_moved_away(stack: Stack, functions: Functions) -> None:
