@@ -3,6 +3,7 @@
 import getpass
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -62,7 +63,9 @@ def show(approval_id: ApprovalId, port: Port = 4566, aws: OnAws = False, name: S
     """Show an approval: what it is about, who decided, and whether the execution went on with it."""
     found = approvals.view(chosen_stack(port, aws, name), approval_id)
     output.show(shapes.approval(found), _details(found))
-    if found.status is Status.WAITING:
+    if found.status is Status.WAITING and found.due_at < datetime.now(UTC):
+        output.say("Overdue: it can no longer be decided. SweepApprovals expires it; docs/alarms.md says how to help.")
+    elif found.status is Status.WAITING:
         for way in ("approve", "reject"):
             output.say(hints.command("approvals", way, approval_id))
 

@@ -98,7 +98,7 @@ def retry(
     key, stack = commands.parse_key(key_name), chosen_stack(port, aws, name)
     versions = commands.retry(stack, key, reason)
     output.document_only({"key": key_name, "versions": versions})
-    views.console().print(f"Retried {_versions(versions)}: {hints.command('commands', 'show', key_name)}", markup=False)
+    output.say(f"Retried {_versions(versions)}: {hints.command('commands', 'show', key_name)}")
 
 
 @app.command()

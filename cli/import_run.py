@@ -56,22 +56,27 @@ def explain(stack: Stack, out: Console, seen: ImportView, save: Path | None) -> 
     if found:
         out.print(import_views.reasons(found))
     saved = import_results.save(stack, seen, save) if save else []
-    for line in [*(f"Saved {path}." for path in saved), *_next_steps(seen)]:
+    for line in [*(f"Saved {path}." for path in saved), *_next_steps(seen, save)]:
         out.print(line, markup=False, soft_wrap=True)
 
 
-def _next_steps(seen: ImportView) -> Iterator[str]:
+def _next_steps(seen: ImportView, save: Path | None) -> Iterator[str]:
     if not seen.made.status.final:
         yield f"It has not ended. Follow it with {_follow(seen.name)}"
     elif seen.children and seen.made.status is not Status.COMPLETED:
         yield "Retry the imports of its files, each by its own name."
     elif seen.made.values.get("results") and not seen.made.validated:
         if seen.count("failed_rows"):
-            saving = hints.command("imports", "show", seen.name, "--save", "FOLDER")
-            yield f"Save failed.csv with {saving}, correct it, and run"
-            yield hints.command("imports", "retry", "failed.csv", "--of", seen.name)
+            if save is None:
+                yield f"Save failed.csv here with {hints.command('imports', 'show', seen.name, '--save', '.')}"
+            yield "Correct failed.csv, and run"
+            yield hints.command("imports", "retry", str((save or Path()) / "failed.csv"), "--of", seen.name)
         if seen.count("unprocessed_rows"):
             yield f"Rows without an outcome run with {hints.command('imports', 'retry', '--of', seen.name)}"
+    elif "error" in seen.made.values and not seen.children:
+        tenant, kind = seen.made.key.tenant_code, str(seen.made.values["type"])
+        again = hints.command("imports", "create", imports.file_of(seen.made), "--tenant", tenant, "--type", kind)
+        yield f"Correct the file, and import it again: {again}"
 
 
 def _follow(name: str) -> str:

@@ -6,7 +6,7 @@ import typer
 
 from operations import queues
 from operations.queues import QueueView
-from operations.stack import STACK_NAME
+from operations.stack import STACK_NAME, Stack
 
 from . import hints, output, shapes, views
 from .options import OnAws, Port, StackName, chosen_stack
@@ -25,7 +25,7 @@ def list_queues(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_N
     drawn = views.table("Queues", ["queue", "gets", "waiting", "in flight"], rows)
     output.show({"queues": [shapes.queue(one) for one in found]}, drawn)
     for one in (one for one in found if one.is_for_failures and one.waiting):
-        out.print(hints.command("queues", "redrive", one.name), markup=False, soft_wrap=True)
+        out.print(hints.command(*queues.command_of(one.name)), markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -42,7 +42,18 @@ def redrive(queue: Name, yes: Yes = False, port: Port = 4566, aws: OnAws = False
     done = queues.redrive(stack, found)
     output.document_only({"queue": queue, "again": done.again, "left": done.left})
     out.print(f"{done.again} sent through again, {done.left} left.", markup=False)
+    if done.left or found.source:
+        out.print(_left(stack, found), markup=False, soft_wrap=True)
     raise typer.Exit(1 if done.left else 0)
+
+
+def _left(stack: Stack, queue: QueueView) -> str:
+    """What to do about what was left."""
+    if queue.holds_records:
+        return "What is left failed again, or was not written by Lambda; the log of the function says why."
+    what = "What is invalid fails again" if queue.source else "What is left holds no event"
+    where = f" --endpoint-url {stack.endpoint}" if stack.endpoint else ""
+    return f"{what}. Once you have handled it: aws sqs purge-queue --queue-url {queue.url}{where}"
 
 
 def _purpose(queue: QueueView) -> str:

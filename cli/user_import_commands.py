@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from operations import runs, user_imports
 from operations.stack import STACK_NAME
 
-from . import import_command, output, shapes, views
+from . import hints, import_command, output, shapes, views
 from .options import Last, OnAws, Port, Since, StackName, check_filters, chosen_stack, moment
 
 app = typer.Typer(help="Imports of Amazon Connect users from CSV files.", no_args_is_help=True)
@@ -60,8 +60,10 @@ def show(
     stack = chosen_stack(port, aws, name)
     run = runs.find(stack, user_imports.OUTPUT, import_name)
     ended = asdict(user_imports.summary(stack, import_name)) if run.status == Status.SUCCEEDED else None
-    record = shapes.run(run)
+    record = {**shapes.run(run), "file": user_imports.key_of(run.input)}
     rows: list[list[RenderableType]] = [
         [what, views.cell(value)] for what, value in {**record, **(ended or {})}.items()
     ]
     output.show({**record, "summary": ended}, views.table("Import of users", ["what", "value"], rows))
+    if run.status in runs.FAILED:
+        output.say(f"Correct the file, and import it again with {hints.command('import', 'FILE')}")

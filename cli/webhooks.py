@@ -10,7 +10,7 @@ from rich.text import Text
 from operations import webhooks
 from operations.stack import STACK_NAME
 from webhooks.event import EventType
-from webhooks.state import Delivery, Subscription
+from webhooks.state import Delivery, Subscription, SubscriptionStatus
 from webhooks.subscribing import display_name
 
 from . import hints, output, shapes, views
@@ -59,6 +59,12 @@ def list_webhooks(
         "failed_deliveries": [shapes.delivery(one) for one in lost],
     }
     output.show(document, _subscriptions(found), _failed(lost))
+    for one in found:
+        shown = display_name(one.key)
+        if one.values["status"] == SubscriptionStatus.DISABLED:
+            output.say(hints.command("webhooks", "enable", shown))
+        if any(other.key == one.key for other in lost):
+            output.say(hints.command("webhooks", "resend", shown, "--failed"))
 
 
 @app.command("test")
@@ -89,7 +95,9 @@ def resend(
     output.document_only(
         {"deliveries": [{**_told(answer), "event_id": one} for one, answer in zip(ids, answers, strict=True)]}
     )
-    views.console().print(f"Delivered {sum(one['delivered'] for one in answers)} of {len(answers)}.")
+    output.say(f"Delivered {sum(one['delivered'] for one in answers)} of {len(answers)}.")
+    for reason in dict.fromkeys(str(one["outcome"]) for one in answers if not one["delivered"]):
+        output.say(f"Not delivered: {reason}")
     raise typer.Exit(0 if all(one["delivered"] for one in answers) else 1)
 
 
@@ -190,7 +198,7 @@ def _failed(found: list[Delivery]) -> Table:
         ]
         for one in found
     ]
-    return _copyable(views.table("Failed deliveries; send again with 'webhooks resend'", columns, rows))
+    return _copyable(views.table("Failed deliveries", columns, rows))
 
 
 def _copyable(drawn: Table) -> Table:

@@ -9,7 +9,7 @@ from idempotency import LeaseRecord, Status
 from operations import work
 from operations.stack import STACK_NAME
 
-from . import checks, output, shapes, views
+from . import checks, hints, output, shapes, views
 from .options import OnAws, Port, StackName, chosen_stack
 
 app = typer.Typer(help="Work under leases: list it, look it up, release or resolve it.", no_args_is_help=True)
@@ -39,12 +39,23 @@ def list_work(
 @app.command()
 def show(key: Key, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Show all records of a business id, and what operators decided."""
-    records = work.operations(chosen_stack(port, aws, name)).find(key, work.NAMES)
+    stack = chosen_stack(port, aws, name)
+    records = work.operations(stack).find(key, work.NAMES)
     if not records:
         raise work.WorkNotFound(f"{key} has no record of any work ({', '.join(work.NAMES)})")
     _show(records)
     if any(record.audit for record in records):
         views.console().print(views.audit(records))
+    for record in records:
+        if work.is_undecided(stack, record):
+            _say_how_to_decide(key, record.key.rpartition("#")[2])
+
+
+def _say_how_to_decide(key: str, what: str) -> None:
+    output.say(f"Find out whether {what} took effect. If not, the next call runs it again after")
+    output.say(hints.command("work", "release", key, what, "--reason", "WHY"))
+    output.say("If it did, record its result, or with --error its final error:")
+    output.say(hints.command("work", "resolve", key, what, "--reason", "WHY", "--result", "JSON"))
 
 
 @app.command()

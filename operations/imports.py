@@ -49,6 +49,11 @@ class AnswerLost(CommandError):
     """Nobody knows whether the import was created."""
 
 
+def file_of(made: Import) -> str:
+    """The name of its file."""
+    return str(made.values["key"]).rpartition("/")[2]
+
+
 @dataclass(frozen=True, slots=True)
 class ImportView:
     """An import. children: of a ZIP, by name."""

@@ -76,17 +76,22 @@ def listed(stack: Stack, name: str) -> list[QueueView]:
 
 
 def find(stack: Stack, name: str, queue: str) -> QueueView:
-    """The queue of this logical id that can be redriven. Raises QueueNotFound."""
+    """The queue of this logical id that can be redriven. Raises QueueNotFound; CommandError if it is replayed."""
     views = {view.name: view for view in listed(stack, name) if view.is_for_failures}
     if queue not in views:
         raise QueueNotFound(f"no dead-letter queue {queue}; there are: {', '.join(views)}")
+    if queue == REPORTS:
+        raise CommandError(f"{REPORTS} is replayed in the order of its changes", see=command_of(REPORTS))
     return views[queue]
+
+
+def command_of(name: str) -> tuple[str, ...]:
+    """The command that sends what failed through again, as words. name: of a dead-letter queue or a bucket."""
+    return ("replay", "--failed") if name == REPORTS else ("queues", "redrive", name)
 
 
 def redrive(stack: Stack, queue: QueueView) -> Redriven:
     """Send the messages of a dead-letter queue through again. It may be interrupted, and run again."""
-    if queue.name == REPORTS:
-        raise CommandError(f"{REPORTS} is replayed in the order of its changes", see=("replay", "--failed"))
     if queue.holds_records:
         return _redrive_records(stack, queue.name)
     if queue.source:
@@ -156,7 +161,7 @@ def _move(sqs: Any, arn: str) -> Redriven:
 
 def _invoke_again(stack: Stack, queue: QueueView) -> Redriven:
     """Invoke the functions with the events that the messages hold, asynchronously; each has its own retries again."""
-    sqs, again, seen = stack.client("sqs"), 0, 0
+    sqs, again, seen, left = stack.client("sqs"), 0, 0, []
     while seen < queue.waiting:
         received = sqs.receive_message(
             QueueUrl=queue.url,
@@ -171,12 +176,16 @@ def _invoke_again(stack: Stack, queue: QueueView) -> Redriven:
         for message in received:
             event = _event(message)
             if event is None:
+                left.append(message["ReceiptHandle"])
                 continue
             function, payload = event
             stack.client("lambda").invoke(FunctionName=function, InvocationType="Event", Payload=json.dumps(payload))
             sqs.delete_message(QueueUrl=queue.url, ReceiptHandle=message["ReceiptHandle"])
             again += 1
-    return Redriven(again, seen - again)
+    # At once, so that nobody takes the queue for empty.
+    for handle in left:
+        sqs.change_message_visibility(QueueUrl=queue.url, ReceiptHandle=handle, VisibilityTimeout=0)
+    return Redriven(again, len(left))
 
 
 def _event(message: Mapping[str, Any]) -> tuple[str, Any] | None:

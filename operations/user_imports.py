@@ -120,6 +120,11 @@ def results(stack: Stack, ended: Summary) -> list[Result]:
     return read(result_file(stack, ended))
 
 
+def key_of(text: str) -> str:
+    """The key of the file in an import's input; empty for the newest one in the bucket."""
+    return str(json.loads(text or "{}").get("key") or "")
+
+
 def _key(stack: Stack, file: Path, now: datetime) -> str:
     """The file's own date, if its name has one; otherwise today, in a separate folder."""
     prefix = stack.parameters["UserFilePrefix"]

@@ -1,6 +1,7 @@
 """Work under leases, for operators."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from accounts.processor import CREATE as CREATE_CARD
@@ -37,6 +38,12 @@ def operations(stack: Stack) -> LeaseOperations:
 def listed(stack: Stack) -> list[LeaseRecord]:
     """Work that may concern operators. Leaves out charges that certainly do not stand."""
     return [record for record in operations(stack).listed() if not _charges_nothing(stack, record)]
+
+
+def is_undecided(stack: Stack, record: LeaseRecord) -> bool:
+    """Whether nobody knows the outcome, and a person may have to find it out."""
+    crashed = record.status is Status.IN_PROGRESS and record.lease_until < datetime.now(UTC)
+    return (crashed or record.status in (Status.HELD, Status.UNKNOWN)) and not _charges_nothing(stack, record)
 
 
 def _charges_nothing(stack: Stack, record: LeaseRecord) -> bool:

@@ -1,4 +1,4 @@
-"""Imports of rows that failed as a whole, and were neither stopped by an operator nor retried since.
+"""Imports of rows that failed as a whole or were cut off, and were neither stopped by an operator nor retried since.
 
 A DIRECT import has no execution: its caller has its outcome.
 """
@@ -15,7 +15,7 @@ from operations.stack import Stack
 from .concern import Concern
 
 _LAST = 200
-"""A retry is looked for among so many of the tenant's imports."""
+"""Its retry, or its file imported again, is looked for among so many of the tenant's imports."""
 
 
 def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
@@ -27,13 +27,29 @@ def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
 def _concern(stack: Stack, run: Run) -> Iterator[Concern]:
     key = ImportKey(**json.loads(run.input))
     made = imports.view(stack, key).made
-    if made.status is Status.FAILED and not made.stopped and not _retried(stack, key):
+    problem = _problem(made)
+    if problem and not made.stopped and not _done_since(stack, made):
         name = imports.name_of(key)
-        yield Concern("imports", name, "failed", _cause(made, run), ("imports", "show", name), run.started.isoformat())
+        yield Concern("imports", name, problem, _cause(made, run), ("imports", "show", name), run.started.isoformat())
 
 
-def _retried(stack: Stack, key: ImportKey) -> bool:
-    return any(one.values.get("retry_of") == key.import_id for one in imports.of_tenant(stack, key.tenant_code, _LAST))
+def _problem(made: Import) -> str:
+    """Empty if there is none, or as long as its end has not been recorded."""
+    if made.status is Status.FAILED:
+        return "failed"
+    left = int(made.values.get("unprocessed_rows", 0)) if made.status.final and not made.zip else 0
+    return f"cut off; {left:,} rows did not run" if left else ""
+
+
+def _done_since(stack: Stack, made: Import) -> bool:
+    """Whether it was retried, or another import of its file has not failed since."""
+    others = imports.of_tenant(stack, made.key.tenant_code, _LAST)
+    return any(one.values.get("retry_of") == made.key.import_id or _replaces(one, made) for one in others)
+
+
+def _replaces(one: Import, made: Import) -> bool:
+    same = imports.file_of(one) == imports.file_of(made)
+    return same and one.created > made.created and one.status is not Status.FAILED and not one.validated
 
 
 def _cause(made: Import, run: Run) -> str:

@@ -11,6 +11,6 @@ from .concern import Concern
 def concerns(stack: Stack, name: str) -> Iterator[Concern]:
     for one in queues.listed(stack, name):
         if one.is_for_failures and one.waiting:
-            what = "stream records" if one.holds_records else "messages"
-            see = ("replay", "--failed") if one.name == queues.REPORTS else ("queues", "redrive", one.name)
-            yield Concern("queues", one.name, f"{one.waiting} {what} failed", queues.cause(stack, one), see)
+            what = ("stream record" if one.holds_records else "message") + ("" if one.waiting == 1 else "s")
+            problem, see = f"{one.waiting} {what} failed", queues.command_of(one.name)
+            yield Concern("queues", one.name, problem, queues.cause(stack, one), see)

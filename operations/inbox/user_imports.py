@@ -1,9 +1,8 @@
 """Imports of users that failed as a whole, if none of their file has succeeded since."""
 
-import json
 from collections.abc import Iterator
 
-from operations import runs
+from operations import runs, user_imports
 from operations.runs import Run
 from operations.stack import Stack
 
@@ -22,6 +21,9 @@ def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
 
 
 def _file(run: Run) -> str:
-    """The name of its file; empty for the newest one in the bucket."""
-    document = json.loads(run.input or "{}")
-    return str(document.get("key") or "").rpartition("/")[2]
+    """The name of its file; empty for the newest one in the bucket.
+
+    `import` stores a file whose name has no date below a folder of its name, under a name with the date of the day.
+    """
+    folder, _, name = user_imports.key_of(run.input).rpartition("/")
+    return folder.removeprefix("manual/") if folder.startswith("manual/") else name

@@ -1,7 +1,6 @@
 """Work under leases whose outcome is unknown, or that waits for a person."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from idempotency import LeaseRecord, Status
 from operations import work
@@ -17,9 +16,8 @@ _PROBLEMS = {
 
 
 def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
-    now = datetime.now(UTC)
     for record in work.listed(stack):
-        if record.status in _PROBLEMS and (record.status is not Status.IN_PROGRESS or record.lease_until < now):
+        if work.is_undecided(stack, record):
             yield _concern(record)
 
 

@@ -89,7 +89,9 @@ def test_a_corrected_file_of_failed_rows_runs_again(
             r"2 +│ The cell is not a whole number\. Use digits only\. +│ NotANumber +│ price +│ 2, 3", text
         )
         assert "secret-price" not in text
-    assert f"imports retry failed.csv --of {name} --port" in created.stdout
+    assert f"imports retry {tmp_path}/failed.csv --of {name} --port" in created.stdout
+    assert f"imports show {name} --save . --port" in shown.stdout
+    assert f"imports retry failed.csv --of {name} --port" in shown.stdout
     assert counts(products.row(import_id(retried))) == (3, 3, 0, 0)
     assert [products.data(f"p{number:06}")["version"] for number in (1, 2, 3, 4)] == [1, 1, 1, 1]  # type: ignore[index]
     assert listed.stdout.count(products.tenant) == 4

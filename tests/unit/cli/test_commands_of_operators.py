@@ -2,25 +2,29 @@
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import pytest
 
+from approvals.state import Approval
 from idempotency import LeaseStore, Unknown, Work
+from jobs.service import RUN_JOB
 from local.emulator import emulator
 from local.emulator.emulator import Emulator
-from operations import user_imports, work
+from operations import approvals, user_imports, webhooks, work
 from operations.replay.failed import FailedRecords
 from operations.report import Line
 from operations.stack import Stack
 from tests.kit.command_line import stepwise
 from tests.unit.cli.test_order_views import Shop
 from tests.unit.operations.test_recovery import NOW, ORDER, ORDER_ID
+from webhooks.state import Delivery, Subscription, WebhookKey
 
 CHARGE = Work("ChargeCard", unknown=Unknown.HOLD, duration=timedelta(seconds=8))
+WEBHOOK, EVENT = "wh_0123456789abcdef01234567", f"evt_{'0' * 40}"
 BY = "arn:aws:iam::000000000000:user/ann"
 
 
@@ -57,6 +61,52 @@ def test_completed_work_is_decided_without_asking_with_yes(completed: Shop) -> N
     ended = stepwise("work", "release", "o-7", "ChargeCard", "--reason", "ticket 1", "--yes")
 
     assert (ended.code, len(work.record(completed.stack, "o-7", "ChargeCard").audit)) == (0, 1)
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(-9, True), (60, False)])
+def test_work_whose_outcome_nobody_knows_is_shown_with_the_commands_that_decide(
+    shop: Shop, seconds: int, told: bool
+) -> None:
+    now = datetime.now(UTC) + timedelta(seconds=seconds)
+    leases = LeaseStore(shop.client, shop.stack.outputs["IdempotencyTable"], clock=lambda: now)
+    leases.lease(RUN_JOB, "7", {}, deadline=now + timedelta(seconds=5)).acquire()
+    shown = stepwise("work", "show", "7").out
+
+    for verb in ("release", "resolve"):
+        assert (f"./stepwise work {verb} 7 RunJob --reason WHY" in shown) is told
+
+
+# --- approvals ---
+
+
+@pytest.mark.parametrize(("hours", "told"), [(1, True), (-1, False)])
+def test_an_overdue_approval_is_not_offered_for_a_decision(shop: Shop, hours: int, told: bool) -> None:
+    due = (datetime.now(UTC) + timedelta(hours=hours)).isoformat()
+    found = Approval({"approval_id": "a-1", "status": "WAITING", "due_at": due})
+    with mock.patch.object(approvals, "view", return_value=found):
+        shown = stepwise("approvals", "show", "a-1").out
+
+    assert ("approvals approve a-1" in shown, "can no longer be decided" in shown) == (told, not told)
+
+
+# --- webhooks ---
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "DISABLED"])
+def test_failing_webhooks_are_listed_with_the_commands_that_help(shop: Shop, status: str) -> None:
+    key = WebhookKey("t1", WEBHOOK)
+    fields = {"address": "https://a.example", "events": ["import"], "status": status}
+    lost = {"event_id": EVENT, "type": "import.completed", "attempts": 1, "body": "{}", "failed_at": "2026-11-22"}
+    with (
+        mock.patch.object(webhooks, "subscriptions", return_value=[Subscription(key, fields)]),
+        mock.patch.object(webhooks, "failed", return_value=[Delivery(key, {**lost, "last_outcome": "status 410"})]),
+        mock.patch.object(webhooks, "send", return_value={"delivered": False, "outcome": "status 410"}),
+    ):
+        shown, resent = stepwise("webhooks", "list").out, stepwise("webhooks", "resend", f"t1/{WEBHOOK}", EVENT)
+
+    assert f"./stepwise webhooks resend t1/{WEBHOOK} --failed" in shown
+    assert (f"./stepwise webhooks enable t1/{WEBHOOK}" in shown) is (status == "DISABLED")
+    assert resent.out == "Delivered 0 of 1.\nNot delivered: status 410\n"
 
 
 # --- replay ---
@@ -117,6 +167,17 @@ class _Imports:
 
     def get_paginator(self, _: str) -> Any:
         return SimpleNamespace(paginate=lambda **_: [{"events": self.events}])
+
+
+def test_failed_import_names_its_file_and_the_command_that_goes_on(shop: Shop) -> None:
+    given = {"input": '{"key": "manual/users/TestFile_20261122.csv"}', "startDate": NOW, "name": "i-1"}
+    states = SimpleNamespace(describe_execution=lambda **_: {"status": "FAILED", "error": "InvalidHeader", **given})
+    shop.stack._clients.update(stepfunctions=states)
+    object.__setattr__(shop.stack, "outputs", {**shop.stack.outputs, "UserImportArn": "arn:stateMachine:i"})
+    shown = stepwise("user-imports", "show", "i-1").out
+
+    assert "manual/users/TestFile_20261122.csv" in shown
+    assert "Correct the file, and import it again with ./stepwise import FILE" in shown
 
 
 @pytest.mark.parametrize("announced", [True, False])

@@ -110,7 +110,7 @@ def test_messages_of_a_function_that_failed_have_the_error_and_the_redrive(desk:
     desk.client("sqs").send_message(QueueUrl=desk.urls["JobFailuresQueue"], MessageBody=json.dumps(body))
 
     (found,) = desk.concerns
-    assert (found.context, found.id, found.problem) == ("queues", "JobFailuresQueue", "1 messages failed")
+    assert (found.context, found.id, found.problem) == ("queues", "JobFailuresQueue", "1 message failed")
     assert found.cause == "Contention: job 1 is at work"
     assert found.see == ("queues", "redrive", "JobFailuresQueue")
     assert queues.find(desk.stack, "stepwise", found.see[2]).waiting == 1
@@ -141,7 +141,7 @@ def test_failed_stream_records_are_listed_by_bucket(desk: Desk, output: str, see
     desk.has(**{output: "kept"})
 
     (found,) = desk.concerns
-    assert (found.problem, found.see) == ("1 stream records failed", see)
+    assert (found.problem, found.see) == ("1 stream record failed", see)
     assert found.cause == "NotifyOrders: RetryAttemptsExhausted"
 
 
@@ -164,6 +164,14 @@ def test_an_import_of_users_is_listed_until_its_file_succeeds(
     assert bool(desk.concerns) is listed
 
 
+@pytest.mark.parametrize(("folder", "listed"), [("users", False), ("others", True)])
+def test_a_file_of_users_without_a_date_has_its_folders_name(desk: Desk, folder: str, listed: bool) -> None:
+    desk.ran("UserImportArn", "manual-1", "FAILED", 5, {"key": "manual/users/TestFile_20261122.csv"})
+    desk.ran("UserImportArn", "manual-2", "SUCCEEDED", 1, {"key": f"manual/{folder}/TestFile_20261123.csv"})
+
+    assert bool(desk.concerns) is listed
+
+
 def test_an_import_of_users_is_listed_for_a_week(desk: Desk) -> None:
     desk.ran("UserImportArn", "upload-1", "TIMED_OUT", 8 * 24 * 60, {})
 
@@ -180,7 +188,7 @@ def test_an_import_of_rows_is_listed_until_it_is_retried(
     for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
         desk.has(**{name: name})
     _imports(desk, "i-1", **{"status": "FAILED", **values})
-    _imports(desk, "i-2", status="COMPLETED", **({"retry_of": retry_of} if retry_of else {}))
+    _imports(desk, "i-2", status="COMPLETED", key="b.csv", **({"retry_of": retry_of} if retry_of else {}))
     desk.ran("ImportCsvArn", "i-1", "FAILED", 5, {"tenant_code": "t1", "import_id": "i-1"})
 
     assert [(one.id, one.cause, one.see) for one in desk.concerns] == (
@@ -188,7 +196,34 @@ def test_an_import_of_rows_is_listed_until_it_is_retried(
     )
 
 
-def _imports(desk: Desk, import_id: str, **values: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "status", "listed"), [("a", "COMPLETED", 0), ("a", "FAILED", 1), ("b", "COMPLETED", 1)]
+)
+def test_an_import_of_rows_is_listed_until_its_file_is_imported(
+    desk: Desk, name: str, status: str, listed: int
+) -> None:
+    for output in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
+        desk.has(**{output: output})
+    _imports(desk, "i-1", status="FAILED", key="uploads/1/a.csv")
+    later = (NOW + timedelta(minutes=1)).isoformat()
+    _imports(desk, "i-2", status=status, key=f"uploads/2/{name}.csv", created_at=later)
+    desk.ran("ImportCsvArn", "i-1", "FAILED", 5, {"tenant_code": "t1", "import_id": "i-1"})
+
+    assert len(desk.concerns) == listed
+
+
+def test_an_import_that_was_cut_off_is_listed(desk: Desk) -> None:
+    for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
+        desk.has(**{name: name})
+    for import_id, left in (("i-1", 2200), ("i-2", 0)):
+        _imports(desk, import_id, status="COMPLETED_WITH_FAILURES", unprocessed_rows=left)
+        desk.ran("ImportCsvArn", import_id, "ABORTED", 5, {"tenant_code": "t1", "import_id": import_id})
+
+    (found,) = desk.concerns
+    assert (found.id, found.problem, found.cause) == ("t1/i-1", "cut off; 2,200 rows did not run", "ABORTED")
+
+
+def _imports(desk: Desk, import_id: str, **values: str | int) -> None:
     dynamodb = desk.client("dynamodb")
     if "ImportsTable" not in dynamodb.list_tables()["TableNames"]:
         dynamodb.create_table(
@@ -198,7 +233,8 @@ def _imports(desk: Desk, import_id: str, **values: str) -> None:
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
         )
     key = {"pk": "TENANT#t1", "sk": f"IMPORT#{import_id}", "tenant_code": "t1", "import_id": import_id}
-    desk.put("ImportsTable", kind="import", created_at=NOW.isoformat(), **key, **values)
+    usual: dict[str, str | int] = {"created_at": NOW.isoformat(), "key": "a.csv", "validated": 0}
+    desk.put("ImportsTable", kind="import", **key, **{**usual, **values})
 
 
 @pytest.mark.parametrize(("hours", "listed"), [(-1, ["a-1"]), (1, [])])

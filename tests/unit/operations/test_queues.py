@@ -3,17 +3,20 @@
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
 import boto3
 import pytest
 from moto import mock_aws
 
 from operations import queues
+from operations.errors import CommandError
 from operations.queues import QueueNotFound, QueueView, Redriven
 from operations.replay.kept import KEPT, REPLAYED
 from operations.stack import Stack
+from tests.kit.command_line import stepwise
 
 JOB = "arn:aws:lambda:us-east-1:123456789012:function:RunJob"
 NOTIFY = "arn:aws:lambda:us-east-1:123456789012:function:NotifyOrders"
@@ -115,6 +118,19 @@ def test_only_what_failed_can_be_redriven(stack: Stack, name: str) -> None:
         queues.find(stack, "stepwise", name)
 
 
+def test_changes_of_orders_are_replayed_instead(stack: Stack) -> None:
+    keep(stack, "one")
+    reports = replace(stack, outputs={"FailedRecordsBucket": "notices"})
+    reports._clients.update(stack._clients)
+    with pytest.raises(CommandError, match="in the order of its changes") as refused:
+        queues.find(reports, "stepwise", "FailedRecordsBucket")
+
+    assert refused.value.see == ("replay", "--failed")
+    with mock.patch.object(Stack, "local", return_value=reports):
+        shown = stepwise("queues", "list").out
+    assert ("./stepwise replay --failed" in shown, "redrive FailedRecordsBucket" in shown) == (True, False)
+
+
 def test_a_function_gets_its_failed_events_again(stack: Stack, functions: Functions) -> None:
     event = {"JobId": "1", "ObjKey": "bucket/key"}
     send(stack, "JobFailuresQueue", {"requestContext": {"functionArn": JOB}, "requestPayload": event})
@@ -125,8 +141,11 @@ def test_a_function_gets_its_failed_events_again(stack: Stack, functions: Functi
     assert sorted(map(str, functions.invoked)) == sorted(
         map(str, [(JOB, "Event", event), (JOB, "Event", {"detail": {}})])
     )
-    left = view(stack, "JobFailuresQueue")
-    assert left.waiting + left.in_flight == 1
+    assert view(stack, "JobFailuresQueue").waiting == 1
+    with mock.patch.object(Stack, "local", return_value=stack):
+        ended = stepwise("queues", "redrive", "JobFailuresQueue", "--yes")
+    assert ended.code == 1
+    assert f"aws sqs purge-queue --queue-url {view(stack, 'JobFailuresQueue').url}" in ended.out
 
 
 def test_a_record_of_notices_is_published_again_and_moved_away(stack: Stack, functions: Functions) -> None:
