@@ -125,7 +125,8 @@ class Resolver:
         return self._attribute(name, "Arn") if self._kind(name) in _REF_IS_ARN else self._name(name)
 
     def _attribute(self, name: str, attribute: str) -> str:
-        if not attribute.endswith("Arn"):
+        # The id of a secret is its ARN.
+        if not attribute.endswith("Arn") and (attribute != "Id" or self._kind(name) not in _REF_IS_ARN):
             return self._name(name)
         pattern = _ARNS.get(self._kind(name), "{service}:{region}:{account}:{name}")
         end = pattern.format(

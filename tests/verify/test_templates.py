@@ -26,7 +26,8 @@ every_partition = pytest.mark.parametrize("partition", PARTITIONS)
 
 def lint(template: dict[str, Any], regions: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     (folder / "template.json").write_text(json.dumps(template, indent=1))
-    command = [str(LINT), "--regions", *regions, "--", str(folder / "template.json")]
+    # All stacks are one here, which has more resources than CloudFormation allows a stack. Preflight counts each stack's.
+    command = [str(LINT), "--regions", *regions, "--ignore-checks", "E3010", "--", str(folder / "template.json")]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
