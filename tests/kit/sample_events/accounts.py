@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,14 +38,16 @@ def done(*functions: str) -> Given:
     return given
 
 
-def failed(stack: Stack, event: Any) -> Mapping[str, str]:
+def failed(stack: Stack, _: Any) -> Mapping[str, str]:
     """The setup's execution has failed: its application was not submitted when it ran."""
-    started = stack.stepfunctions.start_execution(
-        stateMachineArn=stack.outputs["AccountSetupArn"], name=ID, input=json.dumps(setup_input(ID))
-    )
+    states = stack.stepfunctions
+    # Another event may have started it.
+    with suppress(states.exceptions.ExecutionAlreadyExists):
+        states.start_execution(
+            stateMachineArn=stack.outputs["AccountSetupArn"], name=ID, input=json.dumps(setup_input(ID))
+        )
     orders.ended(stack, ID, seconds=60, output="AccountSetupArn")
-    del event
-    return {_EVENT: started["executionArn"]}
+    return {_EVENT: orders.execution_arn(stack, ID, output="AccountSetupArn")}
 
 
 def status(stack: Stack) -> Any:
