@@ -21,7 +21,9 @@ _ADDRESS = {"line1": "1 Elm Street", "city": "Springfield", "postal_code": "1234
 _ADA = Application(ID, "Ada Lovelace", "1990-12-10", _ADDRESS, f"documents/{ID}", "-")
 _STEPS = ("RegisterCustomer", "OpenAccount", "PostOpeningBonus", "IssueCard", "ActivateCard")
 _UNDONE = {"undone": True}
-_EVENT = f"arn:aws:states:us-east-1:000000000000:execution:AccountSetup:{ID}"
+_EVENT, _RECOVERY_EVENT = (
+    f"arn:aws:states:us-east-1:000000000000:execution:{machine}:{ID}" for machine in ("AccountSetup", "AccountRecovery")
+)
 
 
 def done(*functions: str) -> Given:
@@ -40,14 +42,21 @@ def done(*functions: str) -> Given:
 
 def failed(stack: Stack, _: Any) -> Mapping[str, str]:
     """The setup's execution has failed: its application was not submitted when it ran."""
+    return {_EVENT: _ended(stack, "AccountSetupArn")}
+
+
+def recovered(stack: Stack, event: Any) -> Mapping[str, str]:
+    """So has its recovery, or it had nothing to undo."""
+    return {**failed(stack, event), _RECOVERY_EVENT: _ended(stack, "AccountRecoveryArn")}
+
+
+def _ended(stack: Stack, output: str) -> str:
+    """The ARN of the machine's execution for the application; another event may have started it."""
     states = stack.stepfunctions
-    # Another event may have started it.
     with suppress(states.exceptions.ExecutionAlreadyExists):
-        states.start_execution(
-            stateMachineArn=stack.outputs["AccountSetupArn"], name=ID, input=json.dumps(setup_input(ID))
-        )
-    orders.ended(stack, ID, seconds=60, output="AccountSetupArn")
-    return {_EVENT: orders.execution_arn(stack, ID, output="AccountSetupArn")}
+        states.start_execution(stateMachineArn=stack.outputs[output], name=ID, input=json.dumps(setup_input(ID)))
+    orders.ended(stack, ID, seconds=60, output=output)
+    return orders.execution_arn(stack, ID, output=output)
 
 
 def status(stack: Stack) -> Any:
@@ -85,6 +94,6 @@ EXPECTED: dict[str, Expected] = {
     "mark_failed": Expected(_UNDONE, given=done(), leaves={status: FAILED}),
     "finalize_account": Expected(given=failed),
     "finalize_account_succeeded": Expected(given=done(*_STEPS, "MarkApproved"), leaves={status: APPROVED}),
-    "finalize_account_recovered": Expected(given=failed),
+    "finalize_account_recovered": Expected(given=recovered),
     "sweep_accounts": Expected({"finalized": 0, "standing": 0}),
 }
