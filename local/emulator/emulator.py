@@ -250,6 +250,8 @@ def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subproc
         "IOT_MTLS_ENABLED": "0",
         "STATE_DIR": str(home / "state"),
         "LAMBDA_ACCOUNT_CONCURRENCY": str(_CONCURRENCY),
+        # A stack has a hundred functions, and a test run ten stacks.
+        "LAMBDA_WARM_TTL_SECONDS": "60",
         "LOG_LEVEL": "WARNING",
         "TMPDIR": str(temporary),
         "PYTHONPATH": str(ROOT),

@@ -2,9 +2,14 @@
 
 import os
 import signal
+import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from ministack.core import lambda_runtime
 
+from local.emulator.patches import workers as workers_patch
 from tests.kit.ministack import Account, Function, still_there
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
@@ -51,6 +56,25 @@ def test_workers_share_unpacked_code_and_the_process_that_forks_them(ours: Accou
     one, other = (_seen(ours.function(TELLS)) for _ in range(2))
     assert (one["code"], one["parent"]) == (other["code"], other["parent"])
     assert one["pid"] != other["pid"]
+
+
+def test_ministack_still_keeps_a_worker_of_each_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = SimpleNamespace(in_use=False, last_used=0, config={})
+    monkeypatch.setattr(lambda_runtime, "_workers", {"function": [idle]})
+    lambda_runtime.reap_idle_workers(60)
+    assert lambda_runtime._workers == {"function": [idle]}, still_there("workers", "idle workers stay")
+
+
+def test_an_idle_worker_ends_and_one_that_works_or_has_just_worked_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = [
+        SimpleNamespace(in_use=in_use, last_used=time.time() - ago) for in_use, ago in ((0, 61), (0, 1), (1, 99))
+    ]
+    ended = list[Any]()
+    monkeypatch.setattr(lambda_runtime, "_workers", {"one": workers, "other": workers[:1]})
+    monkeypatch.setattr(lambda_runtime, "kill_workers", ended.extend)
+
+    assert workers_patch._reap(60) == 2
+    assert (ended, lambda_runtime._workers) == ([workers[0]] * 2, {"one": workers[1:]})
 
 
 def test_other_code_is_unpacked_elsewhere(ours: Account) -> None:

@@ -2,8 +2,9 @@
 
 1. A worker is forked from a process that has loaded botocore, as Lambda's runtime has it (`worker_starter.py`).
 2. Workers share unpacked code and layers, and with them Python's bytecode. On Lambda, too, both are read-only.
+3. A worker that was idle for `LAMBDA_WARM_TTL_SECONDS` ends. MiniStack keeps one of each function, of 27 MB.
 
-This is for speed; on AWS nothing of it can be seen.
+This is for speed and memory; AWS ends idle environments, too, and says nothing of the rest.
 """
 
 import hashlib
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import zipfile
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -30,9 +32,28 @@ _starter: socket.socket | None = None
 def apply() -> None:
     """Change the loaded MiniStack modules."""
     from ministack.core import lambda_runtime
+    from ministack.services import lambda_svc
 
+    lambda_svc.reap_idle_workers = lambda_runtime.reap_idle_workers = _reap
     lambda_runtime.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": _started})
     lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _Archive})
+
+
+def _reap(ttl: float | None = None) -> int:
+    """End the workers that have been idle for so many seconds. Returns how many. MiniStack calls it every 30 s."""
+    from ministack.core import lambda_runtime as runtime
+
+    seconds, now, idle = runtime._LOCAL_WORKER_TTL if ttl is None else ttl, time.time(), list[Any]()
+    with runtime._lock:
+        for key, workers in list(runtime._workers.items()):
+            kept = [one for one in workers if one.in_use or now - one.last_used < seconds]
+            idle += [one for one in workers if one not in kept]
+            if kept:
+                runtime._workers[key] = kept
+            else:
+                del runtime._workers[key]
+    runtime.kill_workers(idle)
+    return len(idle)
 
 
 class _Archive(zipfile.ZipFile):
