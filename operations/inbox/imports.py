@@ -37,7 +37,12 @@ def _problem(made: Import) -> str:
     """Empty if there is none, or as long as its end has not been recorded."""
     if made.status is Status.FAILED:
         return "failed"
-    left = int(made.values.get("unprocessed_rows", 0)) if made.status.final and not made.zip else 0
+    if not made.status.final:
+        return ""
+    if made.zip:
+        # The rows that did not run are those of its entries, which are imports of their own.
+        return "cut off; not all of its entries were imported" if "error" in made.values else ""
+    left = int(made.values.get("unprocessed_rows", 0))
     return f"cut off; {left:,} rows did not run" if left else ""
 
 

@@ -10,6 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from entities.values import to_value
 from operations import queues
 from operations.inbox import inbox
 from operations.inbox.concern import Concern
@@ -78,8 +79,8 @@ class Desk:
         )
         self.has(**{output: output})
 
-    def put(self, table: str, **row: str | int) -> None:
-        item = {name: {"S" if isinstance(value, str) else "N": str(value)} for name, value in row.items()}
+    def put(self, table: str, **row: Any) -> None:
+        item = {name: to_value(value) for name, value in row.items()}
         self.client("dynamodb").put_item(TableName=table, Item=item)
 
     @property
@@ -223,7 +224,20 @@ def test_an_import_that_was_cut_off_is_listed(desk: Desk) -> None:
     assert (found.id, found.problem, found.cause) == ("t1/i-1", "cut off; 2,200 rows did not run", "ABORTED")
 
 
-def _imports(desk: Desk, import_id: str, **values: str | int) -> None:
+@pytest.mark.parametrize("cut_off", [True, False])
+def test_a_zip_that_was_cut_off_is_listed(desk: Desk, cut_off: bool) -> None:
+    for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
+        desk.has(**{name: name})
+    error: dict[str, Any] = {"error": {"code": "Stopped", "message": "The ZIP was stopped."}} if cut_off else {}
+    _imports(desk, "i-1", status="COMPLETED_WITH_FAILURES", key="a.zip", unprocessed_rows=5, **error)
+    desk.ran("ImportZipArn", "i-1", "ABORTED", 5, {"tenant_code": "t1", "import_id": "i-1"})
+
+    seen = [(one.id, one.problem, one.cause) for one in desk.concerns]
+    problem = "cut off; not all of its entries were imported"
+    assert seen == ([("t1/i-1", problem, "Stopped: The ZIP was stopped.")] if cut_off else [])
+
+
+def _imports(desk: Desk, import_id: str, **values: Any) -> None:
     dynamodb = desk.client("dynamodb")
     if "ImportsTable" not in dynamodb.list_tables()["TableNames"]:
         dynamodb.create_table(
@@ -233,7 +247,7 @@ def _imports(desk: Desk, import_id: str, **values: str | int) -> None:
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
         )
     key = {"pk": "TENANT#t1", "sk": f"IMPORT#{import_id}", "tenant_code": "t1", "import_id": import_id}
-    usual: dict[str, str | int] = {"created_at": NOW.isoformat(), "key": "a.csv", "validated": 0}
+    usual: dict[str, Any] = {"created_at": NOW.isoformat(), "key": "a.csv", "validated": 0}
     desk.put("ImportsTable", kind="import", **key, **{**usual, **values})
 
 
