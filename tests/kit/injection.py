@@ -198,7 +198,10 @@ def killing_workers(emulator_pid: int, chance: random.Random, every: float = 0.5
 
     def kill() -> None:
         while not over.wait(every * chance.uniform(0.5, 1.5)):
-            if alive := workers(emulator_pid):
+            # An idle stack has none.
+            while not (alive := workers(emulator_pid)) and not over.wait(0.05):
+                continue
+            if alive:
                 victim = chance.choice(alive)
                 victim.kill()
                 killed.append(victim.pid)

@@ -15,6 +15,8 @@ from tests.kit.injection import eventually, killing_workers
 # `make commands-test` takes 100 versions of one key, and 40 keys.
 VERSIONS = int(os.environ.get("VERSIONS", "20"))
 KEYS = int(os.environ.get("KEYS", "3"))
+# Three keys are done within seconds.
+KILLS_EVERY = 2 if KEYS > 3 else 0.7
 PUBLISHERS = 20
 VERSIONS_OF_A_KEY = 4
 # An older version is on its way, another publisher was faster, a worker was killed, or all are busy.
@@ -68,7 +70,7 @@ def test_versions_of_one_key_by_twenty_publishers_finish_in_order(stack: Stack) 
 def test_keys_finish_in_order_while_workers_are_killed(stack: Stack, running: emulator.Emulator) -> None:
     chance = random.Random(2026)  # noqa: S311
     keys = [Versions(stack, RUN, uuid.uuid4().hex) for _ in range(KEYS)]
-    with killing_workers(running.pid, chance, every=2) as killed, Threads(PUBLISHERS) as pool:
+    with killing_workers(running.pid, chance, every=KILLS_EVERY) as killed, Threads(PUBLISHERS) as pool:
         published = list(pool.map(_publish_all, keys))
         # A record whose worker was killed five times is lost; the sweep does its work.
         eventually(lambda: _swept(stack, keys), seconds=60 + 10 * KEYS, every=1)
