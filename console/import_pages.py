@@ -65,7 +65,7 @@ def page_of(key: ImportKey) -> str:
 
 
 def one(visit: Visit) -> Mapping[str, Any]:
-    """An import as it is now, without its rows."""
+    """The current state of an import, without its rows."""
     seen = imports.view(visit.stack, _key(visit))
     made = seen.made
     counts = {name: seen.count(f"{name}_rows") for name in _COUNTERS}

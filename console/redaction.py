@@ -49,7 +49,7 @@ def redacted_text(text: str, depth: int = 0) -> str:
 
 
 def shown(text: str | None) -> str:
-    """The input or output of an execution, as indented JSON; a text that is no JSON as it is."""
+    """The input or output of an execution, as indented JSON. Text that is not JSON is returned unchanged."""
     if not text:
         return ""
     found = _parsed(text)

@@ -62,7 +62,7 @@ def quote_path(text: object) -> str:
 
 
 def moment(at: datetime | str | None) -> str:
-    """A time in UTC, to the second; as it is, if it is a text of another kind."""
+    """A time in UTC, to the second. Text that is not a time is returned unchanged."""
     found = read_time(at)
     return found.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if isinstance(found, datetime) else found or ""
 

@@ -1,4 +1,4 @@
-"""A graph by layers, as it is laid out."""
+"""A graph that is being laid out in layers."""
 
 from collections import defaultdict
 from collections.abc import Hashable

@@ -78,7 +78,7 @@ class Finalization:
         return self._end(Import(made.key, {**made.values, **found.values}), results, at, refused=True)
 
     def _read(self, made: Import, at: datetime) -> Import:
-        """The import with what its file says; or as it is now, if the file is refused."""
+        """The import with what its file says, or its current state if the file is refused."""
         try:
             return Import(made.key, {**made.values, **self.loader.load(made).values})
         except FileRefused as refused:
