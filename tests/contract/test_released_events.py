@@ -10,7 +10,6 @@ from idempotency import BusinessError
 from runtime.handler import UnexpectedFailure
 from tests.contract.test_events import handler_of
 from tests.contract.test_handlers import CONTEXT, break_down
-from tests.kit.each import each
 from tests.kit.project import read_json
 from tests.kit.released import kept
 from tests.kit.template import FUNCTIONS
@@ -21,7 +20,7 @@ EVENTS: Mapping[str, Any] = read_json(kept())
 BY_HANDLER = {function.handler: function for function in FUNCTIONS.values()}
 
 
-@each("name", EVENTS)
+@pytest.mark.parametrize("name", EVENTS)
 def test_an_event_of_the_last_release_is_read_as_it_was(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function = BY_HANDLER[str(handler_of(name))]
     module = importlib.import_module(function.module)
@@ -35,13 +34,13 @@ def test_an_event_of_the_last_release_is_read_as_it_was(name: str, monkeypatch: 
 PLANNED, ROW = EVENTS["count_csv_files"], EVENTS["user_create"]
 
 
-@each("number", [SCHEMA, SCHEMA - 1])
+@pytest.mark.parametrize("number", [SCHEMA, SCHEMA - 1])
 def test_a_handler_accepts_the_current_schema_and_the_one_before(number: int) -> None:
     assert CountCsvFiles.parse({**PLANNED, "plan": {**PLANNED["plan"], "schema": number}}).plan.schema == number
     assert UserCreate.parse({**ROW, "schema": number}).schema == number
 
 
-@each("number", [SCHEMA + 1, SCHEMA - 2])
+@pytest.mark.parametrize("number", [SCHEMA + 1, SCHEMA - 2])
 def test_a_handler_refuses_any_other_schema(number: int) -> None:
     with pytest.raises(InvalidImport, match=r"^plan\.schema: "):
         CountCsvFiles.parse({**PLANNED, "plan": {**PLANNED["plan"], "schema": number}})

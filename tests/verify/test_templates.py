@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from deployment.application import files
 from deployment.gradual import gradual
+from deployment.preflight.template import LIMITS
+from deployment.templates import load
 from deployment.translation import translated
 from tests.kit.project import ROOT
-from tests.kit.template import TEMPLATE
+from tests.kit.template import PATH, TEMPLATE
 
 LINT = ROOT / ".venv-verify" / "bin" / "cfn-lint"
 # The template is translated for the first Region of each.
@@ -26,7 +29,7 @@ every_partition = pytest.mark.parametrize("partition", PARTITIONS)
 
 def lint(template: dict[str, Any], regions: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     (folder / "template.json").write_text(json.dumps(template, indent=1))
-    # All stacks are one here, with more resources than a stack may have (E3010). Preflight counts those of each.
+    # All stacks are one here, with more resources than a stack may have (E3010); the test below counts those of each.
     command = [str(LINT), "--regions", *regions, "--ignore-checks", "E3010", "--", str(folder / "template.json")]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -39,6 +42,12 @@ def test_what_cloudformation_gets_has_no_finding(name: str, partition: str, tmp_
     linted = lint(translated(TEMPLATES[name], regions[0]), regions, tmp_path)
 
     assert (linted.returncode, linted.stdout) == (0, "")
+
+
+def test_no_stack_has_more_resources_than_cloudformation_allows() -> None:
+    counts = {path.name: len(translated(load(path), "us-east-1")["Resources"]) for path in files(PATH)}
+
+    assert {name: count for name, count in counts.items() if count > LIMITS["Resources"]} == {}
 
 
 @every_partition
