@@ -97,15 +97,18 @@ def test_axe_finds_no_violation(
     assert {name: violations for name, violations in found.items() if violations} == {}
 
 
-def test_no_page_scrolls_sideways_on_a_phone(browser: Browser, console: str, addresses: dict[str, str]) -> None:
+@pytest.mark.parametrize(("width", "height"), [(360, 740), (3840, 2160)], ids=["phone", "4K"])
+def test_no_page_scrolls_sideways(
+    browser: Browser, console: str, addresses: dict[str, str], width: int, height: int
+) -> None:
     wide = {}
-    with opened(browser, console, viewport={"width": 360, "height": 740}) as page:
+    with opened(browser, console, viewport={"width": width, "height": height}) as page:
         for name, address in addresses.items():
             page.goto(address)
             page.wait_for_timeout(300)
             wide[name] = page.evaluate("document.documentElement.scrollWidth")
 
-    assert {name: width for name, width in wide.items() if width > 360} == {}
+    assert {name: found for name, found in wide.items() if found > width} == {}
 
 
 def test_a_change_is_made_by_the_keyboard_alone(page: Page, things: Things) -> None:
