@@ -54,14 +54,14 @@ def test_a_small_file_is_imported_by_the_call_itself(products: ProductImports) -
 @pytest.mark.slow
 def test_a_large_file_is_imported_in_batches(products: ProductImports) -> None:
     rows = [product(number, **({"price": "x"} if number % 100 == 50 else {})) for number in range(1, 1501)]
-    answer = products.create(key=products.upload(csv_text(rows)), type="PRODUCT", options={"max_concurrency": 8})
+    answer = products.create(key=products.upload(csv_text(rows)), type="PRODUCT", options={"max_concurrency": 3})
     seen = set()
 
     def ended() -> bool:
         seen.add(int(products.row(answer["import_id"])["processed_rows"]))
         return products.row(answer["import_id"])["status"] == "COMPLETED_WITH_FAILURES"
 
-    eventually(ended, seconds=500, every=0.5)
+    eventually(ended, seconds=500, every=0.1)
 
     assert answer["processing_mode"] == "STEP_FUNCTION"
     assert counts(products.row(answer["import_id"])) == (1500, 1485, 15, 0)
