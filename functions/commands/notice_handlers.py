@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from entities.state import FINISHED, SKIPPED, CommandRow, attempt_of
+from entities.state import CommandRow, attempt_of
 from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.notices import Notice, NoticeEnvironment, Notices
@@ -31,7 +31,7 @@ def _notice(record: Record) -> Notice | None:
     if after is None or after["mode"]["S"] != "async":
         return None
     command, attempt = CommandRow(after), attempt_of(after)
-    if not (command.status in (FINISHED, SKIPPED) or command.has_failed):
+    if not (command.has_ended or command.has_failed):
         return None
     # A message may quote what a caller sent.
     error = {"error": after["error"]["M"]["type"]["S"]} if "error" in after else {}

@@ -60,6 +60,9 @@ class Publication:
     def _sync(self, command: Command, version: int, at: datetime) -> Answer:
         for number in range(1, _SYNC_ROUNDS + 1):
             gate, data, published = self._read(command, version)
+            if not published and gate and gate.published >= version:
+                # The rows of a batch are not read at one moment: the version may have been published in between.
+                _, _, published = self._read(command, version)
             if published:
                 return _repeated(command, version, published, at)
             _check_version(command, version, gate)

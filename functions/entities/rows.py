@@ -123,9 +123,11 @@ class Rows:
     def noted(self, state: State, status: str, also: Mapping[str, Any], at: str) -> Mapping[str, Any]:
         """Set the status of a command, if it is as it was read. The parameters of an UpdateItem."""
         assign = {"status": status, "updated_at": at, **also}
-        seen = {"attempt": state.attempt.number, "seen": state.command.status}
-        condition = "#attempt = :attempt AND #status = :seen"
-        return self._command(state.attempt, condition, assign=assign, values=seen)["Update"]
+        seen = {"seen": state.command.status, "seen_at": state.command.updated_at}
+        # The event of the execution's end may leave the status as it is.
+        condition = f"{_OWN} AND #status = :seen AND #updated_at = :seen_at"
+        values = {"attempt": state.attempt.number, **seen, **_ENDED}
+        return self._command(state.attempt, condition, assign=assign, values=values)["Update"]
 
     def ended(self, state: State, at: str, also: Mapping[str, Any]) -> Action:
         """The attempt has ended without finishing, if it is still the newest."""

@@ -107,6 +107,11 @@ class CommandRow:
         return str(self.item["updated_at"]["S"])
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the version has finished or was skipped, for good."""
+        return self.status in (FINISHED, SKIPPED)
+
+    @property
     def has_failed(self) -> bool:
         """Whether a state has noted a final error."""
         return self.status.endswith(":FAILED")
@@ -161,10 +166,14 @@ class States:
     def state(self, attempt: Attempt, *, data: bool = False) -> State | None:
         """Gate and command, and the data row if wanted, in one call. None without a gate, or without the command."""
         wanted = [self.gate_row(attempt.key), self.command_row(attempt.key, attempt.version)]
-        rows = read_rows(self.client, [*wanted, *([(self.tables.data, attempt.key.row)] if data else [])])
-        if rows[0] is None or rows[1] is None:
+        gate, row, *more = read_rows(self.client, [*wanted, *([(self.tables.data, attempt.key.row)] if data else [])])
+        command = CommandRow(row) if row else None
+        if command and (command.has_ended or command.has_failed):
+            # The rows of a batch are not read at one moment: the gate may have been read before this end moved it.
+            (gate,) = read_rows(self.client, wanted[:1])
+        if gate is None or command is None:
             return None
-        return State(attempt, Gate.of(rows[0]), CommandRow(rows[1]), rows[2] if data else None)
+        return State(attempt, Gate.of(gate), command, more[0] if more else None)
 
     def at_turn(self, attempt: Attempt, *, data: bool = False) -> State:
         """As `state`. Raises StaleCommand unless the attempt may run.

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tests.faults.actors.database import Database
+from tests.faults.actors.database import Database, row_by_row
 from tests.faults.actors.simulation import Simulation
 from tests.faults.seams import Document
 from tests.kit.engines.in_process import Answer
@@ -43,7 +43,7 @@ class Conflicting:
 
     def execute(self, operation: str, parameters: Document) -> Answer:
         if operation == "BatchGetItem":
-            return self._row_by_row(parameters)
+            return row_by_row(self.database, parameters, lambda: self.simulation().sleep(self.between()))
         items = list(_items(operation, parameters))
         if not self._ongoing.isdisjoint(items):
             self.conflicts += 1
@@ -57,17 +57,6 @@ class Conflicting:
         finally:
             self._ongoing.difference_update(items)
         return self.database.execute(operation, parameters)
-
-    def _row_by_row(self, parameters: Document) -> Answer:
-        found: dict[str, list[Document]] = {}
-        for table, wanted in parameters["RequestItems"].items():
-            for key in wanted["Keys"]:
-                one = {"RequestItems": {table: {**wanted, "Keys": [key]}}}
-                status, _, answer = self.database.execute("BatchGetItem", one)
-                document: Document = answer if isinstance(answer, dict) else json.loads(answer)
-                found.setdefault(table, []).extend(document["Responses"].get(table, []))
-                self.simulation().sleep(self.between())
-        return status, {}, {"Responses": found, "UnprocessedKeys": {}}  # type: ignore[return-value]
 
 
 def _items(operation: str, parameters: Document) -> Iterator[Item]:

@@ -54,6 +54,27 @@ def database() -> Database:
     return DynamoDBLocal(endpoint) if endpoint else MiniStack()
 
 
+def row_by_row(
+    database: Database,
+    parameters: Document,
+    pause: Callable[[], None],
+    shuffle: Callable[[list[Any]], None] = lambda _: None,
+) -> Answer:
+    """The answer to a BatchGetItem that is no snapshot. pause: after each row. shuffle: the rows' order."""
+    rows = [(table, wanted, key) for table, wanted in parameters["RequestItems"].items() for key in wanted["Keys"]]
+    shuffle(rows)
+    found: dict[str, list[Document]] = {}
+    for table, wanted, key in rows:
+        one = {"RequestItems": {table: {**wanted, "Keys": [key]}}}
+        status, headers, answer = database.execute("BatchGetItem", one)
+        if status != 200:
+            return status, headers, answer
+        document: Document = answer if isinstance(answer, dict) else json.loads(answer)
+        found.setdefault(table, []).extend(document["Responses"].get(table, []))
+        pause()
+    return 200, {}, {"Responses": found, "UnprocessedKeys": {}}  # type: ignore[return-value]
+
+
 class MiniStack:
     """In this process."""
 

@@ -20,11 +20,12 @@ import entities.backoff
 import idempotency.steps
 import runtime.handler
 from runtime import clients, tracing
-from tests.faults.actors.database import Database, database
+from tests.faults.actors.database import Database, database, row_by_row
 from tests.faults.actors.trusting import trust_requests
 from tests.faults.actors.wire import Session
 from tests.faults.seams import Document, Send, forget, replace, take_hold
 from tests.kit.deployed_stack import ACCOUNT, REGION, Handler, Rule, Stack
+from tests.kit.engines.in_process import Answer
 from tests.kit.template import FUNCTIONS
 
 START = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -200,6 +201,14 @@ class Engine:
 
     def call(self, operation: str) -> None:
         self.on.call(operation)
+
+    def execute(self, operation: str, parameters: Document) -> Answer:
+        if operation == "BatchGetItem" and self.run and self.run.torn():
+            later = self.run.later
+            # A row that was left unprocessed is read after a pause.
+            pause = lambda: self.run.simulation.sleep(later.uniform(0, later.choice((0.05, 2))))  # noqa: E731
+            return row_by_row(self.database, parameters, pause, later.shuffle)
+        return self.database.execute(operation, parameters)
 
     def sent(self, service: str, send: Send, body: bytes) -> Any:
         return self.on.request(service, send, body)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
@@ -18,6 +18,7 @@ from tests.faults.seams import Document, Send
 from tests.kit.deployed_stack import Handler
 
 _STOPPED = {s.ABORTED_AT: "ABORTED", s.EXECUTION_TIMED_OUT_AT: "TIMED_OUT"}
+_BARE_TEARS = 0.3
 WRITES = {"TransactWriteItems", "UpdateItem", "PutItem", "PutObject", "CreateCard", "CancelCard"}
 TRANSACTIONS = {"TransactGetItems", "TransactWriteItems"}
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>slow down</Message></Error>"
@@ -35,7 +36,12 @@ class Tally(Protocol):
 
 @dataclass
 class Invoking(Acting, ABC):
-    """Invokes functions, and is asked at each of their calls."""
+    """Invokes functions, and is asked at each of their calls.
+
+    TEARS: whether a fault makes a batch be read row by row; otherwise the database always does.
+    """
+
+    TEARS: ClassVar = True
 
     @property
     @abstractmethod
@@ -140,6 +146,7 @@ class Invoking(Acting, ABC):
         return [
             *s.CALL_KINDS,
             *self.own_call_kinds(),
+            *(s.READ_KINDS if invocation.operation == "BatchGetItem" and self.TEARS else ()),
             *(s.WRITE_KINDS if invocation.operation in WRITES else ()),
             *(s.TRANSACTION_KINDS if invocation.operation in TRANSACTIONS else ()),
             *(s.MACHINE_CALL_KINDS if self.visit else ()),
@@ -157,6 +164,15 @@ class Invoking(Acting, ABC):
                 self.stop(self.visit.execution, _STOPPED[kind])
             case _:
                 self.meanwhile(kind)
+
+    def torn(self) -> bool:
+        """Whether the batch that is read now is read row by row. Calls in which no fault is drawn often are."""
+        actor = self.simulation.current
+        if actor is None or not self.TEARS:
+            return False
+        return actor.notes.get("fault") == s.TORN or (
+            bool(actor.notes.get("bare")) and self.later.random() < _BARE_TEARS
+        )
 
     def request(self, service: str, send: Send, body: bytes) -> Any:
         """Send a request, or do with it what the fault says."""

@@ -11,6 +11,7 @@ from tests.faults.faults import Fault
 
 SLOW = "slow at"
 HELD = "lands late:"
+TORN = "torn read at"
 ABORTED_AT = "aborted at"
 EXECUTION_TIMED_OUT_AT = "execution timed out at"
 RECORD_LOST, RECORD_LATE, RECORD_TWICE = "record lost:", "record late:", "record twice:"
@@ -28,6 +29,7 @@ CALL_KINDS = {
     SLOW: "the call takes seconds",
 }
 WRITE_KINDS = {HELD: "the client gives up waiting for the write, and it lands later"}
+READ_KINDS = {TORN: "the rows of a batch are read one by one, in any order, and others write in between"}
 TRANSACTION_KINDS = {f.CONFLICT: f.CALL_KINDS[f.CONFLICT]}
 MACHINE_CALL_KINDS = {
     ABORTED_AT: "StopExecution while the function works on",

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from botocore.exceptions import ClientError, HTTPClientError
 from ministack.services import s3, stepfunctions
 
-from tests.faults.actors.database import Database
 from tests.faults.seams import Document
 from tests.kit.engines.in_process import Answer, at_once, finished
 
@@ -30,9 +29,9 @@ type Send = Callable[[], Answer]
 class Wire(Protocol):
     """Asked before a call, at each try, and between two tries."""
 
-    database: Database
-
     def call(self, operation: str) -> None: ...
+
+    def execute(self, operation: str, parameters: Document) -> Answer: ...
 
     def sent(self, service: str, send: Send, body: bytes) -> Answer: ...
 
@@ -88,7 +87,7 @@ class Client:
         if operation == "TransactWriteItems":
             parameters = {**parameters, "ClientRequestToken": self.wire.new_token()}
         if self.service == "dynamodb":
-            return lambda: self.wire.database.execute(operation, parameters), b""
+            return lambda: self.wire.execute(operation, parameters), b""
         if self.service == "sns":
             return lambda: self._published(parameters), b""
         body = json.dumps(parameters).encode()

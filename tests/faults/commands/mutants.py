@@ -10,19 +10,22 @@ from typing import Any
 from commands import finish_handlers, handlers
 from commands.machine import Machine
 from commands.waking import Turns
+from entities import publish
 from entities.catalog import CatalogBucket
 from entities.gate import Gates
 from entities.products import ProductsTable
 from entities.publish import Publication
 from entities.rows import Rows
+from entities.state import CommandRow, Gate, State, States
 from idempotency import transact
-from idempotency.dynamodb import update
+from idempotency.dynamodb import read_rows, update
 from tests.faults import faults as f
 from tests.faults.commands import invariants as breaks
 from tests.faults.commands import schedule as s
 from tests.faults.commands.mutant import DEAD_FIRST, mutant
 from tests.faults.mutant import replaced
 
+_READ = Publication._read
 _LATE_TARGET = ((r"^sync_data:.*#1$", (f.LATE, f.AGAIN)), (r"^sync_data:.*#1\.call", (s.HELD,)))
 
 
@@ -213,3 +216,47 @@ def _sync_unchecked() -> AbstractContextManager[Any]:
     stack.enter_context(replaced(Rows, "published_finished", whatever))
     stack.enter_context(replaced(Publication, "_writes", at_once))
     return stack
+
+
+@mutant(
+    "a batch that is taken for a snapshot",
+    breaks.FINAL,
+    breaks.DEAD,
+    focus=((r"^(set_ttl_command|history_copy|transform_data)@\d\.1#1\.call1$", (f.DUPLICATE_AT,)),),
+)
+def _snapshot() -> AbstractContextManager[Any]:
+    """A late duplicate reads the gate; the version finishes; the duplicate reads the command, and notes its state."""
+
+    def state(self: Any, attempt: Any, *, data: bool = False) -> State | None:
+        wanted = [self.gate_row(attempt.key), self.command_row(attempt.key, attempt.version)]
+        gate, row, *more = read_rows(self.client, [*wanted, *([(self.tables.data, attempt.key.row)] if data else [])])
+        return State(attempt, Gate.of(gate), CommandRow(row), more[0] if more else None) if gate and row else None
+
+    def noted(self: Any, state: Any, status: str, also: Any, at: str) -> Any:
+        seen = {"attempt": state.attempt.number, "seen": state.command.status}
+        assign = {"status": status, "updated_at": at, **also}
+        return self._command(state.attempt, "#attempt = :attempt AND #status = :seen", assign=assign, values=seen)[
+            "Update"
+        ]
+
+    stack = ExitStack()
+    stack.enter_context(replaced(States, "state", state))
+    stack.enter_context(replaced(Rows, "noted", noted))
+    return stack
+
+
+@mutant(
+    "a version that one batch does not show",
+    breaks.ANSWERS,
+    focus=((r"^PublishCommand@\w+#\d$", (f.AGAIN,)), (r"^PublishCommand@\w+#\d\.call1$", (s.TORN,))),
+)
+def _expired_at_first_sight() -> AbstractContextManager[None]:
+    """A duplicate publishes between the two reads: the caller is told that the version has expired."""
+
+    def read(self: Any, command: Any, version: int | None) -> Any:
+        found = _READ(self, command, version)
+        if version and not found[2] and found[0] and found[0].published >= version:
+            raise publish._expired(command, version)
+        return found
+
+    return replaced(Publication, "_read", read)

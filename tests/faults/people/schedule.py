@@ -36,6 +36,7 @@ KINDS: Mapping[str, str] = {
     **CALL_KINDS,
     **shared.WRITE_KINDS,
     **shared.TRANSACTION_KINDS,
+    **shared.READ_KINDS,
     **shared.MACHINE_CALL_KINDS,
     **shared.INVOCATION_KINDS,
     **f.STATE_KINDS,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from ministack.services import stepfunctions
 
@@ -30,6 +30,8 @@ _TRIES = 12
 @dataclass
 class Run(shared.Executing):
     """Asked by the engine at each seam. commanding: commands that are being carried out. undone: ids of orders."""
+
+    TEARS: ClassVar = False
 
     engine: Engine = field(kw_only=True)
     environments: list[Inventory] = field(default_factory=list)
