@@ -34,7 +34,7 @@ and pass `live=True` to the `Page`. While a browser shows the page, its view run
 seconds on AWS), and the blocks that changed replace the content of their elements. Give rows an `id` or a `data-key`,
 so that focus and scroll stay. Keep the view cheap, and whatever it remembers between two calls bounded.
 
-**Add a change.** Write a `Change` and link to it with `{{ ui.change("retry-command", "Retry", entity=key) }}`: the
+**Add a change.** Write a `Change` and link to it with `{{ ui.change("retry-command", "Retry", key=key) }}`: the
 browser opens a dialog with what will happen, the same command of `./stepwise`, who does it, and the fields. Its `run`
 calls `operations/` with the checked values and returns a sentence. A `CommandError` becomes an error in the dialog.
 Nothing is rendered where changes are not allowed (AWS without --allow-changes), and nothing is accepted there.

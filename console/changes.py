@@ -21,7 +21,7 @@ class InvalidForm(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One input of a form. choices: of a `choice`. value: what it starts with. placeholder: in the shown command."""
+    """One input of a form. choices: of a `choice`. value: what it starts with."""
 
     name: str
     label: str
@@ -61,7 +61,7 @@ def checked(change: Change, form: Form) -> Form:
     for field in change.fields:
         _require(field, values[field.name])
     if not form.get(WHO, "").strip():
-        raise InvalidForm("who: say in whose name this is done")
+        raise InvalidForm("who: enter the name of the person who makes the change")
     return values
 
 
@@ -71,7 +71,7 @@ def _require(field: Field, value: str) -> None:
     if value and field.kind == "choice" and value not in field.choices:
         raise InvalidForm(f"{field.name}: choose one of {', '.join(field.choices)}")
     if value and field.kind == "number" and not value.isdecimal():
-        raise InvalidForm(f"{field.name}: a whole number, not negative")
+        raise InvalidForm(f"{field.name}: must be a whole number, 0 or more")
 
 
 def local_path(path: str) -> str:

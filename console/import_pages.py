@@ -10,7 +10,7 @@ from imports.state import Import
 from operations import import_rows, imports
 from operations.imports import ImportNotFound, ImportView, name_of
 
-from .changes import Change, Field, Form
+from .changes import Change, Form
 from .facts import facts
 from .pages import Page, Visit, data
 from .rendering import quote_path
@@ -111,7 +111,7 @@ def _related(visit: Visit, made: Import) -> list[tuple[str, ImportKey]]:
 
 
 def _newest(visit: Visit, made: Import) -> ImportKey | None:
-    """The newest import of its chain; None if nothing was retried, or the first import has expired."""
+    """The newest import of its chain; None if nothing was retried, or the first import was deleted."""
     first = made
     if made.first != made.key.import_id:
         try:
@@ -168,15 +168,18 @@ def _stop_effect(visit: Visit) -> str:
     )
 
 
-_ALL, _CHECK_ONLY = "run the rows", "check every row, store nothing"
+def _retry(visit: Visit, _values: Form, _who: str) -> str:
+    return f"The import {_retried(visit)} runs the rows again."
 
 
-def _retry(visit: Visit, values: Form, _who: str) -> str:
+def _check(visit: Visit, _values: Form, _who: str) -> str:
+    return f"The import {_retried(visit, validate_only=True)} checks the rows. It stores none."
+
+
+def _retried(visit: Visit, **options: Any) -> str:
     earlier = imports.parse_key(visit.asked("import"))
-    request: dict[str, Any] = {"tenant_code": earlier.tenant_code, "retry_of": earlier.import_id}
-    if values["what"] == _CHECK_ONLY:
-        request["validate_only"] = True
-    return f"The import {name_of(imports.create(visit.stack, request))} runs the rows again."
+    request = {"tenant_code": earlier.tenant_code, "retry_of": earlier.import_id, **options}
+    return name_of(imports.create(visit.stack, request))
 
 
 STOP = Change(
@@ -199,7 +202,15 @@ RETRY = Change(
     command=lambda visit: ("imports", "retry", "--of", visit.asked("import")),
     run=_retry,
     parameters=("import",),
-    fields=(Field("what", "What to do", "choice", choices=(_ALL, _CHECK_ONLY), value=_ALL),),
+    needs=("ImportsTable",),
+)
+CHECK = Change(
+    "check-import",
+    "Check the rows",
+    effect=lambda visit: f"Checks every row of {visit.asked('import')} again, as a new import that stores nothing.",
+    command=lambda visit: ("imports", "retry", "--of", visit.asked("import"), "--validate-only"),
+    run=_check,
+    parameters=("import",),
     needs=("ImportsTable",),
 )
 
@@ -211,4 +222,4 @@ PAGES = (
     data(f"{_ONE}/rows", rows, _NEEDS),
     data(f"{_ONE}/next-failed", next_failed, _NEEDS),
 )
-CHANGES = (STOP, RETRY)
+CHANGES = (STOP, RETRY, CHECK)

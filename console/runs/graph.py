@@ -67,7 +67,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """boxes: those around others come first. definition: the states of all levels by name."""
+    """boxes: those around others come first. states: the states of all levels by name."""
 
     width: float
     height: float

@@ -67,7 +67,8 @@ class Retrying:
 def _is_retried(task: Task, request: RetryRequest) -> bool:
     """Whether the retry that is asked for has begun. Raises InvalidTask."""
     if request.attempt is not UNSET and request.attempt not in (task.attempt, task.attempt - 1):
-        raise InvalidTask(f"attempt: must be the task's last one, {task.attempt}")
+        earlier = f", or {task.attempt - 1} to repeat its retry" if task.attempt > 1 else ""
+        raise InvalidTask(f"attempt: must be {task.attempt}, the last one{earlier}")
     if request.attempt is not UNSET:
         return request.attempt == task.attempt - 1
     return task.attempt > 1 and task.status in (Status.CREATED, Status.PROCESSING, Status.COMPLETED)

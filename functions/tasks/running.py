@@ -112,7 +112,9 @@ class Items:
     def _failed(self, task: Task, item: Item, error: Exception, *, certain: bool) -> Status:
         # Only our own messages: that of a foreign error might contain anything.
         message = (
-            str(error)[:MAX_MESSAGE] if isinstance(error, IdempotencyError) else "a defect; the function's log has it"
+            str(error)[:MAX_MESSAGE]
+            if isinstance(error, IdempotencyError)
+            else "unexpected error; the function's log has it"
         )
         found = TaskError(type(error).__name__, message)
         if self.table.fail(task, item, found, self.clock(), certain=certain):
@@ -121,7 +123,7 @@ class Items:
         return self._decided(task, item)
 
     def _decided(self, task: Task, item: Item) -> Status:
-        """What another invocation, or the first try of this write, decided. Raises StaleTask if it is still open."""
+        """What another invocation, or the first try of this write, decided. Raises Contention if one has begun it."""
         _, found = self.table.with_item(task.key, item.number)
         if not found.ended_in(task.attempt):
             raise Contention(f"{task.key.task_id}#{item.number:04} was begun by another call")

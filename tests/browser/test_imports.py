@@ -184,6 +184,18 @@ def test_a_retry_is_a_new_import_of_the_same_rows(page: Page, things: Things, fo
     assert [made.values.get("retry_of") for made in found] == [key.import_id, None]
 
 
+def test_a_check_stores_nothing_and_its_dialog_shows_its_own_command(page: Page, things: Things, folder: Path) -> None:
+    key = things.imported(folder, 100, "x")
+    page.goto(address(key))
+    page.get_by_role("link", name="Check", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text(f"imports retry --of {name_of(key)} --validate-only")
+    confirm(page)
+    told(page, "It stores none")
+
+    newest, _ = imports.of_tenant(things.stack, key.tenant_code, 10)
+    assert newest.validated
+
+
 def test_an_import_of_which_all_rows_succeeded_has_no_retry(page: Page, things: Things, folder: Path) -> None:
     key = things.imported(folder, 100)
     page.goto(address(key))

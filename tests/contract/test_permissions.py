@@ -91,9 +91,9 @@ every_stack = pytest.mark.parametrize("stack", STACKS)
 def wire() -> Iterator[Wire]:
     logging.disable(logging.CRITICAL)
     with Wire() as cut, pytest.MonkeyPatch.context() as patch:
-        # No type that ships has this policy, but the roles must allow it.
         # A short file is written in parts, too.
         patch.setattr(files, "_PART", 200)
+        # No type that ships has this policy, but the roles must allow it.
         patch.setitem(TYPES._types, "ORDER", EntityType("ORDER", policy=Policy.SKIP))
         # Reading the public authorities takes longer than a handler.
         patch.setattr(handlers, "tls_context", cache(handlers.tls_context))

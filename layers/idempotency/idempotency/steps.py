@@ -102,7 +102,7 @@ class StepStore:
 
         Returns the stored result of an earlier call, or None if T may go ahead. Raises as `commit`.
         """
-        cancelled = transact(self._client, [self._no_record(step), *absence, *self._not_compensated(step, after)])
+        cancelled = transact(self._client, [self._absent(step.key), *absence, *self._not_compensated(step, after)])
         return None if cancelled is None else self._answer(step, absence, cancelled)
 
     def commit(
@@ -209,7 +209,9 @@ class StepStore:
         Raises StateConflict (its refusals count through the steps, then the writes), Contention, StoreUnavailable.
         After a StateConflict nothing was written.
         """
-        sealed = (self._expired(saga_id, name) if name in lost else self._sealed(saga_id, name, at) for name in names)
+        sealed = (
+            self._absent(_key(saga_id, name)) if name in lost else self._sealed(saga_id, name, at) for name in names
+        )
         self._write_all([*sealed, *writes])
 
     def _write_all(self, actions: Sequence[Action]) -> None:
@@ -235,11 +237,8 @@ class StepStore:
         )
         return _result(record)
 
-    def _no_record(self, step: Step) -> Action:
-        return self._check(step.key, "attribute_not_exists(pk)")
-
-    def _expired(self, saga_id: str, name: str) -> Action:
-        return self._check(_key(saga_id, name), "attribute_not_exists(pk)")
+    def _absent(self, key: str) -> Action:
+        return self._check(key, "attribute_not_exists(pk)")
 
     def _not_compensated(self, step: Step, names: Sequence[str]) -> list[Action]:
         condition = "attribute_not_exists(pk) OR #status = :committed"
@@ -367,4 +366,4 @@ def _result(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _require_same_payload(step: Step, record: Mapping[str, Any]) -> None:
     if record["payload_hash"]["S"] != payload_hash(step.payload):
-        raise PayloadMismatch(f"{step.key} is recorded with another payload; use a new order_id for another order")
+        raise PayloadMismatch(f"{step.key} is recorded with another payload; use another saga_id for another request")

@@ -117,9 +117,9 @@ def test_a_change_runs_once_and_the_page_says_what_was_done(made: Made) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"who": " "}, "who: say in whose name this is done"),
+        ({"who": " "}, "who: enter the name of the person who makes the change"),
         ({"reason": ""}, "reason: this field is required"),
-        ({"count": "-1"}, "count: a whole number, not negative"),
+        ({"count": "-1"}, "count: must be a whole number, 0 or more"),
         ({"way": "sideways"}, "way: choose one of up, down"),
     ],
     ids=str,

@@ -24,6 +24,7 @@ from .definition import Saga
 from .executions import ENDED, INTERRUPTED, Ended, ExecutionNotFound, Executions, RecoveryEnded, SagaExecution
 from .state import SagaReader, SagaState
 from .step import SagaStep
+from .table import UNSETTLED
 
 # Each round lost means that a call wrote between the look and the decision.
 _ROUNDS = 4
@@ -215,7 +216,7 @@ class Finalization:
             known = request is not None
             save = self.row.save_failed(request, at, standing) if known else None
             return [save or self.row.save_unknown(saga_id, at, standing)]
-        if status is None or (state.noted == standing and ("unsettled" in (state.row or {})) == bool(standing)):
+        if status is None or (state.noted == standing and (UNSETTLED in (state.row or {})) == bool(standing)):
             return []
         return [self.row.list_standing(saga_id, status, at, standing)]
 
