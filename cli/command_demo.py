@@ -39,8 +39,8 @@ def show(out: Console, stack: Stack) -> None:
     rows: list[list[RenderableType]] = [
         ["its target fails", f"{_TEA.sk}@1", *_moved(before, after, 1), commands.error_of(before.commands[1])],
         ["arrives before 1 has finished", f"{_TEA.sk}@2", *_moved(before, after, 2), _shown(after)],
-        ["synchronous", at_once["sk"], "-", at_once["status"], "finished when it was answered"],
-        ["a duplicate", again["sk"], "-", again["status"], "published before; nothing was done twice"],
+        ["synchronous", at_once["sk"], "-", at_once["status"], "had finished when the call returned"],
+        ["a duplicate", again["sk"], "-", again["status"], "already published; nothing was repeated"],
     ]
     columns = ["what", "command", "while the target fails", "after its retry", "why"]
     out.print(views.table("Commands: versions of one key, in order", columns, rows))

@@ -31,8 +31,8 @@ from . import (
 
 _STOCK = {"tea-01": 10, "pot-01": 1}
 _NOTES = {
-    "a duplicate": "placed before; nothing was done twice",
-    "a lost answer": "the gateway was asked, and charged once",
+    "a duplicate": "already placed; nothing was repeated",
+    "a lost answer": "the retry found the first charge",
 }
 
 

@@ -42,7 +42,7 @@ def run(endpoint: str) -> Table:
         for number, line in enumerate(lines, start=1)
     ]
     columns = ["row", "as it was", f"first: {first.made.status}", f"failed.csv, corrected: {second.made.status}"]
-    return views.table("Rows imported from a CSV file, and those that failed once more", columns, rows)
+    return views.table("Rows imported from a CSV file, and the failed ones retried", columns, rows)
 
 
 def _run(stack: Stack, file: Path, request: dict[str, str]) -> ImportView:

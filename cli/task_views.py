@@ -39,7 +39,7 @@ def details(seen: TaskView) -> Group:
 
 def failures(seen: TaskView) -> Table:
     """Why each failed item failed."""
-    columns = ["item", "error", "why", "times begun"]
+    columns = ["item", "error", "why", "runs"]
     rows: list[list[RenderableType]] = [
         [_number(item), Text(item.error.type), Text(item.error.message), str(item.attempts)]
         for item in seen.failed

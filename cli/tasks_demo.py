@@ -31,8 +31,8 @@ def run(endpoint: str) -> Table:
         [item["sk"], _shown(before), _shown(after), str(after.attempts)]
         for item, before, after in zip(items, first.items, second.items, strict=True)
     ]
-    columns = ["item", _titled("first", first), _titled("retry", second), "times begun"]
-    return views.table("A task of four items, and the retry of those that failed", columns, rows)
+    columns = ["item", _titled("first", first), _titled("retry", second), "runs"]
+    return views.table("A task of four items, and the retry of the failed ones", columns, rows)
 
 
 def _titled(attempt: str, seen: TaskView) -> str:

@@ -2,12 +2,13 @@
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 from idempotency import IdempotencyError
 from tests.kit.each import each
 from tests.kit.machine import MACHINES
-from tests.kit.project import DOCUMENTS, ROOT, exceptions
+from tests.kit.project import DOCUMENTS, ROOT, exceptions, packages
 from tests.kit.template import FUNCTIONS, TEMPLATE
 
 README = (ROOT / "README.md").read_text()
@@ -90,6 +91,31 @@ def test_every_make_target_of_workflow_and_hooks_exists(file: str, target: str) 
 @each(("file", "path"), named(LINK, DOCUMENTS))
 def test_every_linked_file_exists(file: str, path: str) -> None:
     assert ((ROOT / file).parent / path).exists()
+
+
+def tree() -> Iterator[tuple[str, str]]:
+    """(folder, name in it) of the listing in the architecture; the folder of a top-level name is empty."""
+    folder = ""
+    for line in ARCHITECTURE.split("## Code\n\n```\n")[1].split("```")[0].splitlines():
+        names = line.strip().split("  ")[0]
+        if line.startswith("  "):
+            yield from ((folder, name) for name in names.split(", "))
+        else:
+            folder = names.rstrip("/")
+            yield "", folder
+
+
+def test_the_architecture_lists_every_stack_package_and_folder() -> None:
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name.isalpha()}
+    layers = {path.parent.name for path in (ROOT / "layers").glob("*/*")}
+    listed = {
+        "": {"template.yaml", *folders},
+        "stacks": {path.stem for path in (ROOT / "stacks").glob("*.yaml")},
+        "functions": set(packages(ROOT / "functions")),
+        "layers": layers,
+    }
+
+    assert sorted(tree()) == sorted((folder, name) for folder, names in listed.items() for name in names)
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:

@@ -81,6 +81,7 @@ def test_a_function_is_named_after_its_handler(function: Function) -> None:
 @every_function
 def test_a_function_is_described(function: Function) -> None:
     assert len(function.properties["Description"]) > len(function.name)
+    assert " - " not in function.properties["Description"]
 
 
 @every_function

@@ -46,7 +46,7 @@ def port(temporary: None) -> Iterator[str]:
 
 def test_the_demonstration_ends_as_the_readme_shows_it() -> None:
     printed = "\n".join(_lines(_stepwise("demo")))
-    imported = "Rows imported from a CSV file, and those that failed once more"
+    imported = "Rows imported from a CSV file, and the failed ones retried"
     for title in ("Orders", imported):
         assert "\n".join(_shown_in_readme(title)) in printed
     _is_ledger("The payment gateway's own ledger", printed.splitlines())

@@ -243,7 +243,7 @@ class Finalization:
                 raise RecoveryEnded("nobody knows the input of the saga")
             self.executions.recover(saga_id, document)
         except RecoveryEnded as error:
-            _logger.error("a failed saga stands in part", extra={**fields, "reason": str(error)})
+            _logger.error("a failed saga is only partly undone", extra={**fields, "reason": str(error)})
             return Finalized.STANDING
         _logger.warning("recovery started", extra=fields)
         return Finalized.YES
