@@ -111,7 +111,7 @@ def _column(field: Any) -> Column:
 def _rule(kind: Any) -> tuple[str, Check]:
     match kind:
         case msgspec.inspect.IntType():
-            return _bounds(_lowest(kind), _highest(kind), ""), _integer(_lowest(kind), _highest(kind))
+            return _bounds(_lowest(kind), _highest(kind), ""), integer(_lowest(kind), _highest(kind))
         case msgspec.inspect.BoolType():
             return "true or false", _boolean
         case msgspec.inspect.StrType():
@@ -150,7 +150,9 @@ def _bounds(lowest: int | None, highest: int | None, unit: str) -> str:
     return f"{lowest} to {highest}{unit}"
 
 
-def _integer(lowest: int | None, highest: int | None) -> Check:
+def integer(lowest: int | None, highest: int | None) -> Check:
+    """The check of a whole number."""
+
     def check(cell: str) -> int:
         found = _INTEGER.match(cell.strip())
         if found is None:
