@@ -69,7 +69,8 @@ class ImportType:
 
     def message(self, code: str, column: str) -> str:
         """What is wrong with a row, and how to fix it."""
-        rule = self.columns[column].rule if column in self.columns else ""
+        known = {ROW.name: ROW, **self.columns}
+        rule = known[column].rule if column in known else ""
         return codes.sentence(code, rule if code in (codes.OUT_OF_RANGE, codes.NOT_ALLOWED) else "")
 
     def normal(self, attributes: Mapping[str, Any]) -> Any:
@@ -195,3 +196,7 @@ def _one_of(allowed: frozenset[str]) -> Check:
         return cell
 
     return check
+
+
+ROW = Column("row", True, "1 to 999999999", integer(1, 999_999_999))
+"""Which row of the first file a row of a corrected one is."""

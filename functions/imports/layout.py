@@ -9,13 +9,12 @@ from runtime.csv_records import Record, cells, restored
 from runtime.encodings import UTF_8, Encoding
 
 from . import codes
-from .columns import CODE_COLUMN, NAME_COLUMN, BadCell, Column, ImportType, integer
+from .columns import CODE_COLUMN, NAME_COLUMN, ROW, BadCell, ImportType
 from .errors import FileRefused
 
-ROW_COLUMN = "row"
+ROW_COLUMN = ROW.name
 FAILED_COLUMNS = (ROW_COLUMN, "code", "column", "message")
 """The columns that failed.csv has before those of the file."""
-_MAX_NUMBER = 10**9 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +194,6 @@ def _shown(name: str) -> str:
 def _number(cell: str) -> tuple[int, str]:
     """A row's number; or 0, and why it is none."""
     try:
-        return int(_NUMBER.value(cell)), ""
+        return int(ROW.value(cell)), ""
     except BadCell as bad:
         return 0, bad.code
-
-
-_NUMBER = Column(ROW_COLUMN, True, "", integer(1, _MAX_NUMBER))

@@ -123,6 +123,7 @@ def test_the_number_of_a_corrected_row_has_bounds(cell: str, code: str | None) -
     found = layout(b"row," + HEADER, corrected=True).row(1, cell.encode() + b",p1,n,tea,1,JPY")
 
     assert (found.refusal and (found.refusal.code, found.refusal.column)) == (code and (code, "row"))
+    assert "1 to 999999999" in kind().message("OutOfRange", "row")
 
 
 @pytest.mark.parametrize(("cell", "shown"), [("=1", "'=1"), ("\uff1d1", "'\uff1d1"), ("'-5", "''-5"), ("'a", "'a")])
