@@ -69,7 +69,8 @@ class ImportType:
 
     def message(self, code: str, column: str) -> str:
         """What is wrong with a row, and how to fix it."""
-        rule = self.columns[column].rule if column in self.columns else ""
+        known = {ROW.name: ROW, **self.columns}
+        rule = known[column].rule if column in known else ""
         return codes.sentence(code, rule if code in (codes.OUT_OF_RANGE, codes.NOT_ALLOWED) else "")
 
     def normal(self, attributes: Mapping[str, Any]) -> Any:
@@ -111,7 +112,7 @@ def _column(field: Any) -> Column:
 def _rule(kind: Any) -> tuple[str, Check]:
     match kind:
         case msgspec.inspect.IntType():
-            return _bounds(_lowest(kind), _highest(kind), ""), _integer(_lowest(kind), _highest(kind))
+            return _bounds(_lowest(kind), _highest(kind), ""), integer(_lowest(kind), _highest(kind))
         case msgspec.inspect.BoolType():
             return "true or false", _boolean
         case msgspec.inspect.StrType():
@@ -150,7 +151,9 @@ def _bounds(lowest: int | None, highest: int | None, unit: str) -> str:
     return f"{lowest} to {highest}{unit}"
 
 
-def _integer(lowest: int | None, highest: int | None) -> Check:
+def integer(lowest: int | None, highest: int | None) -> Check:
+    """The check of a whole number."""
+
     def check(cell: str) -> int:
         found = _INTEGER.match(cell.strip())
         if found is None:
@@ -193,3 +196,7 @@ def _one_of(allowed: frozenset[str]) -> Check:
         return cell
 
     return check
+
+
+ROW = Column("row", True, "1 to 999999999", integer(1, 999_999_999))
+"""Which row of the first file a row of a corrected one is."""

@@ -9,13 +9,12 @@ from runtime.csv_records import Record, cells, restored
 from runtime.encodings import UTF_8, Encoding
 
 from . import codes
-from .columns import CODE_COLUMN, NAME_COLUMN, BadCell, ImportType
+from .columns import CODE_COLUMN, NAME_COLUMN, ROW, BadCell, ImportType
 from .errors import FileRefused
 
-ROW_COLUMN = "row"
+ROW_COLUMN = ROW.name
 FAILED_COLUMNS = (ROW_COLUMN, "code", "column", "message")
 """The columns that failed.csv has before those of the file."""
-_MAX_NUMBER = 10**9 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Layout:
 
     def number(self, data: bytes | None) -> int:
         """The number that a row of a corrected file says; 0 for none."""
-        return _number(self.number_cell(data))
+        return _number(self.number_cell(data))[0]
 
     def number_cell(self, data: bytes | None) -> str:
         """The number that a row of a corrected file says; "" for none."""
@@ -88,14 +87,13 @@ class Layout:
         if data is None:
             return Row(0 if self.corrected else position, refusal=Refusal(codes.ROW_TOO_LONG))
         found = self._cells(data)
-        number = position if not self.corrected else _number(found[0] if found else "")
+        number, wrong = (position, "") if not self.corrected else _number(found[0] if found else "")
         if found is None:
             return Row(number, refusal=Refusal(codes.NOT_UTF_8))
         if len(found) != self.own + len(self.names):
             return Row(number, refusal=Refusal(codes.RAGGED_ROW))
         if not number:
-            code = codes.NOT_A_NUMBER if found[0].strip() else codes.REQUIRED
-            return Row(0, refusal=Refusal(code, ROW_COLUMN))
+            return Row(0, refusal=Refusal(wrong, ROW_COLUMN))
         return replace(self._checked(number, found[self.own :], duplicate), moved=moved)
 
     def shown(self, data: bytes | None) -> list[str]:
@@ -193,6 +191,9 @@ def _shown(name: str) -> str:
     return name[:64]
 
 
-def _number(cell: str) -> int:
-    text = cell.strip()
-    return int(text) if text.isascii() and text.isdecimal() and 1 <= int(text) <= _MAX_NUMBER else 0
+def _number(cell: str) -> tuple[int, str]:
+    """A row's number; or 0, and why it is none."""
+    try:
+        return int(ROW.value(cell)), ""
+    except BadCell as bad:
+        return 0, bad.code

@@ -164,13 +164,17 @@ class Loader:
 
     def fits(self, made: Import, most: int) -> list[bytes] | None:
         """The chunks of a file with up to so many rows; None if it has more, and then the rest is not read."""
-        kept: list[bytes] = []
+        kept = bytearray()
         stream = self.files.stream(made.source, _PROBE)
+        most_bytes = (most + 2) * codes.MAX_ROW
 
         def noted() -> Iterator[bytes]:
             for chunk in stream:
-                kept.append(chunk)
+                kept.extend(chunk)
                 yield chunk
+                # A quote that is open makes one row of a file of any size.
+                if len(kept) > most_bytes:
+                    return
 
         try:
             # The header, the rows, and one more.
@@ -179,7 +183,7 @@ class Loader:
             # The start of the file is enough to refuse it.
             count = 0
         stream.close()
-        return kept if count <= most + 1 and sum(map(len, kept)) <= (most + 2) * codes.MAX_ROW else None
+        return [bytes(kept)] if count <= most + 1 and len(kept) <= most_bytes else None
 
     def reread(self, made: Import) -> Iterator[tuple[Layout, int, Record]]:
         """Read the file again, row by row, with the position of each. Raises FileRefused, BucketUnavailable."""

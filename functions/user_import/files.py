@@ -50,15 +50,15 @@ class Files:
             raise NoImportFile(f"the bucket has no file {self.prefix}<yyyymmdd>.csv")
         return self.bucket.source(dated[max(dated)])
 
-    def chosen(self, key: str | None, version_id: str | None) -> Source:
-        """The requested file, or the newest. Raises InvalidImport, NoImportFile."""
+    def chosen(self, key: str | None, version_id: str | None, field: str = "key") -> Source:
+        """The requested file, or the newest. field: of the input that names it. Raises InvalidImport, NoImportFile."""
         if key is None:
             return self.newest()
         if date_in_name(key, self.prefix) is None:
-            raise InvalidImport(f"key: must end in {self.prefix}<yyyymmdd>.csv")
+            raise InvalidImport(f"{field}: must end in {self.prefix}<yyyymmdd>.csv")
         if not key.startswith((self.prefix, _MANUAL)):
             raise InvalidImport(
-                f"key: must be in no folder, or below {_MANUAL}; elsewhere passwords would never expire"
+                f"{field}: must be in no folder, or below {_MANUAL}; elsewhere passwords would never expire"
             )
         return self.bucket.source(key, version_id)
 

@@ -47,7 +47,8 @@ class Imports:
         if request.reset:
             self.instances.require_reset()
         origin = self.files.origin(request.retried) if request.retried else None
-        source = self.files.chosen(request.key or origin, request.version_id)
+        field = "key" if request.key else "retry_of"
+        source = self.files.chosen(request.key or origin, request.version_id, field)
         self.files.check_start(source, self.defaults, request.encoding)
         retry_of, retried = self._retry_of(request.retry_of) if request.retry_of else (None, None)
         instance_id = self.instances.chosen(request.instance_id)

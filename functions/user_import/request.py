@@ -10,8 +10,8 @@ from runtime.validation import parser
 from .errors import InvalidImport
 from .results import ResultKey
 
-# \Z, not $: the latter also matches before a trailing newline.
-type Key = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f]{1,1024}\Z")]
+# \Z, not $: the latter also matches before a trailing newline. S3 keys are UTF-8, without halves of surrogate pairs.
+type Key = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\ud800-\udfff]{1,1024}\Z")]
 type VersionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{1,1024}\Z")]
 type InstanceId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{1,100}\Z")]
 

@@ -9,7 +9,7 @@ from typing import Any
 from tests.faults.imports.invariants import COMPLETE, COUNTERS, ENDS, FINAL, OUTCOME, SECRET, STATUS, STORED, SUM, WAITS
 from tests.faults.imports.ledger import COUNTERS as NAMES
 from tests.faults.imports.ledger import FINAL_STATUSES, Ledger
-from tests.faults.imports.plan import PK, File, Row
+from tests.faults.imports.plan import PK, TOO_LONG, File, Row
 from tests.faults.imports.plan import SECRET as HUSH
 from tests.faults.seams import Document
 
@@ -189,4 +189,5 @@ def _short(counts: Any) -> list[int]:
 
 
 def _parsed(text: str, own: int) -> list[list[str]]:
-    return [line[: max(own, 4)] for line in list(csv.reader(io.StringIO(text, newline="")))[1:]]
+    lines = list(csv.reader(io.StringIO(text, newline="")))[1:]
+    return [["" if number == TOO_LONG else number, *line[: max(own, 4) - 1]] for number, *line in lines]

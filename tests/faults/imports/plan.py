@@ -16,14 +16,20 @@ SECRET = "hush"
 COLUMNS = ("code", "name", "category", "price", "currency", "description")
 _WRONG = (("name", "", "Required"), ("category", "BAD!", "NotAllowed"), ("price", "x", "NotANumber"))
 _DAYS = (0, 0, 0, 1, 40, 88.5, 95)
+TOO_LONG = "9" * 5_000
+"""A number that no row has, and that Python does not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a file. number: as it says, or its position in the first file; 0 if it does not say it."""
+    """A row of a file. number: as it says, or its position in the first file; 0 if it does not say it.
+
+    said: what it says instead.
+    """
 
     number: int
     cells: tuple[str, ...]
+    said: str = ""
 
     @property
     def sk(self) -> str:
@@ -44,7 +50,7 @@ class File:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow((*self.own, *self.header))
         for row in self.rows:
-            said = [str(row.number or ""), "Required", "name", "Fill it in."][: len(self.own)]
+            said = [str(row.number or row.said), "Required", "name", "Fill it in."][: len(self.own)]
             writer.writerow((*said, *row.cells))
         return out.getvalue()
 
@@ -125,7 +131,7 @@ def _row(chance: random.Random, number: int) -> Row:
 
 def _wrong(row: Row) -> str:
     if not row.number:
-        return "Required"
+        return "OutOfRange" if row.said else "Required"
     cells = dict(zip(COLUMNS, row.cells, strict=True))
     return next((code for column, cell, code in _WRONG if cells[column] == cell), "")
 
@@ -141,7 +147,7 @@ def corrected(chance: random.Random, first: File, failed: Sequence[Row], unproce
         row = rows[index]
         moved = (f"q{row.number}", *row.cells[1:])
         rows[index] = chance.choice(
-            (replace(row, number=0), replace(row, cells=moved), replace(row, number=row.number))
+            (replace(row, number=0), replace(row, cells=moved), replace(row, number=0, said=TOO_LONG))
         )
         if chance.random() < 0.3:
             rows.append(row)

@@ -16,7 +16,7 @@ from tests.faults.imports.engine import OTHERS, PUBLISH
 from tests.faults.imports.executing import Executing
 from tests.faults.imports.invariants import ANSWERS
 from tests.faults.imports.ledger import FINAL_STATUSES
-from tests.faults.imports.plan import COLUMNS, PK, TENANT, File, Row, corrected, days
+from tests.faults.imports.plan import COLUMNS, PK, TENANT, TOO_LONG, File, Row, corrected, days
 from tests.faults.seams import Document
 
 _FOLLOW = "FollowImportsFunction"
@@ -82,7 +82,8 @@ class Run(Executing):
 
         def rows(name: str, own: int) -> list[Row]:
             lines = list(csv.reader(io.StringIO(found[name] or "", newline="")))[1:]
-            return [Row(int(cells[0] or 0), tuple(cells[own:])) for cells in lines if len(cells) == own + len(COLUMNS)]
+            whole = [cells for cells in lines if len(cells) == own + len(COLUMNS)]
+            return [Row(0 if cells[0] == TOO_LONG else int(cells[0] or 0), tuple(cells[own:])) for cells in whole]
 
         return rows("failed", 4), rows("unprocessed", 1)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from imports import codes, loading
 from imports.batch_record import BatchRecord
 from imports.creation import MAX_ROWS
 from imports.errors import BatchUnfinished, ImportCutOff, InvalidImport, TooManyRows
+from imports.files import Files, Source
 from imports.publishing import Publisher
 from imports.request import parse_create, parse_stop
 from imports.rows_index import Marks
@@ -268,6 +270,25 @@ def test_the_size_decides_without_a_mode(world: ImportWorld) -> None:
 
     assert world.row(world.create(small, validate_only=True))["processing_mode"] == "DIRECT"
     assert world.row(world.create(large, validate_only=True))["processing_mode"] == "STEP_FUNCTION"
+
+
+def test_a_file_that_no_direct_import_takes_is_read_no_further(
+    world: ImportWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codes, "MAX_ROW", 100)
+    fetched: list[int] = []
+    read = Files.stream
+
+    def counted(files: Files, source: Source, chunk: int) -> Generator[bytes]:
+        for part in read(files, source, chunk):
+            fetched.append(len(part))
+            yield part
+
+    monkeypatch.setattr(Files, "stream", counted)
+    import_id = world.create(HEADER + 'p1,"' + "x" * 1_000_000)
+
+    assert world.row(import_id)["processing_mode"] == "STEP_FUNCTION"
+    assert sum(fetched) < 200_000
 
 
 def test_no_result_shows_a_secret_or_runs_as_a_formula() -> None:

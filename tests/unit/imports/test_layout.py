@@ -107,6 +107,25 @@ def test_a_corrected_file_says_which_rows_it_has(header: bytes) -> None:
     assert own.row(1, before.replace(b"12", b"") + b"p1,n,tea,1,JPY").refusal.column == "row"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [
+        ("", "Required"),
+        ("x", "NotANumber"),
+        ("0", "OutOfRange"),
+        ("1000000000", "OutOfRange"),
+        ("9" * 5_000, "OutOfRange"),
+        ("999999999", None),
+        ("0012", None),
+    ],
+)
+def test_the_number_of_a_corrected_row_has_bounds(cell: str, code: str | None) -> None:
+    found = layout(b"row," + HEADER, corrected=True).row(1, cell.encode() + b",p1,n,tea,1,JPY")
+
+    assert (found.refusal and (found.refusal.code, found.refusal.column)) == (code and (code, "row"))
+    assert "1 to 999999999" in kind().message("OutOfRange", "row")
+
+
 @pytest.mark.parametrize(("cell", "shown"), [("=1", "'=1"), ("\uff1d1", "'\uff1d1"), ("'-5", "''-5"), ("'a", "'a")])
 def test_a_safe_cell_is_restored_as_it_was(cell: str, shown: str) -> None:
     assert (safe(cell), restored(shown)) == (shown, cell)

@@ -37,6 +37,8 @@ def test_every_field_is_read() -> None:
         ({"key": 7}, "key"),
         ({"key": ""}, "key"),
         ({"key": "a\nb"}, "key"),
+        ({"key": "manual/\ud800/TestFile_20261121.csv"}, "key"),
+        ({"retry_of": f"\udfff/{RESULT}"}, "retry_of"),
         ({"version_id": "v"}, "version_id"),
         ({"key": "k", "version_id": "v w"}, "version_id"),
         ({"instance_id": "i/../j"}, "instance_id"),

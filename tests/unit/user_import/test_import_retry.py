@@ -10,7 +10,7 @@ import pytest
 from tests.kit.connect_simulator import Connect as Simulator
 from tests.unit.user_import.import_world import KEY, RESULT, Row, World, versioned_bucket
 from user_import.bucket import Bucket
-from user_import.errors import InvalidResultFile
+from user_import.errors import InvalidImport, InvalidResultFile
 from user_import.outcomes import PASSWORD_NOT_SET
 from user_import.results import Result, write
 
@@ -141,6 +141,11 @@ def test_retry_does_not_recreate_a_deleted_user_of_a_kept_row(world: World) -> N
     world.run(key=KEY, retry_of=RESULT)
 
     assert [user["Username"] for user in world.users.values()] == ["bob"]
+
+
+def test_a_retry_of_a_result_in_another_folder_names_its_field(world: World) -> None:
+    with pytest.raises(InvalidImport, match=r"^retry_of: "):
+        world.run(retry_of=f"other/{RESULT}")
 
 
 def test_a_retry_with_rows_added_is_refused(world: World) -> None:
