@@ -111,7 +111,7 @@ def _related(visit: Visit, made: Import) -> list[tuple[str, ImportKey]]:
 
 
 def _newest(visit: Visit, made: Import) -> ImportKey | None:
-    """The newest import of its chain; None if nothing was retried, or the first import has expired."""
+    """The newest import of its chain; None if nothing was retried, or the first import was deleted."""
     first = made
     if made.first != made.key.import_id:
         try:
