@@ -82,7 +82,7 @@ preflight: setup ## Check the template against an account, deploy nothing: STACK
 deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; LEAVE=1; PARAMETERS='A=1 B=2'
 	@python -m deployment.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(LEAVE),--leave) $(PARAMETERS)
 
-faults: setup ## Run the fault explorer; DYNAMODB=local: on AWS's own engine; SCENARIO='...': replay one scenario
+faults: setup ## Run the fault explorer; DYNAMODB=local: on AWS's own emulator; SCENARIO='...': replay one scenario
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
 faults-commands: setup ## Play 10,000 schedules of commands; OPTIONS='--schedules N --seed N': others; DYNAMODB=local

@@ -106,7 +106,7 @@ def _play_all(scenarios: Sequence[Scenario], wanted: Wanted | None) -> list[Resu
 
 
 class Workers:
-    """One process for each core. dynamodb: "local" for AWS's own engine; raises `dynamodb_local.Unavailable`."""
+    """One process for each core. dynamodb: "local" for AWS's own emulator; raises `dynamodb_local.Unavailable`."""
 
     def __init__(self, *, dynamodb: str = "") -> None:
         self._dynamodb = dynamodb

@@ -1,4 +1,4 @@
-"""Every test of the store runs on MiniStack's DynamoDB, in this process, and on DynamoDB Local, AWS's own engine.
+"""Every test of the store runs on MiniStack's DynamoDB, in this process, and on DynamoDB Local, AWS's own emulator.
 
 `make check` runs the fast ones: the tests on MiniStack.
 """

@@ -1,4 +1,4 @@
-"""The DynamoDB of a run: MiniStack's, or AWS's own engine, DynamoDB Local."""
+"""The DynamoDB of a run: MiniStack's, or AWS's own emulator, DynamoDB Local."""
 
 import http.client
 import itertools

@@ -1,4 +1,4 @@
-"""DynamoDB Local, AWS's own engine, fetched with Maven and run while needed.
+"""DynamoDB Local, AWS's own emulator, fetched with Maven and run while needed.
 
 Set STEPWISE_DYNAMODB_LOCAL to the address of a running one to fetch and start nothing.
 """
