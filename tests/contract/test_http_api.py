@@ -3,16 +3,33 @@
 import importlib
 import json
 import re
+import time
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import boto3
 import pytest
+import requests
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
 
 from api.document import Document, Operation
 from deployment.openapi import DOCUMENT, STACK, rendered
 from tests.kit.deployed_stack import Stack
-from tests.kit.project import ROOT
+from tests.kit.project import EVENTS, ROOT, read_json
 from tests.kit.template import RESOURCES
 
+GUIDE = (ROOT / "docs" / "http-api.md").read_text()
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+MODULES = {
+    "AWSRequest": AWSRequest,
+    "SigV4Auth": SigV4Auth,
+    "boto3": boto3,
+    "json": json,
+    "requests": requests,
+    "time": time,
+}
 OPERATIONS = dict(Document().operations())
 BODY = RESOURCES["HttpApi"]["Properties"]["Body"]
 # Nothing that a caller sent, or is called.
@@ -85,6 +102,38 @@ def test_requests_are_throttled() -> None:
 
 
 def test_the_guide_has_every_route() -> None:
-    text = (ROOT / "docs" / "http-api.md").read_text()
+    assert [key for key in OPERATIONS if f"`{key}`" not in GUIDE] == []
 
-    assert [key for key in OPERATIONS if f"`{key}`" not in text] == []
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_of_the_guide_sends_what_the_document_takes(
+    example: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sent: list[Any] = []
+
+    def answered(_: requests.Session, request: requests.PreparedRequest, **__: Any) -> requests.Response:
+        sent.append(request)
+        answer = requests.Response()
+        answer.headers["Location"] = "/imports/i-1"
+        answer._content = (
+            b'{"key": "uploads/tenant1/a/products.csv", "upload_url": "https://s3.example", "waits_for": null}'
+        )
+        return answer
+
+    monkeypatch.setattr(requests.Session, "send", answered)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.chdir(tmp_path)
+    Path("products.csv").touch()
+    command = {**read_json(EVENTS["publish_command"])}
+    del command["tenant_code"]
+    given = {"url": "https://api.example", "token": "t", "region": "us-east-1", "command": command}
+    exec(example, MODULES | given)  # noqa: S102
+
+    posts = [request for request in sent if request.method == "POST"]
+    assert posts
+    for post in posts:
+        operation = OPERATIONS[f"POST {urlsplit(post.url).path}"]
+        assert list(operation.document.schemas.violations(operation.body or {}, json.loads(post.body))) == []
+        assert {"Authorization", "Idempotency-Key"} <= set(post.headers)
+        assert "X-Tenant-Code" in post.headers or post.headers["Authorization"].startswith("Bearer ")
