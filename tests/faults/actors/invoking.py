@@ -2,17 +2,17 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.acting import Acting
+from tests.faults.actors.judging import Judging
 from tests.faults.invocation import CONFLICT, THROTTLED, Died, Invocation, failure, handled, outcome
 from tests.faults.seams import Document, Send
 from tests.kit.deployed_stack import Handler
@@ -23,14 +23,6 @@ TRANSACTIONS = {"TransactGetItems", "TransactWriteItems"}
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>slow down</Message></Error>"
 # Answers, by service.
 _THROTTLED: dict[str, tuple[int, Document, bytes]] = {"s3": (503, {}, _SLOW_DOWN), "cards": (429, {}, b"{}")}
-
-
-class Tally(Protocol):
-    """outcomes: of invocations. calls: by function and operation. hits: faults at them, by kind."""
-
-    outcomes: Counter[tuple[str, str]]
-    calls: Counter[tuple[str, str]]
-    hits: Counter[tuple[str, str, str]]
 
 
 @dataclass
@@ -44,7 +36,7 @@ class Invoking(Acting, ABC):
 
     @property
     @abstractmethod
-    def tally(self) -> Tally:
+    def tally(self) -> Judging[Any]:
         """Where what happens now is counted."""
 
     @abstractmethod
