@@ -1,23 +1,24 @@
 """Executions of a machine, what ends them from outside, the events that tell of it, and the records of streams."""
 
+import types
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ministack.services import dynamodb
+from ministack.services import dynamodb, stepfunctions
 
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.acting import Visit
 from tests.faults.actors.engine import Engine, Mapping
 from tests.faults.actors.invoking import Invoking
-from tests.faults.actors.simulation import Gone
+from tests.faults.actors.simulation import Flag, Gone
 from tests.faults.engine import execution_error
 from tests.faults.invocation import as_delivered
-from tests.faults.seams import Document
+from tests.faults.seams import Document, copied
 from tests.kit.deployed_stack import Handler
 
 
@@ -39,6 +40,11 @@ class Executing(Invoking, ABC):
         self.counts["token"] += 1
         return f"token-{self.counts['token']:04}"
 
+    def new_id(self) -> Any:
+        """In place of `uuid4`."""
+        self.counts["id"] += 1
+        return types.SimpleNamespace(hex=f"{self.counts['id']:032x}")
+
     def stop(self, execution: Document, status: str) -> None:
         self.engine.stop(execution, status)
 
@@ -54,6 +60,24 @@ class Executing(Invoking, ABC):
         self.go_on(visit)
         return answer
 
+    def state_fault(self, place: str, state: str, kinds: Iterable[str], weight: float) -> str:
+        """The kind of fault that hits a state; empty for none."""
+        kind = self.fault_at(place, [*kinds], weight)
+        if kind:
+            self.tally.stops[state, kind] += 1
+        return kind
+
+    def stay(self, visit: Visit, kind: str, run: Callable[[], Any]) -> Any:
+        """In a Task state, with what a fault does to its execution before it and after it."""
+        self.end(visit, kind if kind in f.BEFORE_STATE else "")
+        try:
+            answer = run()
+        except stepfunctions._ExecutionError:
+            self.go_on(visit)
+            raise
+        self.end(visit, "" if kind in f.BEFORE_STATE else kind)
+        return answer
+
     def end(self, visit: Visit, kind: str) -> None:
         """What a fault of a state does to its execution."""
         if kind in f.STATUS_AFTER:
@@ -66,6 +90,27 @@ class Executing(Invoking, ABC):
         """Unless the execution has ended, or a sibling in the Map has failed."""
         if visit and (visit.execution["status"] != "RUNNING" or (visit.cancelled and visit.cancelled.is_set)):
             raise Gone
+
+    # Callbacks.
+
+    def hand_out(self, token: str, document: Document, visit: Visit, **notes: Any) -> Document:
+        """Call the function of a state that waits for this token. Returns the token's record; an answer sets its flag.
+
+        If the function fails, the next attempt has a token of its own.
+        """
+        answered = Flag(self.simulation)
+        record = {"event": answered, "result": None, "error": None, **notes}
+        stepfunctions._task_tokens[token] = record
+        visit.execution.setdefault("tokens", []).append(token)
+        try:
+            function = stepfunctions._resolve_lambda_function_ref(document["FunctionName"], optimized=True)
+            stepfunctions._call_lambda(function, document["Payload"])
+        except stepfunctions._ExecutionError:
+            if not answered.is_set:
+                stepfunctions._task_tokens.pop(token, None)
+                visit.context["Task"] = {"Token": self.new_token()}
+                raise
+        return record
 
     # Streams.
 
@@ -122,3 +167,8 @@ class Executing(Invoking, ABC):
             if not self.invoke(rule.function, event, name).get("error"):
                 return
             self.simulation.sleep(60 * (number + 1))
+
+
+def branch_context(context: Document) -> Document:
+    """Of a state in a Map or a branch: it shares no variable with the others."""
+    return {**copied({name: value for name, value in context.items() if name != "variables"}), "variables": {}}

@@ -123,13 +123,8 @@ class Run(shared.Executing):
         place = f"{state.replace(':', '.')}@{execution['name']}"
         visit = actor.notes["visit"] = Visit(place, execution, context)
         self.go_on(visit)
-        kind = self.fault_at(place, [*f.STATE_KINDS], 1)
-        if kind:
-            self.judge.stops[state, kind] += 1
-        self.end(visit, kind if kind in f.BEFORE_STATE else "")
-        answer = run()
-        self.end(visit, "" if kind in f.BEFORE_STATE else kind)
-        return answer
+        kind = self.state_fault(place, state, f.STATE_KINDS, 1)
+        return self.stay(visit, kind, run)
 
     def run_invocation(self, invocation: Invocation) -> Document:
         """One that hangs does not see the time pass."""
