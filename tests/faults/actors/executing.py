@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from ministack.services import dynamodb, stepfunctions
 
@@ -25,6 +25,8 @@ from tests.kit.deployed_stack import Handler
 @dataclass
 class Executing(Invoking, ABC):
     """Asked by the engine of state machines. events: all status events that were delivered."""
+
+    RECORD_WEIGHT: ClassVar[float] = 8
 
     engine: Engine = field(kw_only=True)
     events: list[Callable[[], object]] = field(default_factory=list, kw_only=True)
@@ -122,26 +124,38 @@ class Executing(Invoking, ABC):
                 record = records.pop(0)
                 for mapping in mappings:
                     if mapping.takes(record):
-                        self.spawn(partial(self._record, mapping, record))
+                        self.spawn(partial(self.arrive, mapping, record), **self.notes_of(record))
 
-    def _record(self, mapping: Mapping, record: Document) -> None:
+    def notes_of(self, record: Document) -> dict[str, Any]:
+        """Of the actor that delivers a record."""
+        del record
+        return {}
+
+    def arrive(self, mapping: Mapping, record: Document) -> None:
+        """Deliver a record, unless a fault hits it."""
         name = mapping.function.removesuffix("Function")
         self.counts[f"record:{name}"] += 1
-        kind = self.fault_at(f"record:{name}#{self.counts[f'record:{name}']}", [*s.RECORD_KINDS], 8)
+        kind = self.fault_at(f"record:{name}#{self.counts[f'record:{name}']}", [*s.RECORD_KINDS], self.RECORD_WEIGHT)
         if kind == s.RECORD_LOST:
             return
-        deliver = partial(self._deliver, mapping, record)
+        deliver = partial(self.deliver, mapping, record)
         if kind == s.RECORD_TWICE:
             self.spawn(deliver, self.later.choice((0, self.late())))
         self.simulation.sleep(self.late() if kind == s.RECORD_LATE else self.chance.uniform(0.05, 0.8))
         deliver()
 
-    def _deliver(self, mapping: Mapping, record: Document) -> None:
+    def deliver(self, mapping: Mapping, record: Document) -> None:
+        """What a mapping does with a record that has arrived."""
+        self.taken(mapping, [record])
+
+    def taken(self, mapping: Mapping, records: list[Document]) -> bool:
+        """Invoke the function for records until it has taken them. Returns False if the mapping gives up."""
         for number in range(mapping.tries):
-            answer = self.invoke(mapping.function, {"Records": [record]}, mapping.function.removesuffix("Function"))
+            answer = self.invoke(mapping.function, {"Records": records}, mapping.function.removesuffix("Function"))
             if not answer.get("error") and not answer["body"]["batchItemFailures"]:
-                return
+                return True
             self.simulation.sleep(2**number)
+        return False
 
     # Events.
 

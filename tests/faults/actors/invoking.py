@@ -89,6 +89,17 @@ class Invoking(Acting, ABC):
         self.delay(invocation.timeout)
         return failure("Sandbox.Timedout")
 
+    def limit(self, invocation: Invocation, seconds: float) -> None:
+        """Let its time pass. One that hangs does not see it."""
+        began, current = self.simulation.now, self.simulation.current
+        assert current is not None
+
+        def remaining() -> float:
+            hung = current.notes.get("late", 0) if 0 < invocation.holds_at <= invocation.calls else 0
+            return seconds - (self.simulation.now - began - hung)
+
+        invocation.remaining = remaining
+
     def run_invocation(self, invocation: Invocation) -> Document:
         actor = self.simulation.current
         assert actor is not None

@@ -26,6 +26,13 @@ class Executing(Invoking, shared.Executing):
 
     waiting: list[Flag] = field(default_factory=list)
 
+    def carried_out(self, service: str, body: bytes, status: int) -> None:
+        if service == "s3" and body:
+            self.judge.stored(body, status)
+        for judge in self.judges:
+            judge.moment()
+        self.stream()
+
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
         """A Task state, with what may end its execution before it and after it."""
         actor = self.simulation.current

@@ -21,10 +21,6 @@ _TARGET_OF = {
 class Invoking(Notes, shared.Invoking):
     """Invokes functions, and is asked at each of their calls."""
 
-    def stream(self) -> None:
-        """A request was carried out: deliver the records of streams."""
-        raise NotImplementedError
-
     @property
     def tally(self) -> Judge:
         return self.judge
@@ -37,10 +33,3 @@ class Invoking(Notes, shared.Invoking):
         if current and current.notes.get("fails") == _TARGET_OF.get(invocation.operation, "none"):
             return f.THROTTLED
         return super().fault_at_call(invocation)
-
-    def carried_out(self, service: str, body: bytes, status: int) -> None:
-        if service == "s3" and body:
-            self.judge.stored(body, status)
-        for judge in self.judges:
-            judge.moment()
-        self.stream()

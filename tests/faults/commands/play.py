@@ -10,7 +10,6 @@ from tests.faults.commands.closing import at_last, at_rest, rebuilt, stale_targe
 from tests.faults.commands.engine import Engine
 from tests.faults.commands.invariants import ENDS
 from tests.faults.commands.judge import Judge
-from tests.faults.commands.notes import key_of
 from tests.faults.commands.run import Run
 from tests.faults.commands.schedule import Focus, Schedule
 
@@ -120,6 +119,5 @@ def _deliver_what_is_left(run: Run) -> None:
     """What the mapping of DataTable gave up is replayed: nothing else brings the targets there."""
     for mapping, record in run.undelivered:
         if mapping.function == "SyncTargetsFunction":
-            key = key_of({"sk": record["dynamodb"]["Keys"]["sk"]["S"]})
-            run.spawn(partial(run.deliver, mapping, record), bare=True, key=key)
+            run.spawn(partial(run.deliver, mapping, record), bare=True, **run.notes_of(record))
     run.simulation.run()

@@ -64,14 +64,7 @@ class Executing(shared.Executing):
         return self.later.randint(1, 9)
 
     def run_invocation(self, invocation: Invocation) -> Document:
-        began, current = self.simulation.now, self.simulation.current
-        assert current is not None
-
-        def remaining() -> float:
-            hung = current.notes.get("late", 0) if 0 < invocation.holds_at <= invocation.calls else 0
-            return invocation.timeout - (self.simulation.now - began - hung)
-
-        invocation.remaining = remaining
+        self.limit(invocation, invocation.timeout)
         return super().run_invocation(invocation)
 
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:

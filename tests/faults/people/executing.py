@@ -48,15 +48,7 @@ class Executing(shared.Executing):
         super().call(operation)
 
     def run_invocation(self, invocation: Invocation) -> Document:
-        """One that hangs does not see the time pass."""
-        began, current = self.simulation.now, self.simulation.current
-        assert current is not None
-
-        def remaining() -> float:
-            hung = current.notes.get("late", 0) if 0 < invocation.holds_at <= invocation.calls else 0
-            return invocation.timeout - (self.simulation.now - began - hung)
-
-        invocation.remaining = remaining
+        self.limit(invocation, invocation.timeout)
         return super().run_invocation(invocation)
 
     # States.

@@ -127,16 +127,7 @@ class Run(shared.Executing):
         return self.stay(visit, kind, run)
 
     def run_invocation(self, invocation: Invocation) -> Document:
-        """One that hangs does not see the time pass."""
-        began, current = self.simulation.now, self.simulation.current
-        assert current is not None
-        seconds = 60 if invocation.function == _COMMAND else invocation.timeout
-
-        def remaining() -> float:
-            hung = current.notes.get("late", 0) if 0 < invocation.holds_at <= invocation.calls else 0
-            return seconds - (self.simulation.now - began - hung)
-
-        invocation.remaining = remaining
+        self.limit(invocation, 60 if invocation.function == _COMMAND else invocation.timeout)
         with self.judge.watching(invocation):
             answer = super().run_invocation(invocation)
             self.judge.answered(invocation, answer)
