@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -59,10 +59,6 @@ class Invoking(Acting, ABC):
         """How much more often than at others a fault is drawn at this call."""
         del operation
         return 1
-
-    def own_call_kinds(self) -> Iterable[str]:
-        """Faults at a call, beside those of all actors."""
-        return ()
 
     def invoke(self, function: str, event: Any, name: str) -> Document:
         """Invoke a function as Lambda does it."""
@@ -142,7 +138,7 @@ class Invoking(Acting, ABC):
     def _call_kinds(self, invocation: Invocation) -> list[str]:
         return [
             *s.CALL_KINDS,
-            *self.own_call_kinds(),
+            *self.schedule.OWN_CALL_KINDS,
             *(s.WRITE_KINDS if invocation.operation in WRITES else ()),
             *(s.TRANSACTION_KINDS if invocation.operation in TRANSACTIONS else ()),
             *(s.MACHINE_CALL_KINDS if self.visit else ()),

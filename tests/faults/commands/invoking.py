@@ -1,11 +1,9 @@
 """Invocations of the functions of commands."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tests.faults import faults as f
 from tests.faults.actors import invoking as shared
-from tests.faults.commands import schedule as s
 from tests.faults.commands.judge import Judge
 from tests.faults.commands.notes import Notes
 from tests.faults.invocation import Invocation
@@ -24,9 +22,6 @@ class Invoking(Notes, shared.Invoking):
     @property
     def tally(self) -> Judge:
         return self.judge
-
-    def own_call_kinds(self) -> Iterable[str]:
-        return s.CALL_KINDS
 
     def fault_at_call(self, invocation: Invocation) -> str:
         current = self.simulation.current

@@ -23,14 +23,14 @@ from tests.faults.commands import schedule as s
 from tests.faults.commands.mutant import DEAD_FIRST, mutant
 from tests.faults.mutant import replaced
 
-_LATE_TARGET = ((r"^sync_data:.*#1$", (f.LATE, f.AGAIN)), (r"^sync_data:.*#1\.call", (s.HELD,)))
+_LATE_TARGET = ((r"^sync_data:.*#1$", (f.LATE, f.AGAIN)), (r"^sync_data:.*#1\.call", (s.shared.HELD,)))
 
 
 def _unconditional(action: Any) -> Any:
     return {"Put": {name: action["Put"][name] for name in ("TableName", "Item")}}
 
 
-@mutant("a token that is stored after the check", breaks.WAITS, focus=((r"^wait_prev.*\.call2$", (s.SLOW,)),))
+@mutant("a token that is stored after the check", breaks.WAITS, focus=((r"^wait_prev.*\.call2$", (s.shared.SLOW,)),))
 def _token_after_check() -> AbstractContextManager[None]:
     """The predecessor finishes in between, and wakes nobody."""
 
@@ -67,7 +67,7 @@ def _one_token() -> AbstractContextManager[None]:
     breaks.DEAD,
     focus=(
         (r"^(check_version|wait_prev_command|transform_data)@\d\.1$", (f.ABORTED_AFTER,)),
-        (r"^event@\d\.1$", (s.EVENT_THRICE,)),
+        (r"^event@\d\.1$", (s.shared.EVENT_THRICE,)),
     ),
 )
 def _no_fence() -> AbstractContextManager[None]:

@@ -6,12 +6,13 @@ from functools import cache, partial
 
 from tests.faults.actors import totals
 from tests.faults.actors.playing import outcome_of, playing, started
+from tests.faults.actors.schedule import Focus
 from tests.faults.commands.closing import at_last, at_rest, rebuilt, stale_targets
 from tests.faults.commands.engine import Engine
 from tests.faults.commands.invariants import ENDS
 from tests.faults.commands.judge import Judge
 from tests.faults.commands.run import Run
-from tests.faults.commands.schedule import Focus, Schedule
+from tests.faults.commands.schedule import Schedule
 
 _SWEEP_EVERY = 300.0
 _MAX_SWEEPS = 60

@@ -140,18 +140,18 @@ class Run(Months):
         name = mapping.function.removesuffix("Function")
         projects = name == "SyncTargets"
         self.counts[f"record:{name}"] += 1
-        kinds = [*s.RECORD_KINDS, *(_OFTEN * [*s.TARGET_KINDS] if projects else ())]
+        kinds = [*s.shared.RECORD_KINDS, *(_OFTEN * [*s.TARGET_KINDS] if projects else ())]
         kind = self.fault_at(f"record:{name}#{self.counts[f'record:{name}']}", kinds, 12 if projects else 4)
-        if kind == s.RECORD_LOST:
+        if kind == s.shared.RECORD_LOST:
             self.undelivered.append((mapping, record))
             return
-        if kind == s.RECORD_TWICE:
+        if kind == s.shared.RECORD_TWICE:
             self.spawn(partial(self.deliver, mapping, record), self.late())
         fails = self.later.choice(("products", "catalog")) if kind == s.TARGET_FAILS else ""
         assert self.simulation.current is not None
         self.simulation.current.notes["fails"] = fails
         self.projecting += projects
-        self.simulation.sleep(self.late() if kind == s.RECORD_LATE else self.chance.uniform(0.05, 0.8))
+        self.simulation.sleep(self.late() if kind == s.shared.RECORD_LATE else self.chance.uniform(0.05, 0.8))
         self.deliver(mapping, record)
         self.projecting -= projects
 

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -203,9 +202,6 @@ class Run(Executing):
             task = {"pk": PK, "sk": row.sk, "version": version, "attempt": 1, "execution": own.name}
             if self.invoke(f"{name}Function", task, name).get("error"):
                 return
-
-    def own_call_kinds(self) -> Iterable[str]:
-        return s.CALL_KINDS
 
     def meanwhile(self, kind: str) -> None:
         works = {

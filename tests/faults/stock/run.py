@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -146,9 +146,6 @@ class Run(shared.Executing):
         invocation = current.notes.get("invocation") if current else None
         of_stock = invocation and ("Inventory" in invocation.function or invocation.function == _COMMAND)
         return 4 if of_stock else 0.5
-
-    def own_call_kinds(self) -> Iterable[str]:
-        return s.CALL_KINDS
 
     def meanwhile(self, kind: str) -> None:
         if kind == s.SHARDED_AT:
