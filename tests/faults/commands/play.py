@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from tests.faults.actors import totals
-from tests.faults.actors.playing import outcome_of, playing, started
+from tests.faults.actors.playing import SWEEP_EVERY, outcome_of, playing, started
 from tests.faults.actors.schedule import Focus
 from tests.faults.commands.closing import at_last, at_rest, rebuilt, stale_targets
 from tests.faults.commands.engine import Engine
@@ -14,7 +14,6 @@ from tests.faults.commands.judge import Judge
 from tests.faults.commands.run import Run
 from tests.faults.commands.schedule import Schedule
 
-_SWEEP_EVERY = 300.0
 _MAX_SWEEPS = 60
 # Of the sweeps that find a blocked key, so that it is seen to be listed first.
 _OPERATOR_COMES = 2
@@ -76,7 +75,7 @@ def _let_it_go_on(run: Run) -> None:
     """Until every version has ended: a sweep every five minutes, and an operator for what is listed."""
     found, before, due = Counter[int](), _reached(run), run.simulation.now
     for _ in range(_MAX_SWEEPS):
-        due += _SWEEP_EVERY
+        due += SWEEP_EVERY
         run.simulation.run(until=due)
         if run.simulation.quiet and all(judge.finished == judge.newest for judge in run.judges):
             return

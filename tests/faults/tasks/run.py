@@ -30,11 +30,6 @@ class Run(Executing):
     refused: int = 0
     retrying: int = 0
 
-    @property
-    def disturbed(self) -> bool:
-        """Whether anything went wrong so far."""
-        return bool(self.faults.injected)
-
     # What is asked for.
 
     def create(self, request: Document) -> None:
