@@ -52,9 +52,7 @@ def list_approvals(
     """List what waits for a decision; what is due first comes first."""
     found = approvals.waiting(chosen_stack(port, aws, name), group)
     columns = ["approval", "subject", "group", "requested by", "due at"]
-    drawn = views.table("Approvals that wait", columns, [_line(one) for one in found])
-    # To be copied into the next command.
-    drawn.columns[0].no_wrap = True
+    drawn = views.copyable(views.table("Approvals that wait", columns, [_line(one) for one in found]))
     output.show({"approvals": [shapes.approval(one) for one in found]}, drawn)
 
 

@@ -14,8 +14,8 @@ from operations.stack import Stack
 
 from . import command_views, views
 
-_TENANT, _ROLE, _POLICY = "shop", "SyncDataRole", "Fault"
-_TEA = Key(f"TENANT#{_TENANT}", "PRODUCT#tea-01")
+TENANT, _ROLE, _POLICY = "shop", "SyncDataRole", "Fault"
+_TEA = Key(f"TENANT#{TENANT}", "PRODUCT#tea-01")
 _SECONDS = 120
 
 
@@ -25,7 +25,7 @@ def start(stack: Stack) -> None:
     policy = json.dumps({"Version": "2012-10-17", "Statement": [deny]})
     stack.client("iam").put_role_policy(RoleName=_role(stack), PolicyName=_POLICY, PolicyDocument=policy)
     for version, price in ((1, 1500), (2, 1600)):
-        commands.publish(stack, _product("tea-01", version, price))
+        commands.publish(stack, product("tea-01", version, price))
 
 
 def show(out: Console, stack: Stack) -> None:
@@ -33,8 +33,8 @@ def show(out: Console, stack: Stack) -> None:
     before = _blocked(stack)
     stack.client("iam").delete_role_policy(RoleName=_role(stack), PolicyName=_POLICY)
     commands.retry(stack, _TEA, "the target is repaired")
-    at_once = commands.publish(stack, _product("pot-01", 1, 9000, mode="sync"))
-    again = commands.publish(stack, _product("pot-01", 1, 9000, mode="sync"))
+    at_once = commands.publish(stack, product("pot-01", 1, 9000, mode="sync"))
+    again = commands.publish(stack, product("pot-01", 1, 9000, mode="sync"))
     *_, after = commands.follow(stack, _TEA, 2, seconds=_SECONDS)
     rows: list[list[RenderableType]] = [
         ["its target fails", f"{_TEA.sk}@1", *_moved(before, after, 1), commands.error_of(before.commands[1])],
@@ -63,7 +63,8 @@ def _shown(view: KeyView) -> str:
     return ", ".join(f"{target} shows {version}" for target, version in view.shown.items())
 
 
-def _product(code: str, version: int, price: int, **fields: Any) -> dict[str, Any]:
+def product(code: str, version: int, price: int, **fields: Any) -> dict[str, Any]:
+    """A command of a demonstration."""
     return {
         "pk": _TEA.pk,
         "sk": f"PRODUCT#{code}",
@@ -72,7 +73,7 @@ def _product(code: str, version: int, price: int, **fields: Any) -> dict[str, An
         "name": code.title(),
         "type": "PRODUCT",
         "version": version,
-        "tenant_code": _TENANT,
+        "tenant_code": TENANT,
         "attributes": {"category": "kitchen", "price": price, "currency": "JPY"},
         **fields,
     }

@@ -15,7 +15,7 @@ from operations.stack import STACK_NAME
 
 from . import command_views, hints, output, shapes, views, waiting
 from .documents import read_json
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import OnAws, Port, StackName, Yes, chosen_stack
 
 app = typer.Typer(
     help="Commands, which create the versions of a key in order: publish, look up, retry or skip them.",
@@ -105,7 +105,7 @@ def retry(
 def skip(
     key_name: KeyName,
     reason: Reason,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,

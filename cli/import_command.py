@@ -1,7 +1,6 @@
 """`stepwise import`: users from a CSV file, followed row by row to the result."""
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,18 +12,12 @@ from rich.table import Table
 from operations import user_imports
 from operations.stack import STACK_NAME, Stack
 from operations.user_imports import Summary
-from runtime.encodings import CP932, UTF_8
 
 from . import checks, hints, output, views, waiting
 from .interruption import interrupted
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import Encoding, OnAws, Port, StackName, chosen_stack
 
 File = Annotated[Path, typer.Argument(help="CSV; its first line names the columns.", exists=True, dir_okay=False)]
-
-
-class Encoding(StrEnum):
-    utf_8 = UTF_8
-    cp932 = CP932
 
 
 def import_users(

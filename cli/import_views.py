@@ -28,10 +28,7 @@ _DETAILS = (
 def listed(title: str, made: Iterable[Import]) -> Table:
     """One line for each import."""
     columns = ["import", "type", "status", "rows", "succeeded", "failed", "unprocessed", "created at"]
-    drawn = views.table(title, columns, [_line(one) for one in made])
-    # To be copied into the next command.
-    drawn.columns[0].no_wrap = True
-    return drawn
+    return views.copyable(views.table(title, columns, [_line(one) for one in made]))
 
 
 def summary(seen: ImportView) -> Group:
@@ -43,8 +40,7 @@ def summary(seen: ImportView) -> Group:
     numbers = [f"{seen.count(f'{counter}_rows'):,}" for counter in counters]
     title = "Validation: nothing was stored" if made.validated else "Import"
     table = views.table(title, columns, [[seen.name, views.status(made.status), *numbers]])
-    table.columns[0].no_wrap = True
-    return Group(table, *([listed("Its files", seen.children)] if seen.children else []))
+    return Group(views.copyable(table), *([listed("Its files", seen.children)] if seen.children else []))
 
 
 def details(seen: ImportView) -> Group:

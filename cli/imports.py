@@ -9,11 +9,10 @@ import typer
 from imports.request import DIRECT, STEP_FUNCTION
 from operations import imports
 from operations.stack import STACK_NAME
-from runtime.encodings import CP932, UTF_8
 
 from . import hints, import_views, output, shapes, views
 from .import_run import explain, run, to_its_end
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import Encoding, OnAws, Port, StackName, Yes, chosen_stack
 
 app = typer.Typer(
     help="Imports of CSV and ZIP files whose every row is published as one command. "
@@ -25,11 +24,6 @@ app = typer.Typer(
 class Mode(StrEnum):
     direct = DIRECT
     step_function = STEP_FUNCTION
-
-
-class Encoding(StrEnum):
-    utf_8 = UTF_8
-    cp932 = CP932
 
 
 class Duplicates(StrEnum):
@@ -175,7 +169,7 @@ def list_imports(
 @app.command()
 def stop(
     name_: Name,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,

@@ -2,12 +2,14 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from local.emulator import emulator
 from operations.stack import Stack
+from runtime.encodings import CP932, UTF_8
 
 from . import hints
 
@@ -22,6 +24,14 @@ OnAws = Annotated[
     bool, typer.Option("--aws", help="Use the stack in the AWS account of your settings.", callback=hints.note)
 ]
 StackName = Annotated[str, typer.Option("--stack", help="Name of the stack.", callback=hints.note)]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+class Encoding(StrEnum):
+    """Of a CSV file."""
+
+    utf_8 = UTF_8
+    cp932 = CP932
 
 
 Since = Annotated[str, typer.Option(help="A day (YYYY-MM-DD), a time (ISO 8601), or how long ago: 90m, 24h, 7d.")]

@@ -19,10 +19,7 @@ _STATUSES = (Status.CREATED, Status.PROCESSING, Status.COMPLETED, Status.FAILED)
 def listed(title: str, tasks: Iterable[Task]) -> Table:
     """One line for each task. The counts of one that runs follow at its end."""
     columns = ["task", "type", "status", "items", "completed", "failed", "attempt", "created at"]
-    drawn = views.table(title, columns, [_line(task) for task in tasks])
-    # To be copied into the next command.
-    drawn.columns[0].no_wrap = True
-    return drawn
+    return views.copyable(views.table(title, columns, [_line(task) for task in tasks]))
 
 
 def details(seen: TaskView) -> Group:

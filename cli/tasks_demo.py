@@ -1,7 +1,5 @@
 """The demonstration of tasks: a few items of a task fail, and a retry runs only those."""
 
-from typing import Any
-
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -12,8 +10,9 @@ from operations.tasks import TaskView
 from tasks.state import Item, Status
 
 from . import views
+from .command_demo import TENANT, product
 
-_TENANT, _TYPE = "shop", "rebuild-read-model"
+_TYPE = "rebuild-read-model"
 _PUBLISHED, _LATE = ("mug-01", "mug-02"), ("mug-03", "mug-04")
 
 
@@ -21,8 +20,8 @@ def run(endpoint: str) -> Table:
     """Rebuild the read models of products, of which some are published only then; then retry."""
     stack = Stack.local(endpoint)
     _publish(stack, *_PUBLISHED)
-    items = [{"pk": f"TENANT#{_TENANT}", "sk": f"PRODUCT#{code}"} for code in (*_PUBLISHED, *_LATE)]
-    key = tasks.create(stack, {"task_type": _TYPE, "tenant_code": _TENANT, "task_id": "rebuild-1", "items": items})
+    items = [{"pk": f"TENANT#{TENANT}", "sk": f"PRODUCT#{code}"} for code in (*_PUBLISHED, *_LATE)]
+    key = tasks.create(stack, {"task_type": _TYPE, "tenant_code": TENANT, "task_id": "rebuild-1", "items": items})
     *_, first = tasks.follow(stack, key)
     _publish(stack, *_LATE)
     tasks.retry(stack, key)
@@ -48,19 +47,4 @@ def _shown(item: Item) -> Text:
 
 def _publish(stack: Stack, *codes: str) -> None:
     for code in codes:
-        commands.publish(stack, _product(code))
-
-
-def _product(code: str) -> dict[str, Any]:
-    return {
-        "pk": f"TENANT#{_TENANT}",
-        "sk": f"PRODUCT#{code}",
-        "id": code,
-        "code": code,
-        "name": code.title(),
-        "type": "PRODUCT",
-        "version": 1,
-        "tenant_code": _TENANT,
-        "mode": "sync",
-        "attributes": {"category": "kitchen", "price": 1200, "currency": "JPY"},
-    }
+        commands.publish(stack, product(code, 1, 1200, mode="sync"))

@@ -101,6 +101,12 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Renderable
     return drawn
 
 
+def copyable(drawn: Table) -> Table:
+    """The same table. Its first column is copied into the next command, so it stays on one line."""
+    drawn.columns[0].no_wrap = True
+    return drawn
+
+
 def status(word: object) -> Text:
     """A status in its color."""
     text = str(word or "-")

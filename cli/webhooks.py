@@ -14,7 +14,7 @@ from webhooks.state import Delivery, Subscription, SubscriptionStatus
 from webhooks.subscribing import display_name
 
 from . import hints, output, shapes, views
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import OnAws, Port, StackName, Yes, chosen_stack
 
 app = typer.Typer(help="Webhooks: status changes sent to subscribers.", no_args_is_help=True)
 
@@ -132,7 +132,7 @@ def enable(name_: Name, port: Port = 4566, aws: OnAws = False, name: StackName =
 @app.command()
 def remove(
     name_: Name,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
@@ -182,7 +182,7 @@ def _subscriptions(found: list[Subscription]) -> Table:
         ]
         for one in found
     ]
-    return _copyable(views.table("Webhooks", columns, rows))
+    return views.copyable(views.table("Webhooks", columns, rows))
 
 
 def _failed(found: list[Delivery]) -> Table:
@@ -198,10 +198,4 @@ def _failed(found: list[Delivery]) -> Table:
         ]
         for one in found
     ]
-    return _copyable(views.table("Failed deliveries", columns, rows))
-
-
-def _copyable(drawn: Table) -> Table:
-    for column in drawn.columns[:1]:
-        column.no_wrap = True
-    return drawn
+    return views.copyable(views.table("Failed deliveries", columns, rows))

@@ -25,10 +25,6 @@ class Document:
     known: bool
     digest: str | None
 
-    @property
-    def too_large(self) -> bool:
-        return self.size > MAX_DOCUMENT
-
 
 @dataclass(frozen=True, slots=True)
 class Documents:

@@ -4,7 +4,7 @@ from typing import Any
 
 from accounts.definition import ACCOUNT_SETUP, IN_REVIEW
 from accounts.openings import FLAGS
-from entities.values import from_value
+from entities.values import from_item
 from idempotency.dynamodb import read_rows
 from idempotency.saga.table import STANDING, UNSETTLED
 from runtime.dynamodb import dynamodb
@@ -30,7 +30,7 @@ def show_application(request: Request, own: Environment) -> Answer:
     (row,) = read_rows(dynamodb(), [(own.applications_table, key)])
     if row is None:
         raise not_found()
-    found = {name: from_value(value) for name, value in row.items()}
+    found = from_item(row)
     shown = {name: found[name] for name in _SHOWN if name in found}
     return Answer(200, {**shown, "flags": sorted(found.get(FLAGS, ())), "waits_for": _waits_for(found)})
 

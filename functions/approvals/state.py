@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from entities.values import Item, from_value
+from entities.values import Item, from_item
 from idempotency.payloads import canonical_json
 
 # A name of an execution is free again 90 days after it closed, which is after its approval ended.
@@ -36,7 +36,7 @@ class Approval:
     @classmethod
     def of(cls, row: Item) -> "Approval":
         """Read it from DynamoDB's own JSON."""
-        return cls({name: from_value(value) for name, value in row.items()})
+        return cls(from_item(row))
 
     @property
     def id(self) -> str:

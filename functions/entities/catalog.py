@@ -1,14 +1,15 @@
 """CatalogBucket: one JSON object for each product."""
 
 import json
-from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from idempotency import Contention
 from idempotency.dynamodb import Action
+from runtime.transient import transient_as
 
 from .errors import TargetUnavailable
 from .products import facts
@@ -59,8 +60,9 @@ class CatalogBucket:
 
     def _read(self, key: str) -> _Object | None:
         try:
-            answer = _answered(lambda: self.client.get_object(Bucket=self.name, Key=key))
-            return _Object(_version(_answered(answer["Body"].read)), answer["ETag"])
+            with _answers():
+                answer = self.client.get_object(Bucket=self.name, Key=key)
+                return _Object(_version(answer["Body"].read()), answer["ETag"])
         except ClientError as error:
             if error.response["Error"]["Code"] in _MISSING:
                 return None
@@ -71,11 +73,10 @@ class CatalogBucket:
         unchanged: Any = {"IfMatch": old.etag} if old else {"IfNoneMatch": "*"}
         body = json.dumps(_shown(document), ensure_ascii=False).encode()
         try:
-            _answered(
-                lambda: self.client.put_object(
+            with _answers():
+                self.client.put_object(
                     Bucket=self.name, Key=key, Body=body, ContentType="application/json", **unchanged
                 )
-            )
         except ClientError as error:
             if error.response["Error"]["Code"] in _CHANGED:
                 return False
@@ -102,13 +103,5 @@ def _version(body: bytes) -> int:
         return 0
 
 
-def _answered[R](call: Callable[[], R]) -> R:
-    try:
-        return call()
-    except ClientError as error:
-        code, status = error.response["Error"]["Code"], error.response["ResponseMetadata"]["HTTPStatusCode"]
-        if code in _TRANSIENT or status >= 500:
-            raise TargetUnavailable(f"S3 answers {code}") from error
-        raise
-    except BotoCoreError as error:
-        raise TargetUnavailable(f"no answer from S3 ({type(error).__name__})") from error
+def _answers() -> AbstractContextManager[None]:
+    return transient_as(TargetUnavailable, "S3", _TRANSIENT)

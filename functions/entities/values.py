@@ -57,6 +57,11 @@ def _real(value: float) -> dict[str, str]:
     return {"N": str(Decimal(repr(value)))}
 
 
+def from_item(item: Item) -> dict[str, Any]:
+    """The JSON values of a row, or a map, in DynamoDB's own JSON."""
+    return {name: from_value(value) for name, value in item.items()}
+
+
 def from_value(value: Mapping[str, Any]) -> Any:
     """The JSON value of a value in DynamoDB's own JSON."""
     ((kind, held),) = value.items()
@@ -68,7 +73,7 @@ def from_value(value: Mapping[str, Any]) -> Any:
         case "L":
             return [from_value(element) for element in held]
         case "M":
-            return {name: from_value(element) for name, element in held.items()}
+            return from_item(held)
     return held
 
 

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from idempotency import TransientError
+
+from .transient import transient_as
 
 _TRANSIENT = frozenset({"ExecutionLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException"})
 # The state has ended, or was retried with a newer token.
@@ -20,16 +22,12 @@ class ExecutionsUnavailable(TransientError):
 def answered(call: Callable[[], Any], *expected: str) -> Any:
     """The answer; None for an error with one of these codes. Raises ExecutionsUnavailable."""
     try:
-        return call()
+        with transient_as(ExecutionsUnavailable, "Step Functions", _TRANSIENT):
+            return call()
     except ClientError as error:
-        code = str(error.response["Error"]["Code"])
-        if code in expected:
+        if error.response["Error"]["Code"] in expected:
             return None
-        if code in _TRANSIENT or error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-            raise ExecutionsUnavailable(f"Step Functions answers {code}") from error
         raise
-    except BotoCoreError as error:
-        raise ExecutionsUnavailable(f"no answer from Step Functions ({type(error).__name__})") from error
 
 
 def wake(client: Callable[[], Any], tokens: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from runtime.transient import transient_as
 
 from .errors import AlertUnsent
 from .state import Item, Task
@@ -39,15 +39,8 @@ class Alerts:
             "tenant_code": task.key.tenant_code,
             "content": content,
         }
-        try:
+        with transient_as(AlertUnsent, "SNS", _THROTTLED):
             self.client().publish(TopicArn=self.topic, Message=json.dumps(document))
-        except ClientError as error:
-            code = error.response["Error"]["Code"]
-            if code in _THROTTLED or error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-                raise AlertUnsent(f"SNS answers {code}") from error
-            raise
-        except BotoCoreError as error:
-            raise AlertUnsent(f"no answer from SNS ({type(error).__name__})") from error
 
 
 def _message(task: Task, failed: Sequence[Item]) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Meta, Struct
 
 from entities.registered import Clients
+from runtime.transient import transient_as
 
 from .errors import JobFailed, JobUnfinished
 from .types import HandlerEnvironment, Run, Scope, TaskType
@@ -55,16 +55,9 @@ class ChecksumObject:
         return {"sha256": found["sha256"], "size": found["size"]}
 
     def _called(self, job: dict[str, str]) -> Any:
-        try:
+        with transient_as(JobUnfinished, "Lambda", _TRANSIENT):
             answer = self.client.invoke(FunctionName=self.function, Payload=json.dumps(job))
             body = json.loads(answer["Payload"].read())
-        except ClientError as error:
-            code = error.response["Error"]["Code"]
-            if code in _TRANSIENT or error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-                raise JobUnfinished(f"Lambda answers {code}") from error
-            raise
-        except BotoCoreError as error:
-            raise JobUnfinished(f"no answer from Lambda ({type(error).__name__})") from error
         if "FunctionError" not in answer:
             return body
         kind = body.get("errorType", "Lambda.Unknown")

@@ -6,7 +6,7 @@ BusinessError
 ├── ResultTooLarge              the item's work is done, but its result is too large for its row
 └── StaleTask                   another attempt, or none, may run; nothing is written
 TransientError
-└── ExecutionsUnavailable, JobUnfinished, AlertUnsent, StillRunning, SweepUnfinished
+└── JobUnfinished, AlertUnsent, StillRunning, SweepUnfinished    (ExecutionsUnavailable is runtime.executions')
 """
 
 from idempotency import BusinessError, TransientError
@@ -34,10 +34,6 @@ class ResultTooLarge(BusinessError):
 
 class StaleTask(BusinessError):
     """The call is of an attempt that is not the task's own, or has ended. Nothing is written."""
-
-
-class ExecutionsUnavailable(TransientError):
-    """Step Functions throttled the call or failed, or its answer was lost."""
 
 
 class JobUnfinished(TransientError):

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from entities.values import Item as Row
-from entities.values import from_value
+from entities.values import from_item
 
 from .keys import TaskKey
 
@@ -58,7 +58,7 @@ class Task:
     @classmethod
     def of(cls, row: Row) -> "Task":
         """Read it from DynamoDB's own JSON."""
-        values = {name: from_value(value) for name, value in row.items()}
+        values = from_item(row)
         return cls(TaskKey(values["tenant_code"], values["task_id"]), values)
 
     @property
@@ -116,7 +116,7 @@ class Item:
     @classmethod
     def of(cls, row: Row) -> "Item":
         """Read it from DynamoDB's own JSON."""
-        return cls(int(row["sk"]["S"].rpartition("#")[2]), {name: from_value(value) for name, value in row.items()})
+        return cls(int(row["sk"]["S"].rpartition("#")[2]), from_item(row))
 
     @property
     def status(self) -> Status:

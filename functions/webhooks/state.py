@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from entities.values import Item, from_value
+from entities.values import Item, from_item
 
 from .event import Event
 
@@ -73,7 +73,7 @@ class Subscription:
 
     @classmethod
     def of(cls, item: Item) -> "Subscription":
-        values = _plain(item)
+        values = from_item(item)
         return cls(WebhookKey(_tenant(values["pk"]), values["webhook_id"]), values)
 
     @property
@@ -96,7 +96,7 @@ class Delivery:
 
     @classmethod
     def of(cls, item: Item) -> "Delivery":
-        values = _plain(item)
+        values = from_item(item)
         return cls(WebhookKey(_tenant(values["pk"]), values["webhook_id"]), values)
 
     @classmethod
@@ -151,10 +151,6 @@ class Delivery:
 
 def _of(delivery: Delivery, *names: str) -> dict[str, Any]:
     return {name: delivery.values[name] for name in names}
-
-
-def _plain(item: Item) -> dict[str, Any]:
-    return {name: from_value(value) for name, value in item.items()}
 
 
 def _tenant(pk: str) -> str | None:

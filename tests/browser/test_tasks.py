@@ -10,6 +10,7 @@ from operations.tasks import name_of
 from tasks.keys import TaskKey
 from tests.browser.asking import confirm, told
 from tests.browser.things import Things
+from tests.kit.deployed_commands import product
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_failed_items_are_retried_by_the_button(page: Page, things: Things, fail
     page.goto(f"/tasks/{failed.tenant_code}/{failed.task_id}")
     items = page.get_by_role("region", name="Items").get_by_role("row")
     expect(items.nth(1)).to_contain_text("FAILED")
-    commands.publish(things.stack, things.product(failed.tenant_code, "late", mode="sync"))
+    commands.publish(things.stack, product(failed.tenant_code, "late", mode="sync"))
     page.get_by_role("link", name="Retry the failed items").click()
     confirm(page)
     told(page, f"2 failed items of {name_of(failed)} run again")

@@ -26,6 +26,7 @@ from operations.queues import listed
 from operations.stack import STACK_NAME, Stack
 from ordering.definition import ORDER_SAGA
 from tasks.keys import TaskKey
+from tests.kit.deployed_commands import product
 from tests.kit.injection import Resources, denied, eventually, through_proxy
 from tests.kit.openings import PDF, application
 
@@ -110,24 +111,10 @@ class Things:
     def _needs_attention(self, own: str, saga: Saga) -> None:
         eventually(lambda: own in [one.saga_id for one in recovery.needing_attention(self.stack, saga)])
 
-    def product(self, tenant: str, code: str, version: int = 1, **changes: Any) -> dict[str, Any]:
-        command = {
-            "pk": f"TENANT#{tenant}",
-            "sk": f"PRODUCT#{code}",
-            "id": code,
-            "code": code,
-            "name": code,
-            "type": "PRODUCT",
-            "tenant_code": tenant,
-            "version": version,
-            "attributes": {"category": "tea", "price": 1500, "currency": "JPY"},
-        }
-        return {**command, **changes}
-
     def key(self) -> Key:
         """A key with one version that has finished."""
         tenant, code = new("tenant"), new("p")
-        commands.publish(self.stack, self.product(tenant, code, mode="sync"))
+        commands.publish(self.stack, product(tenant, code, mode="sync"))
         return Key(f"TENANT#{tenant}", f"PRODUCT#{code}")
 
     def blocked_key(self) -> Key:
@@ -136,7 +123,7 @@ class Things:
         key = Key(f"TENANT#{tenant}", f"PRODUCT#{code}")
         with denied(self.stack, self.resources, "SyncData"):
             for version in (1, 2):
-                commands.publish(self.stack, self.product(tenant, code, version))
+                commands.publish(self.stack, product(tenant, code, version))
             eventually(lambda: commands.view(self.stack, key).gate.blocked)
         return key
 
@@ -176,7 +163,7 @@ class Things:
     def task(self, *codes: str) -> TaskKey:
         """A task that has ended, with an item for each product; the products that do not exist fail."""
         tenant = new("tenant")
-        commands.publish(self.stack, self.product(tenant, "here", mode="sync"))
+        commands.publish(self.stack, product(tenant, "here", mode="sync"))
         items = [{"pk": f"TENANT#{tenant}", "sk": f"PRODUCT#{code}"} for code in codes]
         request = {"task_type": "rebuild-read-model", "tenant_code": tenant, "items": items}
         key = tasks.create(self.stack, request)

@@ -26,36 +26,8 @@ def workers() -> Iterator[Workers]:
 
 
 @pytest.fixture(scope="module")
-def command_workers() -> Iterator[Workers]:
-    """Of their own: another engine lives in them."""
-    with Workers() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def import_workers() -> Iterator[Workers]:
-    """Of their own: another engine lives in them."""
-    with Workers() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def task_workers() -> Iterator[Workers]:
-    """Of their own: another engine lives in them."""
-    with Workers() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def stock_workers() -> Iterator[Workers]:
-    """Of their own: another engine lives in them."""
-    with Workers() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def people_workers() -> Iterator[Workers]:
-    """Of their own: another engine lives in them."""
+def own_workers() -> Iterator[Workers]:
+    """Of one module: another engine lives in them."""
     with Workers() as started:
         yield started
 

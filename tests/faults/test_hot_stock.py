@@ -2,17 +2,16 @@
 
 import pytest
 
-from tests.faults.faults import UnknownFault
 from tests.faults.stock.explore import EXPLORER, Totals
-from tests.faults.stock.schedule import KINDS, Schedule
+from tests.faults.stock.schedule import KINDS
 from tests.faults.workers import Workers
 
 SCHEDULES = 1000
 
 
 @pytest.fixture(scope="module")
-def totals(stock_workers: Workers) -> Totals:
-    return list(EXPLORER.explored(stock_workers.pool, 1001, SCHEDULES))[-1]
+def totals(own_workers: Workers) -> Totals:
+    return list(EXPLORER.explored(own_workers.pool, 1001, SCHEDULES))[-1]
 
 
 def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:
@@ -50,16 +49,7 @@ def test_what_only_shards_have_is_reached(totals: Totals) -> None:
         assert totals.happened[what] > SCHEDULES // 50, what
 
 
-def test_a_schedule_is_the_same_at_every_replay(stock_workers: Workers) -> None:
-    traces = [stock_workers.pool.submit(EXPLORER.trace, "stock 37") for _ in range(3)]
-    drawn, *others = [started.result() for started in traces]
-    listed = stock_workers.pool.submit(EXPLORER.trace, drawn[0]).result()
-    assert others == [drawn, drawn]
-    assert listed == drawn
-    assert len(drawn) > 10
-
-
-@pytest.mark.parametrize("text", ["tasks 7", "stock", "stock x", "stock 7: nonsense at ReserveInventory@o-1#1"])
-def test_what_is_no_schedule_is_refused(text: str) -> None:
-    with pytest.raises((ValueError, UnknownFault)):
-        Schedule.parse(text)
+def test_a_schedule_is_the_same_at_every_replay(own_workers: Workers) -> None:
+    trace, *others = EXPLORER.replayed(own_workers.pool, "stock 37")
+    assert others == 3 * [trace]
+    assert len(trace) > 10

@@ -2,17 +2,16 @@
 
 import pytest
 
-from tests.faults.faults import UnknownFault
 from tests.faults.imports.explore import EXPLORER, Totals
-from tests.faults.imports.schedule import KINDS, Schedule
+from tests.faults.imports.schedule import KINDS
 from tests.faults.workers import Workers
 
 SCHEDULES = 700
 
 
 @pytest.fixture(scope="module")
-def totals(import_workers: Workers) -> Totals:
-    return list(EXPLORER.explored(import_workers.pool, 1, SCHEDULES))[-1]
+def totals(own_workers: Workers) -> Totals:
+    return list(EXPLORER.explored(own_workers.pool, 1, SCHEDULES))[-1]
 
 
 def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:
@@ -36,16 +35,7 @@ def test_imports_and_rows_end_in_every_way(totals: Totals) -> None:
     assert totals.refused > 0
 
 
-def test_a_schedule_is_the_same_at_every_replay(import_workers: Workers) -> None:
-    traces = [import_workers.pool.submit(EXPLORER.trace, "imports 2") for _ in range(3)]
-    drawn, *others = [started.result() for started in traces]
-    listed = import_workers.pool.submit(EXPLORER.trace, drawn[0]).result()
-    assert others == [drawn, drawn]
-    assert listed == drawn
-    assert len(drawn) > 20
-
-
-@pytest.mark.parametrize("text", ["orders 7", "imports", "imports x", "imports 7: nonsense at csv_loader@1#1"])
-def test_what_is_no_schedule_is_refused(text: str) -> None:
-    with pytest.raises((ValueError, UnknownFault)):
-        Schedule.parse(text)
+def test_a_schedule_is_the_same_at_every_replay(own_workers: Workers) -> None:
+    trace, *others = EXPLORER.replayed(own_workers.pool, "imports 2")
+    assert others == 3 * [trace]
+    assert len(trace) > 20

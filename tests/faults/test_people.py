@@ -2,17 +2,16 @@
 
 import pytest
 
-from tests.faults.faults import UnknownFault
 from tests.faults.people.explore import EXPLORER, Totals
-from tests.faults.people.schedule import KINDS, Schedule
+from tests.faults.people.schedule import KINDS
 from tests.faults.workers import Workers
 
 SCHEDULES = 1000
 
 
 @pytest.fixture(scope="module")
-def totals(people_workers: Workers) -> Totals:
-    return list(EXPLORER.explored(people_workers.pool, 1001, SCHEDULES))[-1]
+def totals(own_workers: Workers) -> Totals:
+    return list(EXPLORER.explored(own_workers.pool, 1001, SCHEDULES))[-1]
 
 
 def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:
@@ -42,16 +41,7 @@ def test_cards_are_made_looked_up_and_cancelled_at_the_processor_with_faults(tot
     assert {"CreateCard", "LookUpCard", "CancelCard"} <= hit
 
 
-def test_a_schedule_is_the_same_at_every_replay(people_workers: Workers) -> None:
-    traces = [people_workers.pool.submit(EXPLORER.trace, "people 11") for _ in range(3)]
-    drawn, *others = [started.result() for started in traces]
-    listed = people_workers.pool.submit(EXPLORER.trace, drawn[0]).result()
-    assert others == [drawn, drawn]
-    assert listed == drawn
-    assert len(drawn) > 20
-
-
-@pytest.mark.parametrize("text", ["orders 7", "people", "people x", "people 7: nonsense at CheckIdentity@1#1"])
-def test_what_is_no_schedule_is_refused(text: str) -> None:
-    with pytest.raises((ValueError, UnknownFault)):
-        Schedule.parse(text)
+def test_a_schedule_is_the_same_at_every_replay(own_workers: Workers) -> None:
+    trace, *others = EXPLORER.replayed(own_workers.pool, "people 11")
+    assert others == 3 * [trace]
+    assert len(trace) > 20

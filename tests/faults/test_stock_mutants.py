@@ -4,13 +4,14 @@ from concurrent.futures import Future
 
 import pytest
 
-from tests.faults.stock.hunt import MUTANTS, Finding, hunt
+from tests.faults.actors.mutant import Finding
+from tests.faults.stock.explore import MUTANTS, hunt
 from tests.faults.workers import Workers
 
 
 @pytest.fixture(scope="module")
-def findings(stock_workers: Workers) -> dict[str, Future[Finding]]:
-    return {name: stock_workers.pool.submit(hunt, name) for name in MUTANTS}
+def findings(own_workers: Workers) -> dict[str, Future[Finding]]:
+    return {name: own_workers.pool.submit(hunt, name) for name in MUTANTS}
 
 
 @pytest.mark.parametrize("name", MUTANTS)

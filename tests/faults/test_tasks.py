@@ -2,17 +2,16 @@
 
 import pytest
 
-from tests.faults.faults import UnknownFault
 from tests.faults.tasks.explore import EXPLORER, Totals
-from tests.faults.tasks.schedule import KINDS, Schedule
+from tests.faults.tasks.schedule import KINDS
 from tests.faults.workers import Workers
 
 SCHEDULES = 1000
 
 
 @pytest.fixture(scope="module")
-def totals(task_workers: Workers) -> Totals:
-    return list(EXPLORER.explored(task_workers.pool, 1001, SCHEDULES))[-1]
+def totals(own_workers: Workers) -> Totals:
+    return list(EXPLORER.explored(own_workers.pool, 1001, SCHEDULES))[-1]
 
 
 def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:
@@ -41,16 +40,7 @@ def test_every_function_is_hit_at_every_kind_of_call(totals: Totals) -> None:
     assert {call for call, number in totals.calls.items() if number > SCHEDULES // 10} <= hit
 
 
-def test_a_schedule_is_the_same_at_every_replay(task_workers: Workers) -> None:
-    traces = [task_workers.pool.submit(EXPLORER.trace, "tasks 37") for _ in range(3)]
-    drawn, *others = [started.result() for started in traces]
-    listed = task_workers.pool.submit(EXPLORER.trace, drawn[0]).result()
-    assert others == [drawn, drawn]
-    assert listed == drawn
-    assert len(drawn) > 20
-
-
-@pytest.mark.parametrize("text", ["orders 7", "tasks", "tasks x", "tasks 7: nonsense at start@1.1#1"])
-def test_what_is_no_schedule_is_refused(text: str) -> None:
-    with pytest.raises((ValueError, UnknownFault)):
-        Schedule.parse(text)
+def test_a_schedule_is_the_same_at_every_replay(own_workers: Workers) -> None:
+    trace, *others = EXPLORER.replayed(own_workers.pool, "tasks 37")
+    assert others == 3 * [trace]
+    assert len(trace) > 20

@@ -17,13 +17,13 @@ RARE = {READER_FAILS}
 
 
 @pytest.fixture(scope="module")
-def totals(import_workers: Workers) -> Totals:
-    return list(EXPLORER.explored(import_workers.pool, 1, SCHEDULES))[-1]
+def totals(own_workers: Workers) -> Totals:
+    return list(EXPLORER.explored(own_workers.pool, 1, SCHEDULES))[-1]
 
 
 @pytest.fixture(scope="module")
-def findings(import_workers: Workers) -> dict[str, Future[Finding]]:
-    return {name: import_workers.pool.submit(hunt, name) for name in MUTANTS}
+def findings(own_workers: Workers) -> dict[str, Future[Finding]]:
+    return {name: own_workers.pool.submit(hunt, name) for name in MUTANTS}
 
 
 def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:

@@ -27,7 +27,8 @@ from local.simulators.payment_gateway.server import GatewayServer
 from operations import orders, work
 from operations.recovery import needing_attention, recovery
 from operations.stack import Stack
-from ordering.payments.gateway import CHARGE, charge_key
+from ordering.payments.gateway import CHARGE
+from runtime.keyed import derived_key
 from tests.kit.belongings import Belongings
 from tests.kit.consistency import broken_invariants
 from tests.kit.injection import Resources, environment, eventually
@@ -80,7 +81,7 @@ def ordered(gateway: GatewayClient, order: Document) -> Callable[..., None]:
 
 def _key(stack: Stack, resources: Resources, order: Document) -> str:
     manager = secret.client(stack.endpoint or "")
-    return charge_key(manager.get_secret_value(SecretId=resources["PaymentKey"])["SecretString"], order["order_id"])
+    return derived_key(manager.get_secret_value(SecretId=resources["PaymentKey"])["SecretString"], order["order_id"])
 
 
 def _row(gateway: GatewayClient, order: Document) -> Document:

@@ -19,6 +19,7 @@ from tasks.errors import InvalidTask
 from tasks.keys import TaskKey
 from tasks.state import Status
 from tests.kit.belongings import RUN
+from tests.kit.deployed_commands import product
 from tests.kit.injection import eventually
 
 pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may remove")
@@ -42,7 +43,7 @@ def create(stack: Stack, tenant: str, task_type: str, *items: dict[str, str], **
 
 def rebuild(stack: Stack, tenant: str, count: int) -> TaskKey:
     """A task whose items all succeed."""
-    commands.publish(stack, product(tenant, "tea-01"))
+    commands.publish(stack, product(tenant, "tea-01", mode="sync"))
     return create(stack, tenant, "rebuild-read-model", *[{"pk": f"TENANT#{tenant}", "sk": "PRODUCT#tea-01"}] * count)
 
 
@@ -52,21 +53,6 @@ def objects(stack: Stack, *contents: bytes) -> list[dict[str, str]]:
         items.append({"bucket": bucket, "key": f"{RUN}/{uuid.uuid4().hex}"})
         stack.client("s3").put_object(Bucket=bucket, Key=items[-1]["key"], Body=content)
     return items
-
-
-def product(tenant: str, code: str) -> dict[str, Any]:
-    return {
-        "pk": f"TENANT#{tenant}",
-        "sk": f"PRODUCT#{code}",
-        "id": code,
-        "code": code,
-        "name": code,
-        "type": "PRODUCT",
-        "version": 1,
-        "tenant_code": tenant,
-        "mode": "sync",
-        "attributes": {"category": "tea", "price": 1500, "currency": "JPY"},
-    }
 
 
 def test_some_items_fail_and_a_retry_runs_only_those(
@@ -105,7 +91,7 @@ def test_some_items_fail_and_a_retry_runs_only_those(
 
 
 def test_a_read_model_is_rebuilt(stack: Stack, tenant: str) -> None:
-    commands.publish(stack, product(tenant, "tea-01"))
+    commands.publish(stack, product(tenant, "tea-01", mode="sync"))
     row = {"pk": f"TENANT#{tenant}#CATEGORY#tea", "sk": "PRODUCT#tea-01"}
     eventually(lambda: stack.row("ProductsTable", **row))
     for lost in (row, {"pk": f"TENANT#{tenant}", "sk": "PRODUCT#tea-01"}):
@@ -178,7 +164,7 @@ def test_the_command_line_shows_failed_items_and_retries_them(
     name, options = f"{tenant}/rebuild", ("--tenant", tenant, "--type", "rebuild-read-model", "--task-id", "rebuild")
     failed = stepwise("create", str(tmp_path / "items.json"), *options)
     shown = stepwise("show", name, "--items")
-    commands.publish(stack, product(tenant, "tea-01"))
+    commands.publish(stack, product(tenant, "tea-01", mode="sync"))
     retried = stepwise("retry", name)
 
     assert failed[0] == 1

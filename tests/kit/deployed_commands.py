@@ -21,6 +21,22 @@ class Refused(Exception):
         self.error = error
 
 
+def product(tenant: str, code: str, version: int = 1, **changes: Any) -> Document:
+    """A command of type PRODUCT."""
+    command = {
+        "pk": f"TENANT#{tenant}",
+        "sk": f"PRODUCT#{code}",
+        "id": code,
+        "code": code,
+        "name": code,
+        "type": "PRODUCT",
+        "tenant_code": tenant,
+        "version": version,
+        "attributes": {"category": "tea", "price": 1500, "currency": "JPY"},
+    }
+    return {**command, **changes}
+
+
 @dataclass(frozen=True)
 class Versions:
     """The versions of one key. kind: the type; its sk is KIND#name."""

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, override
 
 from idempotency import BusinessError, TransientError
-from runtime.keyed import Answer, KeyedSystem, derived_key, keyed_work
+from runtime.keyed import Answer, KeyedSystem, keyed_work
 
 from .charge import Charge, PaymentDeclined
 
@@ -70,8 +70,3 @@ class HttpGateway(KeyedSystem[Charge]):
     def refused(self, reason: str) -> GatewayRefused:
         _logger.error("the payment gateway refuses our request", extra={"reason": reason})
         return GatewayRefused(f"{reason}; see PaymentGatewayAlarm in docs/alarms.md")
-
-
-def charge_key(stack_key: str, order_id: str) -> str:
-    """The idempotency key of an order's charge."""
-    return derived_key(stack_key, order_id)

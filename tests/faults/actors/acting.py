@@ -38,6 +38,11 @@ class Acting:
         self.later = self.schedule.chance("later")
         self.faults = Faults(self.schedule, self.focus)
 
+    @property
+    def disturbed(self) -> bool:
+        """Whether anything went wrong so far."""
+        return bool(self.faults.injected)
+
     def injected(self, kind: str, place: str) -> None:
         """A fault hits."""
 

@@ -1,29 +1,32 @@
 """Executions of a machine, what ends them from outside, the events that tell of it, and the records of streams."""
 
+import types
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-from ministack.services import dynamodb
+from ministack.services import dynamodb, stepfunctions
 
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.acting import Visit
 from tests.faults.actors.engine import Engine, Mapping
 from tests.faults.actors.invoking import Invoking
-from tests.faults.actors.simulation import Gone
+from tests.faults.actors.simulation import Flag, Gone
 from tests.faults.engine import execution_error
 from tests.faults.invocation import as_delivered
-from tests.faults.seams import Document
+from tests.faults.seams import Document, copied
 from tests.kit.deployed_stack import Handler
 
 
 @dataclass
 class Executing(Invoking, ABC):
     """Asked by the engine of state machines. events: all status events that were delivered."""
+
+    RECORD_WEIGHT: ClassVar[float] = 8
 
     engine: Engine = field(kw_only=True)
     events: list[Callable[[], object]] = field(default_factory=list, kw_only=True)
@@ -38,6 +41,11 @@ class Executing(Invoking, ABC):
     def new_token(self) -> str:
         self.counts["token"] += 1
         return f"token-{self.counts['token']:04}"
+
+    def new_id(self) -> Any:
+        """In place of `uuid4`."""
+        self.counts["id"] += 1
+        return types.SimpleNamespace(hex=f"{self.counts['id']:032x}")
 
     def stop(self, execution: Document, status: str) -> None:
         self.engine.stop(execution, status)
@@ -54,6 +62,24 @@ class Executing(Invoking, ABC):
         self.go_on(visit)
         return answer
 
+    def state_fault(self, place: str, state: str, kinds: Iterable[str], weight: float) -> str:
+        """The kind of fault that hits a state; empty for none."""
+        kind = self.fault_at(place, [*kinds], weight)
+        if kind:
+            self.tally.stops[state, kind] += 1
+        return kind
+
+    def stay(self, visit: Visit, kind: str, run: Callable[[], Any]) -> Any:
+        """In a Task state, with what a fault does to its execution before it and after it."""
+        self.end(visit, kind if kind in f.BEFORE_STATE else "")
+        try:
+            answer = run()
+        except stepfunctions._ExecutionError:
+            self.go_on(visit)
+            raise
+        self.end(visit, "" if kind in f.BEFORE_STATE else kind)
+        return answer
+
     def end(self, visit: Visit, kind: str) -> None:
         """What a fault of a state does to its execution."""
         if kind in f.STATUS_AFTER:
@@ -67,6 +93,27 @@ class Executing(Invoking, ABC):
         if visit and (visit.execution["status"] != "RUNNING" or (visit.cancelled and visit.cancelled.is_set)):
             raise Gone
 
+    # Callbacks.
+
+    def hand_out(self, token: str, document: Document, visit: Visit, **notes: Any) -> Document:
+        """Call the function of a state that waits for this token. Returns the token's record; an answer sets its flag.
+
+        If the function fails, the next attempt has a token of its own.
+        """
+        answered = Flag(self.simulation)
+        record = {"event": answered, "result": None, "error": None, **notes}
+        stepfunctions._task_tokens[token] = record
+        visit.execution.setdefault("tokens", []).append(token)
+        try:
+            function = stepfunctions._resolve_lambda_function_ref(document["FunctionName"], optimized=True)
+            stepfunctions._call_lambda(function, document["Payload"])
+        except stepfunctions._ExecutionError:
+            if not answered.is_set:
+                stepfunctions._task_tokens.pop(token, None)
+                visit.context["Task"] = {"Token": self.new_token()}
+                raise
+        return record
+
     # Streams.
 
     def stream(self) -> None:
@@ -77,26 +124,38 @@ class Executing(Invoking, ABC):
                 record = records.pop(0)
                 for mapping in mappings:
                     if mapping.takes(record):
-                        self.spawn(partial(self._record, mapping, record))
+                        self.spawn(partial(self.arrive, mapping, record), **self.notes_of(record))
 
-    def _record(self, mapping: Mapping, record: Document) -> None:
+    def notes_of(self, record: Document) -> dict[str, Any]:
+        """Of the actor that delivers a record."""
+        del record
+        return {}
+
+    def arrive(self, mapping: Mapping, record: Document) -> None:
+        """Deliver a record, unless a fault hits it."""
         name = mapping.function.removesuffix("Function")
         self.counts[f"record:{name}"] += 1
-        kind = self.fault_at(f"record:{name}#{self.counts[f'record:{name}']}", [*s.RECORD_KINDS], 8)
+        kind = self.fault_at(f"record:{name}#{self.counts[f'record:{name}']}", [*s.RECORD_KINDS], self.RECORD_WEIGHT)
         if kind == s.RECORD_LOST:
             return
-        deliver = partial(self._deliver, mapping, record)
+        deliver = partial(self.deliver, mapping, record)
         if kind == s.RECORD_TWICE:
             self.spawn(deliver, self.later.choice((0, self.late())))
         self.simulation.sleep(self.late() if kind == s.RECORD_LATE else self.chance.uniform(0.05, 0.8))
         deliver()
 
-    def _deliver(self, mapping: Mapping, record: Document) -> None:
+    def deliver(self, mapping: Mapping, record: Document) -> None:
+        """What a mapping does with a record that has arrived."""
+        self.taken(mapping, [record])
+
+    def taken(self, mapping: Mapping, records: list[Document]) -> bool:
+        """Invoke the function for records until it has taken them. Returns False if the mapping gives up."""
         for number in range(mapping.tries):
-            answer = self.invoke(mapping.function, {"Records": [record]}, mapping.function.removesuffix("Function"))
+            answer = self.invoke(mapping.function, {"Records": records}, mapping.function.removesuffix("Function"))
             if not answer.get("error") and not answer["body"]["batchItemFailures"]:
-                return
+                return True
             self.simulation.sleep(2**number)
+        return False
 
     # Events.
 
@@ -122,3 +181,8 @@ class Executing(Invoking, ABC):
             if not self.invoke(rule.function, event, name).get("error"):
                 return
             self.simulation.sleep(60 * (number + 1))
+
+
+def branch_context(context: Document) -> Document:
+    """Of a state in a Map or a branch: it shares no variable with the others."""
+    return {**copied({name: value for name, value in context.items() if name != "variables"}), "variables": {}}

@@ -50,6 +50,11 @@ class Explorer[T: Totals]:
         outcome = self.play(self.schedule.parse(scenario))
         return [str(outcome.injected), *outcome.trace]
 
+    def replayed(self, pool: ProcessPoolExecutor, scenario: str) -> list[list[str]]:
+        """The trace of a schedule that is played three times, and then with the faults that it drew."""
+        drawn = [started.result() for started in [pool.submit(self.trace, scenario) for _ in range(3)]]
+        return [*drawn, pool.submit(self.trace, drawn[0][0]).result()]
+
     def replay(self, scenario: str) -> int:
         """Play one schedule, and print its trace. Raises ValueError."""
         outcome = self.play(self.schedule.parse(scenario))

@@ -2,17 +2,17 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.acting import Acting
+from tests.faults.actors.judging import Judging
 from tests.faults.invocation import CONFLICT, THROTTLED, Died, Invocation, failure, handled, outcome
 from tests.faults.seams import Document, Send
 from tests.kit.deployed_stack import Handler
@@ -24,14 +24,6 @@ TRANSACTIONS = {"TransactGetItems", "TransactWriteItems"}
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>slow down</Message></Error>"
 # Answers, by service.
 _THROTTLED: dict[str, tuple[int, Document, bytes]] = {"s3": (503, {}, _SLOW_DOWN), "cards": (429, {}, b"{}")}
-
-
-class Tally(Protocol):
-    """outcomes: of invocations. calls: by function and operation. hits: faults at them, by kind."""
-
-    outcomes: Counter[tuple[str, str]]
-    calls: Counter[tuple[str, str]]
-    hits: Counter[tuple[str, str, str]]
 
 
 @dataclass
@@ -50,7 +42,7 @@ class Invoking(Acting, ABC):
 
     @property
     @abstractmethod
-    def tally(self) -> Tally:
+    def tally(self) -> Judging[Any]:
         """Where what happens now is counted."""
 
     @abstractmethod
@@ -73,10 +65,6 @@ class Invoking(Acting, ABC):
         """How much more often than at others a fault is drawn at this call."""
         del operation
         return 1
-
-    def own_call_kinds(self) -> Iterable[str]:
-        """Faults at a call, beside those of all actors."""
-        return ()
 
     def invoke(self, function: str, event: Any, name: str) -> Document:
         """Invoke a function as Lambda does it."""
@@ -102,6 +90,17 @@ class Invoking(Acting, ABC):
     def _timed_out(self, invocation: Invocation) -> Document:
         self.delay(invocation.timeout)
         return failure("Sandbox.Timedout")
+
+    def limit(self, invocation: Invocation, seconds: float) -> None:
+        """Let its time pass. One that hangs does not see it."""
+        began, current = self.simulation.now, self.simulation.current
+        assert current is not None
+
+        def remaining() -> float:
+            hung = current.notes.get("late", 0) if 0 < invocation.holds_at <= invocation.calls else 0
+            return seconds - (self.simulation.now - began - hung)
+
+        invocation.remaining = remaining
 
     def run_invocation(self, invocation: Invocation) -> Document:
         actor = self.simulation.current
@@ -145,7 +144,7 @@ class Invoking(Acting, ABC):
     def _call_kinds(self, invocation: Invocation) -> list[str]:
         return [
             *s.CALL_KINDS,
-            *self.own_call_kinds(),
+            *self.schedule.OWN_CALL_KINDS,
             *(s.READ_KINDS if invocation.operation == "BatchGetItem" and self.TEARS else ()),
             *(s.WRITE_KINDS if invocation.operation in WRITES else ()),
             *(s.TRANSACTION_KINDS if invocation.operation in TRANSACTIONS else ()),

@@ -2,15 +2,19 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from tests.faults.actors.engine import START, Engine
 from tests.faults.actors.expiry import expire, expired
-from tests.faults.seams import DYNAMODB_ENDPOINT
+from tests.faults.seams import DYNAMODB_ENDPOINT, Document
 from tests.kit.deployed_stack import Stack
 
+SWEEP_EVERY = 300.0
+DAY = 86_400.0
+_LOOK_EVERY = 3.0
+_MAX_SWEEPS = 40
 _DELETED = 0.6
 _SUMMED = ("outcomes", "calls", "hits", "stops")
 
@@ -43,6 +47,20 @@ def outcome_of(run: Any, *judges: Any) -> dict[str, Any]:
         "seconds": run.simulation.now,
         **{name: sum((getattr(judge, name) for judge in judges), Counter()) for name in _SUMMED},
     }
+
+
+def until_ended(
+    run: Any, rows: Mapping[str, Document], has_ended: Callable[[Document], bool], *, impatient: bool = False
+) -> None:
+    """Until every row has ended: a sweep every five minutes. impatient: what is late may still land afterwards."""
+    swept = run.simulation.now
+    for _ in range(_MAX_SWEEPS):
+        while run.simulation.now < swept + SWEEP_EVERY:
+            run.simulation.run(until=run.simulation.now + (_LOOK_EVERY if impatient else SWEEP_EVERY))
+            if all(map(has_ended, rows.values())) and (run.simulation.quiet or (impatient and rows)):
+                return
+        swept = run.simulation.now
+        run.spawn(run.sweep)
 
 
 def let_expire(run: Any, tables: Iterable[str]) -> None:

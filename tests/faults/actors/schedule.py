@@ -61,15 +61,22 @@ _RATES = (0.0, 0.008, 0.02, 0.05)
 _MAX_FAULTS = 8
 
 
+def kinds(at_calls: Mapping[str, str], *others: Mapping[str, str]) -> Mapping[str, str]:
+    """All kinds of faults of a context, in the order of reports. at_calls, others: its own."""
+    at_call = {**CALL_KINDS, **at_calls, **WRITE_KINDS, **TRANSACTION_KINDS, **READ_KINDS, **MACHINE_CALL_KINDS}
+    return {kind: why for kinds in (at_call, INVOCATION_KINDS, f.STATE_KINDS, *others) for kind, why in kinds.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """seed: decides the plan and the interleaving. faults: None if the seed decides them, too.
 
-    NAME: what a schedule's line begins with. KINDS: of faults.
+    NAME: what a schedule's line begins with. KINDS: of faults. OWN_CALL_KINDS: at a call, beside those of all actors.
     """
 
     NAME: ClassVar[str]
     KINDS: ClassVar[Mapping[str, str]]
+    OWN_CALL_KINDS: ClassVar[Mapping[str, str]]
 
     seed: int
     faults: tuple[Fault, ...] | None = None

@@ -26,6 +26,13 @@ class Executing(Invoking, shared.Executing):
 
     waiting: list[Flag] = field(default_factory=list)
 
+    def carried_out(self, service: str, body: bytes, status: int) -> None:
+        if service == "s3" and body:
+            self.judge.stored(body, status)
+        for judge in self.judges:
+            judge.moment()
+        self.stream()
+
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
         """A Task state, with what may end its execution before it and after it."""
         actor = self.simulation.current
@@ -39,18 +46,9 @@ class Executing(Invoking, shared.Executing):
         visit = actor.notes["visit"] = Visit(place, execution, context, outer.cancelled if outer else None)
         self.go_on(visit)
         self.judge.entered(state, own["version"])
-        kind = self.fault_at(place, self._state_kinds(state, item), 4)
-        if kind:
-            self.judge.stops[state, kind] += 1
+        kind = self.state_fault(place, state, self._state_kinds(state, item), 4)
         actor.notes["waits"] = self.late() if kind == s.TIMED_OUT_WAITING else None
-        self.end(visit, kind if kind in f.BEFORE_STATE else "")
-        try:
-            answer = run()
-        except stepfunctions._ExecutionError:
-            self.go_on(visit)
-            raise
-        self.end(visit, "" if kind in f.BEFORE_STATE else kind)
-        return answer
+        return self.stay(visit, kind, run)
 
     def _state_kinds(self, state: str, item: str) -> list[str]:
         if item:
@@ -62,19 +60,7 @@ class Executing(Invoking, shared.Executing):
         visit, actor = self.visit, self.simulation.current
         assert visit is not None
         assert actor is not None
-        answered = Flag(self.simulation)
-        stepfunctions._task_tokens[token] = {"event": answered, "result": None, "error": None}
-        visit.execution.setdefault("tokens", []).append(token)
-        try:
-            stepfunctions._call_lambda(
-                stepfunctions._resolve_lambda_function_ref(document["FunctionName"], optimized=True),
-                document["Payload"],
-            )
-        except stepfunctions._ExecutionError:
-            if not answered.is_set:
-                del stepfunctions._task_tokens[token]
-                visit.context["Task"] = {"Token": self.new_token()}
-                raise
+        answered: Flag = self.hand_out(token, document, visit)["event"]
         self.waiting.append(answered)
         waited = answered.wait(actor.notes["waits"])
         self.waiting.remove(answered)

@@ -1,4 +1,4 @@
-"""What schedules of commands reach."""
+"""What schedules of commands reach, and the hunt for a mutant."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 
 from tests.faults.actors import totals
 from tests.faults.actors.exploring import Explorer
+from tests.faults.actors.mutant import Finding, found
 from tests.faults.actors.totals import counted
+from tests.faults.commands import mutants, operation_mutants  # noqa: F401 - each mutant registers itself
+from tests.faults.commands.mutant import MUTANTS
 from tests.faults.commands.play import Outcome, play
 from tests.faults.commands.schedule import Schedule
 
@@ -35,6 +38,11 @@ class Totals(totals.Totals):
         yield (
             f"{len(self.states):,} states of a key, {len(self.arrivals)} orders of arrival, ends: {counted(self.ends)}"
         )
+
+
+def hunt(name: str) -> Finding:
+    """Put the mutant on in this process, and play schedules until one fails."""
+    return found(MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 
 EXPLORER = Explorer(Schedule, play, Totals, chunk=50)

@@ -1,11 +1,9 @@
 """Invocations of the functions of commands."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tests.faults import faults as f
 from tests.faults.actors import invoking as shared
-from tests.faults.commands import schedule as s
 from tests.faults.commands.judge import Judge
 from tests.faults.commands.notes import Notes
 from tests.faults.invocation import Invocation
@@ -21,26 +19,12 @@ _TARGET_OF = {
 class Invoking(Notes, shared.Invoking):
     """Invokes functions, and is asked at each of their calls."""
 
-    def stream(self) -> None:
-        """A request was carried out: deliver the records of streams."""
-        raise NotImplementedError
-
     @property
     def tally(self) -> Judge:
         return self.judge
-
-    def own_call_kinds(self) -> Iterable[str]:
-        return s.CALL_KINDS
 
     def fault_at_call(self, invocation: Invocation) -> str:
         current = self.simulation.current
         if current and current.notes.get("fails") == _TARGET_OF.get(invocation.operation, "none"):
             return f.THROTTLED
         return super().fault_at_call(invocation)
-
-    def carried_out(self, service: str, body: bytes, status: int) -> None:
-        if service == "s3" and body:
-            self.judge.stored(body, status)
-        for judge in self.judges:
-            judge.moment()
-        self.stream()

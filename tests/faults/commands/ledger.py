@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from boto3.dynamodb.types import TypeDeserializer
 
 from entities.command import Attempt
+from tests.faults.actors.judging import Judging
 from tests.faults.commands.plan import KEYS, MARKS
 from tests.faults.seams import Document
 
@@ -16,26 +17,26 @@ if TYPE_CHECKING:
 _deserialize = TypeDeserializer().deserialize
 
 
-class Ledger:
+class Ledger(Judging["Run"]):
     """Of one key. number: which one it is of KEYS.
 
     rows: by table and key, in DynamoDB's own JSON. gate: the key's. newest: version that was published.
     catalog: the version that the bucket shows; shown: its object.
     disturbed: whether a fault may cost the five minutes of a sweep. excess: seconds that faults cost.
     published: answers by version. expired: versions whose row TTL has deleted; `rows` still has it.
-    violations: (invariant, detail) in order. outcomes, calls, hits, stops, states, starts: what was reached.
+    states, starts: what was reached.
     """
 
     def __init__(self, run: "Run", number: int) -> None:
-        self.run = run
+        super().__init__(run)
         self.number = number
+        self.mark = f"{MARKS[number]} "
         self.key = KEYS[number]
         self.own = (self.key.pk, self.key.sk)
         self.disturbed = False
         self.excess = 0.0
         self.published: Counter[int] = Counter()
         self.expired: set[int] = set()
-        self.violations: list[tuple[str, str]] = []
         self.rows: dict[str, dict[tuple[str, str], Document]] = defaultdict(dict)
         self.gate: Document | None = None
         self.finished = 0
@@ -43,17 +44,8 @@ class Ledger:
         self.dead: set[int] = set()
         self.catalog = 0
         self.shown: Document = {}
-        self.outcomes: Counter[tuple[str, str]] = Counter()
-        self.calls: Counter[tuple[str, str]] = Counter()
-        self.hits: Counter[tuple[str, str, str]] = Counter()
-        self.stops: Counter[tuple[str, str]] = Counter()
         self.states: set[str] = set()
         self.starts: list[int] = []
-
-    def broken(self, invariant: str, detail: str) -> None:
-        if (invariant, detail) not in self.violations:
-            self.violations.append((invariant, detail))
-            self.run.say(f"VIOLATION {MARKS[self.number]} {invariant}: {detail}")
 
     @property
     def data(self) -> Document | None:

@@ -26,14 +26,14 @@ from tests.faults.commands.mutant import DEAD_FIRST, mutant
 from tests.faults.mutant import replaced
 
 _READ = Publication._read
-_LATE_TARGET = ((r"^sync_data:.*#1$", (f.LATE, f.AGAIN)), (r"^sync_data:.*#1\.call", (s.HELD,)))
+_LATE_TARGET = ((r"^sync_data:.*#1$", (f.LATE, f.AGAIN)), (r"^sync_data:.*#1\.call", (s.shared.HELD,)))
 
 
 def _unconditional(action: Any) -> Any:
     return {"Put": {name: action["Put"][name] for name in ("TableName", "Item")}}
 
 
-@mutant("a token that is stored after the check", breaks.WAITS, focus=((r"^wait_prev.*\.call2$", (s.SLOW,)),))
+@mutant("a token that is stored after the check", breaks.WAITS, focus=((r"^wait_prev.*\.call2$", (s.shared.SLOW,)),))
 def _token_after_check() -> AbstractContextManager[None]:
     """The predecessor finishes in between, and wakes nobody."""
 
@@ -70,7 +70,7 @@ def _one_token() -> AbstractContextManager[None]:
     breaks.DEAD,
     focus=(
         (r"^(check_version|wait_prev_command|transform_data)@\d\.1$", (f.ABORTED_AFTER,)),
-        (r"^event@\d\.1$", (s.EVENT_THRICE,)),
+        (r"^event@\d\.1$", (s.shared.EVENT_THRICE,)),
     ),
 )
 def _no_fence() -> AbstractContextManager[None]:
@@ -248,7 +248,7 @@ def _snapshot() -> AbstractContextManager[Any]:
 @mutant(
     "a version that one batch does not show",
     breaks.ANSWERS,
-    focus=((r"^PublishCommand@\w+#\d$", (f.AGAIN,)), (r"^PublishCommand@\w+#\d\.call1$", (s.TORN,))),
+    focus=((r"^PublishCommand@\w+#\d$", (f.AGAIN,)), (r"^PublishCommand@\w+#\d\.call1$", (s.shared.TORN,))),
 )
 def _expired_at_first_sight() -> AbstractContextManager[None]:
     """A duplicate publishes between the two reads: the caller is told that the version has expired."""

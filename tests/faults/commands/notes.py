@@ -19,7 +19,7 @@ _WAKING = re.compile(r"^(record|event|check_version|wait_prev|Start|Wake|Command
 
 
 # They lose no message: what ends an execution is told by its event.
-_TOLD = {s.SLOW, *f.STATE_KINDS, *s.MACHINE_CALL_KINDS}
+_TOLD = {s.shared.SLOW, *f.STATE_KINDS, *s.shared.MACHINE_CALL_KINDS}
 
 
 def key_of(row: Document) -> int:

@@ -35,7 +35,7 @@ def _shared_names() -> AbstractContextManager[None]:
 @mutant(
     "a sweep that one key holds up",
     breaks.WAITS,
-    focus=(DEAD_FIRST, (r"^record:StartCommands", (s.RECORD_LOST,))),
+    focus=(DEAD_FIRST, (r"^record:StartCommands", (s.shared.RECORD_LOST,))),
 )
 def _sweep_of_one_key() -> AbstractContextManager[None]:
     """It looks at the key that is pending for the longest time alone."""
@@ -50,7 +50,7 @@ def _sweep_of_one_key() -> AbstractContextManager[None]:
 @mutant(
     "a policy that misses a version that died before its turn",
     breaks.SKIPPED,
-    focus=((r"^wait_prev_command@2\.1#1\.call1$", (s.ABORTED_AT,)),),
+    focus=((r"^wait_prev_command@2\.1#1\.call1$", (s.shared.ABORTED_AT,)),),
 )
 def _skipped_at_death_only() -> AbstractContextManager[None]:
     """It looks when a version dies, and not when its turn comes."""
@@ -105,7 +105,7 @@ def _published_again() -> AbstractContextManager[None]:
     focus=(
         DEAD_FIRST,
         (r"^wait_prev_command@2\.1#1$", (f.AGAIN,)),
-        (r"^wait_prev_command@2\.1#1\.call1$", (s.ABORTED_AT,)),
+        (r"^wait_prev_command@2\.1#1\.call1$", (s.shared.ABORTED_AT,)),
     ),
 )
 def _late_wait() -> AbstractContextManager[None]:

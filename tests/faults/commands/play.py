@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from tests.faults.actors import totals
-from tests.faults.actors.playing import outcome_of, playing, started
+from tests.faults.actors.playing import SWEEP_EVERY, outcome_of, playing, started
+from tests.faults.actors.schedule import Focus
 from tests.faults.commands.closing import at_last, at_rest, rebuilt, stale_targets
 from tests.faults.commands.engine import Engine
 from tests.faults.commands.invariants import ENDS
 from tests.faults.commands.judge import Judge
-from tests.faults.commands.notes import key_of
 from tests.faults.commands.run import Run
-from tests.faults.commands.schedule import Focus, Schedule
+from tests.faults.commands.schedule import Schedule
 
-_SWEEP_EVERY = 300.0
 _MAX_SWEEPS = 60
 # Of the sweeps that find a blocked key, so that it is seen to be listed first.
 _OPERATOR_COMES = 2
@@ -76,7 +75,7 @@ def _let_it_go_on(run: Run) -> None:
     """Until every version has ended: a sweep every five minutes, and an operator for what is listed."""
     found, before, due = Counter[int](), _reached(run), run.simulation.now
     for _ in range(_MAX_SWEEPS):
-        due += _SWEEP_EVERY
+        due += SWEEP_EVERY
         run.simulation.run(until=due)
         if run.simulation.quiet and all(judge.finished == judge.newest for judge in run.judges):
             return
@@ -120,6 +119,5 @@ def _deliver_what_is_left(run: Run) -> None:
     """What the mapping of DataTable gave up is replayed: nothing else brings the targets there."""
     for mapping, record in run.undelivered:
         if mapping.function == "SyncTargetsFunction":
-            key = key_of({"sk": record["dynamodb"]["Keys"]["sk"]["S"]})
-            run.spawn(partial(run.deliver, mapping, record), bare=True, key=key)
+            run.spawn(partial(run.deliver, mapping, record), bare=True, **run.notes_of(record))
     run.simulation.run()

@@ -3,8 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 from functools import partial
-
-from ministack.services import dynamodb
+from typing import Any
 
 from tests.faults.actors.engine import Mapping
 from tests.faults.commands import schedule as s
@@ -134,44 +133,31 @@ class Run(Months):
             if judge.key.sk == sk:
                 judge.wrote(table, old, new)
 
-    def stream(self) -> None:
-        for table, mappings in self.engine.mappings.items():
-            records = dynamodb._stream_records.get(table)
-            while records:
-                record = records.pop(0)
-                for mapping in mappings:
-                    if mapping.takes(record):
-                        keys = record["dynamodb"]["Keys"]
-                        key = key_of({"sk": keys["sk"]["S"]})
-                        self.spawn(partial(self._record, mapping, record), key=key)
+    def notes_of(self, record: Document) -> dict[str, Any]:
+        return {"key": key_of({"sk": record["dynamodb"]["Keys"]["sk"]["S"]})}
 
-    def _record(self, mapping: Mapping, record: Document) -> None:
+    def arrive(self, mapping: Mapping, record: Document) -> None:
         name = mapping.function.removesuffix("Function")
         projects = name == "SyncTargets"
         self.counts[f"record:{name}"] += 1
-        kinds = [*s.RECORD_KINDS, *(_OFTEN * [*s.TARGET_KINDS] if projects else ())]
+        kinds = [*s.shared.RECORD_KINDS, *(_OFTEN * [*s.TARGET_KINDS] if projects else ())]
         kind = self.fault_at(f"record:{name}#{self.counts[f'record:{name}']}", kinds, 12 if projects else 4)
-        if kind == s.RECORD_LOST:
+        if kind == s.shared.RECORD_LOST:
             self.undelivered.append((mapping, record))
             return
-        if kind == s.RECORD_TWICE:
+        if kind == s.shared.RECORD_TWICE:
             self.spawn(partial(self.deliver, mapping, record), self.late())
         fails = self.later.choice(("products", "catalog")) if kind == s.TARGET_FAILS else ""
         assert self.simulation.current is not None
         self.simulation.current.notes["fails"] = fails
         self.projecting += projects
-        self.simulation.sleep(self.late() if kind == s.RECORD_LATE else self.chance.uniform(0.05, 0.8))
+        self.simulation.sleep(self.late() if kind == s.shared.RECORD_LATE else self.chance.uniform(0.05, 0.8))
         self.deliver(mapping, record)
         self.projecting -= projects
 
     def deliver(self, mapping: Mapping, record: Document) -> None:
-        """Invoke the function for a record until it has taken it, or the mapping gives up."""
-        for number in range(mapping.tries):
-            answer = self.invoke(mapping.function, {"Records": [record]}, mapping.function.removesuffix("Function"))
-            if not answer.get("error") and not answer["body"]["batchItemFailures"]:
-                return
-            self.simulation.sleep(2**number)
-        self.undelivered.append((mapping, record))
+        if not self.taken(mapping, [record]):
+            self.undelivered.append((mapping, record))
 
     def status_changed(self, event: Document) -> None:
         detail = json.loads(event["Detail"])

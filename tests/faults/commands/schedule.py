@@ -5,51 +5,7 @@ from typing import ClassVar
 
 from tests.faults import faults as f
 from tests.faults.actors import schedule as shared
-from tests.faults.actors.schedule import (
-    ABORTED_AT,
-    EVENT_KINDS,
-    EVENT_LATE,
-    EVENT_LOST,
-    EVENT_THRICE,
-    EXECUTION_TIMED_OUT_AT,
-    HELD,
-    INVOCATION_KINDS,
-    MACHINE_CALL_KINDS,
-    RECORD_KINDS,
-    RECORD_LATE,
-    RECORD_LOST,
-    RECORD_TWICE,
-    SLOW,
-    TORN,
-    TRANSACTION_KINDS,
-    WRITE_KINDS,
-    Faults,
-    Focus,
-)
 
-__all__ = [
-    "ABORTED_AT",
-    "EVENT_KINDS",
-    "EVENT_LATE",
-    "EVENT_LOST",
-    "EVENT_THRICE",
-    "EXECUTION_TIMED_OUT_AT",
-    "HELD",
-    "INVOCATION_KINDS",
-    "MACHINE_CALL_KINDS",
-    "RECORD_KINDS",
-    "RECORD_LATE",
-    "RECORD_LOST",
-    "RECORD_TWICE",
-    "SLOW",
-    "TORN",
-    "TRANSACTION_KINDS",
-    "WRITE_KINDS",
-    "Faults",
-    "Focus",
-]
-
-NAME = "commands"
 STRAY_AT = "stray call at"
 RETRY_AT, SKIP_AT = "operator retries at", "operator skips at"
 REBUILD_AT = "operator rebuilds at"
@@ -68,26 +24,14 @@ WAIT_KINDS = {TIMED_OUT_WAITING: "the wait for the predecessor times out"}
 PUBLISH_KINDS = {f.PUBLISH_FAILS: f.PUBLISH_KINDS[f.PUBLISH_FAILS]}
 TARGET_KINDS = {TARGET_FAILS: "a target of a synchronous command fails until its delivery gives up"}
 REST_KINDS = {MONTHS_PASS: "91 days pass while nothing happens; then TTL deletes any of the rows that have expired"}
-KINDS: Mapping[str, str] = {
-    **shared.CALL_KINDS,
-    **CALL_KINDS,
-    **WRITE_KINDS,
-    **TRANSACTION_KINDS,
-    **shared.READ_KINDS,
-    **MACHINE_CALL_KINDS,
-    **INVOCATION_KINDS,
-    **f.STATE_KINDS,
-    **WAIT_KINDS,
-    **PUBLISH_KINDS,
-    **RECORD_KINDS,
-    **TARGET_KINDS,
-    **EVENT_KINDS,
-    **REST_KINDS,
-}
+KINDS = shared.kinds(
+    CALL_KINDS, WAIT_KINDS, PUBLISH_KINDS, shared.RECORD_KINDS, TARGET_KINDS, shared.EVENT_KINDS, REST_KINDS
+)
 
 
 class Schedule(shared.Schedule):
     """seed: decides what is published, how it interleaves, and unless they are listed, the faults."""
 
-    NAME: ClassVar[str] = NAME
+    NAME: ClassVar[str] = "commands"
     KINDS: ClassVar[Mapping[str, str]] = KINDS
+    OWN_CALL_KINDS: ClassVar[Mapping[str, str]] = CALL_KINDS

@@ -20,7 +20,7 @@ from tests.faults.imports.engine import PUBLISH, Engine
 from tests.faults.imports.judge import Judge
 from tests.faults.imports.plan import Plan, plan
 from tests.faults.invocation import Invocation
-from tests.faults.seams import Document, copied
+from tests.faults.seams import Document
 
 _STOPPED = {s.shared.ABORTED_AT: "ABORTED", s.shared.EXECUTION_TIMED_OUT_AT: "TIMED_OUT"}
 _AT_ONCE = 50
@@ -60,22 +60,11 @@ class Executing(shared.Executing):
         """A short name of an import: its number."""
         return self._labels.setdefault(import_id, str(len(self._labels) + 1))
 
-    def new_id(self) -> Any:
-        self.counts["id"] += 1
-        return _Id(f"{self.counts['id']:032x}")
-
     def hold_at(self) -> int:
         return self.later.randint(1, 9)
 
     def run_invocation(self, invocation: Invocation) -> Document:
-        began, current = self.simulation.now, self.simulation.current
-        assert current is not None
-
-        def remaining() -> float:
-            hung = current.notes.get("late", 0) if 0 < invocation.holds_at <= invocation.calls else 0
-            return invocation.timeout - (self.simulation.now - began - hung)
-
-        invocation.remaining = remaining
+        self.limit(invocation, invocation.timeout)
         return super().run_invocation(invocation)
 
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
@@ -86,15 +75,10 @@ class Executing(shared.Executing):
         item = self.item(execution, context)
         visit = actor.notes["visit"] = Visit(f"{state}@{label}{item}", execution, context)
         self.go_on(visit)
-        kind = self.fault_at(visit.place, [*self.state_kinds(state)], 2 if item else 4)
-        if kind:
-            self.judge.stops[state, kind] += 1
+        kind = self.state_fault(visit.place, state, self.state_kinds(state), 2 if item else 4)
         if kind == s.CHILD_LOST:
             raise execution_error("States.Runtime", "the child is lost")
-        self.end(visit, kind if kind in f.BEFORE_STATE else "")
-        answer = run()
-        self.end(visit, "" if kind in f.BEFORE_STATE else kind)
-        return answer
+        return self.stay(visit, kind, run)
 
     def item(self, execution: Document, _: Document) -> str:
         """What of a Map it is, in the name of a place."""
@@ -123,9 +107,7 @@ class Executing(shared.Executing):
         """A Distributed Map: the parent waits for a Map Run, which goes on when the parent ends."""
         name = context["Execution"]["Name"]
         place = f"import-csv@{self.label(name)}"
-        kind = self.fault_at(place, [*f.STATE_KINDS, *s.MAP_KINDS], 5)
-        if kind:
-            self.judge.stops["import-csv", kind] += 1
+        kind = self.state_fault(place, "import-csv", [*f.STATE_KINDS, *s.MAP_KINDS], 5)
         visit = Visit(place, execution, context)
         self.end(visit, kind if kind in f.BEFORE_STATE else "")
         reader = stepfunctions._resolve_params_obj(state["ItemReader"]["Parameters"], document, context)
@@ -189,16 +171,7 @@ class Executing(shared.Executing):
         execution = {"status": "RUNNING", "first": first, "parent": parent, "executionArn": arn, "over": over}
         with suppress(stepfunctions._ExecutionError):
             stepfunctions._run_sub_machine(
-                processor["States"], processor["StartAt"], given, execution, _copied(context)
+                processor["States"], processor["StartAt"], given, execution, shared.branch_context(context)
             )
         execution["status"] = "ended"
         over()
-
-
-def _copied(context: Document) -> Document:
-    return {**copied({name: value for name, value in context.items() if name != "variables"}), "variables": {}}
-
-
-@dataclass(frozen=True)
-class _Id:
-    hex: str

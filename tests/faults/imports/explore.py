@@ -1,4 +1,4 @@
-"""What schedules of imports reach."""
+"""What schedules of imports reach, and the hunt for a mutant."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 from tests.faults.actors import totals
 from tests.faults.actors.exploring import Explorer
+from tests.faults.actors.mutant import Finding, found
 from tests.faults.actors.totals import counted
+from tests.faults.imports.mutants import MUTANTS
 from tests.faults.imports.play import Outcome, play
 from tests.faults.imports.schedule import Schedule
 
@@ -31,6 +33,11 @@ class Totals(totals.Totals):
             f"ends: {counted(self.ends)}"
         )
         yield f"rows: {counted(self.rows)}"
+
+
+def hunt(name: str) -> Finding:
+    """Put the mutant on in this process, and play schedules until one fails."""
+    return found(MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 
 EXPLORER = Explorer(Schedule, play, Totals)

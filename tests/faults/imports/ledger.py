@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from tests.faults.actors.judging import Judging
 from tests.faults.actors.rows import plain
 from tests.faults.imports.invariants import FINAL, KEPT, ONCE, RECORDED
 from tests.faults.seams import Document
@@ -17,33 +18,22 @@ FINAL_STATUSES = {"COMPLETED", "COMPLETED_WITH_FAILURES", "FAILED"}
 _MAY_CHANGE = {"tip", "tokens"}
 
 
-class Ledger:
+class Ledger(Judging["Run"]):
     """imports: rows by id. batches: their records, by id and first row. records: of rows, by key of the record.
 
-    stored: commands of rows, by record; for the whole run, whatever expires. outcomes, calls, hits: what was reached.
-    violations: (invariant, detail) in order.
+    stored: commands of rows, by record; for the whole run, whatever expires.
     """
 
     def __init__(self, run: "Run") -> None:
-        self.run = run
+        super().__init__(run)
         self.imports: dict[str, Document] = {}
         self.batches: dict[str, dict[int, Document]] = {}
         self.records: dict[str, Document] = {}
         self.stored: Counter[str] = Counter()
-        self.violations: list[tuple[str, str]] = []
-        self.outcomes: Counter[tuple[str, str]] = Counter()
-        self.calls: Counter[tuple[str, str]] = Counter()
-        self.hits: Counter[tuple[str, str, str]] = Counter()
-        self.stops: Counter[tuple[str, str]] = Counter()
         self._committed: list[tuple[str, Document]] = []
         self._commands: list[Document] = []
         self.ended: list[str] = []
         self.touched: set[str] = set()
-
-    def broken(self, invariant: str, detail: str) -> None:
-        if (invariant, detail) not in self.violations:
-            self.violations.append((invariant, detail))
-            self.run.say(f"VIOLATION {invariant}: {detail}")
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
         """A row was written; its transaction may go on."""

@@ -8,18 +8,14 @@ from ministack.services import s3, stepfunctions
 
 from tests.faults.actors import totals
 from tests.faults.actors.expiry import EXPIRING
-from tests.faults.actors.playing import let_expire, outcome_of, playing, started
+from tests.faults.actors.playing import DAY, let_expire, outcome_of, playing, started, until_ended
 from tests.faults.actors.schedule import Focus
 from tests.faults.imports.engine import Engine
 from tests.faults.imports.ledger import FINAL_STATUSES
 from tests.faults.imports.run import Run
 from tests.faults.imports.schedule import Schedule
 
-_SWEEP_EVERY = 300.0
-_LOOK_EVERY = 3.0
 _IMPATIENT = 0.5
-_MAX_SWEEPS = 40
-_DAY = 86_400
 _WORK_EXPIRES, _EXECUTIONS_EXPIRE = 7, 90
 
 
@@ -75,22 +71,13 @@ def _live(run: Run) -> None:
 
 
 def _let_it_go_on(run: Run, *, impatient: bool = False) -> None:
-    """Until every import has ended: a sweep every five minutes. impatient: what is late may still land afterwards."""
-    swept = run.simulation.now
-    for _ in range(_MAX_SWEEPS):
-        while run.simulation.now < swept + _SWEEP_EVERY:
-            run.simulation.run(until=run.simulation.now + (_LOOK_EVERY if impatient else _SWEEP_EVERY))
-            statuses = [row["status"] for row in run.judge.imports.values()]
-            if FINAL_STATUSES.issuperset(statuses) and (run.simulation.quiet or (impatient and statuses)):
-                return
-        swept = run.simulation.now
-        run.spawn(run.sweep)
+    until_ended(run, run.judge.imports, lambda row: row["status"] in FINAL_STATUSES, impatient=impatient)
 
 
 def _rest(run: Run) -> None:
     """Days may pass: work is deleted, and of what has expired TTL deletes a part."""
     days = run.days()
-    run.simulation.now += days * _DAY
+    run.simulation.now += days * DAY
     if days > _WORK_EXPIRES:
         objects = s3._buckets[run.engine.bucket]["objects"]
         for key in [key for key in objects if key.startswith("work/")]:

@@ -3,14 +3,13 @@
 import csv
 import io
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar
 
-from ministack.services import dynamodb, s3
+from ministack.services import s3
 
 from entities.command import Attempt, Key
+from tests.faults.actors.engine import Mapping
 from tests.faults.imports import schedule as s
 from tests.faults.imports.engine import OTHERS, PUBLISH
 from tests.faults.imports.executing import Executing
@@ -19,7 +18,6 @@ from tests.faults.imports.ledger import FINAL_STATUSES
 from tests.faults.imports.plan import COLUMNS, PK, TENANT, TOO_LONG, File, Row, corrected, days
 from tests.faults.seams import Document
 
-_FOLLOW = "FollowImportsFunction"
 _BATCH = 99
 _FINAL_ERRORS = {"InvalidImport", "TooManyRows"}
 
@@ -29,6 +27,7 @@ class Run(Executing):
     """Asked by the engine at each seam. files: by key. removed: keys. refused: retries that were."""
 
     FIRST: ClassVar = "first.csv"
+    RECORD_WEIGHT: ClassVar = 4
 
     files: dict[str, File] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
@@ -205,9 +204,6 @@ class Run(Executing):
             if self.invoke(f"{name}Function", task, name).get("error"):
                 return
 
-    def own_call_kinds(self) -> Iterable[str]:
-        return s.CALL_KINDS
-
     def meanwhile(self, kind: str) -> None:
         works = {
             s.STOP_AT: self.stop_import,
@@ -227,24 +223,9 @@ class Run(Executing):
 
     def carried_out(self, *_: object) -> None:
         self.judge.moment()
-        for table, mappings in self.engine.mappings.items():
-            records = dynamodb._stream_records.get(table)
-            while records:
-                record = records.pop(0)
-                if any(mapping.takes(record) for mapping in mappings):
-                    self.spawn(partial(self._record, record))
+        self.stream()
 
-    def _record(self, record: Document) -> None:
-        self.counts["record"] += 1
-        kind = self.fault_at(f"record:FollowImports#{self.counts['record']}", [*s.shared.RECORD_KINDS], 4)
-        if kind == s.shared.RECORD_LOST:
-            return
-        if kind == s.shared.RECORD_TWICE:
-            self.spawn(partial(self._arrived, record), self.later.choice((0, self.late())))
-        self.simulation.sleep(self.late() if kind == s.shared.RECORD_LATE else self.chance.uniform(0.05, 0.8))
-        self._arrived(record)
-
-    def _arrived(self, record: Document) -> None:
+    def deliver(self, mapping: Mapping, record: Document) -> None:
         """One consumer takes what has arrived, a batch at a time."""
         self._buffer.append(record)
         if self._consuming:
@@ -252,16 +233,8 @@ class Run(Executing):
         self._consuming = True
         while self._buffer:
             batch, self._buffer = self._buffer[:_BATCH], self._buffer[_BATCH:]
-            self._deliver(batch)
+            self.taken(mapping, batch)
         self._consuming = False
-
-    def _deliver(self, records: list[Document]) -> None:
-        tries = next(one.tries for found in self.engine.mappings.values() for one in found if one.function == _FOLLOW)
-        for number in range(tries):
-            answer = self.invoke(_FOLLOW, {"Records": records}, "FollowImports")
-            if not answer.get("error") and not answer["body"]["batchItemFailures"]:
-                return
-            self.simulation.sleep(2**number)
 
     def status_changed(self, event: Document) -> None:
         detail = json.loads(event["Detail"])

@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from tests.faults import faults as f
 from tests.faults.actors import schedule as shared
 
-NAME = "imports"
 STOP_AT, SWEEP_AT, OTHER_AT = "operator stops at", "sweep runs at", "another publisher at"
 REMOVED_AT, STRAY_AT = "file removed at", "stray execution at"
 READER_FAILS = "file unreadable for"
@@ -26,24 +24,12 @@ MAP_KINDS = {
     shared.EXECUTION_TIMED_OUT_AT: shared.MACHINE_CALL_KINDS[shared.EXECUTION_TIMED_OUT_AT],
 }
 CHILD_KINDS = {CHILD_LOST: "Step Functions fails the child before its function is invoked"}
-KINDS: Mapping[str, str] = {
-    **shared.CALL_KINDS,
-    **CALL_KINDS,
-    **shared.WRITE_KINDS,
-    **shared.TRANSACTION_KINDS,
-    **shared.READ_KINDS,
-    **shared.MACHINE_CALL_KINDS,
-    **shared.INVOCATION_KINDS,
-    **f.STATE_KINDS,
-    **MAP_KINDS,
-    **CHILD_KINDS,
-    **shared.RECORD_KINDS,
-    **shared.EVENT_KINDS,
-}
+KINDS = shared.kinds(CALL_KINDS, MAP_KINDS, CHILD_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS)
 
 
 class Schedule(shared.Schedule):
     """seed: decides the files, how everything interleaves, and unless they are listed, the faults."""
 
-    NAME: ClassVar[str] = NAME
+    NAME: ClassVar[str] = "imports"
     KINDS: ClassVar[Mapping[str, str]] = KINDS
+    OWN_CALL_KINDS: ClassVar[Mapping[str, str]] = CALL_KINDS

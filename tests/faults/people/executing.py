@@ -17,7 +17,7 @@ from tests.faults.invocation import Invocation
 from tests.faults.people.invariants import INDEPENDENT
 from tests.faults.people.judge import Judge
 from tests.faults.people.plan import plan
-from tests.faults.seams import Document, copied
+from tests.faults.seams import Document
 
 # All checks put an application in review.
 _SHARED = {"ApplicationsTable"}
@@ -48,15 +48,7 @@ class Executing(shared.Executing):
         super().call(operation)
 
     def run_invocation(self, invocation: Invocation) -> Document:
-        """One that hangs does not see the time pass."""
-        began, current = self.simulation.now, self.simulation.current
-        assert current is not None
-
-        def remaining() -> float:
-            hung = current.notes.get("late", 0) if 0 < invocation.holds_at <= invocation.calls else 0
-            return invocation.timeout - (self.simulation.now - began - hung)
-
-        invocation.remaining = remaining
+        self.limit(invocation, invocation.timeout)
         return super().run_invocation(invocation)
 
     # States.
@@ -76,17 +68,8 @@ class Executing(shared.Executing):
         cancelled = outer.cancelled if outer and outer.execution is execution else None
         visit = actor.notes["visit"] = Visit(place, execution, context, cancelled)
         self.go_on(visit)
-        kind = self.fault_at(place, [*f.STATE_KINDS], 2)
-        if kind:
-            self.judge.stops[place.partition("@")[0], kind] += 1
-        self.end(visit, kind if kind in f.BEFORE_STATE else "")
-        try:
-            answer = run()
-        except stepfunctions._ExecutionError:
-            self.go_on(visit)
-            raise
-        self.end(visit, "" if kind in f.BEFORE_STATE else kind)
-        return answer
+        kind = self.state_fault(place, place.partition("@")[0], f.STATE_KINDS, 2)
+        return self.stay(visit, kind, run)
 
     def invoke_in_machine(self, function: str, event: Document) -> Document:
         self.judge.passes("the input of a function", json.dumps(event), tokens=True)
@@ -114,7 +97,7 @@ class Executing(shared.Executing):
         def branch(index: int, one: Document) -> None:
             try:
                 results[index] = stepfunctions._run_sub_machine(
-                    one["States"], one["StartAt"], given, execution, _copied(context)
+                    one["States"], one["StartAt"], given, execution, shared.branch_context(context)
                 )
             except stepfunctions._ExecutionError as error:
                 if not failures:
@@ -150,10 +133,6 @@ class Executing(shared.Executing):
 
 def running(executions: Iterable[Document]) -> list[Document]:
     return [one for one in executions if one["status"] == "RUNNING"]
-
-
-def _copied(context: Document) -> Document:
-    return {**copied({name: value for name, value in context.items() if name != "variables"}), "variables": {}}
 
 
 def _where(actor: Actor) -> str:

@@ -1,4 +1,4 @@
-"""What schedules of applications reach."""
+"""What schedules of applications reach, and the hunt for a mutant."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 
 from tests.faults.actors import totals
 from tests.faults.actors.exploring import Explorer
+from tests.faults.actors.mutant import Finding, found
 from tests.faults.actors.totals import counted
+from tests.faults.people import approval_mutants, card_mutants, mutants  # noqa: F401 - each mutant registers itself
+from tests.faults.people.mutant import MUTANTS
 from tests.faults.people.play import Outcome, play
 from tests.faults.people.schedule import Schedule
 
@@ -29,6 +32,11 @@ class Totals(totals.Totals):
         yield f"applications: {counted(self.ends)}; approvals: {counted(self.approvals)}"
         yield f"answers to reviewers: {counted(self.answers)}"
         yield f"branches met in {len(self.cuts)} ways when one failed"
+
+
+def hunt(name: str) -> Finding:
+    """Put the mutant on in this process, and play schedules until one fails."""
+    return found(MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 
 EXPLORER = Explorer(Schedule, play, Totals, chunk=25)

@@ -1,7 +1,6 @@
 """Judges what machines and people were told, and what is left at the end."""
 
 import json
-from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -19,15 +18,11 @@ _GRACE, _SWEEPS = 61, 2
 
 
 class Judge(Recorded):
-    """ends: the statuses of executions, by machine and name. outcomes, calls, hits, stops: what was reached."""
+    """ends: the statuses of executions, by machine and name."""
 
     def __init__(self, run: "Run") -> None:
         super().__init__(run)
         self.ends: dict[tuple[str, str], str] = {}
-        self.outcomes: Counter[tuple[str, str]] = Counter()
-        self.calls: Counter[tuple[str, str]] = Counter()
-        self.hits: Counter[tuple[str, str, str]] = Counter()
-        self.stops: Counter[tuple[str, str]] = Counter()
 
     # What machines and people are told.
 

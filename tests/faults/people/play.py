@@ -7,18 +7,16 @@ from functools import cache, partial
 from ministack.services import s3, stepfunctions
 
 from tests.faults.actors import totals
-from tests.faults.actors.playing import let_expire, outcome_of, playing, started
+from tests.faults.actors.playing import DAY, SWEEP_EVERY, let_expire, outcome_of, playing, started
 from tests.faults.actors.schedule import Focus
 from tests.faults.people import schedule as s
 from tests.faults.people.engine import Engine
 from tests.faults.people.run import Run
 from tests.faults.people.schedule import Schedule
 
-_SWEEP_EVERY = 300.0
 _MAX_SWEEPS = 60
-_DAY = 86_400
-_WEEKS = 20 * _DAY
-_MONTHS = 91 * _DAY
+_WEEKS = 20 * DAY
+_MONTHS = 91 * DAY
 # Most runs come to rest once or twice.
 _WEIGHT = 6
 
@@ -70,7 +68,7 @@ def _live(run: Run) -> None:
 
 def _let_it_go_on(run: Run) -> None:
     """Until everything has ended: sweeps after five minutes, and after longer and longer pauses up to a day."""
-    pause = _SWEEP_EVERY
+    pause = SWEEP_EVERY
     for _ in range(_MAX_SWEEPS):
         run.simulation.run(until=run.simulation.now + pause)
         if run.simulation.quiet and run.judge.at_rest():
@@ -81,7 +79,7 @@ def _let_it_go_on(run: Run) -> None:
             run.simulation.run(until=run.sweepless_until)
         run.spawn(run.sweep)
         run.spawn(run.operate)
-        pause = min(2 * pause, _DAY)
+        pause = min(2 * pause, DAY)
 
 
 def _rests(run: Run, kind: str) -> bool:

@@ -22,11 +22,6 @@ class Reviewing(Issuing, ABC):
 
     answers: Counter[str] = field(default_factory=Counter)
 
-    @property
-    def disturbed(self) -> bool:
-        """Whether anything went wrong so far."""
-        return bool(self.faults.injected)
-
     @abstractmethod
     def sweep(self) -> None:
         """All sweeps run, as their schedules have it."""

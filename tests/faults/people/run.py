@@ -2,7 +2,6 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -94,9 +93,6 @@ class Run(Reviewing):
         if answer.get("error") and answer["body"]["errorType"] == "UnexpectedFailure" and not self.disturbed:
             self.judge.broken(OUTCOME, f"{invocation.id}: {answer['body']['errorMessage']}")
         return answer
-
-    def own_call_kinds(self) -> Iterable[str]:
-        return s.CALL_KINDS
 
     def meanwhile(self, kind: str) -> None:
         works = {

@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from tests.faults import faults as f
 from tests.faults.actors import schedule as shared
 
-NAME = "people"
 DECIDED_AT, SWEEPS_AT, STRAY_AT = "reviewers decide at", "sweeps run at", "stray call at"
 SECOND_AT = "second execution at"
 CHILD_ABORTED_AT = "child aborted at"
-CHILD_TIMED_OUT, GOES_ON = "timed out waiting at", "child goes on at"
+CHILD_TIMED_OUT = "timed out waiting at"
 WEEKS_WITHOUT = "weeks without sweeps at"
 MONTHS_PASS = "months pass at"
 
@@ -31,24 +29,12 @@ REST_KINDS = {
     WEEKS_WITHOUT: "no sweep runs for weeks, so that the waiting state times out",
     MONTHS_PASS: "91 days pass; executions are forgotten, and TTL deletes a part of what has expired",
 }
-KINDS: Mapping[str, str] = {
-    **shared.CALL_KINDS,
-    **CALL_KINDS,
-    **shared.WRITE_KINDS,
-    **shared.TRANSACTION_KINDS,
-    **shared.READ_KINDS,
-    **shared.MACHINE_CALL_KINDS,
-    **shared.INVOCATION_KINDS,
-    **f.STATE_KINDS,
-    **CHILD_KINDS,
-    **shared.RECORD_KINDS,
-    **shared.EVENT_KINDS,
-    **REST_KINDS,
-}
+KINDS = shared.kinds(CALL_KINDS, CHILD_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS, REST_KINDS)
 
 
 class Schedule(shared.Schedule):
     """seed: decides applications, reviewers, how everything interleaves, and unless they are listed, the faults."""
 
-    NAME: ClassVar[str] = NAME
+    NAME: ClassVar[str] = "people"
     KINDS: ClassVar[Mapping[str, str]] = KINDS
+    OWN_CALL_KINDS: ClassVar[Mapping[str, str]] = CALL_KINDS

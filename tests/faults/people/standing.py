@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from tests.faults.actors.judging import Judging
 from tests.faults.people import invariants as i
 from tests.faults.seams import Document
 
@@ -12,26 +13,20 @@ if TYPE_CHECKING:
 _KEYS = {"CustomersTable": "customer_id", "AccountsTable": "account_number", "CardsTable": "card_id"}
 
 
-class Standing:
+class Standing(Judging["Run"]):
     """Rows by key; those that are removed are gone. made: keys that there ever were, by table and application.
 
-    decided: applications whose end is to be judged. new: approvals that nobody has heard of. violations: in order.
+    decided: applications whose end is to be judged. new: approvals that nobody has heard of.
     """
 
     def __init__(self, run: "Run") -> None:
-        self.run = run
+        super().__init__(run)
         self.applications: dict[str, Document] = {}
         self.rows: dict[str, dict[str, Document]] = defaultdict(dict)
         self.ledger: list[Document] = []
         self.made: dict[tuple[str, str], set[str]] = defaultdict(set)
         self.decided: list[str] = []
         self.new: list[str] = []
-        self.violations: list[tuple[str, str]] = []
-
-    def broken(self, invariant: str, detail: str) -> None:
-        if (invariant, detail) not in self.violations:
-            self.violations.append((invariant, detail))
-            self.run.say(f"VIOLATION {invariant}: {detail}")
 
     @property
     def customers(self) -> dict[str, Document]:

@@ -27,20 +27,9 @@ class Waiting(Executing):
         """waitForTaskToken: each attempt has a token of its own, and fails with the function."""
         visit = self.visit
         assert visit is not None
-        answered = Flag(self.simulation)
-        info: Document = {"event": answered, "result": None, "execution": visit.execution}
-        stepfunctions._task_tokens[token] = info
-        visit.execution.setdefault("tokens", []).append(token)
         began = self.simulation.now
-        try:
-            function = stepfunctions._resolve_lambda_function_ref(document["FunctionName"], optimized=True)
-            stepfunctions._call_lambda(function, document["Payload"])
-        except stepfunctions._ExecutionError:
-            if not answered.is_set:
-                stepfunctions._task_tokens.pop(token, None)
-                visit.context["Task"] = {"Token": self.new_token()}
-                raise
-        waited = answered.wait(max(0, state["TimeoutSeconds"] - (self.simulation.now - began)))
+        info = self.hand_out(token, document, visit, execution=visit.execution)
+        waited = info["event"].wait(max(0, state["TimeoutSeconds"] - (self.simulation.now - began)))
         stepfunctions._task_tokens.pop(token, None)
         self.go_on(visit)
         if not waited:

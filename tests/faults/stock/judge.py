@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from operations import stock
+from tests.faults.actors.judging import Judging
 from tests.faults.actors.rows import plain
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document
@@ -32,30 +33,17 @@ _SHORT = re.compile(r"items\[\d+\]: (\S+) has (\d+), ordered (\d+)")
 _EXPECTED = ("OutOfStock",)
 
 
-class Judge:
-    """rows: of the Inventory table. initial: pieces by SKU. seen: totals by SKU, during each call of a step.
-
-    violations: (invariant, detail) in order. outcomes, calls, hits, stops: what was reached.
-    """
+class Judge(Judging["Run"]):
+    """rows: of the Inventory table. initial: pieces by SKU. seen: totals by SKU, during each call of a step."""
 
     def __init__(self, run: "Run") -> None:
-        self.run = run
+        super().__init__(run)
         self.rows: dict[str, Document] = {}
         self.initial: Counter[str] = Counter()
-        self.violations: list[tuple[str, str]] = []
-        self.outcomes: Counter[tuple[str, str]] = Counter()
-        self.calls: Counter[tuple[str, str]] = Counter()
-        self.hits: Counter[tuple[str, str, str]] = Counter()
-        self.stops: Counter[tuple[str, str]] = Counter()
         self.reached: Counter[str] = Counter()
         self._seen: dict[int, dict[str, set[int]]] = {}
         self._totals: Counter[str] = Counter()
         self._changed: list[str] = []
-
-    def broken(self, invariant: str, detail: str) -> None:
-        if (invariant, detail) not in self.violations:
-            self.violations.append((invariant, detail))
-            self.run.say(f"VIOLATION {invariant}: {detail}")
 
     def rows_of(self, sku: str) -> dict[str, int]:
         """Pieces by row, however the first one counts them."""

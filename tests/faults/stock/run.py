@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -125,25 +125,11 @@ class Run(shared.Executing):
         place = f"{state.replace(':', '.')}@{execution['name']}"
         visit = actor.notes["visit"] = Visit(place, execution, context)
         self.go_on(visit)
-        kind = self.fault_at(place, [*f.STATE_KINDS], 1)
-        if kind:
-            self.judge.stops[state, kind] += 1
-        self.end(visit, kind if kind in f.BEFORE_STATE else "")
-        answer = run()
-        self.end(visit, "" if kind in f.BEFORE_STATE else kind)
-        return answer
+        kind = self.state_fault(place, state, f.STATE_KINDS, 1)
+        return self.stay(visit, kind, run)
 
     def run_invocation(self, invocation: Invocation) -> Document:
-        """One that hangs does not see the time pass."""
-        began, current = self.simulation.now, self.simulation.current
-        assert current is not None
-        seconds = 60 if invocation.function == _COMMAND else invocation.timeout
-
-        def remaining() -> float:
-            hung = current.notes.get("late", 0) if 0 < invocation.holds_at <= invocation.calls else 0
-            return seconds - (self.simulation.now - began - hung)
-
-        invocation.remaining = remaining
+        self.limit(invocation, 60 if invocation.function == _COMMAND else invocation.timeout)
         with self.judge.watching(invocation):
             answer = super().run_invocation(invocation)
             self.judge.answered(invocation, answer)
@@ -162,9 +148,6 @@ class Run(shared.Executing):
         invocation = current.notes.get("invocation") if current else None
         of_stock = invocation and ("Inventory" in invocation.function or invocation.function == _COMMAND)
         return 4 if of_stock else 0.5
-
-    def own_call_kinds(self) -> Iterable[str]:
-        return s.CALL_KINDS
 
     def meanwhile(self, kind: str) -> None:
         if kind == s.SHARDED_AT:

@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from tests.faults import faults as f
 from tests.faults.actors import schedule as shared
 
-NAME = "stock"
 SHARDED_AT, RELEASED_AT = "operator shards at", "released at"
 
 # At one AWS call, beside those of all actors.
@@ -14,19 +12,12 @@ CALL_KINDS = {
     SHARDED_AT: "an operator changes the number of shards meanwhile",
     RELEASED_AT: "somebody releases any of the orders meanwhile",
 }
-KINDS: Mapping[str, str] = {
-    **shared.CALL_KINDS,
-    **CALL_KINDS,
-    **shared.WRITE_KINDS,
-    **shared.TRANSACTION_KINDS,
-    **shared.MACHINE_CALL_KINDS,
-    **shared.INVOCATION_KINDS,
-    **f.STATE_KINDS,
-}
+KINDS = shared.kinds(CALL_KINDS)
 
 
 class Schedule(shared.Schedule):
     """seed: decides the stock, the orders, how everything interleaves, and unless they are listed, the faults."""
 
-    NAME: ClassVar[str] = NAME
+    NAME: ClassVar[str] = "stock"
     KINDS: ClassVar[Mapping[str, str]] = KINDS
+    OWN_CALL_KINDS: ClassVar[Mapping[str, str]] = CALL_KINDS

@@ -13,7 +13,7 @@ from tests.faults.actors import executing as shared
 from tests.faults.actors.acting import Visit
 from tests.faults.actors.simulation import Flag, Gone
 from tests.faults.invocation import Died, Invocation
-from tests.faults.seams import Document, copied
+from tests.faults.seams import Document
 from tests.faults.tasks.judge import Judge
 from tests.faults.tasks.plan import plan
 
@@ -35,10 +35,6 @@ class Executing(shared.Executing):
     def label(self, task_id: str) -> str:
         """A short name of a task: its number."""
         return self._labels.setdefault(task_id, str(len(self._labels) + 1))
-
-    def new_id(self) -> Any:
-        self.counts["id"] += 1
-        return _Id(f"{self.counts['id']:032x}")
 
     # Functions end when they time out.
 
@@ -86,13 +82,8 @@ class Executing(shared.Executing):
         visit = actor.notes["visit"] = Visit(place, execution, context)
         self.go_on(visit)
         kinds = [kind for kind in f.STATE_KINDS if kind in f.STATUS_AFTER] if item else [*f.STATE_KINDS]
-        kind = self.fault_at(place, kinds, 2 if item else 4)
-        if kind:
-            self.judge.stops[state, kind] += 1
-        self.end(visit, kind if kind in f.BEFORE_STATE else "")
-        answer = run()
-        self.end(visit, "" if kind in f.BEFORE_STATE else kind)
-        return answer
+        kind = self.state_fault(place, state, kinds, 2 if item else 4)
+        return self.stay(visit, kind, run)
 
     def items(self, state: Document, document: Any, execution: Document, context: Document) -> Any:
         """An inline Map: a few iterations at once. When the execution ends, they are cut off, and functions go on."""
@@ -104,7 +95,7 @@ class Executing(shared.Executing):
 
         def iteration(index: int, value: Any) -> None:
             nonlocal running
-            inner = {**_copied(context), "Map": {"Item": {"Index": index, "Value": value}}}
+            inner = {**shared.branch_context(context), "Map": {"Item": {"Index": index, "Value": value}}}
             given = stepfunctions._resolve_params_obj(state["ItemSelector"], document, inner)
             processor = state["ItemProcessor"]
             try:
@@ -126,12 +117,3 @@ class Executing(shared.Executing):
         if execution["status"] != "RUNNING":
             raise Gone
         return stepfunctions._apply_result_path(state, document, results), stepfunctions._next_or_end(state)
-
-
-def _copied(context: Document) -> Document:
-    return {**copied({name: value for name, value in context.items() if name != "variables"}), "variables": {}}
-
-
-@dataclass(frozen=True)
-class _Id:
-    hex: str

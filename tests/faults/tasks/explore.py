@@ -1,4 +1,4 @@
-"""What schedules of tasks reach."""
+"""What schedules of tasks reach, and the hunt for a mutant."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 from tests.faults.actors import totals
 from tests.faults.actors.exploring import Explorer
+from tests.faults.actors.mutant import Finding, found
 from tests.faults.actors.totals import counted
+from tests.faults.tasks.mutants import MUTANTS
 from tests.faults.tasks.play import Outcome, play
 from tests.faults.tasks.schedule import Schedule
 
@@ -33,6 +35,11 @@ class Totals(totals.Totals):
             f"{self.refused:,} calls refused; ends: {counted(self.ends)}"
         )
         yield f"items: {counted(self.items)}"
+
+
+def hunt(name: str) -> Finding:
+    """Put the mutant on in this process, and play schedules until one fails."""
+    return found(MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 
 EXPLORER = Explorer(Schedule, play, Totals, chunk=50)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tests.faults.actors.engine import START
+from tests.faults.actors.judging import Judging
 from tests.faults.actors.rows import plain
 from tests.faults.seams import Document
 from tests.faults.tasks.invariants import (
@@ -33,17 +34,16 @@ ENDED = {"COMPLETED", "COMPLETED_WITH_FAILURES", "FAILED"}
 _OPEN = {"CREATED", "PROCESSING"}
 
 
-class Judge:
+class Judge(Judging["Run"]):
     """tasks: rows by id; items: by id and number; of a task that TTL has not deleted. gone: ids of the others.
 
     done: how often the work of a key was done. works: how often that of an item was. working: keys by actor.
     alarms: by execution. hurried: executions with one that was raised during a call of RetryTask.
-    ends: attempts that have ended, by execution. violations: (invariant, detail) in order.
-    outcomes, calls, hits, stops: what was reached.
+    ends: attempts that have ended, by execution.
     """
 
     def __init__(self, run: "Run") -> None:
-        self.run = run
+        super().__init__(run)
         self.tasks: dict[str, Document] = {}
         self.items: dict[str, dict[int, Document]] = {}
         self.gone: set[str] = set()
@@ -53,18 +53,8 @@ class Judge:
         self.alarms: Counter[str] = Counter()
         self.hurried: set[str] = set()
         self.ends: dict[str, Document] = {}
-        self.violations: list[tuple[str, str]] = []
-        self.outcomes: Counter[tuple[str, str]] = Counter()
-        self.calls: Counter[tuple[str, str]] = Counter()
-        self.hits: Counter[tuple[str, str, str]] = Counter()
-        self.stops: Counter[tuple[str, str]] = Counter()
         self._new: list[str] = []
         self._ended: list[str] = []
-
-    def broken(self, invariant: str, detail: str) -> None:
-        if (invariant, detail) not in self.violations:
-            self.violations.append((invariant, detail))
-            self.run.say(f"VIOLATION {invariant}: {detail}")
 
     def named(self, task_id: str, number: int = 0) -> str:
         return f"item {number} of {self.run.label(task_id)}" if number else f"task {self.run.label(task_id)}"

@@ -7,7 +7,7 @@ from functools import cache, partial
 from ministack.services import stepfunctions
 
 from tests.faults.actors import totals
-from tests.faults.actors.playing import let_expire, outcome_of, playing, started
+from tests.faults.actors.playing import DAY, let_expire, outcome_of, playing, started, until_ended
 from tests.faults.actors.schedule import Focus
 from tests.faults.tasks.engine import Engine
 from tests.faults.tasks.judge import ENDED
@@ -15,11 +15,7 @@ from tests.faults.tasks.plan import days
 from tests.faults.tasks.run import Run
 from tests.faults.tasks.schedule import Schedule
 
-_SWEEP_EVERY = 300.0
-_LOOK_EVERY = 3.0
 _IMPATIENT = 0.5
-_MAX_SWEEPS = 40
-_DAY = 86_400
 _EXECUTIONS_EXPIRE = 90
 
 
@@ -81,23 +77,15 @@ def _retry(run: Run) -> None:
 
 
 def _let_it_go_on(run: Run, *, impatient: bool = False) -> None:
-    """Until every task has ended: a sweep every five minutes. impatient: what is late may still land afterwards."""
-    swept = run.simulation.now
-    for _ in range(_MAX_SWEEPS):
-        while run.simulation.now < swept + _SWEEP_EVERY:
-            run.simulation.run(until=run.simulation.now + (_LOOK_EVERY if impatient else _SWEEP_EVERY))
-            rows = run.judge.tasks.values()
-            ended = all(row["status"] in ENDED and "open_since" not in row for row in rows)
-            if ended and (run.simulation.quiet or (impatient and rows)):
-                return
-        swept = run.simulation.now
-        run.spawn(run.sweep)
+    until_ended(
+        run, run.judge.tasks, lambda row: row["status"] in ENDED and "open_since" not in row, impatient=impatient
+    )
 
 
 def _rest(run: Run) -> None:
     """Days may pass: executions are forgotten, and of what has expired TTL deletes a part."""
     passed = days(run.chance)
-    run.simulation.now += passed * _DAY
+    run.simulation.now += passed * DAY
     if passed > _EXECUTIONS_EXPIRE:
         stepfunctions._executions.clear()
     let_expire(run, run.engine.TABLES)

@@ -2,7 +2,6 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -30,11 +29,6 @@ class Run(Executing):
     asked: dict[str, list[list[Document]]] = field(default_factory=lambda: defaultdict(list))
     refused: int = 0
     retrying: int = 0
-
-    @property
-    def disturbed(self) -> bool:
-        """Whether anything went wrong so far."""
-        return bool(self.faults.injected)
 
     # What is asked for.
 
@@ -88,9 +82,6 @@ class Run(Executing):
 
     def sweep(self) -> None:
         self.invoke("SweepTasksFunction", {"source": "aws.events"}, "SweepTasks")
-
-    def own_call_kinds(self) -> Iterable[str]:
-        return s.CALL_KINDS
 
     def meanwhile(self, kind: str) -> None:
         works = {s.RETRY_AT: self._retry_any, s.SWEEP_AT: self.sweep, s.STRAY_AT: self.stray}

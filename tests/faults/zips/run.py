@@ -9,6 +9,7 @@ from ministack.services import s3, stepfunctions
 
 from tests.faults import faults as f
 from tests.faults.actors.acting import Visit
+from tests.faults.actors.executing import branch_context
 from tests.faults.actors.schedule import HELD
 from tests.faults.actors.simulation import Flag, Gone
 from tests.faults.engine import execution_error
@@ -16,7 +17,7 @@ from tests.faults.imports.ledger import FINAL_STATUSES
 from tests.faults.imports.plan import File
 from tests.faults.imports.run import Run
 from tests.faults.invocation import Invocation
-from tests.faults.seams import Document, copied
+from tests.faults.seams import Document
 from tests.faults.zips import schedule as s
 from tests.faults.zips.judge import ZipJudge
 from tests.faults.zips.plan import Plan, plan
@@ -89,17 +90,8 @@ class ZipRun(Run):
         visit, actor = self.visit, self.simulation.current
         assert visit is not None
         assert actor is not None
-        answered, kind = Flag(self.simulation), actor.notes.pop("waits", "")
-        stepfunctions._task_tokens[token] = {"event": answered, "result": None, "error": None}
-        visit.execution.setdefault("tokens", []).append(token)
-        try:
-            function = stepfunctions._resolve_lambda_function_ref(document["FunctionName"], optimized=True)
-            stepfunctions._call_lambda(function, document["Payload"])
-        except stepfunctions._ExecutionError:
-            if not answered.is_set:
-                del stepfunctions._task_tokens[token]
-                visit.context["Task"] = {"Token": self.new_token()}
-                raise
+        kind = actor.notes.pop("waits", "")
+        answered: Flag = self.hand_out(token, document, visit)["event"]
         if kind == s.ANSWERED_TWICE:
             self.spawn(partial(self._answered_again, answered), bare=True)
         waited = answered.wait(self.late() if kind == s.TIMED_OUT_WAITING else None)
@@ -121,9 +113,7 @@ class ZipRun(Run):
         if state["ItemProcessor"]["ProcessorConfig"]["Mode"] != "INLINE":
             return super().items(state, document, execution, context)
         place = f"trigger_csv_jobs@{self.label(context['Execution']['Name'])}"
-        kind = self.fault_at(place, [*f.STATE_KINDS], 5)
-        if kind:
-            self.judge.stops["trigger_csv_jobs", kind] += 1
+        kind = self.state_fault(place, "trigger_csv_jobs", f.STATE_KINDS, 5)
         cancelled, done = Flag(self.simulation), Flag(self.simulation)
         visit = Visit(place, execution, context, cancelled)
         self.end(visit, kind if kind in f.BEFORE_STATE else "")
@@ -161,7 +151,7 @@ class ZipRun(Run):
         item: tuple[int, Any],
         failures: list[Exception],
     ) -> None:
-        inner = {**copied({name: value for name, value in context.items() if name != "variables"}), "variables": {}}
+        inner = branch_context(context)
         inner["Map"] = {"Item": dict(zip(("Index", "Value"), item, strict=True))}
         given = stepfunctions._resolve_params_obj(state["ItemSelector"], document, inner)
         processor = state["ItemProcessor"]

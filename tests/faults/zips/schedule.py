@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from tests.faults.imports import schedule as imports
 
-NAME = "zips"
 TIMED_OUT_WAITING = "timed out waiting at"
 ANSWERED_TWICE = "answered twice at"
 
@@ -19,5 +18,5 @@ KINDS: Mapping[str, str] = {**imports.KINDS, **WAIT_KINDS}
 class Schedule(imports.Schedule):
     """seed: decides the archive, how everything interleaves, and unless they are listed, the faults."""
 
-    NAME: ClassVar[str] = NAME
+    NAME: ClassVar[str] = "zips"
     KINDS: ClassVar[Mapping[str, str]] = KINDS

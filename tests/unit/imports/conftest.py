@@ -1,13 +1,10 @@
 import pytest
 
-from entities import backoff
 from tests.kit.import_world import ImportWorld
 from tests.unit import dynamodb
+from tests.unit.pauses import no_pause
 
-
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff.time, "sleep", lambda _: None)
+__all__ = ["no_pause"]
 
 
 @pytest.fixture

@@ -31,9 +31,10 @@ from local.simulators.payment_gateway.faults import (
 from local.simulators.payment_gateway.plan import Injection
 from ordering.definition import PROCESS_PAYMENT
 from ordering.payments.charge import Charge, PaymentDeclined
-from ordering.payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway, charge_key
+from ordering.payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
 from runtime import bearer
 from runtime.bearer import BearerSession
+from runtime.keyed import derived_key
 from runtime.secrets import Secret, SecretRefused, SecretUnavailable
 from tests.unit import dynamodb
 from tests.unit.ordering import secrets_manager
@@ -42,7 +43,7 @@ from tests.unit.ordering.gateway import SECRET, Fixed, answering, counts
 TOKEN = "tok_visa"
 SPOKEN = "words-of-the-gateway"
 STACK_KEY = "key-of-the-stack"
-KEY = charge_key(STACK_KEY, "o-1")
+KEY = derived_key(STACK_KEY, "o-1")
 CHARGE_OF_O1 = Charge("o-1", 3000, "JPY", TOKEN)
 
 NOTHING_DONE = [FailsBefore(), FailsBefore(429), FailsBefore(502), FailsBefore(503), FailsBefore(504), RequestLost()]
@@ -520,7 +521,7 @@ def rotated(desk: Desk, gateway: GatewayClient, secret: str) -> GatewayClient:
 
 def test_a_key_is_the_hmac_of_the_order_id_under_the_stacks_key() -> None:
     # printf o-1001 | openssl dgst -sha256 -hmac key-of-the-stack
-    assert charge_key(STACK_KEY, "o-1001") == "289f24e7b43306639a40b90b7559261dffc2826e025d007a2647f84c8d06fc71"
+    assert derived_key(STACK_KEY, "o-1001") == "289f24e7b43306639a40b90b7559261dffc2826e025d007a2647f84c8d06fc71"
 
 
 @pytest.mark.parametrize("moment", range(4))
@@ -563,7 +564,7 @@ def test_every_execution_environment_picks_up_a_new_secret(desk: Desk, gateway: 
             replace(CHARGE_OF_O1, order_id=f"o-{number}x"), deadline=desk.clock() + timedelta(seconds=15)
         )
 
-    assert [counts(present, charge_key(STACK_KEY, f"o-{number}x")) for number in others] == [(1, 0)] * 5
+    assert [counts(present, derived_key(STACK_KEY, f"o-{number}x")) for number in others] == [(1, 0)] * 5
 
 
 def test_secret_is_read_again_only_when_rejected(

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from runtime.executions import ExecutionsUnavailable
 from tasks.checksum import ChecksumObject, ObjectItem
-from tasks.errors import AlertUnsent, ExecutionsUnavailable, JobFailed, JobUnfinished
+from tasks.errors import AlertUnsent, JobFailed, JobUnfinished
 from tasks.executions import Machine
 from tasks.keys import TaskKey
 from tasks.types import Run

@@ -34,6 +34,14 @@ def failing(*texts: str) -> Any:
     return handle
 
 
+def unavailable(_item: Text, _run: Run) -> None:
+    raise StoreUnavailable("throttled")
+
+
+def defect(_item: Text, _run: Run) -> None:
+    raise LookupError("tok_visa")
+
+
 @pytest.mark.parametrize(
     ("broken", "status"), [("", COMPLETED), ("b", PARTLY), ("abc", FAILED)], ids=["none", "some", "all"]
 )
@@ -117,9 +125,6 @@ def test_an_item_goes_on_after_a_transient_error(world: TaskWorld) -> None:
     key = world.create("a")
     world.start(key)
 
-    def unavailable(_item: Text, _run: Run) -> None:
-        raise StoreUnavailable("throttled")
-
     world.handle = unavailable
     with pytest.raises(StoreUnavailable):
         world.run_item(key, 1)
@@ -131,9 +136,6 @@ def test_an_item_goes_on_after_a_transient_error(world: TaskWorld) -> None:
 
 
 def test_a_defect_fails_the_item_and_hides_its_message(world: TaskWorld) -> None:
-    def defect(_item: Text, _run: Run) -> None:
-        raise LookupError("tok_visa")
-
     world.handle = defect
     key = world.create("a")
     world.start(key)
@@ -432,9 +434,6 @@ def test_a_message_leaves_a_task_of_the_machine_alone(world: TaskWorld) -> None:
 
 
 def test_a_message_that_comes_again_goes_on(world: TaskWorld) -> None:
-    def unavailable(_item: Text, _run: Run) -> None:
-        raise StoreUnavailable("throttled")
-
     world.handle = unavailable
     with pytest.raises(StoreUnavailable):
         world.queued.run(ACTION, world.now + TIMEOUT, world.now)
@@ -444,9 +443,6 @@ def test_a_message_that_comes_again_goes_on(world: TaskWorld) -> None:
 
 
 def test_a_defect_by_the_queue_ends_the_task(world: TaskWorld) -> None:
-    def defect(_item: Text, _run: Run) -> None:
-        raise LookupError("tok_visa")
-
     world.handle = defect
     with pytest.raises(LookupError):
         world.queued.run(ACTION, world.now + TIMEOUT, world.now)

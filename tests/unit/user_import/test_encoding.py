@@ -1,15 +1,13 @@
 """A file in the wrong encoding is rejected as a whole, so that no user gets a wrong name."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.encodings import CP932, UTF_8, Encoding
-from tests.kit.connect_simulator import Connect as Simulator
-from tests.unit.user_import.import_world import KEY, World, versioned_bucket
-from user_import.bucket import Bucket
+from tests.unit.user_import.import_world import KEY, World
 from user_import.csv_file import parse_row
 from user_import.encoding import EncodingCheck
 from user_import.errors import WrongEncoding
@@ -97,17 +95,6 @@ def test_accepted_order_is_read_unchanged(names: list[tuple[str, str]], written:
         for number, one in enumerate(names, start=1):
             read = parse_row(row(number, one).encode(written), tuple("abcde"), encoding or UTF_8)
             assert (read["d"], read["e"]) == one
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[Bucket]:
-    with versioned_bucket() as made:
-        yield made
-
-
-@pytest.fixture
-def world(connect: Simulator, bucket: Bucket) -> World:
-    return World(connect, bucket, connect.instance())
 
 
 @pytest.mark.parametrize("padding", [0, 300], ids=["short", "longer than what Initialize reads"])

@@ -5,7 +5,6 @@ import csv
 import dataclasses
 import re
 import uuid
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +14,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from idempotency import LeaseStore
-from tests.unit.user_import.import_world import new_bucket, versioned_bucket
+from tests.unit.user_import.import_world import new_bucket
 from user_import.bucket import Bucket, Source
 from user_import.connect import Connect
 from user_import.creation import Creation, RowTask
@@ -47,16 +46,10 @@ DEFAULTS = ProfileNames("Agent", "Basic Routing Profile")
 ROOT_FILE, ROOT_RESULT = "TestFile_20261121.csv", "UserCreateResult_20261121.csv"
 
 
-@pytest.fixture(scope="module")
-def one_bucket() -> Iterator[Bucket]:
-    with versioned_bucket() as made:
-        yield made
-
-
 @pytest.fixture
-def bucket(one_bucket: Bucket) -> Bucket:
+def bucket(bucket: Bucket) -> Bucket:
     """The test's own bucket, with a shared client, because creating one takes longer than a test."""
-    return new_bucket(one_bucket.client, f"users-{uuid.uuid4().hex}")
+    return new_bucket(bucket.client, f"users-{uuid.uuid4().hex}")
 
 
 @pytest.fixture

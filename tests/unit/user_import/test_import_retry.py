@@ -1,15 +1,12 @@
 """Retries and concurrent imports: a successful row has its own user, wherever it is in any file."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, permutations
 from typing import Any
 
 import pytest
 
-from tests.kit.connect_simulator import Connect as Simulator
-from tests.unit.user_import.import_world import KEY, RESULT, Row, World, versioned_bucket
-from user_import.bucket import Bucket
+from tests.unit.user_import.import_world import KEY, RESULT, Row, World
 from user_import.errors import InvalidImport, InvalidResultFile
 from user_import.outcomes import PASSWORD_NOT_SET
 from user_import.results import Result, write
@@ -28,17 +25,6 @@ CORRECTED: dict[str, list[Row]] = {
     "a row twice": [CAT, ANN, ANN],
     "a name twice": [CAT, replace(ANN, password="Passw0rd-2"), ANN],
 }
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[Bucket]:
-    with versioned_bucket() as made:
-        yield made
-
-
-@pytest.fixture
-def world(connect: Simulator, bucket: Bucket) -> World:
-    return World(connect, bucket, connect.instance())
 
 
 def check(world: World, rows: list[Row], results: list[Result]) -> None:

@@ -1,6 +1,5 @@
 """UserCreate on Connect's simulator, with its lease: the invariant is one user for each row, and the row's own id."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import product
@@ -12,7 +11,7 @@ from botocore.exceptions import ClientError
 from idempotency import IdempotencyError, LeaseOperations, LeaseStore, Status
 from tests.kit.connect_simulator import Connect as Simulator
 from tests.unit import dynamodb
-from tests.unit.user_import.import_world import DEFAULTS, KEY, versioned_bucket
+from tests.unit.user_import.import_world import DEFAULTS, KEY
 from user_import.backoff import Backoff
 from user_import.bucket import Bucket, Source
 from user_import.connect import Connect
@@ -91,12 +90,6 @@ class Import:
         """Ids of all users of the instance."""
         found = self.simulator.client.list_users(InstanceId=self.instance_id)["UserSummaryList"]
         return [user["Id"] for user in found]
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[Bucket]:
-    with versioned_bucket() as made:
-        yield made
 
 
 @pytest.fixture
