@@ -1,5 +1,7 @@
 """The validator of requests: it agrees with a library, and names everything that is wrong at once."""
 
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
@@ -107,6 +109,27 @@ def test_everything_that_is_wrong_is_named_by_its_pointer() -> None:
         "/a~1b~0",
         "/currency",
     }
+
+
+def texts(schema: Any) -> Iterator[Any]:
+    """The schemas of strings in a schema and in those below it."""
+    if "$ref" in schema:
+        yield from texts(DOCUMENT.find(schema["$ref"]))
+    elif schema.get("type") == "string":
+        yield schema
+    for below in (*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])):
+        yield from texts(below)
+
+
+def test_no_text_takes_long_to_check() -> None:
+    """A body of 256 KiB may be one string, and a pattern that backtracks then takes minutes."""
+    long = [f"{character * 6_000}{end}" for character in (" ", "a", "1", "-") for end in ("", "\x01", "\n", "é")]
+    began = time.process_time()
+    for schema in (found for body in SCHEMAS.values() for found in texts(body)):
+        for text in long:
+            own(schema, text)
+
+    assert time.process_time() - began < 1.5
 
 
 def keywords(schema: Any) -> set[str]:
