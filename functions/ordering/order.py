@@ -9,7 +9,7 @@ from runtime.validation import parser
 
 # \Z, not $: the latter also matches before a trailing newline.
 type Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,80}\Z")]
-type Sku = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,80}\Z")]
+type Sku = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}\Z")]
 type Currency = Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}\Z")]
 type Token = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,255}\Z")]
 

@@ -24,6 +24,7 @@ GOOD_ORDERS = {
     "the shortest ids": good_order("1", customer_id="_"),
     "every sign that an id may have": good_order("Az09_-", customer_id="-_90zA"),
     "every sign that a SKU may have": edited("items[0].sku", "Az09_-."),
+    "the longest SKU": edited("items[0].sku", "s" * 64),
     "the longest token": edited("payment.token", "t" * 255),
     "two SKUs that differ in case": good_order(items=[GOOD_ITEM, {**GOOD_ITEM, "sku": "TEA-01"}]),
 }
