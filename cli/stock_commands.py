@@ -109,9 +109,7 @@ def history(
 
 def _changed(change: stock.Changed) -> None:
     row = change.row
-    moved = f"{row['sku']}: {row['pieces']} pieces added"
-    if "is" in row:
-        moved = f"{row['sku']}: {row['was']} -> {row['is']} pieces on hand"
+    moved = change.moved
     if change.again:
         moved = f"Changed nothing: made before, at {row['at']} by {row['by']}. Another one needs another --reason"
     output.show({"change": row, "again": change.again}, f"{moved}.")

@@ -47,7 +47,7 @@ def _told(done: Changed) -> str:
     row = done.row
     if done.again:
         return f"Changed nothing: made before, at {row['at']} by {row['by']}. Another one needs another reason."
-    return f"{row['sku']}: {row['was']} -> {row['is']} pieces on hand."
+    return f"{done.moved}."
 
 
 def _whole(text: str) -> int:
