@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from api.document import Document
 from api.schema import KEYWORDS
+from tests.kit.bad_orders import BAD_ORDERS, BadOrder
 
 DOCUMENT = Document()
 SCHEMAS = {key: operation.body for key, operation in DOCUMENT.operations() if operation.body}
@@ -144,3 +145,9 @@ def test_no_request_uses_a_keyword_that_the_validator_does_not_know() -> None:
     parameters = [one["schema"] for _, operation in DOCUMENT.operations() for one in operation.parameters]
 
     assert set().union(*map(keywords, [*SCHEMAS.values(), *parameters])) <= KEYWORDS
+
+
+@pytest.mark.parametrize("bad", BAD_ORDERS, ids=lambda bad: bad.name)
+def test_the_document_refuses_the_orders_that_the_saga_refuses(bad: BadOrder) -> None:
+    """Only the saga sees that two lines have one SKU."""
+    assert bool(own(SCHEMAS["POST /orders"], bad.document)) == ("one SKU" not in bad.name)
