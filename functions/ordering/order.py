@@ -59,10 +59,11 @@ def parse_order(document: Any) -> Order:
 
 
 def _require_distinct_skus(order: Order) -> None:
-    first_at: dict[str, int] = {}
-    for index, item in enumerate(order.items):
-        if item.sku in first_at:
-            raise InvalidOrder(
-                f"items[{index}].sku: the same SKU as items[{first_at[item.sku]}]; put the quantities in one line"
-            )
-        first_at[item.sku] = index
+    skus = [item.sku for item in order.items]
+    twins = [
+        f"items[{index}].sku: the same SKU as items[{skus.index(sku)}]; put the quantities in one line"
+        for index, sku in enumerate(skus)
+        if skus.index(sku) < index
+    ]
+    if twins:
+        raise InvalidOrder("\n".join(twins))

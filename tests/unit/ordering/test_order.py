@@ -142,3 +142,10 @@ def test_half_a_surrogate_pair_is_refused_as_a_value() -> None:
 
 def test_half_a_surrogate_pair_is_refused_as_the_name_of_a_field() -> None:
     assert refusal({**good_order(), "\ud800": 1}).startswith("the order: ")
+
+
+def test_every_line_with_a_sku_of_another_is_named() -> None:
+    first, *others = refusal(good_order(items=[GOOD_ITEM] * 3)).split("\n")
+
+    assert first.startswith("items[1].sku: the same SKU as items[0]; ")
+    assert [line.partition(": ")[0] for line in others] == ["items[2].sku"]
