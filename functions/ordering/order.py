@@ -60,10 +60,10 @@ def parse_order(document: Any) -> Order:
 
 def _require_distinct_skus(order: Order) -> None:
     skus = [item.sku for item in order.items]
-    twins = [
+    repeated = [
         f"items[{index}].sku: the same SKU as items[{skus.index(sku)}]; put the quantities in one line"
         for index, sku in enumerate(skus)
         if skus.index(sku) < index
     ]
-    if twins:
-        raise InvalidOrder("\n".join(twins))
+    if repeated:
+        raise InvalidOrder("\n".join(repeated))
