@@ -11,7 +11,7 @@ from operations.stack import STACK_NAME, Stack
 from . import checks, output, views
 from .options import OnAws, Port, StackName, chosen_stack
 
-Sku = Annotated[str, typer.Argument(metavar="SKU", help="1 to 80 letters, digits, - _ and .")]
+Sku = Annotated[str, typer.Argument(metavar="SKU", help="1 to 64 letters, digits, - _ and .")]
 Reason = Annotated[
     str,
     typer.Option(callback=checks.reason, help="Why, such as the delivery's number; kept with your ARN and the time."),
@@ -109,9 +109,7 @@ def history(
 
 def _changed(change: stock.Changed) -> None:
     row = change.row
-    moved = f"{row['sku']}: {row['pieces']} pieces added"
-    if "is" in row:
-        moved = f"{row['sku']}: {row['was']} -> {row['is']} pieces on hand"
+    moved = change.moved
     if change.again:
         moved = f"Changed nothing: made before, at {row['at']} by {row['by']}. Another one needs another --reason"
     output.show({"change": row, "again": change.again}, f"{moved}.")

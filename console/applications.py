@@ -5,7 +5,8 @@ from typing import Any
 
 from accounts import definition
 from accounts.definition import ACCOUNT_SETUP
-from operations import applications, approvals
+from accounts.processor import CREATE as CREATE_CARD
+from operations import applications, approvals, work
 from operations.applications import Summary
 from operations.approvals import ApprovalNotFound
 from operations.executions import find, recoveries
@@ -44,6 +45,7 @@ def one(visit: Visit) -> Mapping[str, Any]:
         "opening": own if f"{_OPENING}Arn" in stack.outputs and find(stack, _OPENING, own) else "",
         "runs": order_runs.lines(ACCOUNT_SETUP, setup, recoveries(stack, ACCOUNT_SETUP.recovery, own) if setup else []),
         "approval": _approval(visit, own),
+        "card": work.operations(stack).find(own, (CREATE_CARD.name,)),
         "standing": ", ".join(found.standing),
     }
 

@@ -14,6 +14,7 @@ from .kept import Kept
 from .pages import Page, Visit
 
 _LAST = 100
+_SKUS = 500
 # Both read the whole table, which holds the reservations as well.
 _ON_HAND = Kept(lambda visit: stock.on_hand(visit.stack))
 _HISTORY = Kept(lambda visit: stock.changes(visit.stack))
@@ -24,11 +25,16 @@ class SkuNotFound(CommandError):
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
-    """The pieces on hand by SKU, and the last changes."""
+    """The pieces on hand of the first SKUs, and the last changes."""
     part = visit.asked("sku")
-    on_hand = {sku: pieces for sku, pieces in _ON_HAND.get(visit).items() if part in sku}
+    on_hand = [(sku, pieces) for sku, pieces in _ON_HAND.get(visit).items() if part in sku]
     changes = [row for row in _HISTORY.get(visit) if part in row["sku"]]
-    return {"on_hand": on_hand, "changes": changes[: -_LAST - 1 : -1], "more": max(0, len(changes) - _LAST)}
+    return {
+        "on_hand": on_hand[:_SKUS],
+        "more_skus": max(0, len(on_hand) - _SKUS),
+        "changes": changes[: -_LAST - 1 : -1],
+        "more": max(0, len(changes) - _LAST),
+    }
 
 
 def one(visit: Visit) -> Mapping[str, Any]:
@@ -47,7 +53,7 @@ def _told(done: Changed) -> str:
     row = done.row
     if done.again:
         return f"Changed nothing: made before, at {row['at']} by {row['by']}. Another one needs another reason."
-    return f"{row['sku']}: {row['was']} -> {row['is']} pieces on hand."
+    return f"{done.moved}."
 
 
 def _whole(text: str) -> int:

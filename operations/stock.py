@@ -45,6 +45,14 @@ class Changed:
     row: Row
     again: bool
 
+    @property
+    def moved(self) -> str:
+        """What the change did, in words."""
+        row = self.row
+        if "is" in row:
+            return f"{row['sku']}: {row['was']} -> {row['is']} pieces on hand"
+        return f"{row['sku']}: {row['pieces']} pieces added"
+
 
 def on_hand(stack: Stack) -> dict[str, int]:
     """Pieces on hand by SKU, in all its rows, in the order of the SKUs."""

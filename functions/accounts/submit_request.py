@@ -1,5 +1,6 @@
 """The input of SubmitApplication. Invalid input is rejected here, before anything is written."""
 
+from collections.abc import Iterator
 from datetime import date
 from typing import Annotated, Any
 
@@ -57,16 +58,22 @@ _parse = named_parser(SubmitRequest, InvalidApplication, "the application")
 
 
 def parse_submit(document: Any) -> SubmitRequest:
-    """Read a SubmitRequest from parsed JSON. Raises InvalidApplication."""
+    """Read a SubmitRequest from parsed JSON. Raises InvalidApplication, with a line for each field that is wrong."""
     request = _parse(document)
-    for path, text in _texts(request.fields):
-        _check_unicode(path, text)
-    born = _day(request.date_of_birth)
-    if born < FIRST_BIRTH:
-        raise InvalidApplication(f"date_of_birth: before {FIRST_BIRTH}")
-    if request.document_key != (key := document_key(request.application_id)):
-        raise InvalidApplication(f"document_key: must be {key}")
+    if problems := list(_problems(request)):
+        raise InvalidApplication("\n".join(problems))
     return request
+
+
+def _problems(request: SubmitRequest) -> Iterator[str]:
+    yield from (f"{path}: {_UNREADABLE}" for path, text in _texts(request.fields) if not _is_unicode(text))
+    born = _day(request.date_of_birth)
+    if born is None:
+        yield "date_of_birth: not a day, as YYYY-MM-DD"
+    elif born < FIRST_BIRTH:
+        yield f"date_of_birth: before {FIRST_BIRTH}"
+    if request.document_key != (key := document_key(request.application_id)):
+        yield f"document_key: must be {key}"
 
 
 def document_key(application_id: str) -> str:
@@ -79,16 +86,17 @@ def _texts(fields: dict[str, Any]) -> list[tuple[str, str]]:
     return [*((name, text) for name, text in fields.items() if isinstance(text, str)), *nested]
 
 
-def _check_unicode(path: str, text: str) -> None:
+def _is_unicode(text: str) -> bool:
     """DynamoDB takes UTF-8, and JSON may hold half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidApplication(f"{path}: {_UNREADABLE}") from None
+        return False
+    return True
 
 
-def _day(text: str) -> date:
+def _day(text: str) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise InvalidApplication("date_of_birth: not a day, as YYYY-MM-DD") from None
+        return None

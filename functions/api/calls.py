@@ -33,7 +33,7 @@ _TRANSIENT = frozenset(
     }
 )
 _THROTTLED = frozenset({"TooManyRequestsException", "EC2ThrottledException"})
-_FIELD = re.compile(r"^(?P<path>[A-Za-z_][\w.\[\]-]*): (?P<detail>.*)$", re.DOTALL)
+_FIELD = re.compile(r"^(?P<path>[A-Za-z_][\w.\[\]-]*): (?P<detail>.*)$")
 
 
 def invoke(function: str, payload: Mapping[str, Any]) -> Any:
@@ -66,9 +66,10 @@ def _refused(name: str, message: str) -> Exception:
 
 
 def located(message: str) -> list[Mapping[str, str]]:
-    """The field that a message starts with, as errors of a problem; empty if it names none."""
-    match = _FIELD.match(message)
-    if match is None:
-        return []
-    path = re.sub(r"\[(\d+)\]", r"/\1", match["path"]).replace(".", "/")
-    return [{"pointer": f"#/{path}", "detail": match["detail"]}]
+    """The fields that the lines of a message start with, as errors of a problem; empty if they name none."""
+    matches = filter(None, map(_FIELD.match, message.split("\n")))
+    return [{"pointer": f"#/{_pointer(match['path'])}", "detail": match["detail"]} for match in matches]
+
+
+def _pointer(path: str) -> str:
+    return re.sub(r"\[(\d+)\]", r"/\1", path).replace(".", "/")

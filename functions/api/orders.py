@@ -109,7 +109,8 @@ def _since(request: Request) -> datetime:
     if since < now - timedelta(days=_MAX_DAYS):
         errors = [{"parameter": "since", "detail": f"must be at most {_MAX_DAYS} days ago"}]
         raise Problem(400, "invalid-request", "The request is not valid; nothing was written.", errors)
-    return since.astimezone(UTC)
+    # A later time lists nothing, and the last hours of year 9999 may have no time in UTC.
+    return min(since, now + timedelta(days=1)).astimezone(UTC)
 
 
 def _keys(

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 from urllib.parse import unquote
 
@@ -52,14 +53,14 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """Names the request by its key, for this caller, tenant and route: 64 characters of `[0-9a-f]`."""
-        named = json.dumps([self.principal, self.tenant_code, self.route, self.key])
+        """Names the request by its key, for this caller and tenant: 64 characters of `[0-9a-f]`."""
+        named = json.dumps([self.principal, self.tenant_code, self.key])
         return hashlib.sha256(named.encode()).hexdigest()
 
     @property
     def payload(self) -> Any:
         """What must be the same whenever the key is."""
-        return {"body": self.body, "values": dict(self.values)}
+        return {"route": self.route, "body": self.body, "values": dict(self.values)}
 
 
 def parse_event(event: Any) -> Received:
@@ -87,7 +88,7 @@ def read(operation: Operation, received: Received) -> Request:
     """The request of an operation. Raises Problem: 400 with everything that is wrong, 403, 413, 415."""
     if received.claims is None and not received.principal:
         raise Problem(403, "no-caller", "The request is not signed.")
-    tenant_code = _tenant(received) if operation.for_tenants else ""
+    tenant_code = _tenant(operation, received) if operation.for_tenants else ""
     body, errors = _body(operation, received)
     values: dict[str, Any] = {}
     for parameter in operation.parameters:
@@ -124,26 +125,28 @@ def _subject(claims: Mapping[str, str]) -> str:
     return claims.get("sub") or claims.get("client_id") or ""
 
 
-def _tenant(received: Received) -> str:
+def _tenant(operation: Operation, received: Received) -> str:
     if received.claims is None:
         return received.headers.get(_TENANT, "")
     tenant_code = received.claims.get("tenant_code", "")
-    if not tenant_code:
-        raise Problem(403, "no-tenant", "The token has no claim tenant_code.")
+    (schema,) = [one["schema"] for one in operation.parameters if one["name"].lower() == _TENANT]
+    # Paths and keys are made of it: `a/b` would be below the folder of `a`.
+    if any(operation.document.schemas.violations(schema, tenant_code)):
+        raise Problem(403, "no-tenant", "The token has no valid claim tenant_code.")
     return tenant_code
 
 
 def _body(operation: Operation, received: Received) -> tuple[Any, list[Mapping[str, str]]]:
-    if operation.body is None:
-        return None, []
     if len(received.content) > MAX_BODY:
         raise Problem(413, "too-large", f"The body has more than {MAX_BODY:,} bytes.")
+    if operation.body is None:
+        return None, []
     if received.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Problem(415, "not-json", "The Content-Type must be application/json.")
     try:
-        body = json.loads(received.content, parse_constant=_refused)
+        body = json.loads(received.content, parse_constant=_refused, parse_float=_finite)
     except (ValueError, RecursionError):
-        return None, [{"pointer": "#", "detail": "must be JSON"}]
+        return None, [{"pointer": "#", "detail": "must be JSON, without numbers above 1.7E+308"}]
     found = operation.document.schemas.violations(operation.body, body)
     return body, [{"pointer": f"#{one.pointer}", "detail": one.detail} for one in found]
 
@@ -170,6 +173,12 @@ def _typed(text: str, schema: Mapping[str, Any]) -> Any:
     """The text as its type; the text itself if it is not of this type."""
     is_number = text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 20
     return int(text) if schema["type"] == "integer" and is_number else text
+
+
+def _finite(text: str) -> float:
+    """The number. Python reads 1E400 as infinite, which no JSON that is sent on can hold."""
+    number = float(text)
+    return number if isfinite(number) else _refused(text)
 
 
 def _refused(name: str) -> Any:

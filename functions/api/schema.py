@@ -78,8 +78,10 @@ def _own(schema: Schema, value: Json) -> Iterator[str]:
 
 
 def _of_text(schema: Schema, value: str) -> Iterator[str]:
-    yield from _size(schema, len(value), "Length", "characters")
-    if "pattern" in schema and not _compiled(schema["pattern"]).search(value):
+    length = list(_size(schema, len(value), "Length", "characters"))
+    yield from length
+    # A pattern may take the square of the length.
+    if not length and "pattern" in schema and not _compiled(schema["pattern"]).search(value):
         yield f"must match {schema['pattern']}"
     if schema.get("format") == "date-time" and not _is_time(value):
         yield "must be a time with its offset, such as 2026-11-22T09:00:00Z"

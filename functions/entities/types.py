@@ -1,6 +1,6 @@
 """The types of entities: what a command may hold, which targets follow it, how long its row outlives its end."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType, defstruct
 from msgspec.structs import FieldInfo, fields
 
+from .errors import InvalidCommand
 from .validation import command_parser
 
 
@@ -46,9 +47,16 @@ class EntityType:
     secret: tuple[str, ...] = ()
 
     def check(self, attributes: Mapping[str, Any], *, merge: bool = False) -> None:
-        """Check a whole document; or, with merge, the attributes that a command adds. Raises InvalidCommand."""
-        if self.schema is not None:
+        """Check a whole document; or, with merge, the attributes that a command adds.
+
+        Raises InvalidCommand, with a line for each attribute that is wrong.
+        """
+        if self.schema is None:
+            return
+        try:
             _parser(self.schema, merge)({"attributes": attributes})
+        except InvalidCommand:
+            raise InvalidCommand("\n".join(_problems(self.schema, attributes, merge=merge))) from None
 
 
 class Types:
@@ -76,17 +84,36 @@ class Types:
         return self._types.get(name) or EntityType(name)
 
 
+def _problems(schema: type[Struct], attributes: Mapping[str, Any], *, merge: bool) -> Iterator[str]:
+    """What is wrong with each attribute, by its path. msgspec stops at the first."""
+    for name, value in attributes.items():
+        try:
+            _attribute_parser(schema, merge)({"attributes": {name: value}})
+        except InvalidCommand as problem:
+            yield str(problem).replace("\n", " ")
+    if not merge:
+        yield from (
+            f"attributes.{one.encode_name}: required"
+            for one in fields(schema)
+            if one.required and one.encode_name not in attributes
+        )
+
+
 @cache
 def _parser(schema: type[Struct], merge: bool) -> Callable[[Any], Any]:
-    of_attributes: Any = _partial(schema) if merge else schema
-    return command_parser(defstruct("Entity", [("attributes", of_attributes)]), "the entity")
+    return _attribute_parser(schema, merge) if merge else _parser_of(schema)
 
 
-def _partial(schema: type[Struct]) -> type[Struct]:
-    """The schema with every attribute optional; `null` removes one that is not required."""
-    changes = [(one.encode_name, _changed(one), UNSET) for one in fields(schema)]
-    return defstruct(f"{schema.__name__}Changes", changes, forbid_unknown_fields=True)
+@cache
+def _attribute_parser(schema: type[Struct], merge: bool) -> Callable[[Any], Any]:
+    """Every attribute is optional. merge: whether `null` removes one that is not required."""
+    changes = [(one.encode_name, _changed(one, merge), UNSET) for one in fields(schema)]
+    return _parser_of(defstruct(f"{schema.__name__}Changes", changes, forbid_unknown_fields=True))
 
 
-def _changed(one: FieldInfo) -> Any:
-    return one.type | UnsetType if one.required else one.type | UnsetType | None
+def _parser_of(attributes: Any) -> Callable[[Any], Any]:
+    return command_parser(defstruct("Entity", [("attributes", attributes)]), "the entity")
+
+
+def _changed(one: FieldInfo, merge: bool) -> Any:
+    return one.type | UnsetType | None if merge and not one.required else one.type | UnsetType

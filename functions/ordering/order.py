@@ -9,7 +9,7 @@ from runtime.validation import parser
 
 # \Z, not $: the latter also matches before a trailing newline.
 type Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,80}\Z")]
-type Sku = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,80}\Z")]
+type Sku = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}\Z")]
 type Currency = Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}\Z")]
 type Token = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,255}\Z")]
 
@@ -59,10 +59,11 @@ def parse_order(document: Any) -> Order:
 
 
 def _require_distinct_skus(order: Order) -> None:
-    first_at: dict[str, int] = {}
-    for index, item in enumerate(order.items):
-        if item.sku in first_at:
-            raise InvalidOrder(
-                f"items[{index}].sku: the same SKU as items[{first_at[item.sku]}]; put the quantities in one line"
-            )
-        first_at[item.sku] = index
+    skus = [item.sku for item in order.items]
+    repeated = [
+        f"items[{index}].sku: the same SKU as items[{skus.index(sku)}]; put the quantities in one line"
+        for index, sku in enumerate(skus)
+        if skus.index(sku) < index
+    ]
+    if repeated:
+        raise InvalidOrder("\n".join(repeated))

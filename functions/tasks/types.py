@@ -1,6 +1,6 @@
 """The types of tasks: what an item holds, what is done with it, and whether it may be done twice."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -83,10 +83,19 @@ class TaskType:
         return msgspec.convert(value, self.schema)
 
     def check(self, items: list[dict[str, Any]], scope: Scope) -> None:
-        """Raises InvalidTask, naming item and field."""
-        for index, item in enumerate(_parser(self.schema)({"items": items}).items):
-            if problem := self.problem(item, scope):
-                raise InvalidTask(f"items[{index}].{problem}")
+        """Raises InvalidTask, with a line for each item that is wrong, naming item and field."""
+        if problems := list(self._problems(items, scope)):
+            raise InvalidTask("\n".join(problems))
+
+    def _problems(self, items: list[dict[str, Any]], scope: Scope) -> Iterator[str]:
+        for index, item in enumerate(items):
+            try:
+                (parsed,) = _parser(self.schema)({"items": [item]}).items
+            except InvalidTask as error:
+                yield str(error).replace("\n", " ").replace("items[0]", f"items[{index}]", 1)
+                continue
+            if problem := self.problem(parsed, scope):
+                yield f"items[{index}].{problem}"
 
 
 class TaskTypes:

@@ -34,6 +34,7 @@ NAMES = (
         "approval",
     ),
     *("applications", "application", "tasks", "task", "stock", "sku", "leases", "lease", "reports", "dialog"),
+    "dialog of a long id",
 )
 
 
@@ -68,6 +69,7 @@ def addresses(things: Things, tmp_path_factory: pytest.TempPathFactory) -> dict[
         "lease": f"/leases/{lease}",
         "reports": "/reports",
         "dialog": f"/changes/resolve-lease?key={lease}&work=RunJob",
+        "dialog of a long id": f"/changes/add-stock?sku={'s' * 64}",
     }
     assert set(found) == set(NAMES)
     return found
@@ -109,6 +111,18 @@ def test_no_page_scrolls_sideways(
             wide[name] = page.evaluate("document.documentElement.scrollWidth")
 
     assert {name: found for name, found in wide.items() if found > width} == {}
+
+
+def test_every_link_leads_to_a_page(browser: Browser, console: str, addresses: dict[str, str]) -> None:
+    hrefs = set[str]()
+    with opened(browser, console) as page:
+        for address in addresses.values():
+            page.goto(address)
+            page.wait_for_timeout(300)
+            hrefs |= set(page.eval_on_selector_all("a[href]", "all => all.map((one) => one.getAttribute('href'))"))
+        found = {href: page.request.get(href).status for href in hrefs if href.startswith("/")}
+
+    assert {href: status for href, status in found.items() if status != 200} == {}
 
 
 def test_a_change_is_made_by_the_keyboard_alone(page: Page, things: Things) -> None:

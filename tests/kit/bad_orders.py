@@ -152,7 +152,7 @@ _BAD_VALUES: dict[str, dict[str, Any]] = {
         "is full-width": "ＪＰＹ",
     },
     "items": {"is empty": [], "has 91 lines": distinct_items(MAX_ITEMS + 1)},
-    "items[0].sku": {**_BAD_ID, "has a slash": "tea/01"},
+    "items[0].sku": {**_BAD_ID, "has 65 characters": "s" * 65, "has a slash": "tea/01"},
     "items[0].quantity": {
         **_TOO_BIG,
         "is zero": 0,

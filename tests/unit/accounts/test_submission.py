@@ -44,6 +44,10 @@ def without(document: dict[str, Any], *path: str) -> dict[str, Any]:
         (application(address={"country": "us"}), "address.country: "),
         (application(address={"floor": "2"}), "address.floor: unknown field"),
         (application(document_key="documents/a-2"), "document_key: must be documents/a-1"),
+        (
+            application(date_of_birth="1990-02-30", document_key="documents/a-2"),
+            "date_of_birth: not a day, as YYYY-MM-DD\ndocument_key: must be documents/a-1",
+        ),
         (application(nickname="Ada"), "nickname: unknown field"),
         (without(application(), "document_key"), "document_key: required"),
         (without(application(), "address", "city"), "address.city: required"),

@@ -195,3 +195,11 @@ def test_the_default_since_moves_on_and_the_page_still_starts_within_its_range(
     first = asked[0]
     assert first["ExclusiveStartKey"]["created_at"]["S"] == created_at
     assert first["ExpressionAttributeValues"][":since"]["S"] <= created_at
+
+
+@pytest.mark.parametrize("since", ["9999-12-31T23:59:59-10:00", "9999-12-31T23:59:59Z"])
+def test_since_the_end_of_time_there_are_no_orders(own: Any, since: str) -> None:
+    """The first one is in year 10000 by UTC, which Python does not know."""
+    answer = orders.list_orders(Request("GET /orders", "", "p", {"since": since}, {}), own)
+
+    assert answer.body == {"orders": [], "cursor": None}

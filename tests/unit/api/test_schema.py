@@ -1,5 +1,7 @@
 """The validator of requests: it agrees with a library, and names everything that is wrong at once."""
 
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from api.document import Document
 from api.schema import KEYWORDS
+from tests.kit.bad_orders import BAD_ORDERS, BadOrder
 
 DOCUMENT = Document()
 SCHEMAS = {key: operation.body for key, operation in DOCUMENT.operations() if operation.body}
@@ -109,6 +112,27 @@ def test_everything_that_is_wrong_is_named_by_its_pointer() -> None:
     }
 
 
+def texts(schema: Any) -> Iterator[Any]:
+    """The schemas of strings in a schema and in those below it."""
+    if "$ref" in schema:
+        yield from texts(DOCUMENT.find(schema["$ref"]))
+    elif schema.get("type") == "string":
+        yield schema
+    for below in (*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])):
+        yield from texts(below)
+
+
+def test_no_text_takes_long_to_check() -> None:
+    """A body of 256 KiB may be one string, and a pattern that backtracks then takes minutes."""
+    long = [f"{character * 6_000}{end}" for character in (" ", "a", "1", "-") for end in ("", "\x01", "\n", "é")]
+    began = time.process_time()
+    for schema in (found for body in SCHEMAS.values() for found in texts(body)):
+        for text in long:
+            own(schema, text)
+
+    assert time.process_time() - began < 1.5
+
+
 def keywords(schema: Any) -> set[str]:
     """The keywords of a schema and of those below it."""
     if "$ref" in schema:
@@ -121,3 +145,9 @@ def test_no_request_uses_a_keyword_that_the_validator_does_not_know() -> None:
     parameters = [one["schema"] for _, operation in DOCUMENT.operations() for one in operation.parameters]
 
     assert set().union(*map(keywords, [*SCHEMAS.values(), *parameters])) <= KEYWORDS
+
+
+@pytest.mark.parametrize("bad", BAD_ORDERS, ids=lambda bad: bad.name)
+def test_the_document_refuses_the_orders_that_the_saga_refuses(bad: BadOrder) -> None:
+    """Only the saga sees that two lines have one SKU."""
+    assert bool(own(SCHEMAS["POST /orders"], bad.document)) == ("one SKU" not in bad.name)

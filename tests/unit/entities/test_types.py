@@ -1,5 +1,7 @@
 """Types and targets are registered in code, or the module does not load."""
 
+from typing import Any
+
 import pytest
 from msgspec import Struct
 
@@ -52,3 +54,19 @@ def test_a_whole_document_needs_what_a_change_may_leave_out() -> None:
         kind.check({"city": None}, merge=True)
     with pytest.raises(InvalidCommand, match=r"^attributes.floor: "):
         kind.check({"city": "Kyoto", "floor": None})
+
+
+@pytest.mark.parametrize(
+    ("attributes", "merge", "wrong"),
+    [
+        ({"floor": "x", "roof\n": 1}, False, ["floor", "roof ", "city"]),
+        ({"floor": "x", "city": 1, "roof": 1}, True, ["floor", "city", "roof"]),
+        ({"floor": None, "city": None}, True, ["city"]),
+    ],
+)
+def test_each_attribute_that_is_wrong_has_a_line(attributes: dict[str, Any], merge: bool, wrong: list[str]) -> None:
+    with pytest.raises(InvalidCommand) as refused:
+        EntityType("SHOP", Shop).check(attributes, merge=merge)
+
+    lines = str(refused.value).split("\n")
+    assert [line.partition(": ")[0] for line in lines] == [f"attributes.{name}" for name in wrong]

@@ -106,7 +106,7 @@ def test_a_lost_answer_adds_once(store: Store, monkeypatch: pytest.MonkeyPatch) 
     [
         ("a#b", 1, "r", "sku"),
         ("", 1, "r", "sku"),
-        ("a" * 81, 1, "r", "sku"),
+        ("a" * 65, 1, "r", "sku"),
         ("tea-01", 0, "r", "pieces"),
         ("tea-01", -1, "r", "pieces"),
         ("tea-01", stock.MAX_PIECES, "r", "pieces"),

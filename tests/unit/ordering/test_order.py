@@ -24,6 +24,7 @@ GOOD_ORDERS = {
     "the shortest ids": good_order("1", customer_id="_"),
     "every sign that an id may have": good_order("Az09_-", customer_id="-_90zA"),
     "every sign that a SKU may have": edited("items[0].sku", "Az09_-."),
+    "the longest SKU": edited("items[0].sku", "s" * 64),
     "the longest token": edited("payment.token", "t" * 255),
     "two SKUs that differ in case": good_order(items=[GOOD_ITEM, {**GOOD_ITEM, "sku": "TEA-01"}]),
 }
@@ -141,3 +142,10 @@ def test_half_a_surrogate_pair_is_refused_as_a_value() -> None:
 
 def test_half_a_surrogate_pair_is_refused_as_the_name_of_a_field() -> None:
     assert refusal({**good_order(), "\ud800": 1}).startswith("the order: ")
+
+
+def test_every_line_with_a_sku_of_another_is_named() -> None:
+    first, *others = refusal(good_order(items=[GOOD_ITEM] * 3)).split("\n")
+
+    assert first.startswith("items[1].sku: the same SKU as items[0]; ")
+    assert [line.partition(": ")[0] for line in others] == ["items[2].sku"]

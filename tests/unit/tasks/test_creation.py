@@ -240,6 +240,18 @@ def test_bad_input_is_refused_with_its_path(world: TaskWorld, path: str, request
     assert world.rows() == []
 
 
+def test_every_item_that_is_wrong_has_a_line(world: TaskWorld) -> None:
+    world.types = TYPES
+    good = {"pk": "TENANT#tenant1", "sk": "PRODUCT#tea-01"}
+    items = [{**good, "pk": "TENANT#tenant2"}, good, {"pk": 1}, {**good, "more": 1}]
+    asked = {"task_type": "rebuild-read-model", "tenant_code": "tenant1", "items": items}
+    with pytest.raises(InvalidTask) as seen:
+        world.creation.create(create_parser(TYPES)(asked), world.now)
+
+    paths = [line.partition(": ")[0] for line in str(seen.value).split("\n")]
+    assert paths == ["items[0].pk", "items[2].pk", "items[3].more"]
+
+
 @pytest.mark.parametrize("whole", [None, [], "x", 7])
 def test_what_is_no_request_is_refused(whole: Any) -> None:
     for parse in (create_parser(TYPES), action_parser(TYPES), parse_retry):
