@@ -11,7 +11,7 @@ from operations.stack import STACK_NAME, Stack
 from . import checks, output, views
 from .options import OnAws, Port, StackName, chosen_stack
 
-Sku = Annotated[str, typer.Argument(metavar="SKU", help="1 to 80 letters, digits, - _ and .")]
+Sku = Annotated[str, typer.Argument(metavar="SKU", help="1 to 64 letters, digits, - _ and .")]
 Reason = Annotated[
     str,
     typer.Option(callback=checks.reason, help="Why, such as the delivery's number; kept with your ARN and the time."),
