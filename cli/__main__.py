@@ -23,7 +23,8 @@ def main() -> None:
         signal.signal(number, _end)
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1"]))
     # Known before the call is parsed, as it may be wrong.
-    output.choose(as_json="--json" in sys.argv[1:])
+    as_json = "--json" in sys.argv[1:]
+    output.choose(as_json=as_json)
     try:
         code = app(prog_name="stepwise", standalone_mode=False)
     except typer.Abort:
@@ -35,6 +36,8 @@ def main() -> None:
         code = exits.DONE
     except Exception as error:
         code = exits.code(error)
+        # A group that is also a command, such as stock, chooses by its own words.
+        output.choose(as_json=as_json)
         if code == exits.DEFECT and not output.is_json():
             sys.excepthook(*sys.exc_info())
         else:

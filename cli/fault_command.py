@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from local.emulator import emulator
-from operations.errors import CommandError
+from operations.stack import StackNotFound
 
 from . import output
 from .options import Port
@@ -44,7 +44,7 @@ def fault(
     """Let a simulator of the local stack fail: `fault answer_lost --on charge` loses the answer to the next charge."""
     running = emulator.running(port)
     if running is None:
-        raise CommandError(f"nothing is running on port {port}", see=("start",))
+        raise StackNotFound(f"nothing is running on port {port}", see=("start",))
     document: dict[str, Any] = {"times": times or (None if probability else 1), "probability": probability}
     given = {name: value for name, value in document.items() if value is not None}
     if on in _GATEWAY:

@@ -40,8 +40,10 @@ def list_orders(
     begin = moment(since) or datetime.now(UTC) - timedelta(days=1)
     stack = chosen_stack(port, aws, name)
     if failed:
-        records = [{"order_id": one.name, **shapes.run(one)} for one in order_list.failed(stack, begin, last)]
-        columns = ["order_id", "status", "started_at", "error", "cause"]
+        found = order_list.failed(stack, begin, last)
+        records = [{"order_id": order_list.order_of(one), **shapes.run(one)} for one in found]
+        by_hand = ["name"] if any(one["order_id"] != one["name"] for one in records) else []
+        columns = ["order_id", *by_hand, "status", "started_at", "error", "cause"]
     else:
         records = [shapes.order_row(row) for row in order_list.listed(stack, begin, status, last)]
         columns = ["order_id", "status", "total", "currency", "created_at", "standing"]

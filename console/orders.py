@@ -33,7 +33,8 @@ def view(visit: Visit) -> Mapping[str, Any]:
         return _listing(visit, _named(visit), [], "")
     since = datetime.now(UTC) - timedelta(days=PERIODS[one_of(visit, "since", PERIODS, _USUAL)])
     if visit.asked("failed"):
-        return _listing(visit, [], order_list.failed(visit.stack, since, _PAGE), "")
+        failed = [(order_list.order_of(run), run) for run in order_list.failed(visit.stack, since, _PAGE)]
+        return _listing(visit, [], failed, "")
     found = order_list.listed(visit.stack, since, one_of(visit, "status", STATUSES) or None, _PAGE + 1, _after(visit))
     return _listing(visit, found[:_PAGE], [], _place(found[_PAGE - 1]) if len(found) > _PAGE else "")
 

@@ -1,11 +1,13 @@
 """Orders by the day of their creation, and sagas that failed. Both by an index, never by a scan."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from itertools import batched, islice
 from typing import Any
 
 from idempotency.dynamodb import read_rows
+from ordering.definition import ORDER_SAGA
 
 from . import runs
 from .runs import Run
@@ -30,6 +32,11 @@ def listed(
 def failed(stack: Stack, since: datetime, last: int = 20) -> list[Run]:
     """Sagas that did not succeed, the newest first, with their cause; also those that saved no order."""
     return runs.failed(stack, "OrderSagaArn", since, last)
+
+
+def order_of(run: Run) -> str:
+    """The order of a saga's execution, which somebody may have started under another name; the name if it has none."""
+    return ORDER_SAGA.id_of(json.loads(run.input or "null")) or run.name
 
 
 def _rows(stack: Stack, since: datetime, after: Row | None) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from idempotency import COMMITTED, COMPENSATED, StepStore, payload_hash
+from idempotency import COMMITTED, COMPENSATED, StateConflict, StepStore, payload_hash
 from idempotency.saga import Saga, SagaStep
 from idempotency.saga.executions import INTERRUPTED
 from idempotency.saga.finalization import adopt_lost
@@ -45,6 +45,17 @@ class Attention:
     standing: tuple[str, ...]
     cause: Cause | None = None
     document_lost: bool = False
+
+    @property
+    def row_edited(self) -> bool:
+        """Whether a row differs from its step record, so that a recovery fails until the row is written back."""
+        return self.recovery == "FAILED" and self.cause is not None and self.cause.error == StateConflict.__name__
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, after the name of the saga's execution."""
+        write_back = "; first write the edited row back (docs/alarms.md, RecoveryFailedAlarm), then recover"
+        return f"{self.saga}, recovery {self.recovery}{write_back if self.row_edited else ''}"
 
 
 def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = ORDER_SAGA) -> str:

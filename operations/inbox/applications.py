@@ -11,6 +11,6 @@ from .concern import Concern
 
 def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
     for one in recovery.needing_attention(stack, ACCOUNT_SETUP):
-        problem = f"{', '.join(one.standing)} not undone; setup {one.saga}, recovery {one.recovery}"
-        see = ("applications", "recover", one.saga_id)
+        problem = f"{', '.join(one.standing)} not undone; setup {one.problem}"
+        see = ("applications", "show" if one.row_edited else "recover", one.saga_id)
         yield Concern("applications", one.saga_id, problem, str(one.cause or ""), see)

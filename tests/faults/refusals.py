@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from idempotency import BusinessError, InvalidKey, PayloadMismatch, StateConflict, StepCompensated
+from ordering.definition import ORDER_SAGA
 from ordering.payments.charge import PaymentDeclined
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document, Send
@@ -34,6 +35,8 @@ class Refusals:
             for change in self._changes(invocation, invocation.error):
                 name = type(invocation.error).__name__
                 self._run.broken.append((REFUSED, f"{invocation.id} ended in {name}, and {change}"))
+        if isinstance(invocation.error, PayloadMismatch) and self._is_sealed(invocation):
+            self._run.broken.append((FINAL, f"{invocation.id} judged the payload of a confirmed order"))
 
     def watched(self, invocation: Invocation, service: str, send: Send, body: bytes) -> Send:
         """Send the request, and note its changes on the invocation."""
@@ -62,6 +65,12 @@ class Refusals:
         invocation.charged |= before[0] != after[0]
         invocation.moved |= before[1] != after[1]
         return answer
+
+    def _is_sealed(self, invocation: Invocation) -> bool:
+        """Whether a compensation found a record that says that the order is confirmed."""
+        undoes = {step.compensation: step.name for step in ORDER_SAGA.all_steps}
+        step = undoes.get(invocation.function.removesuffix("Function"))
+        return step is not None and self._run.is_sealed(invocation.order_id, step)
 
     def _changes(self, invocation: Invocation, error: BusinessError) -> Iterator[str]:
         if invocation.moved:

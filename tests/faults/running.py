@@ -33,10 +33,17 @@ class Running(Notes):
 
     def status_of(self, order_id: str) -> str | None:
         """The status in the order's row."""
-        table = self.engine.stack.name("OrdersTable")
-        key = {"TableName": table, "Key": {"order_id": {"S": order_id}}, "ConsistentRead": True}
-        item = self.outside(lambda: self.engine.plain("GetItem", key)).get("Item")
+        item = self._item("OrdersTable", {"order_id": {"S": order_id}})
         return item["status"]["S"] if item else None
+
+    def is_sealed(self, order_id: str, step: str) -> bool:
+        """Whether the record of a step says that the order is confirmed."""
+        return "sealed_at" in (self._item("IdempotencyTable", {"pk": {"S": f"{order_id}#{step}"}}) or {})
+
+    def _item(self, table: str, key: Document) -> Document | None:
+        asked = {"TableName": self.engine.stack.name(table), "Key": key, "ConsistentRead": True}
+        found: Document | None = self.outside(lambda: self.engine.plain("GetItem", asked)).get("Item")
+        return found
 
     def _duplicate(self, invocation: Invocation) -> None:
         self.run_bare(Invocation(f"{invocation.id}'", invocation.function, invocation.event, bare=True))

@@ -83,6 +83,7 @@ EDGES_SEEN = [
         ["stray.ProcessRefund#1: Runtime.ExitError", "ReserveInventory#1: OutOfStock", "ProcessRefund#1: answered"],
     ),
     ("ok: foreign call of ReserveInventory before sns:NotifySuccess", ["stray.ReserveInventory#1: PayloadMismatch"]),
+    ("ok: foreign call of ProcessRefund after the finalization", ["stray.ProcessRefund#1: StateConflict"]),
     (
         "ok: foreign execution of OrderSaga before ProcessOrder",
         ["second.ProcessOrder#1: answered", "FinalizeOrder#1: answered", "ProcessOrder#1: PayloadMismatch"],

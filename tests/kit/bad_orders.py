@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.kit.orders import GOOD_ITEM, HIGHEST_PRICE, MAX_ID, MAX_ITEMS, MAX_PIECES, distinct_items, good_order
+from tests.kit.orders import (
+    GOOD_ITEM,
+    HIGHEST_PRICE,
+    MAX_ID,
+    MAX_ITEMS,
+    MAX_PIECES,
+    MAX_SKU,
+    distinct_items,
+    good_order,
+)
 
 # The string fields of an order; the rest of _FIELDS has other types.
 TEXT_FIELDS = ("order_id", "customer_id", "currency", "items[0].sku", "payment.method", "payment.token")
@@ -36,7 +45,7 @@ class BadOrder:
     name: what is wrong with it.
     document: the input, anything that JSON can hold.
     path: the start of the message, before a colon.
-    mentions: also in the message: the name of a missing or unknown field.
+    mentions: also in the message: what is wrong.
     """
 
     name: str
@@ -69,10 +78,6 @@ def _place(order: dict[str, Any], path: str) -> tuple[Any, Any]:
     return parent, last
 
 
-def _parent_path(path: str) -> str:
-    return path.rpartition(".")[0] or "the order"
-
-
 def _wrong_types() -> Iterator[BadOrder]:
     for path, right_type in _FIELDS.items():
         for kind, value in _KINDS.items():
@@ -82,14 +87,13 @@ def _wrong_types() -> Iterator[BadOrder]:
 
 def _missing_fields() -> Iterator[BadOrder]:
     for path in _FIELDS:
-        name = path.rpartition(".")[2]
-        if name != "items[0]":
-            yield BadOrder(f"{path} is missing", without(path), _parent_path(path), f"`{name}`")
+        if path != "items[0]":
+            yield BadOrder(f"{path} is missing", without(path), path, "required")
 
 
 def _unknown_fields() -> Iterator[BadOrder]:
     for path in ("note", "items[0].note", "payment.note"):
-        yield BadOrder(f"{path} is unknown", edited(path, "wrap it"), _parent_path(path), "`note`")
+        yield BadOrder(f"{path} is unknown", edited(path, "wrap it"), path, "unknown field")
 
 
 def _not_objects() -> Iterator[BadOrder]:
@@ -152,7 +156,7 @@ _BAD_VALUES: dict[str, dict[str, Any]] = {
         "is full-width": "ＪＰＹ",
     },
     "items": {"is empty": [], "has 91 lines": distinct_items(MAX_ITEMS + 1)},
-    "items[0].sku": {**_BAD_ID, "has 65 characters": "s" * 65, "has a slash": "tea/01"},
+    "items[0].sku": {**_BAD_ID, "has 65 characters": MAX_SKU + "s", "has a slash": "tea/01"},
     "items[0].quantity": {
         **_TOO_BIG,
         "is zero": 0,

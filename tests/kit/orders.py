@@ -9,6 +9,7 @@ MAX_ITEMS = 90
 MAX_PIECES = 10_000
 HIGHEST_PRICE = 10**9
 MAX_ID = "o" * 80
+MAX_SKU = "s" * 64
 
 
 def good_order(order_id: str = "o-1001", **changes: Any) -> dict[str, Any]:

@@ -239,12 +239,13 @@ def test_a_duplicate_c_warns_exactly_once_and_names_the_first_owner(
 # --- sealed steps ---
 
 
-def test_sealed_step_cannot_be_undone(saga: Saga) -> None:
-    saga.commit()
+@pytest.mark.parametrize("payload", [A, B], ids=["same payload", "another payload"])
+def test_sealed_step_cannot_be_undone(saga: Saga, payload: Document) -> None:
+    saga.commit(A)
     saga.seal()
     before = saga.found()
     with pytest.raises(StateConflict, match="has succeeded"):
-        saga.compensate()
+        saga.compensate(payload)
     assert saga.found() == before
     assert before.tally is not None
     assert before.tally["sealed"] == 1

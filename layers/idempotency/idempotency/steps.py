@@ -10,8 +10,8 @@
 | C    | COMMITTED                | record COMPENSATED and undo writes, atomically; returns that it undid T       |
 | C    | none                     | tombstone COMPENSATED, which bars a late T; returns that nothing was undone   |
 | C    | COMPENSATED              | nothing is written; the stored result is returned                             |
-| C    | COMMITTED, other payload | PayloadMismatch                                                               |
 | C    | COMMITTED and sealed     | StateConflict: the saga has succeeded, its steps can no longer be undone      |
+| C    | COMMITTED, other payload | PayloadMismatch                                                               |
 | C    | none, a row stands       | StateConflict                                                                 |
 
 If T also has effects outside DynamoDB, it calls `find` before it causes them. C first sets the record to COMPENSATING,
@@ -279,7 +279,8 @@ class StepStore:
 
     def _compensated_before(self, step: Step, record: Mapping[str, Any]) -> Mapping[str, Any]:
         if record["status"]["S"] != COMPENSATED:
-            _require_same_payload(step, record)
+            if "sealed_at" not in record:
+                _require_same_payload(step, record)
             raise StateConflict(f"{step.key} belongs to a saga that has succeeded; it can no longer be undone")
         _logger.warning(
             "duplicate compensation: the stored result is returned",

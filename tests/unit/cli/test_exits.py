@@ -85,6 +85,12 @@ def test_an_error_for_a_script_is_one_line_with_the_command_that_goes_on() -> No
     }
 
 
+def test_a_wrong_option_of_a_verb_is_one_line_for_a_script_too() -> None:
+    ended = stepwise("stock", "add", "tea-01", "-5", "--json")
+
+    assert (ended.code, json.loads(ended.err)["error"]["type"]) == (2, "NoSuchOption")
+
+
 def test_an_error_for_a_person_has_its_name_its_sentence_and_the_command() -> None:
     port = str(free_port())
     ended = stepwise("stock", "list", "--port", port)

@@ -65,5 +65,5 @@ def test_connect_gets_its_faults(fault: Fault) -> None:
 def test_without_a_stack_nothing_can_fail() -> None:
     ended = stepwise("fault", "answer_lost", "--port", str(emulator.free_port()))
 
-    assert ended.code == 4
+    assert ended.code == 3
     assert "start" in ended.err

@@ -21,6 +21,7 @@ from tests.unit.operations.test_queues import NOTICES, NOTIFY, QUEUES, Functions
 
 NOW = datetime.now(UTC)
 EVENT = {"JobId": "1"}
+WRITE_BACK = "first write the edited row back (docs/alarms.md, RecoveryFailedAlarm), then recover"
 
 
 @dataclass
@@ -263,17 +264,46 @@ def test_an_approval_is_overdue_after_its_time(desk: Desk, hours: int, listed: l
 
 
 @pytest.mark.parametrize(
-    ("status", "recovery", "listed"),
-    [("Open", "FAILED", True), ("Open", "RUNNING", False), ("Closed", "FAILED", False)],
+    ("error", "hint", "command"),
+    [("GatewayUnavailable", "", "recover"), ("StateConflict", f"; {WRITE_BACK}", "show")],
 )
-def test_a_setup_is_listed_if_something_of_it_stands(desk: Desk, status: str, recovery: str, listed: bool) -> None:
+def test_an_order_is_recovered_unless_a_row_of_it_was_edited(desk: Desk, error: str, hint: str, command: str) -> None:
+    desk.table("OrdersTable", "order_id", "unsettled", "unsettled")
+    desk.table("PaymentsTable", "order_id", "unused", "unused")
+    desk.table("InventoryTable", "pk", "unused", "unused")
+    desk.table("IdempotencyTable", "pk", "listed", "listed")
+    desk.has(StepTables="{}", OrderSagaArn="saga", OrderRecoveryArn="recovery")
+    executions = Executions()
+    executions.put("saga", "o-1", "FAILED")
+    executions.put("recovery", "o-1", "FAILED", error=error, cause="no")
+    desk.stack._clients["stepfunctions"] = executions
+    desk.put("OrdersTable", order_id="o-1", status="Pending", unsettled="o-1", created_at=NOW.isoformat())
+    desk.put("PaymentsTable", order_id="o-1", status="Captured")
+
+    (found,) = (one for one in desk.concerns if one.context == "orders")
+    assert found.problem == f"ProcessPayment not undone; saga FAILED, recovery FAILED{hint}"
+    assert found.see == (command, "o-1")
+
+
+@pytest.mark.parametrize(
+    ("status", "recovery", "error", "listed"),
+    [
+        ("Open", "FAILED", "CardProcessorUnavailable", ("recovery FAILED", "recover")),
+        ("Open", "FAILED", "StateConflict", (f"recovery FAILED; {WRITE_BACK}", "show")),
+        ("Open", "RUNNING", "StateConflict", None),
+        ("Closed", "FAILED", "StateConflict", None),
+    ],
+)
+def test_a_setup_is_listed_if_something_of_it_stands(
+    desk: Desk, status: str, recovery: str, error: str, listed: tuple[str, str] | None
+) -> None:
     desk.table("ApplicationsTable", "application_id", "unsettled", "unsettled")
     desk.table("SetupsTable", "pk", "unused", "unused")
     desk.table("IdempotencyTable", "pk", "listed", "listed")
     desk.has(StepTables="{}", AccountSetupArn="setup", AccountRecoveryArn="recovery")
     executions = Executions()
     executions.put("setup", "a-1", "FAILED")
-    executions.put("recovery", "a-1", recovery, error="StateConflict", cause="no")
+    executions.put("recovery", "a-1", recovery, error=error, cause="no")
     desk.stack._clients["stepfunctions"] = executions
     desk.put("ApplicationsTable", application_id="a-1", status="FAILED", unsettled="a-1", created_at=NOW.isoformat())
     desk.put("SetupsTable", pk="ACCOUNT#a-1", status=status)
@@ -283,9 +313,9 @@ def test_a_setup_is_listed_if_something_of_it_stands(desk: Desk, status: str, re
             (
                 "applications",
                 "a-1",
-                "OpenAccount not undone; setup FAILED, recovery FAILED",
-                "StateConflict: no",
-                ("applications", "recover", "a-1"),
+                f"OpenAccount not undone; setup FAILED, {listed[0]}",
+                f"{error}: no",
+                ("applications", listed[1], "a-1"),
             )
         ]
         if listed

@@ -97,15 +97,19 @@ def test_orders_of_one_moment_are_listed_once(stack: Stack) -> None:
     assert sorted(ids(first + rest)) == ["o-0", "o-1", "o-2"]
 
 
-def test_sagas_that_did_not_succeed_are_listed(stack: Stack) -> None:
+@pytest.mark.parametrize(
+    ("document", "order_id"),
+    [({"order_id": "e-1"}, "e-1"), ({"order_id": "o-1"}, "o-1"), ({"order_id": 7}, "e-1"), ({}, "e-1"), ([], "e-1")],
+)
+def test_sagas_that_did_not_succeed_are_listed_with_their_order(stack: Stack, document: Any, order_id: str) -> None:
     machine = stack.outputs["OrderSagaArn"]
-    for name in ("o-1", "o-2"):
-        stack.stepfunctions.start_execution(stateMachineArn=machine, name=name, input=json.dumps({"order_id": name}))
-    arn = f"{machine.replace(':stateMachine:', ':execution:')}:o-1"
+    for name in ("e-1", "e-2"):
+        stack.stepfunctions.start_execution(stateMachineArn=machine, name=name, input=json.dumps(document))
+    arn = f"{machine.replace(':stateMachine:', ':execution:')}:e-1"
     stack.stepfunctions.stop_execution(executionArn=arn)
 
     (found,) = order_list.failed(stack, NOW - timedelta(days=1))
-    assert (found.name, found.status) == ("o-1", "ABORTED")
+    assert (found.name, order_list.order_of(found), found.status) == ("e-1", order_id, "ABORTED")
     assert order_list.failed(stack, datetime.now(UTC) + timedelta(hours=1)) == []
     with pytest.raises(RunNotFound):
         runs.find(stack, "OrderSagaArn", "o-3")

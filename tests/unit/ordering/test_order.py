@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from ordering.order import InvalidOrder, Item, Order, PaymentMethod, parse_order
 from tests.kit.bad_orders import BAD_ORDERS, TEXT_FIELDS, BadOrder, edited
-from tests.kit.orders import GOOD_ITEM, HIGHEST_PRICE, MAX_ID, MAX_ITEMS, MAX_PIECES, distinct_items, good_order
+from tests.kit.orders import (
+    GOOD_ITEM,
+    HIGHEST_PRICE,
+    MAX_ID,
+    MAX_ITEMS,
+    MAX_PIECES,
+    MAX_SKU,
+    distinct_items,
+    good_order,
+)
 
 CARD_NUMBER = "4111 1111 1111 1111"
 GOOD_ORDERS = {
@@ -24,7 +33,7 @@ GOOD_ORDERS = {
     "the shortest ids": good_order("1", customer_id="_"),
     "every sign that an id may have": good_order("Az09_-", customer_id="-_90zA"),
     "every sign that a SKU may have": edited("items[0].sku", "Az09_-."),
-    "the longest SKU": edited("items[0].sku", "s" * 64),
+    "the longest SKU": edited("items[0].sku", MAX_SKU),
     "the longest token": edited("payment.token", "t" * 255),
     "two SKUs that differ in case": good_order(items=[GOOD_ITEM, {**GOOD_ITEM, "sku": "TEA-01"}]),
 }

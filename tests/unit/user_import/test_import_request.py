@@ -33,7 +33,7 @@ def test_every_field_is_read() -> None:
         ([], "the input"),
         ("x", "the input"),
         (None, "the input"),
-        ({"keys": "x"}, "the input"),
+        ({"keys": "x"}, "keys"),
         ({"key": 7}, "key"),
         ({"key": ""}, "key"),
         ({"key": "a\nb"}, "key"),
