@@ -11,8 +11,8 @@ from entities.command import Decision, Key, Pk, Sk
 from entities.lagging import LAGGING_SINCE
 from entities.registered import TYPES
 from entities.state import CommandRow, Gate, States, Tables
-from entities.validation import command_parser
 from idempotency.dynamodb import read_rows
+from runtime.validation import parser
 
 from .caller import caller
 from .errors import CommandError, StillRunning
@@ -46,7 +46,7 @@ class _Named(Struct, frozen=True):
     sk: Sk
 
 
-_parse_named = command_parser(_Named, "the key")
+_parse_named = parser(_Named, errors.InvalidCommand, "the key")
 
 
 @dataclass(frozen=True, slots=True)

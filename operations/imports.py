@@ -12,7 +12,6 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
-from entities.validation import named_parser
 from entities.values import to_value
 from idempotency.dynamodb import read_rows
 from imports.errors import InvalidImport, TooManyRows
@@ -20,6 +19,7 @@ from imports.keys import ImportKey
 from imports.request import ENDINGS, Job
 from imports.state import Import
 from imports.table import ImportsTable
+from runtime.validation import parser
 
 from .caller import caller
 from .errors import CommandError, StillRunning
@@ -34,7 +34,7 @@ _SECONDS_TO_CREATE = 130
 _MAX_SECONDS = 172_800
 _PAGE, _MAX_READ = 25, 100
 
-_parse_job = named_parser(Job, InvalidImport, "the import")
+_parse_job = parser(Job, InvalidImport, "the import")
 
 
 class ImportNotFound(CommandError):

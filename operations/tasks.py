@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct
 
 from entities.command import TenantCode
-from entities.validation import named_parser
 from entities.values import to_value
 from idempotency import PayloadMismatch
+from runtime.validation import parser
 from tasks.errors import InvalidTask, TooManyItems
 from tasks.keys import PREFIX, TaskKey
 from tasks.request import TaskId
@@ -36,7 +36,7 @@ class _Named(Struct, frozen=True):
     task_id: TaskId
 
 
-_parse_named = named_parser(_Named, InvalidTask, "the task")
+_parse_named = parser(_Named, InvalidTask, "the task")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from entities.command import TenantCode
-from entities.validation import named_parser
 from entities.values import to_value
+from runtime.validation import parser
 from webhooks.addresses import Receivers, Resolve, look_up
 from webhooks.endpoints import Endpoint
 from webhooks.errors import DeliveryBusy, InvalidWebhook
@@ -27,8 +27,8 @@ class _Tenant(msgspec.Struct, frozen=True):
     tenant_code: TenantCode
 
 
-_parse_tenant = named_parser(_Tenant, InvalidWebhook, "the request")
-_parse_webhook = named_parser(SendRequest, InvalidWebhook, "the webhook")
+_parse_tenant = parser(_Tenant, InvalidWebhook, "the request")
+_parse_webhook = parser(SendRequest, InvalidWebhook, "the webhook")
 
 
 def parse_key(text: str, event_id: str | None = None) -> WebhookKey:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from entities.validation import named_parser
+from runtime.validation import parser
 
 from .errors import InvalidApplication
 
@@ -25,7 +25,7 @@ class AccountSetup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.application.id
 
 
-parse_setup = named_parser(AccountSetup, InvalidApplication, "the input")
+parse_setup = parser(AccountSetup, InvalidApplication, "the input")
 
 
 def setup_input(application_id: str) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
-from entities.validation import named_parser
 from idempotency import payload_hash
+from runtime.validation import parser
 
 from .errors import InvalidApplication
 from .setup import ApplicationId
@@ -54,7 +54,7 @@ class SubmitRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return found
 
 
-_parse = named_parser(SubmitRequest, InvalidApplication, "the application")
+_parse = parser(SubmitRequest, InvalidApplication, "the application")
 
 
 def parse_submit(document: Any) -> SubmitRequest:

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
-from entities.validation import named_parser
 from entities.values import Unstorable, storable
 from idempotency import payload_hash
 from runtime.ended import Ended as ExecutionEnded
 from runtime.ended import detail_parser
+from runtime.validation import parser
 
 from .errors import InvalidApproval, InvalidDecision
 
@@ -66,8 +66,8 @@ class Ended(ExecutionEnded, frozen=True, rename="camel"):
         return self.name
 
 
-_parse_request = named_parser(ApprovalRequest, InvalidApproval, "the request")
-_parse_decision = named_parser(DecideRequest, InvalidDecision, "the decision")
+_parse_request = parser(ApprovalRequest, InvalidApproval, "the request")
+_parse_decision = parser(DecideRequest, InvalidDecision, "the decision")
 parse_ended = detail_parser(Ended)
 
 

@@ -7,9 +7,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from entities.command import Attempt, Key, Pk, Sk, Version
 from entities.errors import InvalidCommand, StaleCommand
-from entities.validation import command_parser
 from runtime.ended import Ended as ExecutionEnded
 from runtime.ended import detail_parser
+from runtime.validation import parser
 
 IDS = ("pk", "sk", "version", "attempt")
 """What log lines name a task by."""
@@ -98,12 +98,12 @@ class Ended(ExecutionEnded, frozen=True, rename="camel"):
         return own if own.name == self.name else None
 
 
-parse_input = command_parser(Input, "the input")
-parse_task = command_parser(Task, "the task")
-parse_waiting_task = command_parser(WaitingTask, "the task")
-parse_target_task = command_parser(TargetTask, "the task")
-parse_order = command_parser(Order, "the request")
-parse_skip = command_parser(Skip, "the request")
+parse_input = parser(Input, InvalidCommand, "the input")
+parse_task = parser(Task, InvalidCommand, "the task")
+parse_waiting_task = parser(WaitingTask, InvalidCommand, "the task")
+parse_target_task = parser(TargetTask, InvalidCommand, "the task")
+parse_order = parser(Order, InvalidCommand, "the request")
+parse_skip = parser(Skip, InvalidCommand, "the request")
 parse_ended = detail_parser(Ended)
 
 

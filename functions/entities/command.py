@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from idempotency import payload_hash
+from runtime.validation import parser
 
 from .errors import AttributesTooLarge, InvalidCommand
 from .types import Types
-from .validation import command_parser
 from .values import Unstorable, json_size, storable
 
 MAX_ATTRIBUTES = 100 * 1024
@@ -105,7 +105,7 @@ class Command(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return payload_hash({**self.fields, "version": version})
 
 
-_parse = command_parser(Command, "the command")
+_parse = parser(Command, InvalidCommand, "the command")
 
 
 def publish_parser(types: Types) -> Callable[[Any], Command]:

@@ -9,8 +9,9 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType, defstruct
 from msgspec.structs import FieldInfo, fields
 
+from runtime.validation import parser
+
 from .errors import InvalidCommand
-from .validation import command_parser
 
 
 class Policy(StrEnum):
@@ -112,7 +113,7 @@ def _attribute_parser(schema: type[Struct], merge: bool) -> Callable[[Any], Any]
 
 
 def _parser_of(attributes: Any) -> Callable[[Any], Any]:
-    return command_parser(defstruct("Entity", [("attributes", attributes)]), "the entity")
+    return parser(defstruct("Entity", [("attributes", attributes)]), InvalidCommand, "the entity")
 
 
 def _changed(one: FieldInfo, merge: bool) -> Any:

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from entities.command import TenantCode
-from entities.validation import named_parser
 from runtime.encodings import UTF_8, Encoding
 from runtime.ended import Ended, detail_parser
 from runtime.validation import InvalidEvent, parser
@@ -150,8 +149,8 @@ class _Event(Struct):
     detail: _Created
 
 
-_parse_request = named_parser(CreateRequest, InvalidImport, "the import")
-parse_stop = named_parser(StopRequest, InvalidImport, "the request")
+_parse_request = parser(CreateRequest, InvalidImport, "the import")
+parse_stop = parser(StopRequest, InvalidImport, "the request")
 parse_job = parser(Job, InvalidEvent, "the job")
 parse_batch = parser(Batch, InvalidEvent, "the batch", strict=False)
 _parse_created = parser(_Event)

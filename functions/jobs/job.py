@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from entities.validation import named_parser
 from idempotency import BusinessError
+from runtime.validation import parser
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/jobs")
 
@@ -52,8 +52,8 @@ class _Event(Struct):
     detail: _Detail
 
 
-_parse_request = named_parser(_Request, InvalidJob, "the job")
-_parse_event = named_parser(_Event, InvalidJob, "the job")
+_parse_request = parser(_Request, InvalidJob, "the job")
+_parse_event = parser(_Event, InvalidJob, "the job")
 
 
 def parse_job(event: Any) -> Job:

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from entities.validation import named_parser
 from idempotency import BusinessError
+from runtime.validation import parser
 
 # \Z, not $: the latter also matches before a trailing newline.
 type Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,80}\Z")]
@@ -48,7 +48,7 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sum(item.quantity * item.unit_price for item in self.items)
 
 
-_parse = named_parser(Order, InvalidOrder, "the order")
+_parse = parser(Order, InvalidOrder, "the order")
 
 
 def parse_order(document: Any) -> Order:

@@ -9,6 +9,9 @@ import msgspec
 _PATH = re.compile(r"^(?P<problem>.*) - at `\$\.?(?P<path>[^`]*)`$", re.DOTALL)
 # The message names an unknown field, however long its name is.
 _MAX_PROBLEM = 100
+# The message may be cut off within a long name.
+_FIELD = re.compile(r"^Object (?P<problem>missing required|contains unknown) field `(?P<name>.*?)`?$", re.DOTALL)
+_PROBLEMS = {"missing required": "required", "contains unknown": "unknown field"}
 _QUOTED_VALUE = re.compile(r"^Invalid enum value .*$", re.DOTALL)
 
 
@@ -21,7 +24,8 @@ def parser[T](
 ) -> Callable[[Any], T]:
     """A function that reads parsed JSON into `kind`, a msgspec.Struct.
 
-    It raises `refusal`, whose message starts with the path of the field and never repeats a value.
+    It raises `refusal`, whose message starts with the path of the field, also of one that is missing or unknown, and
+    never repeats a value.
     whole: what to call the document if no field can be named. strict: a number in a string is not one.
     """
 
@@ -39,5 +43,8 @@ def parser[T](
 def _explained(message: str, whole: str) -> str:
     match = _PATH.match(message)
     problem, path = (match["problem"], match["path"]) if match else (message, None)
-    problem = _QUOTED_VALUE.sub("not one of the allowed values", problem)
-    return f"{path or whole}: {problem[:_MAX_PROBLEM]}"
+    problem = _QUOTED_VALUE.sub("not one of the allowed values", problem)[:_MAX_PROBLEM]
+    if field := _FIELD.match(problem):
+        name = f"{path}.{field['name']}" if path else field["name"]
+        return f"{name}: {_PROBLEMS[field['problem']]}"
+    return f"{path or whole}: {problem}"

@@ -7,12 +7,11 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from entities.command import TenantCode
-from entities.validation import named_parser
 from entities.values import Unstorable, json_size, storable
 from idempotency import payload_hash
 from runtime.ended import Ended as ExecutionEnded
 from runtime.ended import detail_parser
-from runtime.validation import InvalidEvent
+from runtime.validation import InvalidEvent, parser
 
 from .errors import InvalidTask, TooManyItems
 from .keys import TaskKey
@@ -133,13 +132,13 @@ class Ended(ExecutionEnded, frozen=True, rename="camel"):
         return found if self.name == found.key.execution(found.attempt) else None
 
 
-_parse_create = named_parser(CreateRequest, InvalidTask, "the task")
-_parse_action = named_parser(ActionRequest, InvalidTask, "the task")
-parse_retry = named_parser(RetryRequest, InvalidTask, "the request")
-parse_input = named_parser(Input, InvalidEvent, "the input")
-parse_state = named_parser(StateInput, InvalidEvent, "the input")
-parse_item = named_parser(ItemInput, InvalidEvent, "the input")
-parse_finish = named_parser(FinishInput, InvalidEvent, "the input")
+_parse_create = parser(CreateRequest, InvalidTask, "the task")
+_parse_action = parser(ActionRequest, InvalidTask, "the task")
+parse_retry = parser(RetryRequest, InvalidTask, "the request")
+parse_input = parser(Input, InvalidEvent, "the input")
+parse_state = parser(StateInput, InvalidEvent, "the input")
+parse_item = parser(ItemInput, InvalidEvent, "the input")
+parse_finish = parser(FinishInput, InvalidEvent, "the input")
 parse_ended = detail_parser(Ended)
 
 

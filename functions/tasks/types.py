@@ -12,8 +12,8 @@ from msgspec import Struct, defstruct
 
 from entities.registered import Clients, TargetEnvironment
 from entities.types import DuplicateRegistration
-from entities.validation import named_parser
 from idempotency import Lease, Resolution, Unknown, Work
+from runtime.validation import parser
 
 from .errors import InvalidTask
 
@@ -124,4 +124,4 @@ class TaskTypes:
 @cache
 def _parser(schema: type[Struct]) -> Callable[[Any], Any]:
     of_items: Any = GenericAlias(list, (schema,))
-    return named_parser(defstruct("Items", [("items", of_items)]), InvalidTask, "the task")
+    return parser(defstruct("Items", [("items", of_items)]), InvalidTask, "the task")

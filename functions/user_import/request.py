@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from entities.validation import named_parser
 from runtime.encodings import Encoding
+from runtime.validation import parser
 
 from .errors import InvalidImport
 from .results import ResultKey
@@ -38,7 +38,7 @@ class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ResultKey.parse(self.retry_of) if self.retry_of else None
 
 
-_parse = named_parser(ImportRequest, InvalidImport, "the input")
+_parse = parser(ImportRequest, InvalidImport, "the input")
 
 
 def parse_request(document: Any) -> ImportRequest:

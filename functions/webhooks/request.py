@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from entities.command import TenantCode
-from entities.validation import named_parser
+from runtime.validation import parser
 
 from .errors import InvalidWebhook
 from .state import WebhookKey
@@ -40,6 +40,6 @@ class RemoveRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     webhook_id: WebhookId
 
 
-parse_send = named_parser(SendRequest, InvalidWebhook, "the request")
-parse_subscribe = named_parser(SubscribeRequest, InvalidWebhook, "the request")
-parse_remove = named_parser(RemoveRequest, InvalidWebhook, "the request")
+parse_send = parser(SendRequest, InvalidWebhook, "the request")
+parse_subscribe = parser(SubscribeRequest, InvalidWebhook, "the request")
+parse_remove = parser(RemoveRequest, InvalidWebhook, "the request")

@@ -92,9 +92,9 @@ def test_only_the_messages_that_fail_come_again(handler: Handled, said: list[str
     [
         ("{", "body: not JSON"),
         ([], "the message: Expected `object`, got `array`"),
-        ({"tenant_code": "tenant1"}, "the message: Object missing required field `text`"),
+        ({"tenant_code": "tenant1"}, "text: required"),
         ({"tenant_code": 1, "text": "t"}, "tenant_code: Expected `str`, got `int`"),
-        ({"tenant_code": "t", "text": "t", "x": 1}, "the message: Object contains unknown field `x`"),
+        ({"tenant_code": "t", "text": "t", "x": 1}, "x: unknown field"),
     ],
 )
 def test_an_invalid_message_names_its_field_and_runs_nothing(
