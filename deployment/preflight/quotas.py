@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from deployment.application import files
+
 from .part import Finding, Verdict
 from .target import Target
 
@@ -44,7 +46,7 @@ def needed(target: Target, orders: float) -> list[Quota]:
         Quota("dynamodb", "tables", count("AWS::DynamoDB::Table"), code="L-F98FE922"),
         Quota("events", "rules", count("AWS::Events::Rule"), code="L-244521F2"),
         Quota("s3", "buckets", count("AWS::S3::Bucket"), code="L-DC2B2D3D"),
-        Quota("cloudformation", "stacks", 1, code="L-0485CB21"),
+        Quota("cloudformation", "stacks", len(list(files(target.path))), code="L-0485CB21"),
         Quota("connect", "Connect instances", 1, code="L-AA17A6B9"),
     ]
 

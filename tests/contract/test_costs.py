@@ -1,6 +1,7 @@
 """The arithmetic of docs/costs.md: its figures follow from its counts and prices."""
 
 import json
+import math
 import re
 
 import pytest
@@ -71,6 +72,16 @@ def test_the_write_units_of_the_calls_add_up_to_what_was_counted() -> None:
     *parts, total = (int(units) for units in re.findall(r"^\| [^|]+ \| (\d+) \|", table, re.MULTILINE))
 
     assert sum(parts) == total == COUNTED["orders that succeed"][4]
+
+
+def test_the_guides_to_scale_and_deployment_follow_from_what_an_order_consumes() -> None:
+    transitions, _, milliseconds, _, writes, *_ = COUNTED["orders that succeed"]
+    environments = math.ceil(50 * milliseconds / 1000)
+    scale, deployment = ((ROOT / "docs" / name).read_text() for name in ("scale.md", "deploy.md"))
+
+    needed = f"{50 * transitions:,.0f} transitions and 50 starts a second, {environments} Lambda environments"
+    assert f"{needed} and {50 * writes:,.0f} write units a second" in scale
+    assert f"10 environments support {10_000 // milliseconds:.0f} " in deployment
 
 
 def test_the_events_that_buckets_opt_in_to_are_paid_for() -> None:

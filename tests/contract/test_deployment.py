@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 from botocore.session import get_session
 
+from deployment.application import files
+from deployment.templates import load
+from deployment.translation import translated
+from tests.contract.alarms import ALARMS
 from tests.kit.project import ROOT
-from tests.kit.template import RESOURCES, TEMPLATE
+from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE
 
 GUIDE = (ROOT / "docs" / "deploy.md").read_text()
 STAGES: dict[str, Any] = tomllib.loads((ROOT / "samconfig.toml").read_text())
@@ -31,6 +35,25 @@ def test_stages_are_stacks_of_their_own_and_deployed_alike() -> None:
 
     assert len(set(names)) == len(names)
     assert len(capabilities) == 1
+
+
+def test_the_guide_counts_nested_stacks_and_resources() -> None:
+    counts = [len(translated(load(path), "us-east-1")["Resources"]) for path in files(ROOT / "template.yaml")]
+
+    assert f"about {round(sum(counts), -2)} resources in {len(counts) - 1} nested stacks" in GUIDE
+
+
+def test_the_guide_says_how_long_alarms_of_missing_sweeps_are_on() -> None:
+    missing = [alarm for alarm in ALARMS if alarm.endswith("SweepMissingAlarm")]
+    watched = {ALARMS[alarm]["Dimensions"][0]["Value"]["Ref"] for alarm in missing}
+    rates = str([FUNCTIONS[sweep].properties["Events"] for sweep in watched])
+    minutes = [int(number) for number in re.findall(r"rate\((\d+) minutes?\)", rates)]
+
+    assert len(missing) == 8
+    assert (
+        f"Each of the eight `...SweepMissingAlarm` is on until its first sweep, {min(minutes)} to {max(minutes)} min"
+        in GUIDE
+    )
 
 
 @pytest.mark.parametrize("resource", RETAINED)

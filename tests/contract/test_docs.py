@@ -9,7 +9,7 @@ from idempotency import IdempotencyError
 from tests.kit.each import each
 from tests.kit.machine import MACHINES
 from tests.kit.project import DOCUMENTS, ROOT, exceptions, packages
-from tests.kit.template import FUNCTIONS, TEMPLATE
+from tests.kit.template import FUNCTIONS, TEMPLATE, of_type
 
 README = (ROOT / "README.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
@@ -64,6 +64,11 @@ def test_uncatchable_errors_are_named_where_catch_is_explained(file: str) -> Non
 @each("machine", MACHINES)
 def test_definition_names_uncatchable_errors(machine: str) -> None:
     assert {error for error in NOT_CAUGHT if error not in MACHINES[machine].definition["Comment"]} == set()
+
+
+@each("store", [*of_type("AWS::DynamoDB::Table"), *of_type("AWS::S3::Bucket")])
+def test_the_inventory_of_personal_data_names_every_store(store: str) -> None:
+    assert re.search(rf"^\|[^|]*\b{store}\b", (ROOT / "docs" / "personal-data.md").read_text(), re.MULTILINE)
 
 
 def test_every_error_of_the_layer_is_explained() -> None:

@@ -11,7 +11,7 @@ from tests.contract.alarms import ALARMS
 from tests.kit.each import each
 from tests.kit.machine import MACHINES
 from tests.kit.project import DEPLOYED, DOCUMENTS, ROOT, sources
-from tests.kit.template import FUNCTIONS, TEMPLATE
+from tests.kit.template import FUNCTIONS, TEMPLATE, of_type
 
 SAGA = MACHINES["OrderSaga"]
 
@@ -49,6 +49,13 @@ def test_every_mail_has_an_action_and_an_urgency() -> None:
 
 def test_handbook_explains_only_existing_alarms() -> None:
     assert {name for name in SECTIONS if name.endswith("Alarm")} == set(ALARMS)
+
+
+def test_handbook_redrives_existing_queues_and_buckets() -> None:
+    named = set(re.findall(r"queues redrive (\w+)", HANDBOOK))
+    buckets = {name for name in of_type("AWS::S3::Bucket") if re.fullmatch(r"Failed\w+RecordsBucket", name)}
+
+    assert named - set(of_type("AWS::SQS::Queue")) == buckets - {"FailedRecordsBucket"}
 
 
 @each("parameter", TEMPLATE["Parameters"])

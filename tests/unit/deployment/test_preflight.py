@@ -228,6 +228,12 @@ def test_a_quota_is_beside_what_is_needed(concurrency: float, verdict: Verdict) 
     }
 
 
+def test_every_nested_stack_counts_towards_the_quota() -> None:
+    needed = {quota.what: quota.needed for quota in quotas.needed(account(), orders=10)}
+
+    assert needed["stacks"] == 1 + len(list((ROOT / "stacks").glob("*.yaml")))
+
+
 def test_an_order_needs_what_was_counted() -> None:
     rows = re.findall(
         r"^\| order .*? \| (\d+) \| [\d.]+ \| ([\d,]+) ms", (ROOT / "docs" / "costs.md").read_text(), re.M
