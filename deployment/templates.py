@@ -40,7 +40,8 @@ def load(path: Path) -> Template:
 
 
 def dump(template: Template) -> str:
-    return yaml.safe_dump(template, sort_keys=False, width=4096)
+    text: str = yaml.dump(template, Dumper=yaml.CSafeDumper, sort_keys=False, width=4096)
+    return text
 
 
 def of_type(template: Template, kind: str) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,10 @@
 """Fixtures for tests of every kind."""
 
+import gc
 from collections.abc import Iterator
+from functools import cache
 
+import botocore.session
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -16,9 +19,18 @@ settings.register_profile("test", _PATIENT)
 settings.register_profile("check", _PATIENT, max_examples=20)
 settings.load_profile("test")
 
+# Sessions share the models of AWS's services: reading them takes longer than most tests.
+botocore.session.create_loader = cache(botocore.session.create_loader)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     marks.heed(items)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage rarely, and not among what stays: modules and tests."""
+    gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.fixture(scope="session")

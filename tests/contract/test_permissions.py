@@ -177,12 +177,15 @@ def nodes() -> list[tuple[str, ast.AST]]:
 
 
 def _within(node: ast.AST, site: str) -> Iterator[tuple[str, ast.AST]]:
-    for child in ast.iter_child_nodes(node):
-        inner = site
-        if isinstance(child, ast.FunctionDef | ast.ClassDef):
-            inner = f"{site}{'' if site.endswith(':') else '.'}{child.name}"
-        yield inner, child
-        yield from _within(child, inner)
+    todo = [(site, node)]
+    while todo:
+        site, node = todo.pop()
+        for child in ast.iter_child_nodes(node):
+            inner = site
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                inner = f"{site}{'' if site.endswith(':') else '.'}{child.name}"
+            yield inner, child
+            todo.append((inner, child))
 
 
 def calls_in_code() -> set[str]:
@@ -208,7 +211,7 @@ def builders_in_code() -> set[str]:
 @every_stack
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_function_may_do_what_it_does_and_nothing_more(function: str, stack: str, observed: Observed) -> None:
-    calls = [call for run in observed(function, stack) for call in run.calls]
+    calls = {(call.operation, call.text): call for run in observed(function, stack) for call in run.calls}.values()
     needed = needed_by_lambda(FUNCTIONS[function], STACKS[stack]).union(*map(needed_by_call, calls))
     needed = needed.union(*(needed_by_encryption(call, STACKS[stack]) for call in calls))
     grants = granted(str(FUNCTIONS[function].role), STACKS[stack])
@@ -243,8 +246,8 @@ def test_a_function_was_seen_to_end_well(function: str, observed: Observed) -> N
 
 def test_no_call_in_the_code_was_left_out(everything: list[Run]) -> None:
     """A sample event, or an answer in answers.py, must lead to each."""
-    calls = {(site, call.operation) for run in everything for call in run.calls for site in call.sites}
-    seen = {f"{site} {xform_name(operation.partition(':')[2])}" for site, operation in calls}
+    calls = {(call.sites, call.operation) for run in everything for call in run.calls}
+    seen = {f"{site} {xform_name(operation.partition(':')[2])}" for sites, operation in calls for site in sites}
 
     assert {call for call in calls_in_code() - seen - OURS if not call.startswith(OPERATORS)} == set()
 

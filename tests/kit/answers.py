@@ -36,9 +36,9 @@ class Unanswered(BaseException):
     """This operation has no answers yet. A BaseException, so that no handler hides it."""
 
 
-def answers(operation: str, parameters: Parameters) -> list[Answer]:
-    """All answers to try. operation: such as "dynamodb:PutItem". Raises Unanswered."""
-    if operation not in {**_ANSWERS, **_OF_COMMANDS}:
+def answering(operation: str, parameters: Parameters) -> Callable[[Parameters], Iterable[Answer]]:
+    """Makes all answers to try. operation: such as "dynamodb:PutItem". Raises Unanswered."""
+    if operation not in _ANSWERS and operation not in _OF_COMMANDS:
         raise Unanswered(f"say in tests/kit/answers.py what {operation} may answer")
     own = _OF_COMMANDS.get(operation) if command_answers.concerns(parameters) else None
     if row_import_answers.concerns(parameters):
@@ -55,7 +55,7 @@ def answers(operation: str, parameters: Parameters) -> list[Answer]:
         own = application_answers.beside(operation, own)
     if webhook_answers.concerns(parameters):
         own = webhook_answers.OF_WEBHOOKS[operation]
-    return list((own or _ANSWERS[operation])(parameters))
+    return own or _ANSWERS[operation]
 
 
 def _transaction(parameters: Parameters) -> Iterable[Answer]:

@@ -51,7 +51,8 @@ def imported_packages(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in imported_modules(path)}
 
 
-def imported_modules(path: Path) -> set[str]:
+@cache
+def imported_modules(path: Path) -> frozenset[str]:
     """The modules that a file imports, or the packages that it imports them from."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -59,7 +60,7 @@ def imported_modules(path: Path) -> set[str]:
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names.add(node.module)
-    return names
+    return frozenset(names)
 
 
 @cache
@@ -100,8 +101,14 @@ def loaded(module: str) -> frozenset[str]:
 
 
 @cache
+def _paths() -> dict[str, Path]:
+    """The file of each deployed module."""
+    return {name: path for package in DEPLOYED for name, path in zip(modules(package), sources(package), strict=True)}
+
+
+@cache
 def _deployed_imports(module: str) -> set[str]:
-    paths = {name: path for package in DEPLOYED for name, path in zip(modules(package), sources(package), strict=True)}
+    paths = _paths()
     package = module if paths[module].name == "__init__.py" else module.rpartition(".")[0]
     names: set[str] = set()
     for node in ast.walk(ast.parse(paths[module].read_text())):

@@ -9,9 +9,10 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType, SimpleNamespace, TracebackType
 from typing import Any, Self
@@ -26,7 +27,7 @@ from requests.adapters import HTTPAdapter
 from runtime import clients
 from runtime.tracing import trace_aws_calls
 from tests.kit.answer import Answer, Refusal
-from tests.kit.answers import answers
+from tests.kit.answers import answering
 from tests.kit.project import FUNCTIONS, IDEMPOTENCY
 from tests.kit.template import Function
 
@@ -38,16 +39,23 @@ type Script = tuple[int, ...]
 type Choice = tuple[tuple[str, int] | None, str, int]
 """A pair of answers: to a request from one place, after one from another."""
 
+# For each request that was seen, by its text, what makes the answers, and their number.
+_answering: dict[tuple[str, str], tuple[Callable[[Mapping[str, Any]], Iterable[Answer]], int]] = {}
+
 _SDK = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to AWS. operation: such as "dynamodb:PutItem". sites: our functions on the stack."""
+    """A request to AWS. operation: such as "dynamodb:PutItem". sites: our functions on the stack.
+
+    text: the same for the same parameters.
+    """
 
     operation: str
     parameters: Mapping[str, Any]
     sites: frozenset[str]
+    text: str
 
 
 class _Enough(BaseException):
@@ -67,13 +75,19 @@ class Run:
     requests: list[tuple[str, int]] = field(default_factory=list)
     ended_well: bool = False
 
-    def answer(self, operation: str, parameters: Mapping[str, Any], place: str) -> Answer:
-        """Choose the answer to the next request."""
-        number, found = len(self.requests), answers(operation, parameters)
+    def answer(self, operation: str, parameters: Mapping[str, Any], text: str, place: str) -> Answer:
+        """Choose the answer to the next request. text: the same for the same parameters."""
+        number, asked = len(self.requests), (operation, text)
         if number == _MAX_REQUESTS:
             raise _Enough
-        self.requests.append((place, len(found)))
-        return found[self.script[number] if number < len(self.script) else 0]
+        # Most requests are repeated, and most get the first of many answers.
+        if asked not in _answering:
+            made = answering(operation, parameters)
+            _answering[asked] = made, len(list(made(parameters)))
+        answers, width = _answering[asked]
+        self.requests.append((place, width))
+        chosen = self.script[number] if number < len(self.script) else 0
+        return next(islice(answers(parameters), chosen, None))
 
     def others(self) -> Iterator[tuple[Script, Choice]]:
         """The scripts that differ from this run in one answer after its script, and the new pairs of each."""
@@ -153,8 +167,9 @@ class Wire:
         model = client.meta.service_model
         operation = f"{model.service_id.hyphenize()}:{name}"
         places = list(_places(sys._getframe()))
-        self._run.calls.append(Call(operation, dict(parameters), frozenset(site for site, _ in places)))
-        status, parsed = _parsed(self._run.answer(operation, parameters, str(places)))
+        text = str(parameters)
+        self._run.calls.append(Call(operation, dict(parameters), frozenset(site for site, _ in places), text))
+        status, parsed = _parsed(self._run.answer(operation, parameters, text, str(places)))
         after = {"http_response": SimpleNamespace(status_code=status), "parsed": parsed, "context": {}}
         client.meta.events.emit(f"after-call.{operation.replace(':', '.')}", model=model.operation_model(name), **after)
         if status >= 300:
@@ -164,7 +179,8 @@ class Wire:
     def _presign(self, request_dict: Mapping[str, Any], operation_name: str, **_: Any) -> str:
         """A link needs the permissions of its request, which the holder of the link sends."""
         sites = frozenset(site for site, _ in _places(sys._getframe()))
-        self._run.calls.append(Call(f"s3:{operation_name}", request_dict["asked"], sites))
+        asked = request_dict["asked"]
+        self._run.calls.append(Call(f"s3:{operation_name}", asked, sites, str(asked)))
         return "https://nowhere"
 
     def _answer_http(self, request: requests.PreparedRequest) -> requests.Response:
@@ -172,7 +188,7 @@ class Wire:
         named = re.search(r"/(?:charges|cards)/([^/]+)", request.path_url)
         key = named[1] if named else request.headers.get("Idempotency-Key", "")
         asked = {"key": key, "body": request.body}
-        answer: Any = self._run.answer(f"gateway:{request.method} {path}", asked, path)
+        answer: Any = self._run.answer(f"gateway:{request.method} {path}", asked, str(asked), path)
         response = requests.Response()
         response.status_code, response._content = answer["status"], json.dumps(answer["body"]).encode()
         response.raw = SimpleNamespace(read=lambda *_, **__: response._content, close=lambda: None)
@@ -207,12 +223,23 @@ def _places(frame: FrameType | None) -> Iterator[tuple[str, int]]:
         frame = frame.f_back
 
 
-@cache
 def _site(code: CodeType) -> str | None:
     """The function that the code belongs to, as "file:Class.method"."""
-    path = Path(code.co_filename)
+    # Not by the code, whose hash takes a look at each instruction.
+    file = _file(code.co_filename)
+    return file and _named(file, code.co_qualname)
+
+
+@cache
+def _file(name: str) -> str | None:
+    path = Path(name)
     home = next((home for home in (FUNCTIONS, IDEMPOTENCY) if path.is_relative_to(home)), None)
-    return f"{path.relative_to(home)}:{code.co_qualname.partition('.<')[0]}" if home else None
+    return str(path.relative_to(home)) if home else None
+
+
+@cache
+def _named(file: str, function: str) -> str:
+    return f"{file}:{function.partition('.<')[0]}"
 
 
 def _forget(module: ModuleType) -> None:

@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from struct import pack
 from typing import Any
 
@@ -12,7 +13,7 @@ REGULAR = 0o100644 << 16
 
 
 def deflated(data: bytes) -> bytes:
-    stream = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    stream = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return stream.compress(data) + stream.flush()
 
 
@@ -33,7 +34,7 @@ class File:
     local: Mapping[str, Any] = field(default_factory=dict)
     central: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def packed(self) -> bytes:
         if self.raw is not None:
             return self.raw

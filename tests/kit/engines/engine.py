@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import boto3
+from botocore import UNSIGNED
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
 from botocore.httpsession import URLLib3Session
@@ -28,7 +29,9 @@ class Engine:
 
     def client(self, *, attempts: int = 1) -> "DynamoDBClient":
         """attempts: of the SDK, for a call without an answer."""
-        config = Config(retries={"total_max_attempts": attempts}, max_pool_connections=16)
+        # In this process nobody checks a signature, which takes a tenth of a call's time.
+        signature: Any = UNSIGNED if self.answer else None
+        config = Config(retries={"total_max_attempts": attempts}, max_pool_connections=16, signature_version=signature)
         client = _SESSION.client("dynamodb", endpoint_url=self.endpoint, config=config)
         if answer := self.answer:
             client.meta.events.register_last("before-send.dynamodb", lambda request, **_: answer(request))

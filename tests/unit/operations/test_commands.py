@@ -4,11 +4,13 @@ import io
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import boto3
 import pytest
 from moto import mock_aws
+from moto.core import errors
 
 from commands.request import parse_order, parse_skip
 from entities.catalog import CatalogBucket
@@ -90,6 +92,8 @@ class Desk:
 def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
+    # moto reads a service's errors for each error that it answers.
+    monkeypatch.setattr(errors, "ErrorLookupFactory", cache(errors.ErrorLookupFactory))
     with mock_aws():
         s3 = boto3.client("s3", region_name="us-east-1")
         s3.create_bucket(Bucket="catalog")
