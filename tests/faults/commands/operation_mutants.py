@@ -50,7 +50,11 @@ def _sweep_of_one_key() -> AbstractContextManager[None]:
 @mutant(
     "a policy that misses a version that died before its turn",
     breaks.SKIPPED,
-    focus=((r"^wait_prev_command@2\.1#1\.call1$", (s.shared.ABORTED_AT,)),),
+    # The first version takes its time, so that the second one dies before its turn.
+    focus=(
+        (r"^(check_version|wait_prev_command)@b?[2-5]\.1", (s.shared.ABORTED_AT, f.ABORTED_AFTER)),
+        (r"^(transform_data|history_copy)@b?1\.1#1\.call1$", (s.shared.SLOW,)),
+    ),
 )
 def _skipped_at_death_only() -> AbstractContextManager[None]:
     """It looks when a version dies, and not when its turn comes."""

@@ -72,7 +72,7 @@ def _queued() -> AbstractContextManager[None]:
     return replaced(Publisher, "_refused", stored)
 
 
-@mutant("a retry matched by position", breaks.ONCE, breaks.OUTCOME, breaks.STATUS, breaks.COMPLETE)
+@mutant("a retry matched by position", breaks.KEPT, breaks.ONCE, breaks.OUTCOME, breaks.STATUS, breaks.COMPLETE)
 def _by_position() -> AbstractContextManager[None]:
     original = Layout.row
 
