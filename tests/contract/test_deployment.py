@@ -40,7 +40,7 @@ def test_stages_are_stacks_of_their_own_and_deployed_alike() -> None:
 def test_the_guide_counts_nested_stacks_and_resources() -> None:
     counts = [len(translated(load(path), "us-east-1")["Resources"]) for path in files(ROOT / "template.yaml")]
 
-    assert f"about {round(sum(counts), -2)} resources in {len(counts) - 1} nested stacks" in GUIDE
+    assert f"about {round(sum(counts), -2)} resources in some {5 * round((len(counts) - 1) / 5)} nested stacks" in GUIDE
 
 
 def test_the_guide_says_how_long_alarms_of_missing_sweeps_are_on() -> None:
