@@ -20,19 +20,22 @@ from webhooks.sending import Answer, Sender, tls_context
 from webhooks.signature import headers, new_secret
 
 METADATA = "https://169.254.169.254/latest/meta-data/"
-# Of a test's sender, instead of ten.
-SECONDS = 1.0
-SLACK = 1.0
+# Of a sender whose deadline passes, and of one whose requests succeed even on a busy machine, instead of ten.
+SECONDS, PATIENCE = 1.0, 60.0
+SLACK = 10.0
 
 type Post = Callable[[], Answer]
 
 
 @pytest.fixture
 def sender(receiver: ReceiverClient) -> Sender:
+    return sender_to(receiver, PATIENCE)
+
+
+def sender_to(receiver: ReceiverClient, seconds: float) -> Sender:
     own = parameters(receiver.address)
-    return Sender(
-        Receivers.of(own["WebhookReceivers"]), tls_context(own["WebhookCaCertificate"]), total_seconds=SECONDS
-    )
+    trusted = tls_context(own["WebhookCaCertificate"])
+    return Sender(Receivers.of(own["WebhookReceivers"]), trusted, total_seconds=seconds)
 
 
 @pytest.fixture
@@ -65,11 +68,12 @@ def test_an_old_message_sent_again_has_a_fresh_timestamp() -> None:
 
 
 @pytest.mark.parametrize("fault", [Hang(), Drip(0.2)], ids=["hang", "drip"])
-def test_a_slow_receiver_is_left_at_the_deadline(fault: Any, post: Post, receiver: ReceiverClient) -> None:
+def test_a_slow_receiver_is_left_at_the_deadline(fault: Any, receiver: ReceiverClient) -> None:
     receiver.inject(Injection(fault))
+    hurried = sender_to(receiver, SECONDS)
     began = time.monotonic()
     with pytest.raises(NotSent, match=r"^no answer in time$"):
-        post()
+        hurried.send(receiver.url("r"), {}, "{}")
 
     assert time.monotonic() - began < SECONDS + SLACK
 
@@ -88,7 +92,7 @@ def test_of_an_endless_body_only_the_beginning_is_read(fault: Endless, post: Pos
     answer = post()
 
     assert (answer.status, len(answer.body)) == (fault.code, 4096)
-    assert time.monotonic() - began < SECONDS
+    assert time.monotonic() - began < PATIENCE / 2
 
 
 def test_a_redirect_is_not_followed(post: Post, receiver: ReceiverClient) -> None:
