@@ -81,7 +81,7 @@ def test_the_guides_to_scale_and_deployment_follow_from_what_an_order_consumes()
 
     needed = f"{50 * transitions:,.0f} transitions and 50 starts a second, {environments} Lambda environments"
     assert f"{needed} and {50 * writes:,.0f} write units a second" in scale
-    assert f"10 environments support {10_000 // milliseconds:.0f} " in deployment
+    assert f"a quota of 10 supports {10_000 // milliseconds:.0f} " in deployment
 
 
 def test_the_events_that_buckets_opt_in_to_are_paid_for() -> None:
