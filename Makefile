@@ -9,7 +9,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # The slowest tests run first, so that no process is left with them at the end.
 IN_TURN = --numprocesses $(PROCESSES) --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
-PROCESSES := 2
+# A quarter of the time, tests wait: a third process uses it on two cores.
+PROCESSES := 3
 LONGEST := tests/integration tests/faults tests/load tests/emulator
 
 help: ## List the targets
@@ -27,7 +28,7 @@ up: ## Start the local stack, deploy to it, seed stock, and leave it serving
 down: ## Stop what `make up` started, on any port
 	@./stepwise stop --everywhere
 
-check: lint types unit ## Lint, types, unit and contract tests: two minutes on two cores, nothing started
+check: lint types unit ## Lint, types, unit and contract tests: 80 seconds on two cores, nothing started
 
 # All three at once: each leaves a core idle for a while.
 ifeq ($(MAKECMDGOALS),check)
@@ -52,8 +53,6 @@ unit: setup ## Unit, contract and store tests; ONLY=ordering: those of one conte
 		$(if $(ONLY),tests/unit/$(ONLY) $(wildcard tests/contract/test_$(ONLY).py),$(IN_TURN) \
 		--ignore tests/unit/local tests/contract tests/store tests/unit tests/machines/test_mocks.py)
 
-# A quarter of the time, tests of a stack wait: a third process uses it.
-test: PROCESSES := 3
 test: setup ## Every test, on temporary local stacks; what MiniStack alone lacks is left to `make conformance`
 	@$(MAKE) --no-print-directory --jobs=2 lint types
 	@python -m pytest -q -m "not conformance" $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/browser tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
