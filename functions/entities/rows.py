@@ -124,7 +124,7 @@ class Rows:
         """Set the status of a command, if it is as it was read. The parameters of an UpdateItem."""
         assign = {"status": status, "updated_at": at, **also}
         seen = {"seen": state.command.status, "seen_at": state.command.updated_at}
-        # The event of the execution's end may leave the status as it is.
+        # The end of the execution may write the same status again: then only the time differs.
         condition = f"{_OWN} AND #status = :seen AND #updated_at = :seen_at"
         values = {"attempt": state.attempt.number, **seen, **_ENDED}
         return self._command(state.attempt, condition, assign=assign, values=values)["Update"]

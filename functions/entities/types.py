@@ -56,8 +56,10 @@ class EntityType:
             return
         try:
             _parser(self.schema, merge)({"attributes": attributes})
-        except InvalidCommand:
-            raise InvalidCommand("\n".join(_problems(self.schema, attributes, merge=merge))) from None
+        except InvalidCommand as problem:
+            # Each attribute may be right, and their combination wrong.
+            found = "\n".join(_problems(self.schema, attributes, merge=merge))
+            raise InvalidCommand(found or str(problem)) from None
 
 
 class Types:

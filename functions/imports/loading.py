@@ -162,28 +162,28 @@ class Loader:
             return None
         return keys
 
-    def fits(self, made: Import, most: int) -> list[bytes] | None:
-        """The chunks of a file with up to so many rows; None if it has more, and then the rest is not read."""
+    def fits(self, made: Import, max_rows: int) -> list[bytes] | None:
+        """The chunks of a file with at most `max_rows` rows; None if it has more, and then the rest is not read."""
         kept = bytearray()
         stream = self.files.stream(made.source, _PROBE)
-        most_bytes = (most + 2) * codes.MAX_ROW
+        max_bytes = (max_rows + 2) * codes.MAX_ROW
 
         def noted() -> Iterator[bytes]:
             for chunk in stream:
                 kept.extend(chunk)
                 yield chunk
                 # A quote that is open makes one row of a file of any size.
-                if len(kept) > most_bytes:
+                if len(kept) > max_bytes:
                     return
 
         try:
             # The header, the rows, and one more.
-            count = sum(1 for _ in islice(_records(noted()), most + 2))
+            count = sum(1 for _ in islice(_records(noted()), max_rows + 2))
         except FileRefused:
             # The start of the file is enough to refuse it.
             count = 0
         stream.close()
-        return [bytes(kept)] if count <= most + 1 and len(kept) <= most_bytes else None
+        return [bytes(kept)] if count <= max_rows + 1 and len(kept) <= max_bytes else None
 
     def reread(self, made: Import) -> Iterator[tuple[Layout, int, Record]]:
         """Read the file again, row by row, with the position of each. Raises FileRefused, BucketUnavailable."""

@@ -205,8 +205,11 @@ class Engine:
     def execute(self, operation: str, parameters: Document) -> Answer:
         if operation == "BatchGetItem" and self.run and self.run.torn():
             later = self.run.later
-            # A row that was left unprocessed is read after a pause.
-            pause = lambda: self.run.simulation.sleep(later.uniform(0, later.choice((0.05, 2))))  # noqa: E731
+
+            def pause() -> None:
+                # A row that was left unprocessed is read later.
+                self.run.simulation.sleep(later.uniform(0, later.choice((0.05, 2))))
+
             return row_by_row(self.database, parameters, pause, later.shuffle)
         return self.database.execute(operation, parameters)
 

@@ -15,6 +15,20 @@ class Shop(Struct, frozen=True, forbid_unknown_fields=True):
     floor: int = 0
 
 
+class Sale(Struct, frozen=True, forbid_unknown_fields=True):
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        if self.first > self.last:
+            raise ValueError("first: must not be after last")
+
+
+def test_attributes_that_do_not_fit_together_are_refused_with_the_reason() -> None:
+    with pytest.raises(InvalidCommand, match="first: must not be after last"):
+        EntityType("SALE", schema=Sale).check({"first": 2, "last": 1})
+
+
 def test_a_type_that_is_registered_twice_is_refused() -> None:
     with pytest.raises(DuplicateRegistration, match="SHOP"):
         Types([EntityType("SHOP"), EntityType("SHOP")], [])
