@@ -69,7 +69,7 @@ class ChangeRoutes:
 
     async def _form(self, request: Request, change: Change, given: Form, problem: Problem | None = None) -> Response:
         """The form, with the values that were given; problem: why the change was not made."""
-        found = await self._reader.tried(lambda: self._asked(change, given))
+        found = await self._reader.read(lambda: self._asked(change, given))
         if isinstance(found, Problem):
             return self._answers.problem(request, problem or found)
         hidden = {name: given.get(name, "") for name in change.parameters}

@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 _SHARE = 0.5
 _MAX_SECONDS = 60.0
 AWAY = "away"
-"""The part that says why the stack cannot be reached; empty while it can."""
+"""The part that says why the page cannot be read now; empty while it can."""
 
 type Parts = Mapping[str, str]
 
@@ -104,8 +104,9 @@ class Hub:
                 pause = max(self._seconds, (clock() - began) * (1 / _SHARE - 1))
             except Throttled:
                 pause = min(pause * 2, _MAX_SECONDS)
-            except Exception:
+            except Exception as error:
                 _log.exception("reading %s failed", address)
+                self._tell(subject, {AWAY: f"The console has a defect: {type(error).__name__}"})
                 pause = min(pause * 2, _MAX_SECONDS)
             await asyncio.sleep(pause)
 

@@ -39,14 +39,14 @@ class PageRoutes:
 
     async def first(self, request: Request) -> Response:
         """The first page that the stack has."""
-        found = await self._reader.tried(self._reader.connection.stack)
+        found = await self._reader.read(self._reader.connection.stack)
         if isinstance(found, Problem):
             return self._answers.problem(request, found)
         return RedirectResponse(next(page.path for page in self._answers.navigation()))
 
     def _shows(self, page: Page) -> Callable[[Request], Any]:
         async def show(request: Request) -> Response:
-            found = await self._reader.tried(lambda: self._reader.viewed(page, request.path_params, query(request)))
+            found = await self._reader.read(lambda: self._reader.viewed(page, request.path_params, query(request)))
             if not page.template:
                 return _json(found)
             if isinstance(found, Problem):
@@ -87,12 +87,12 @@ class PageRoutes:
     async def _parts(self, address: str) -> live.Parts:
         """The live parts of a page as they are now. Raises Throttled."""
         routed = self._routed(address)
-        found = await self._reader.tried(lambda: self._read(*routed))
+        found = await self._reader.read(lambda: self._read(*routed))
         if not isinstance(found, Problem):
             return {**found, live.AWAY: ""}
         if found.status is HTTPStatus.TOO_MANY_REQUESTS:
             raise live.Throttled
-        return {live.AWAY: found.sentence} if found.away else {}
+        return {live.AWAY: found.sentence.removesuffix(".")}
 
     def _read(self, page: Page, path: dict[str, str], asked: dict[str, str]) -> live.Parts:
         if not page.live:

@@ -81,11 +81,16 @@ class PageNotFound(CommandError):
 def answer_to(error: Exception) -> Problem | None:
     """The page for an error of a view; None for a defect, which is raised."""
     if isinstance(error, StackNotFound):
-        return Problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), away=True, see=error.see)
+        return away(error)
     if throttled(error):
         return Problem(HTTPStatus.TOO_MANY_REQUESTS, "AWS throttles the calls of this page. It is read again soon.")
     status = _STATUSES.get(kind(error))
     return Problem(status, str(error), see=getattr(error, "see", ())) if status else None
+
+
+def away(error: StackNotFound) -> Problem:
+    """The page for a stack that cannot be reached."""
+    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), away=True, see=error.see)
 
 
 def throttled(error: BaseException) -> bool:

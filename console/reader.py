@@ -1,5 +1,6 @@
 """Reads pages in threads, and turns the errors of their views into pages."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,11 +10,13 @@ from operations.kinds import kind
 from operations.stack import StackNotFound
 
 from .connection import Connection
-from .pages import Page, PageNotFound, Problem, Visit, answer_to, throttled
+from .pages import Page, PageNotFound, Problem, Visit, answer_to, away, throttled
 from .settings import Settings
 
 # The emulator, or the account's quotas, serve others, too.
 _AT_ONCE = 8
+# A client asks a stack that is away several times, for up to half a minute.
+_SLOW_SECONDS = 3.0
 
 
 class Reader:
@@ -21,13 +24,23 @@ class Reader:
         self.settings, self.connection = settings, Connection(settings)
         self._limit = CapacityLimiter(_AT_ONCE)
 
-    async def tried[T](self, read: Callable[[], T]) -> T | Problem:
+    async def read[T](self, view: Callable[[], T]) -> T | Problem:
+        """As `tried`, for a function that changes nothing: it is given up if it is slow and the stack is away."""
+        reading = asyncio.create_task(self.tried(view))
+        try:
+            done, _ = await asyncio.wait({reading}, timeout=_SLOW_SECONDS)
+            lost = None if done else await to_thread.run_sync(self.connection.lost, abandon_on_cancel=True)
+            return away(lost) if lost else await reading
+        finally:
+            reading.cancel()
+
+    async def tried[T](self, call: Callable[[], T]) -> T | Problem:
         """What a function returns, called in a thread, or the page for its error."""
         try:
-            return await to_thread.run_sync(read, limiter=self._limit, abandon_on_cancel=True)
+            return await to_thread.run_sync(call, limiter=self._limit, abandon_on_cancel=True)
         except Exception as error:
-            away = await to_thread.run_sync(self._away, error)
-            problem = answer_to(away or error)
+            lost = await to_thread.run_sync(self._lost, error)
+            problem = answer_to(lost or error)
             if problem is None:
                 raise
             return problem
@@ -44,9 +57,9 @@ class Reader:
         """For a change. Called in a thread."""
         return Visit(self.connection.stack(), self.settings, {}, query)
 
-    def _away(self, error: Exception) -> StackNotFound | None:
+    def _lost(self, error: Exception) -> StackNotFound | None:
         """Why the stack cannot be reached, if a call failed for that."""
         if isinstance(error, StackNotFound):
             return error
-        lost = kind(error) == "unavailable" and not throttled(error)
-        return self.connection.lost() if lost else None
+        unavailable = kind(error) == "unavailable" and not throttled(error)
+        return self.connection.lost() if unavailable else None

@@ -1,7 +1,7 @@
 """Requests to an ASGI application in this process."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -39,10 +39,30 @@ def post(app: Any, address: str, fields: Mapping[str, str], **headers: str) -> A
     return request(app, "POST", address, urlencode(fields).encode(), **{**ours, **headers})
 
 
-async def _requested(app: Any, method: str, address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-    parts, sent = urlsplit(address), list[Any]()
+def first_event(app: Any, page: str, close: Callable[[], None]) -> str:
+    """The first server-sent event of a page's stream. close: ends the stream."""
+    return asyncio.run(asyncio.wait_for(_streamed(app, page, close), 10))
+
+
+async def _streamed(app: Any, page: str, close: Callable[[], None]) -> str:
+    events: list[str] = []
+
+    async def receive() -> Any:
+        return await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        if message.get("body", b"").startswith(b"event: "):
+            events.append(message["body"].decode())
+            close()
+
+    await app(_scope("GET", f"/events?page={page}", {"host": HOST}), receive, send)
+    return events[0]
+
+
+def _scope(method: str, address: str, headers: Mapping[str, str]) -> Mapping[str, Any]:
+    parts = urlsplit(address)
     given = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    scope = {
+    return {
         "type": "http",
         "http_version": "1.1",
         "method": method,
@@ -56,6 +76,9 @@ async def _requested(app: Any, method: str, address: str, body: bytes, headers: 
         "root_path": "",
     }
 
+
+async def _requested(app: Any, method: str, address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    scope, sent = _scope(method, address, headers), list[Any]()
     bodies = iter([body])
 
     async def receive() -> Any:

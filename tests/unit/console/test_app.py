@@ -1,5 +1,6 @@
 """The console as a whole, with a stack that is away, or a defect."""
 
+import json
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -9,7 +10,7 @@ from console.app import create
 from console.security import CONTENT_SECURITY_POLICY
 from console.settings import Settings
 from operations.stack import Stack, StackNotFound
-from tests.unit.console.asgi import get, post
+from tests.unit.console.asgi import first_event, get, post
 
 
 def console(open_stack: Callable[[], Stack]) -> Any:
@@ -55,6 +56,23 @@ def test_a_defect_is_told_without_its_message_and_with_all_headers() -> None:
     assert "The console has a defect: ZeroDivisionError." in found.text
     assert "in-private" not in found.text
     assert found.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+
+
+@pytest.mark.parametrize(
+    ("open_stack", "told"),
+    [
+        (away, "nothing answers at http://127.0.0.1:4566"),
+        (empty, "does not have this context"),
+        (defective, "ZeroDivisionError"),
+    ],
+    ids=["away", "refused", "defect"],
+)
+def test_an_open_page_that_cannot_be_read_again_says_why(open_stack: Callable[[], Stack], told: str) -> None:
+    made = create(Settings(open_stack, lambda *words: " ".join(words)))
+
+    found = first_event(made.application, "/orders", made.close)
+
+    assert told in json.loads(found.partition("data: ")[2])["away"]
 
 
 @pytest.mark.parametrize("path", ["/runs", "/nowhere", "/static/console.css"])

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from console.live import Closed, Hub, Parts, Throttled
+from console.live import AWAY, Closed, Hub, Parts, Throttled
 
 type Poll = Callable[[str], Awaitable[Parts]]
 
@@ -85,18 +85,22 @@ def test_nothing_is_polled_once_the_last_tab_is_closed() -> None:
     assert asked == []
 
 
-@pytest.mark.parametrize("error", [Throttled(), ValueError("a defect")], ids=repr)
-def test_an_error_ends_no_stream_and_is_asked_less_often(error: Exception) -> None:
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(Throttled(), []), (ValueError("in-private"), [{AWAY: "The console has a defect: ValueError"}])],
+    ids=["throttled", "defect"],
+)
+def test_an_error_ends_no_stream_and_is_asked_less_often(error: Exception, told: list[Parts]) -> None:
     poll, asked = polled(error, error, error, error, {"a": "1"})
 
-    async def follow() -> tuple[Parts, float]:
+    async def follow() -> tuple[list[Parts], float]:
         clock = asyncio.get_running_loop().time
         async with Hub(poll, 0.02).subscribed("/runs") as subscriber:
             began = clock()
-            return await soon(subscriber.next()), clock() - began
+            return [await soon(subscriber.next()) for _ in [*told, "a"]], clock() - began
 
     news, seconds = asyncio.run(follow())
-    assert (news, len(asked)) == ({"a": "1"}, 5)
+    assert (news, len(asked)) == ([*told, {"a": "1"}], 5)
     assert seconds >= 0.04 + 0.08 + 0.16
 
 

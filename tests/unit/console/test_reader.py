@@ -1,0 +1,69 @@
+"""Reads of the console while a stack is slow, away, or refuses a call."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from console import reader
+from console.pages import Problem
+from console.reader import Reader
+from console.settings import Settings
+from operations.stack import Stack, StackNotFound
+
+
+class Switch:
+    """A stack that can go away. A read of it does not return until the test ends, as a client retries for long."""
+
+    def __init__(self) -> None:
+        self.away = False
+        self.ended = threading.Event()
+
+    def open(self) -> Stack:
+        if self.away:
+            raise StackNotFound("nothing answers at http://127.0.0.1:4566", see=("start",))
+        return Stack(cast("Any", None), None, {})
+
+    def read(self) -> str:
+        return "read" if self.ended.wait(20) else "too late"
+
+    def answers(self) -> str:
+        threading.Timer(0.3, self.ended.set).start()
+        return self.read()
+
+
+@pytest.fixture
+def switch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Switch]:
+    monkeypatch.setattr(reader, "_SLOW_SECONDS", 0.1)
+    made = Switch()
+    yield made
+    made.ended.set()
+
+
+def readers(switch: Switch) -> Reader:
+    return Reader(Settings(switch.open, lambda *words: " ".join(words)))
+
+
+def test_a_read_is_given_up_once_the_stack_is_away(switch: Switch) -> None:
+    async def go() -> str | Problem:
+        reader = readers(switch)
+        await reader.read(reader.connection.stack)
+        switch.away = True
+        found = await reader.read(switch.read)
+        switch.ended.set()
+        return found
+
+    found = asyncio.run(go())
+    assert isinstance(found, Problem)
+    assert (found.away, found.sentence) == (True, "nothing answers at http://127.0.0.1:4566")
+
+
+def test_a_slow_read_of_a_stack_that_answers_is_waited_for(switch: Switch) -> None:
+    assert asyncio.run(readers(switch).read(switch.answers)) == "read"
+
+
+def test_a_change_is_waited_for_while_the_stack_is_away(switch: Switch) -> None:
+    switch.away = True
+    assert asyncio.run(readers(switch).tried(switch.answers)) == "read"
