@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines models actions pictures requirements clean api api-test faults-stock bench-stock stock-test test-browser bench-console api-fuzz
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api api-test faults-stock bench-stock stock-test test-browser bench-console api-fuzz
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -178,9 +178,6 @@ api-fuzz: setup ## 10,000 requests by Schemathesis, from the API's document alon
 machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines
 
-models: setup ## Reduce the AWS service models to what the functions call
-	@python -m local.service_models
-
 actions: setup ## Reduce AWS's reference of IAM actions to what the roles are granted
 	@local/setup.sh verify
 	@python -m tests.kit.service_authorization .venv-verify
@@ -194,6 +191,7 @@ requirements: setup ## Update the pins of the environments
 		$$uv pip compile --quiet --upgrade --python-version 3.13 --no-header --no-annotate --no-emit-index-url \
 			--no-emit-find-links requirements/$$name.in --output-file requirements/$$name.txt; \
 	done
+	@grep '^botocore==' requirements/dev.txt > functions/service_models.txt
 	@command -v npm >/dev/null || { echo "no npm: asl-validator keeps its pins"; exit 0; }; cd requirements/asl-validator && \
 		npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --no-audit --no-fund
 

@@ -21,7 +21,7 @@ _ONCE = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", 
 # For a function's answer. A repeated call may work twice, so the caller decides.
 _WAITING = Config(connect_timeout=2, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 1})
 
-# Service models with these operations; local/service_models.py writes them.
+# Service models with these operations; the build makes them (service_models.py).
 _SERVICE_MODELS = Path(__file__).with_name("service_models")
 
 # By default, botocore presigns requests to S3 with Signature Version 2, which newer Regions do not know, and for the

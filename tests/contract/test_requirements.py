@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tests.kit.each import each
-from tests.kit.project import LAYER, PINS, ROOT, read_json, relative_name
+from tests.kit.project import LAYER, PINS, ROOT, SERVICE_MODELS, read_json, relative_name
 
 FILES = [*PINS, *sorted((ROOT / "requirements").glob("*.in"))]
 
@@ -25,9 +25,10 @@ def test_requirements_have_no_addresses(path: Path) -> None:
     assert [line for line in lines(path) if "://" in line or "@" in line or "index" in line] == []
 
 
-def test_the_deployed_packages_are_the_ones_that_are_tested() -> None:
-    assert lines(LAYER)
-    assert set(lines(LAYER)) <= set(lines(ROOT / "requirements" / "dev.txt"))
+@each("path", [LAYER, SERVICE_MODELS], ids=relative_name)
+def test_the_deployed_packages_are_the_ones_that_are_tested(path: Path) -> None:
+    assert lines(path)
+    assert set(lines(path)) <= set(lines(ROOT / "requirements" / "dev.txt"))
 
 
 def test_the_packages_for_node_are_pinned_without_addresses() -> None:

@@ -1,7 +1,9 @@
-"""The deployed service models are current, and contain what the code calls."""
+"""The service models that the build makes contain what the code calls, as botocore has it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import botocore
 import pytest
 from botocore import xform_name
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse, HeadersDict
@@ -9,33 +11,18 @@ from botocore.exceptions import ClientError
 from botocore.loaders import create_loader
 from botocore.session import Session, get_session
 
-from local.service_models import BY_BOTOCORE, OPERATIONS, cut_down, files
 from runtime import clients
-
-FILES = files()
-REMEDY = "say what is called in local/service_models.py, and run 'make models'"
+from service_models import BY_BOTOCORE, OPERATIONS, cut_down, write
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.parents[1].name)
-def test_a_file_is_what_botocore_has_today(path: Path) -> None:
-    assert path.read_text() == FILES[path], REMEDY
-
-
-def test_no_other_model_file_exists() -> None:
-    home = Path(clients.__file__).with_name("service_models")
-
-    assert {path for path in home.rglob("*") if path.is_file()} == set(FILES), REMEDY
-
-
-@pytest.mark.parametrize("service", OPERATIONS)
-def test_a_client_of_the_functions_has_these_operations_and_no_others(
-    service: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    client = clients.session().create_client(service)
-
-    assert set(client.meta.service_model.operation_names) == {*OPERATIONS[service], *BY_BOTOCORE.get(service, ())}
-    assert callable(getattr(client, xform_name(OPERATIONS[service][0])))
+@pytest.fixture(scope="module", autouse=True)
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The models of the installed botocore, which is the one that service_models.txt pins, where clients look."""
+    folder = tmp_path_factory.mktemp("service_models")
+    write(Path(botocore.__file__).parent / "data", folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clients, "_SERVICE_MODELS", folder)
+        yield folder
 
 
 def _new_session() -> Session:
@@ -44,10 +31,21 @@ def _new_session() -> Session:
     return made
 
 
+@pytest.mark.parametrize("service", OPERATIONS)
+def test_a_client_of_the_functions_has_these_operations_and_no_others(
+    service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    client = _new_session().create_client(service)
+
+    assert set(client.meta.service_model.operation_names) == {*OPERATIONS[service], *BY_BOTOCORE.get(service, ())}
+    assert callable(getattr(client, xform_name(OPERATIONS[service][0])))
+
+
 def test_botocore_can_ask_for_the_region_of_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "us-east-1")
-    client = clients.session().create_client("s3")
+    client = _new_session().create_client("s3")
     asked = []
 
     def refuse(request: AWSPreparedRequest, **_: object) -> AWSResponse:

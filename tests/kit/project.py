@@ -15,7 +15,8 @@ FUNCTIONS = ROOT / "functions"
 IDEMPOTENCY = ROOT / "layers" / "idempotency"
 EVENTS = {path.stem: path for path in sorted((ROOT / "events").rglob("*.json"))}
 LAYER = ROOT / "layers" / "dependencies" / "requirements.txt"
-PINS = [LAYER, *sorted((ROOT / "requirements").glob("*.txt"))]
+SERVICE_MODELS = ROOT / "functions" / "service_models.txt"
+PINS = [LAYER, SERVICE_MODELS, *sorted((ROOT / "requirements").glob("*.txt"))]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

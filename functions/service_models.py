@@ -1,17 +1,18 @@
-"""Reduces AWS service models to what the functions call: `python -m local.service_models`.
+"""Reduces AWS service models to what the functions call: `service_models.py WHEEL FOLDER`.
 
 botocore reads a service's whole model to create a client: a quarter of a cold start with three clients.
 1 to 3 % of it are left here; botocore finds them through its setting `data_path` (runtime.clients).
+The Makefile calls this for each build, with the wheel of the botocore that service_models.txt pins.
 """
 
+import gzip
 import json
+import sys
+import zipfile
 from collections.abc import Iterator, Mapping
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
-
-from botocore.loaders import Loader
-
-from .emulator.emulator import ROOT
 
 OPERATIONS = {
     "connect": (
@@ -64,29 +65,24 @@ OPERATIONS = {
 BY_BOTOCORE = {"s3": ("HeadBucket",)}
 """The operations that botocore calls: after status 301 or 400, it looks up the bucket's Region."""
 
-_HOME = ROOT / "functions" / "runtime" / "service_models"
-_KIND = "service-2"
+_FILE = "service-2.json"
 
 type Model = dict[str, Any]
 
 
-def main() -> None:
-    for path, text in files().items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+def write(data: Traversable, folder: Path) -> None:
+    """Write the reduced models of a botocore's folder `data` into a folder, named as botocore looks for them."""
+    for service in OPERATIONS:
+        version = max(one.name for one in (data / service).iterdir() if (one / f"{_FILE}.gz").is_file())
+        model = json.loads(gzip.decompress((data / service / version / f"{_FILE}.gz").read_bytes()))
+        written = folder / service / version / _FILE
+        written.parent.mkdir(parents=True)
+        written.write_text(json.dumps(reduced(service, model), separators=(",", ":"), sort_keys=True))
 
 
-def files() -> dict[Path, str]:
-    """The content of each file, from the installed botocore."""
-    loader = Loader(include_default_search_paths=False, extra_search_paths=[Loader.BUILTIN_DATA_PATH])
-    return dict(_file(loader, service) for service in OPERATIONS)
-
-
-def _file(loader: Loader, service: str) -> tuple[Path, str]:
-    operations = OPERATIONS[service] + BY_BOTOCORE.get(service, ())
-    version = loader.determine_latest_version(service, _KIND)
-    model = cut_down(loader.load_service_model(service, _KIND, version), operations)
-    return _HOME / service / version / f"{_KIND}.json", json.dumps(model, separators=(",", ":"), sort_keys=True) + "\n"
+def reduced(service: str, model: Mapping[str, Any]) -> Model:
+    """A service's model with the operations that are called. Raises KeyError if it lacks one."""
+    return cut_down(model, OPERATIONS[service] + BY_BOTOCORE.get(service, ()))
 
 
 def cut_down(model: Mapping[str, Any], operations: tuple[str, ...]) -> Model:
@@ -129,4 +125,4 @@ def _undocumented(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    write(zipfile.Path(sys.argv[1]) / "botocore" / "data", Path(sys.argv[2]))
