@@ -39,7 +39,7 @@ def test_every_mail_has_an_action_and_an_urgency() -> None:
     rows = re.findall(r"^\| (`.+?) \| .+ \| (.+) \| (\w+) \|$", OPERATIONS, re.MULTILINE)
     named = [name for mails, *_ in rows for name in re.findall(r"`([\w:]+)`", mails)]
     notices = {name for machine in MACHINES.values() for name, _ in machine.tasks() if name.startswith("sns:")}
-    assert "| `sns:Notify*Fail` of `order-saga`:" in OPERATIONS
+    assert "| `sns:Notify*Fail` of `order-saga` |" in OPERATIONS
     notices -= set(fnmatch.filter(SAGA.states, "sns:Notify*Fail"))
 
     assert sorted(named) == sorted([*ALARMS, *notices - {"sns:NotifySuccess", "sns:NotifyRecovered"}])
