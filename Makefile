@@ -85,22 +85,22 @@ faults: setup ## Run the fault explorer; DYNAMODB=local: on AWS's own emulator; 
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
 faults-commands: setup ## Play 10,000 schedules of commands; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
-	@DYNAMODB=$(DYNAMODB) python -m tests.faults.commands $(OPTIONS)
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.commands $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
 faults-imports: setup ## Play 10,000 schedules of imports; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
-	@DYNAMODB=$(DYNAMODB) python -m tests.faults.imports $(OPTIONS)
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.imports $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
 faults-zips: setup ## Play 10,000 schedules of ZIPs; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
-	@DYNAMODB=$(DYNAMODB) python -m tests.faults.zips $(OPTIONS)
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.zips $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
 faults-tasks: setup ## Play 10,000 schedules of tasks; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
-	@DYNAMODB=$(DYNAMODB) python -m tests.faults.tasks $(OPTIONS)
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.tasks $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
 faults-stock: setup ## Play 10,000 schedules of a hot SKU; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
-	@DYNAMODB=$(DYNAMODB) python -m tests.faults.stock $(OPTIONS)
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.stock $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
 faults-people: setup ## Play 10,000 schedules of applications and approvals; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
-	@DYNAMODB=$(DYNAMODB) python -m tests.faults.people $(OPTIONS)
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.people $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
 faults-second-saga: setup ## Every single fault of docs/second-saga.md's trips; `make test` draws one of each kind at each state
 	@EVERY_FAULT=1 python -m pytest -q tests/integration/test_second_saga.py

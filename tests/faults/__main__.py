@@ -19,7 +19,7 @@ from tests.faults.scenario import Scenario
 from tests.faults.seams import DYNAMODB_ENDPOINT
 from tests.faults.stock.explore import EXPLORER as STOCK
 from tests.faults.tasks.explore import EXPLORER as TASKS
-from tests.faults.workers import Result, Wanted, Workers, engine
+from tests.faults.workers import Result, Wanted, Workers, engine, wanted_dynamodb
 from tests.faults.zips.explore import EXPLORER as ZIPS
 from tests.kit.engines import dynamodb_local
 
@@ -43,33 +43,28 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=_EDGE_PAIRS, help="number of pairs with a fault at the edges")
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of the random sequences")
     arguments = parser.parse_args()
-    dynamodb = os.environ.get("DYNAMODB", "")
-    for explorer in (COMMANDS, IMPORTS, PEOPLE, STOCK, TASKS, ZIPS):
-        if arguments.scenario and arguments.scenario.startswith(f"{explorer.schedule.NAME} "):
-            return explorer.replay(arguments.scenario)
     try:
-        scenario = Scenario.parse(arguments.scenario) if arguments.scenario else None
+        with wanted_dynamodb() as command:
+            return _replay(arguments.scenario) if arguments.scenario else _explore(arguments, command)
     except ValueError as error:
         parser.error(str(error))
-    try:
-        return _replay(scenario, dynamodb) if scenario else _explore(arguments, dynamodb)
     except dynamodb_local.Unavailable as reason:
         _say(f"nothing was tried: {reason}")
         return 2
 
 
-def _explore(arguments: argparse.Namespace, dynamodb: str) -> int:
+def _explore(arguments: argparse.Namespace, command: str) -> int:
     began = time.monotonic()
-    report = Report(replay="make faults DYNAMODB=local" if dynamodb == "local" else "make faults")
-    with Workers(dynamodb=dynamodb) as workers:
+    report, in_process = Report(replay=command), DYNAMODB_ENDPOINT not in os.environ
+    with Workers() as workers:
         _say(f"{workers.count} processes; single faults come first")
         wanted = wanted_of_others(arguments.seed) if arguments.only in {None, "edges"} else Wanted()
         found = singles(workers, wanted, arguments.each)
         report.add("single faults", _told("single faults", found.results))
         if arguments.only in {None, "edges"}:
-            _explore_edges(arguments, workers, report, found, pairs=dynamodb != "local")
+            _explore_edges(arguments, workers, report, found, pairs=in_process)
         if arguments.only in {None, "calls"}:
-            _explore_calls(arguments, workers, report, found, pairs=dynamodb != "local")
+            _explore_calls(arguments, workers, report, found, pairs=in_process)
         report.print(time.monotonic() - began, workers.count)
     return 1 if report.failed else 0
 
@@ -130,11 +125,12 @@ def _sequences(workers: Workers, seed: int, examples: int, drawn: Mapping[str, S
     return [result for future in futures for result in future.result()]
 
 
-def _replay(scenario: Scenario, dynamodb: str) -> int:
-    if dynamodb == "local":
-        with dynamodb_local.serving() as endpoint:
-            os.environ[DYNAMODB_ENDPOINT] = endpoint
-            return _replay(scenario, "")
+def _replay(text: str) -> int:
+    """Play one scenario of orders, or one schedule. Raises ValueError."""
+    for explorer in (COMMANDS, IMPORTS, PEOPLE, STOCK, TASKS, ZIPS):
+        if text.startswith(f"{explorer.schedule.NAME} "):
+            return explorer.replay(text)
+    scenario = Scenario.parse(text)
     outcome = play(engine(), scenario)
     sys.stdout.write("\n".join([str(scenario), *(f"  {line}" for line in outcome.trace), ""]))
     sys.stdout.write(

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -105,20 +105,26 @@ def _play_all(scenarios: Sequence[Scenario], wanted: Wanted | None) -> list[Resu
     return [played(scenario, wanted) for scenario in scenarios]
 
 
-class Workers:
-    """One process for each core. dynamodb: "local" for AWS's own emulator; raises `dynamodb_local.Unavailable`."""
+@contextmanager
+def wanted_dynamodb() -> Iterator[str]:
+    """AWS's own emulator for this process and its workers, if DYNAMODB is `local`. Gives the command that uses it.
 
-    def __init__(self, *, dynamodb: str = "") -> None:
-        self._dynamodb = dynamodb
-        self._stack = ExitStack()
+    Raises `dynamodb_local.Unavailable`.
+    """
+    if os.environ.get("DYNAMODB") != "local":
+        yield "make faults"
+        return
+    with dynamodb_local.serving() as endpoint:
+        os.environ[DYNAMODB_ENDPOINT] = endpoint
+        yield "make faults DYNAMODB=local"
+
+
+class Workers:
+    """One process for each core."""
 
     def __enter__(self) -> "Workers":
-        with ExitStack() as stack:
-            endpoint = stack.enter_context(dynamodb_local.serving()) if self._dynamodb == "local" else None
-            self.count = os.process_cpu_count() or 1
-            context = multiprocessing.get_context("spawn")
-            self.pool = ProcessPoolExecutor(self.count, context, initializer=_begin, initargs=(endpoint,))
-            self._stack = stack.pop_all()
+        self.count = os.process_cpu_count() or 1
+        self.pool = ProcessPoolExecutor(self.count, multiprocessing.get_context("spawn"))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -128,7 +134,6 @@ class Workers:
             process.join(SECONDS)
             # One that hangs would keep its parent from its end, too.
             process.kill()
-        self._stack.close()
 
     def play(self, scenarios: Iterable[Scenario], wanted: Wanted | None = None) -> Iterator[Result]:
         """Play all, in any order of processes; results come in the order of the scenarios."""
@@ -138,8 +143,3 @@ class Workers:
         futures: list[Future[list[Result]]] = [self.pool.submit(_play_all, chunk, wanted) for chunk in chunks]
         for future in futures:
             yield from future.result()
-
-
-def _begin(endpoint: str | None) -> None:
-    if endpoint:
-        os.environ[DYNAMODB_ENDPOINT] = endpoint

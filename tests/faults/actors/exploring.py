@@ -1,7 +1,6 @@
 """Plays many schedules in several processes, and reports what they reached."""
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,7 @@ from rich.table import Table
 
 from tests.faults.actors.schedule import Schedule
 from tests.faults.actors.totals import Outcome, Totals
-from tests.faults.workers import Workers
+from tests.faults.workers import Workers, wanted_dynamodb
 
 _SCHEDULES = 10_000
 _TELL_EVERY = 1000
@@ -71,24 +70,25 @@ class Explorer[T: Totals]:
         parser.add_argument("--schedules", type=int, default=_SCHEDULES, help="how many")
         parser.add_argument("--seed", type=int, default=1, help="of the first one")
         arguments = parser.parse_args()
-        if not arguments.scenario:
-            return self._explore(arguments.seed, arguments.schedules)
         try:
-            return self.replay(arguments.scenario)
+            with wanted_dynamodb() as command:
+                if arguments.scenario:
+                    return self.replay(arguments.scenario)
+                return self._explore(arguments.seed, arguments.schedules, command)
         except ValueError as error:
             parser.error(str(error))
 
-    def _explore(self, first: int, number: int) -> int:
+    def _explore(self, first: int, number: int, command: str) -> int:
         began = time.monotonic()
         totals = self.totals()
-        with Workers(dynamodb=os.environ.get("DYNAMODB", "")) as workers:
+        with Workers() as workers:
             for totals in self.explored(workers.pool, first, number):
                 if totals.schedules % _TELL_EVERY == 0:
                     _say(f"{totals.schedules:,} of {number:,} schedules, {len(totals.failed)} violations")
-        self._print(totals, time.monotonic() - began, workers.count)
+        self._print(totals, time.monotonic() - began, workers.count, command)
         return 1 if totals.failed else 0
 
-    def _print(self, totals: T, seconds: float, processes: int) -> None:
+    def _print(self, totals: T, seconds: float, processes: int, command: str) -> None:
         """Print what was injected and reached, and every violation with the command that replays it."""
         console = Console(width=160)
         table = Table("fault", "injected", "schedules", "violations")
@@ -99,7 +99,7 @@ class Explorer[T: Totals]:
             table.add_row(kind, *(f"{count:,}" for count in counts))
         console.print(table)
         for text, violations in totals.failed:
-            console.print(f"[red]VIOLATION[/] make faults SCENARIO='{text}'", soft_wrap=True)
+            console.print(f"[red]VIOLATION[/] {command} SCENARIO='{text}'", soft_wrap=True)
             for invariant, detail in violations:
                 console.print(f"    {invariant}: {detail}", soft_wrap=True, markup=False)
         calls = {(function, operation) for function, operation, _ in totals.hits}
