@@ -155,7 +155,7 @@ def _require_the_order(saga_id: str, state: SagaState, document: Any) -> None:
     saga, first = state.saga, state.saga.first
     if saga.id_of(document) != saga_id:
         raise NotTheOrder(f"{saga.id_field}: the document has another id than {saga.called(saga_id)}")
-    standing = [step for step in saga.all_steps if step.name in state.standing]
+    standing = [step for step in saga.deployed if step.name in state.standing]
     verdicts = {step.name: _is_of(step, state, document) for step in standing}
     told = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
     request = saga.parse(document)

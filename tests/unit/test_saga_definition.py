@@ -37,7 +37,7 @@ def test_a_name_is_taken_once(other: tuple[str, str]) -> None:
         replace(TRIP, steps=(FLIGHT, HOTEL, step(*other)))
 
 
-def test_a_step_that_is_joining_can_be_called_and_decides_nothing() -> None:
+def test_a_step_that_is_joining_can_be_called_and_confirms_nothing() -> None:
     joining = replace(TRIP, steps=TRIP.steps[:2], joining=(TICKET,))
 
     assert joining.step("PrintTicket") is TICKET

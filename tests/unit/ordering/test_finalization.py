@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from idempotency import NEVER_HAPPENED, LeaseStore, Status, Step, StepCompensated, StepStore
-from idempotency.saga import executions
+from idempotency.saga import Saga, executions
 from idempotency.saga.executions import SagaExecution
 from idempotency.saga.finalization import Finalization, Finalized
 from idempotency.saga.state import SagaReader, SagaState
@@ -73,6 +73,7 @@ class Desk:
 
     executions: Executions
     gateway: bool = False
+    saga: Saga = ORDER_SAGA
     client: Any = field(default_factory=dynamodb.client)
 
     def __post_init__(self) -> None:
@@ -80,14 +81,14 @@ class Desk:
         self.tables = {step.table: dynamodb.new_table(self.client, key=step.key) for step in STEPS}
         self.steps = StepStore(self.client, self.records)
         self.leases = LeaseStore(self.client, self.records, clock=lambda: NOW)
-        self.reader = SagaReader(ORDER_SAGA, self.client, self.tables, self.records)
+        self.reader = SagaReader(self.saga, self.client, self.tables, self.records)
         self.orders = OrdersTable(self.tables["OrdersTable"])
         stepfunctions: Any = self.executions
         self.finalization = Finalization(
-            ORDER_SAGA,
+            self.saga,
             self.steps,
             self.orders,
-            executions.Executions(ORDER_SAGA, lambda: stepfunctions, "saga", "recovery"),
+            executions.Executions(self.saga, lambda: stepfunctions, "saga", "recovery"),
             self.reader,
             LIFETIME,
             self.leases if self.gateway else None,
@@ -431,3 +432,30 @@ def test_continued_saga_is_confirmed(held: Callable[[str], Desk]) -> None:
 
     assert desk.finalize() is Finalized.YES
     assert (desk.state.confirmed, desk.listed) == (True, None)
+
+
+JOINING = replace(ORDER_SAGA, steps=ORDER_SAGA.steps[:-1], joining=ORDER_SAGA.all_steps[-1:])
+
+
+def test_a_saga_is_confirmed_without_a_step_that_is_joining() -> None:
+    desk = Desk(Executions("SUCCEEDED"), saga=JOINING).commit("ProcessOrder", "ProcessPayment")
+
+    assert desk.finalize() is Finalized.YES
+    assert desk.state.confirmed
+
+
+def test_what_a_joining_step_left_of_a_failed_saga_is_listed_and_recovered() -> None:
+    """Its compensation gave up; those of the others did not."""
+    desk = Desk(Executions("FAILED"), saga=JOINING).commit("ProcessOrder", "ReserveInventory").compensate_order()
+
+    assert desk.finalize() is Finalized.YES
+    assert desk.executions.started == [ORDER_ID]
+    assert desk.listed == ("ReserveInventory",)
+
+
+def test_a_joining_step_of_a_failed_saga_is_barred() -> None:
+    desk = Desk(Executions("FAILED"), saga=JOINING).commit("ProcessOrder").compensate_order()
+    desk.finalize()
+
+    with pytest.raises(StepCompensated):
+        desk.commit("ReserveInventory")

@@ -25,7 +25,7 @@ class Saga:
     id_path: where the input has the id; by default in the field `id_field`.
     open, confirmed, failed: the statuses of the first step's row. pending: other statuses of one that is not decided.
     joining: steps that are deployed, and that an execution of the version before lacks. They join `steps` when every
-        such execution has ended; until then nothing is confirmed or finalized by them.
+        such execution has ended; until then a saga is confirmed without them. A failed one is undone with them.
     on_interruption: what finalization does with an execution that was stopped or timed out. "backward": undo it.
         "hold": bar nothing, and leave it to an operator, who recovers it backward or forward.
     ordered: whether a step runs only while its parents stand, and is undone only when none of its children stands,
@@ -106,8 +106,8 @@ class Saga:
 
     @property
     def leases(self) -> tuple[SagaStep, ...]:
-        """The steps that work outside DynamoDB."""
-        return tuple(step for step in self.all_steps if step.outside)
+        """The steps that work outside DynamoDB, those that are joining too."""
+        return tuple(step for step in self.deployed if step.outside)
 
     def still_open(self, table: str, saga_id: str) -> Action:
         """Check that the saga is not decided: its row is open, or not there. Under a decided one no step may land.

@@ -54,7 +54,7 @@ class SagaState:
         """The steps whose effect is there, and whose record is gone."""
         return [
             step
-            for step in self.saga.all_steps
+            for step in self.saga.deployed
             if self.record_status(step) is None and step.is_standing(self.rows[step.name])
         ]
 
@@ -71,7 +71,7 @@ class SagaState:
     @property
     def standing(self) -> set[str]:
         """The names of the steps of which something stands, or may stand outside."""
-        return {step.name for step in self.saga.all_steps if self._stands(step)}
+        return {step.name for step in self.saga.deployed if self._stands(step)}
 
     @property
     def noted(self) -> frozenset[str]:
@@ -81,7 +81,7 @@ class SagaState:
     @property
     def unbarred(self) -> list[SagaStep]:
         """The steps that have not happened, and that no record bars."""
-        return [step for step in self.saga.all_steps if self.record_status(step) is None and not self._stands(step)]
+        return [step for step in self.saga.deployed if self.record_status(step) is None and not self._stands(step)]
 
     def record_status(self, step: SagaStep) -> str | None:
         """The status of the step's record, None if there is none."""
@@ -134,8 +134,8 @@ class SagaReader:
 
     def read(self, saga_id: str) -> SagaState:
         """Read everything, consistently, in one call. Raises StoreUnavailable, or as the client."""
-        steps, wanted = self.saga.all_steps, dict[str, Any]()
-        names = [*self.saga.step_names, *(step.outside for step in self.saga.leases)]
+        steps, wanted = self.saga.deployed, dict[str, Any]()
+        names = [*(step.name for step in steps), *(step.outside for step in self.saga.leases)]
         self._want(wanted, self.records, *({"pk": f"{saga_id}#{name}"} for name in names))
         for step in steps:
             self._want(wanted, self.table(step), step.row_key(saga_id))
