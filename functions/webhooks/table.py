@@ -15,8 +15,9 @@ from .state import LEASE, SHARDS, Delivery, Status, Subscription, WebhookKey, pa
 DUE, FAILED = "next_try_at", "failed_at"
 """Attributes, and sparse indexes, of what waits and of what failed."""
 _NEW = "attribute_not_exists(#pk)"
+_THERE = "attribute_exists(#pk)"
 _OWN = "#owner = :holder"
-_FREE = "attribute_exists(#pk) AND (attribute_not_exists(#owner) OR #next_try_at <= :now)"
+_FREE = f"{_THERE} AND (attribute_not_exists(#owner) OR #next_try_at <= :now)"
 _LEASED = ("owner", DUE, "shard")
 
 
@@ -48,7 +49,19 @@ class WebhooksTable:
 
     def change(self, key: WebhookKey, assign: Mapping[str, Any], remove: Sequence[str] = ()) -> bool:
         """Set attributes of a subscription. A removed one does not come back."""
-        return self._update(key.row, "attribute_exists(#pk)", assign, remove)
+        return self._update(key.row, _THERE, assign, remove)
+
+    def note_failure(
+        self, key: WebhookKey, assign: Mapping[str, Any], at: datetime, *, since: datetime | None = None
+    ) -> bool:
+        """As `change`, after a failed try. since: nothing is written if a try has succeeded since then."""
+        return self._update(
+            key.row,
+            _THERE + (" AND #failing_since = :since" if since else ""),
+            assign,
+            computed={"failing_since": "if_not_exists(#failing_since, :at)"},
+            values={"at": at.isoformat(), **({"since": since.isoformat()} if since else {})},
+        )
 
     def remove(self, key: WebhookKey) -> bool:
         """Delete the row of a subscription. Returns whether there was one."""
@@ -123,9 +136,10 @@ class WebhooksTable:
         assign: Mapping[str, Any],
         remove: Sequence[str] = (),
         values: Mapping[str, Any] | None = None,
+        computed: Mapping[str, str] | None = None,
     ) -> bool:
         parameters = conditional_update(
-            self.name, key, condition=condition, assign=assign, remove=remove, values=values
+            self.name, key, condition=condition, assign=assign, remove=remove, values=values, computed=computed
         )
         return until_decided(lambda: update(self.client, parameters)).applied
 

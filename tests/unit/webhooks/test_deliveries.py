@@ -123,6 +123,23 @@ def test_an_address_that_fails_for_days_is_disabled(world: WebhookWorld) -> None
     assert [row["status"] for row in world.rows("webhook")] == ["DISABLED"]
 
 
+def test_a_success_beside_a_try_that_fails_ends_the_count_too(world: WebhookWorld) -> None:
+    world.subscribe(failing_since=(START - DISABLE_AFTER).isoformat())
+    world.receiver.script = [BAD, OK]
+    world.notify()
+
+    def another_succeeds() -> None:
+        world.receiver.during = lambda: None
+        world.notify(notice=notice_of(NOTICE.replace("tea-01", "tea-02")))
+        world.sweep()
+
+    world.receiver.during = another_succeeds
+    world.sweep()
+
+    (webhook,) = world.rows("webhook")
+    assert (webhook["status"], webhook["failing_since"]) == ("ACTIVE", START.isoformat())
+
+
 def test_a_success_ends_the_count_of_failing_days(world: WebhookWorld) -> None:
     world.subscribe()
     world.receiver.script = [BAD, OK]
