@@ -95,18 +95,18 @@ class WebhooksTable:
         """Set the final status. False if the lease was lost."""
         return self._end(delivery, ended(status, outcome, at, expires_at), _LEASED)
 
-    def due(self, at: datetime, limit: int) -> Iterator[Delivery]:
-        """Deliveries that are due, as the index has them, which may be late. limit: for each of its partitions."""
+    def due(self, at: datetime) -> Iterator[Delivery]:
+        """Deliveries that are due, as the index has them, which may be late; the oldest of each partition first."""
         for number in range(SHARDS):
-            answer = self.client.query(
+            pages = self.client.get_paginator("query").paginate(
                 TableName=self.name,
                 IndexName=DUE,
                 KeyConditionExpression="#shard = :shard AND #due <= :now",
                 ExpressionAttributeNames={"#shard": "shard", "#due": DUE},
                 ExpressionAttributeValues={":shard": to_value(str(number)), ":now": to_value(at.isoformat())},
-                Limit=limit,
             )
-            yield from map(Delivery.of, answer["Items"])
+            for page in pages:
+                yield from map(Delivery.of, page["Items"])
 
     def _query(self, pk: str, prefix: str) -> Iterator[Mapping[str, Any]]:
         pages = self.client.get_paginator("query").paginate(

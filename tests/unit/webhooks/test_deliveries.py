@@ -7,6 +7,7 @@ import pytest
 from runtime.queues import InvalidMessage
 from tests.kit.webhooks import LOST, NOTICE, OK, START, TENANT, WebhookWorld, notice_of
 from tests.unit import dynamodb
+from webhooks import sweep
 from webhooks.delivering import DISABLE_AFTER, pause_after
 from webhooks.errors import NotSent
 from webhooks.event import event_of
@@ -169,6 +170,22 @@ def test_a_hanging_receiver_does_not_hold_up_a_sweep(world: WebhookWorld) -> Non
     counts = world.sweep()
 
     assert (counts["not_delivered"], counts["left"]) == (12, 8)
+
+
+def test_what_waits_for_a_hanging_receiver_does_not_hide_what_is_due_at_another(
+    world: WebhookWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "_OF_ONE", 3)
+    world.receiver.script = [LOST]
+    world.subscribe(failing_since=START.isoformat())
+    for number in range(20):
+        world.notify(notice=notice_of(NOTICE.replace("tea-01", f"tea-{number}x")))
+    other = world.subscribe(tenant_code="tenant2", failing_since=START.isoformat())
+    world.notify(notice=notice_of(OTHER))
+    world.sweep()
+
+    assert [url for url, *_ in world.receiver.messages if url.endswith(other.webhook_id)]
+    assert len(world.receiver.messages) == 4
 
 
 def test_what_is_due_for_a_removed_subscription_is_cancelled(world: WebhookWorld) -> None:
