@@ -69,9 +69,9 @@ class WebhooksTable:
         gone = answered(lambda: self.client.delete_item(TableName=self.name, Key=names, ReturnValues="ALL_OLD"))
         return "Attributes" in gone
 
-    def record(self, delivery: Delivery) -> bool:
+    def record(self, delivery: Delivery, at: datetime) -> bool:
         """Write the row of a delivery, unless there is one: a notice that comes again sends nothing again."""
-        return self._put(delivery.values)
+        return self._put(delivery.values, f"{_NEW} OR #expires_at <= :now", {"now": int(at.timestamp())})
 
     def claim(self, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
         """Take the lease of a delivery that is due; None if another sender was first. owner: unique to this try."""
@@ -122,9 +122,9 @@ class WebhooksTable:
     def _end(self, delivery: Delivery, assign: Mapping[str, Any], remove: Sequence[str]) -> bool:
         return self._update(delivery.row, _OWN, assign, remove, {"holder": delivery.values["owner"]})
 
-    def _put(self, values: Mapping[str, Any]) -> bool:
+    def _put(self, values: Mapping[str, Any], condition: str = _NEW, more: Mapping[str, Any] | None = None) -> bool:
         parameters = {
-            **conditional_put(self.name, {}, _NEW, {}),
+            **conditional_put(self.name, {}, condition, more or {}),
             "Item": {name: to_value(value) for name, value in values.items()},
         }
         return until_decided(lambda: put(self.client, parameters)).applied

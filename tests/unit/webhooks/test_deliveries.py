@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from runtime.queues import InvalidMessage
-from tests.kit.webhooks import LOST, NOTICE, OK, START, TENANT, WebhookWorld, notice_of
+from tests.kit.webhooks import LIFETIME, LOST, NOTICE, OK, START, TENANT, WebhookWorld, notice_of
 from tests.unit import dynamodb
 from webhooks import sweep
 from webhooks.delivering import DISABLE_AFTER, pause_after
@@ -33,6 +33,15 @@ def test_a_status_change_is_sent_once_to_each_subscription_to_it(world: WebhookW
         world.endpoints.read(key.webhook_id).url for key in (own, operators)
     )
     assert {row["status"] for row in world.rows()} == {Status.DELIVERED}
+
+
+def test_a_row_that_has_expired_but_is_not_deleted_yet_stops_no_event(world: WebhookWorld) -> None:
+    world.subscribe()
+    world.notify()
+    world.now += LIFETIME
+
+    assert (world.notify(), world.notify()) == (1, 0)
+    assert len(world.receiver.messages) == 2
 
 
 def test_an_event_of_the_stack_goes_to_its_operator_only(world: WebhookWorld) -> None:
