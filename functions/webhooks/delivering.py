@@ -35,18 +35,15 @@ class Sends(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """outcome: in words. answer: None if there was none."""
+    """outcome: in words. answer: None if there was none. hung: whether a request was made, and got none."""
 
     outcome: str
     answer: Answer | None = None
+    hung: bool = False
 
     @property
     def delivered(self) -> bool:
         return self.answer is not None and self.answer.accepted
-
-    @property
-    def hung(self) -> bool:
-        return self.answer is None
 
 
 def new_owner() -> str:
@@ -99,7 +96,7 @@ class Deliveries:
             signed = headers(endpoint.secrets, event.id, self.clock(), event.body)
             answer = self.sender.send(endpoint.url, signed, event.body)
         except (AddressRefused, InvalidWebhook, NotSent) as error:
-            return Try(str(error))
+            return Try(str(error), hung=True)
         return Try(f"status {answer.status}", answer)
 
     def _delivered(self, subscription: Subscription, delivery: Delivery, made: Try) -> Try:

@@ -181,6 +181,19 @@ def test_a_hanging_receiver_does_not_hold_up_a_sweep(world: WebhookWorld) -> Non
     assert (counts["not_delivered"], counts["left"]) == (12, 8)
 
 
+@pytest.mark.parametrize(("status", "later"), [("DISABLED", timedelta()), ("ACTIVE", WINDOW)])
+def test_what_is_not_sent_any_more_holds_up_nothing(world: WebhookWorld, status: str, later: timedelta) -> None:
+    key = world.subscribe(failing_since=START.isoformat())
+    for number in range(20):
+        world.notify(notice=notice_of(NOTICE.replace("tea-01", f"tea-{number}x")))
+    world.deliveries().table.change(key, {"status": status})
+    world.now += later
+    counts = world.sweep()
+
+    assert (counts["not_delivered"], counts["left"]) == (20, 0)
+    assert (world.receiver.messages, {row["status"] for row in world.rows()}) == ([], {Status.FAILED})
+
+
 def test_what_waits_for_a_hanging_receiver_does_not_hide_what_is_due_at_another(
     world: WebhookWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
