@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,9 +183,10 @@ def _invoke_again(stack: Stack, queue: QueueView) -> Redriven:
             stack.client("lambda").invoke(FunctionName=function, InvocationType="Event", Payload=json.dumps(payload))
             sqs.delete_message(QueueUrl=queue.url, ReceiptHandle=message["ReceiptHandle"])
             again += 1
-    # At once, so that nobody takes the queue for empty.
+    # At once, so that nobody takes the queue for empty. After a long redrive, SQS has done it already.
     for handle in left:
-        sqs.change_message_visibility(QueueUrl=queue.url, ReceiptHandle=handle, VisibilityTimeout=0)
+        with suppress(sqs.exceptions.MessageNotInflight):
+            sqs.change_message_visibility(QueueUrl=queue.url, ReceiptHandle=handle, VisibilityTimeout=0)
     return Redriven(again, len(left))
 
 

@@ -1,7 +1,7 @@
 """Work under leases, for operators."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from accounts.processor import CREATE as CREATE_CARD
@@ -21,6 +21,9 @@ from .stack import Stack
 JOB = RUN_JOB.name
 NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_CARD, CREATE_USER, RUN_JOB, RUN_TASK, START_IMPORT)))
 
+# Parameters of the stack: a decision is kept as long as the records of any kind of work.
+_LIFETIMES, _DEFAULT_DAYS = ("RecordLifetimeDays", "TaskLifetimeDays"), 90
+
 
 class WorkNotFound(CommandError):
     """The record does not exist; the message says which."""
@@ -32,7 +35,8 @@ class InvalidOutcome(CommandError):
 
 def operations(stack: Stack) -> LeaseOperations:
     """The leases of a stack."""
-    return LeaseOperations(stack.dynamodb, stack.outputs["IdempotencyTable"])
+    days = max(int(stack.parameters.get(name, _DEFAULT_DAYS)) for name in _LIFETIMES)
+    return LeaseOperations(stack.dynamodb, stack.outputs["IdempotencyTable"], lifetime=timedelta(days=days))
 
 
 def listed(stack: Stack) -> list[LeaseRecord]:

@@ -53,10 +53,13 @@ class ApprovalsTable:
         return Approval.of(row) if row else None
 
     def with_tokens(self, approval_id: str) -> tuple[Approval | None, list[str]]:
-        """The record and its tokens, read consistently, in one call."""
-        keys = [(self.name, _key(approval_id)), (self.name, _tokens_key(approval_id))]
-        row, tokens = read_rows(self.client, keys)
-        return Approval.of(row) if row else None, sorted(tokens["tokens"]["SS"]) if tokens else []
+        """The record and its tokens, read consistently.
+
+        The record first, in a call of its own: a token that comes in between changes it, so no write loses the token.
+        """
+        found = self.find(approval_id)
+        (tokens,) = read_rows(self.client, [(self.name, _tokens_key(approval_id))])
+        return found, sorted(tokens["tokens"]["SS"]) if tokens else []
 
     def waiting(self, group: str | None = None) -> Iterator[Approval]:
         """What waits, of a group by due time, or of all; as the index has it, which may be late."""

@@ -8,7 +8,8 @@ from idempotency import BusinessError, TransientError
 
 # Functions that read one known object have no s3:ListBucket. For them, S3 answers "denied" if the key is missing.
 _GONE = frozenset({"NoSuchKey", "NoSuchVersion", "MethodNotAllowed", "AccessDenied", "400", "403", "404", "405"})
-_TRANSIENT = frozenset({"SlowDown", "RequestTimeout", "ConditionalRequestConflict"})
+# "NoSuchUpload": the SDK has completed an upload twice, because the first answer was lost.
+_TRANSIENT = frozenset({"SlowDown", "RequestTimeout", "ConditionalRequestConflict", "NoSuchUpload"})
 
 
 class BucketUnavailable(TransientError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from runtime.encodings import UTF_8, Encoding
 
 from . import results
-from .bucket import Bucket, Source, date_in_name, folder_of
+from .bucket import Bucket, Source, Stored, date_in_name, folder_of
 from .csv_file import MAX_ROW, Record, RowPointer, parse_header, parse_row, records
 from .encoding import EncodingCheck
 from .errors import InvalidHeader, InvalidImport, InvalidResultFile, InvalidRow, NoImportFile, TooManyRows
@@ -18,6 +18,8 @@ from .retry import Kept, content, import_noted
 _MAX_COUNTED = 1_000_000
 # Bytes. The longest result of 3,000 rows needs a third of it.
 _MAX_RESULT = 4 * 1024 * 1024
+# A key that has changed meanwhile has a newer import's result, or our own, put again by the SDK after a lost answer.
+_ROUNDS = 3
 # Uploads to this folder start no import. They expire like files with the prefix.
 _MANUAL = "manual/"
 
@@ -115,16 +117,21 @@ class Files:
     def register(self, key: str, rows: Iterable[Result], note: Mapping[str, str]) -> Source:
         """Write the result file in one put; under the import's own name if a newer import owns the key."""
         data = results.write(rows)
-        try:
-            standing = self.bucket.stored(key)
-        except NoImportFile:
-            standing = None
-        if standing is None or import_noted(standing.metadata) == import_noted(note):
+        for _ in range(_ROUNDS):
+            standing = self._standing(key)
+            if standing and import_noted(standing.metadata) != import_noted(note):
+                break
             written = self.bucket.replace(key, data, note, standing)
             if written:
                 return written
         own = replace(ResultKey.parse(key), import_id=import_noted(note) or "")
         return self.bucket.put(str(own), data, note)
+
+    def _standing(self, key: str) -> Stored | None:
+        try:
+            return self.bucket.stored(key)
+        except NoImportFile:
+            return None
 
 
 class _Counting:

@@ -35,18 +35,15 @@ class Sends(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """outcome: in words. answer: None if there was none."""
+    """outcome: in words. answer: None if there was none. hung: whether a request was made, and got none."""
 
     outcome: str
     answer: Answer | None = None
+    hung: bool = False
 
     @property
     def delivered(self) -> bool:
         return self.answer is not None and self.answer.accepted
-
-    @property
-    def hung(self) -> bool:
-        return self.answer is None
 
 
 def new_owner() -> str:
@@ -99,22 +96,19 @@ class Deliveries:
             signed = headers(endpoint.secrets, event.id, self.clock(), event.body)
             answer = self.sender.send(endpoint.url, signed, event.body)
         except (AddressRefused, InvalidWebhook, NotSent) as error:
-            return Try(str(error))
+            return Try(str(error), hung=True)
         return Try(f"status {answer.status}", answer)
 
     def _delivered(self, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
         ended = self._ended(delivery, Status.DELIVERED, made.outcome)
-        self._note(subscription, made, remove=["failing_since"])
+        self.table.change(subscription.key, self._last(made), ["failing_since"])
         return Try(ended.outcome, made.answer)
 
     def _failed(self, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
-        now = self.clock()
-        since = subscription.failing_since or now
-        gone = made.answer is not None and made.answer.status == HTTPStatus.GONE
-        if gone or now - since >= DISABLE_AFTER:
-            self._note(subscription, made, since, status=SubscriptionStatus.DISABLED.value)
+        if self._disables(subscription, made):
             return self._given_up(delivery, made)
-        self._note(subscription, made, since)
+        now = self.clock()
+        self.table.note_failure(subscription.key, self._last(made), now)
         asked = timedelta(seconds=made.answer.retry_after if made.answer else 0)
         again = now + max(pause_after(delivery.attempts), asked)
         if again >= delivery.retry_until:
@@ -122,6 +116,16 @@ class Deliveries:
         self.table.wait(delivery, again, made.outcome)
         _logger.info("not delivered", extra={**delivery.ids, "attempts": delivery.attempts, "outcome": made.outcome})
         return made
+
+    def _disables(self, subscription: Subscription, made: Try) -> bool:
+        """Disable an address that is gone, or at which every try has failed for days."""
+        now, since = self.clock(), subscription.failing_since
+        gone = made.answer is not None and made.answer.status == HTTPStatus.GONE
+        if not gone and (since is None or now - since < DISABLE_AFTER):
+            return False
+        disabled = {**self._last(made), "status": SubscriptionStatus.DISABLED.value}
+        # Another try may have succeeded since the subscription was read.
+        return self.table.note_failure(subscription.key, disabled, now, since=None if gone else since)
 
     def _given_up(self, delivery: Delivery, made: Try) -> Try:
         # Before the row is written: after a crash, the alarm's metric is made once more instead of never.
@@ -139,14 +143,5 @@ class Deliveries:
         """TTL of what ends now, in epoch seconds."""
         return int((at + self.lifetime).timestamp())
 
-    def _note(
-        self,
-        subscription: Subscription,
-        made: Try,
-        failing_since: datetime | None = None,
-        remove: list[str] | None = None,
-        **more: str,
-    ) -> None:
-        since = {"failing_since": failing_since.isoformat()} if failing_since else {}
-        last = {"last_outcome": made.outcome, "last_at": self.clock().isoformat()}
-        self.table.change(subscription.key, {**last, **since, **more}, remove or [])
+    def _last(self, made: Try) -> dict[str, str]:
+        return {"last_outcome": made.outcome, "last_at": self.clock().isoformat()}

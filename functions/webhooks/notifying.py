@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 
 from runtime.queues import message_parser
 
@@ -39,12 +40,12 @@ class Notifying:
                     yield one
 
     def _recorded(self, subscription: Subscription, notice: Notice) -> Delivery | None:
-        made = self._first(subscription, notice)
-        return made if self.deliveries.table.record(made) else None
-
-    def _first(self, subscription: Subscription, notice: Notice) -> Delivery:
-        """The new row: leased for its first try; due at the sweep if the receiver is failing; or kept for later."""
         now = self.deliveries.clock()
+        made = self._first(subscription, notice, now)
+        return made if self.deliveries.table.record(made, now) else None
+
+    def _first(self, subscription: Subscription, notice: Notice, now: datetime) -> Delivery:
+        """The new row: leased for its first try; due at the sweep if the receiver is failing; or kept for later."""
         made = Delivery.new(subscription.key, event_of(notice), now)
         if not subscription.active:
             return made.having(**ended(Status.FAILED, "the subscription is disabled", now, self.deliveries.expiry(now)))

@@ -29,6 +29,8 @@ TOTAL_SECONDS = 10.0
 _CONNECT_SECONDS = 3.0
 # Status and headers decide. What is read of the body is for people.
 _BODY_SECONDS, _BODY_BYTES = 1.0, 4096
+# Longer than any delivery waits.
+_MAX_RETRY_AFTER = 10**9
 _HEADERS = {
     "Content-Type": "application/json",
     "User-Agent": "Stepwise-Webhooks/1",
@@ -208,6 +210,7 @@ def _retry_after(text: str) -> int:
     if text.isdecimal():
         return int(text[:9])
     try:
-        return max(0, int((email.utils.parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()))
-    except (TypeError, ValueError):
+        asked = email.utils.parsedate_to_datetime(text) - datetime.now(UTC)
+    except (OverflowError, TypeError, ValueError):
         return 0
+    return max(0, min(int(asked.total_seconds()), _MAX_RETRY_AFTER))

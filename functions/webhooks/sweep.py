@@ -11,7 +11,8 @@ from .delivering import Deliveries
 from .errors import SweepUnfinished
 from .state import Delivery
 
-_LIMIT = 250
+# Of one receiver: what waits for one that hangs must not hide what waits for the others.
+_OF_ONE = 500
 _SENDERS = 32
 # Tries at one receiver at once, and tries without an answer after which the rest is left to the next sweep: a receiver
 # that hangs must not hold up the others.
@@ -30,7 +31,7 @@ class Sweep:
         Raises SweepUnfinished.
         """
         now = self.deliveries.clock()
-        due = list(self.deliveries.table.due(now, _LIMIT))
+        due = list(self._due(now, time_left))
         oldest = min((one.next_try_at for one in due), default=now)
         with ThreadPoolExecutor(_SENDERS) as senders:
             done = Counter(
@@ -43,6 +44,15 @@ class Sweep:
         if counts["failed"]:
             raise SweepUnfinished(f"{counts['failed']} of {len(due)} deliveries")
         return counts
+
+    def _due(self, now: datetime, time_left: Callable[[], bool]) -> Iterator[Delivery]:
+        numbers: Counter[str] = Counter()
+        for one in self.deliveries.table.due(now):
+            if not time_left():
+                return
+            numbers[one.key.webhook_id] += 1
+            if numbers[one.key.webhook_id] <= _OF_ONE:
+                yield one
 
     def _sent(self, lane: Iterable[Delivery], time_left: Callable[[], bool]) -> list[str]:
         """What became of each delivery of a lane, one after the other."""

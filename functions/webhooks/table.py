@@ -15,8 +15,9 @@ from .state import LEASE, SHARDS, Delivery, Status, Subscription, WebhookKey, pa
 DUE, FAILED = "next_try_at", "failed_at"
 """Attributes, and sparse indexes, of what waits and of what failed."""
 _NEW = "attribute_not_exists(#pk)"
+_THERE = "attribute_exists(#pk)"
 _OWN = "#owner = :holder"
-_FREE = "attribute_exists(#pk) AND (attribute_not_exists(#owner) OR #next_try_at <= :now)"
+_FREE = f"{_THERE} AND (attribute_not_exists(#owner) OR #next_try_at <= :now)"
 _LEASED = ("owner", DUE, "shard")
 
 
@@ -48,7 +49,19 @@ class WebhooksTable:
 
     def change(self, key: WebhookKey, assign: Mapping[str, Any], remove: Sequence[str] = ()) -> bool:
         """Set attributes of a subscription. A removed one does not come back."""
-        return self._update(key.row, "attribute_exists(#pk)", assign, remove)
+        return self._update(key.row, _THERE, assign, remove)
+
+    def note_failure(
+        self, key: WebhookKey, assign: Mapping[str, Any], at: datetime, *, since: datetime | None = None
+    ) -> bool:
+        """As `change`, after a failed try. since: nothing is written if a try has succeeded since then."""
+        return self._update(
+            key.row,
+            _THERE + (" AND #failing_since = :since" if since else ""),
+            assign,
+            computed={"failing_since": "if_not_exists(#failing_since, :at)"},
+            values={"at": at.isoformat(), **({"since": since.isoformat()} if since else {})},
+        )
 
     def remove(self, key: WebhookKey) -> bool:
         """Delete the row of a subscription. Returns whether there was one."""
@@ -56,9 +69,9 @@ class WebhooksTable:
         gone = answered(lambda: self.client.delete_item(TableName=self.name, Key=names, ReturnValues="ALL_OLD"))
         return "Attributes" in gone
 
-    def record(self, delivery: Delivery) -> bool:
+    def record(self, delivery: Delivery, at: datetime) -> bool:
         """Write the row of a delivery, unless there is one: a notice that comes again sends nothing again."""
-        return self._put(delivery.values)
+        return self._put(delivery.values, f"{_NEW} OR #expires_at <= :now", {"now": int(at.timestamp())})
 
     def claim(self, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
         """Take the lease of a delivery that is due; None if another sender was first. owner: unique to this try."""
@@ -82,18 +95,18 @@ class WebhooksTable:
         """Set the final status. False if the lease was lost."""
         return self._end(delivery, ended(status, outcome, at, expires_at), _LEASED)
 
-    def due(self, at: datetime, limit: int) -> Iterator[Delivery]:
-        """Deliveries that are due, as the index has them, which may be late. limit: for each of its partitions."""
+    def due(self, at: datetime) -> Iterator[Delivery]:
+        """Deliveries that are due, as the index has them, which may be late; the oldest of each partition first."""
         for number in range(SHARDS):
-            answer = self.client.query(
+            pages = self.client.get_paginator("query").paginate(
                 TableName=self.name,
                 IndexName=DUE,
                 KeyConditionExpression="#shard = :shard AND #due <= :now",
                 ExpressionAttributeNames={"#shard": "shard", "#due": DUE},
                 ExpressionAttributeValues={":shard": to_value(str(number)), ":now": to_value(at.isoformat())},
-                Limit=limit,
             )
-            yield from map(Delivery.of, answer["Items"])
+            for page in pages:
+                yield from map(Delivery.of, page["Items"])
 
     def _query(self, pk: str, prefix: str) -> Iterator[Mapping[str, Any]]:
         pages = self.client.get_paginator("query").paginate(
@@ -109,9 +122,9 @@ class WebhooksTable:
     def _end(self, delivery: Delivery, assign: Mapping[str, Any], remove: Sequence[str]) -> bool:
         return self._update(delivery.row, _OWN, assign, remove, {"holder": delivery.values["owner"]})
 
-    def _put(self, values: Mapping[str, Any]) -> bool:
+    def _put(self, values: Mapping[str, Any], condition: str = _NEW, more: Mapping[str, Any] | None = None) -> bool:
         parameters = {
-            **conditional_put(self.name, {}, _NEW, {}),
+            **conditional_put(self.name, {}, condition, more or {}),
             "Item": {name: to_value(value) for name, value in values.items()},
         }
         return until_decided(lambda: put(self.client, parameters)).applied
@@ -123,9 +136,10 @@ class WebhooksTable:
         assign: Mapping[str, Any],
         remove: Sequence[str] = (),
         values: Mapping[str, Any] | None = None,
+        computed: Mapping[str, str] | None = None,
     ) -> bool:
         parameters = conditional_update(
-            self.name, key, condition=condition, assign=assign, remove=remove, values=values
+            self.name, key, condition=condition, assign=assign, remove=remove, values=values, computed=computed
         )
         return until_decided(lambda: update(self.client, parameters)).applied
 

@@ -17,7 +17,7 @@ from tests.faults.people.mutant import mutant
 from tests.faults.people.mutants import UNRECORDED
 from tests.faults.people.schedule import WEEKS_WITHOUT
 
-_ANSWER_LOST = ((r"^(SendCallbacks|SweepApprovals)#\d+\.call2$", (f.ANSWER_LOST, f.DIES_AFTER)),)
+_ANSWER_LOST = ((r"^(SendCallbacks|SweepApprovals)#\d+\.call3$", (f.ANSWER_LOST, f.DIES_AFTER)),)
 _AROUND_DUE = ((r"^Decide@.*\.call1$", (s.SLOW, s.HELD)), (r"^SweepApprovals#\d+\.call[4-6]$", (s.SLOW,)))
 
 

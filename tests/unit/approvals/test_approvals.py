@@ -1,10 +1,13 @@
 """An approval from its request to its end: each race and each loss, one call at a time."""
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from approvals.callbacks import Callbacks
 from approvals.errors import (
     AlreadyDecided,
     ApprovalCancelled,
@@ -157,6 +160,38 @@ def test_a_token_that_comes_while_the_callback_is_sent_is_not_lost(world: Approv
     assert not world.table.forget_tokens(seen).applied
     assert world.send()
     assert len(answers(world)) == 1
+
+
+@dataclass
+class RowByRow:
+    """A client whose batches are no snapshot: the last row is read first. meanwhile: runs once, after that row."""
+
+    client: Any
+    meanwhile: Callable[[], object]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+    def batch_get_item(self, *, RequestItems: Any) -> Any:
+        ((table, wanted),) = RequestItems.items()
+        found = []
+        for key in wanted["Keys"][::-1]:
+            found += self.client.batch_get_item(RequestItems={table: {**wanted, "Keys": [key]}})["Responses"][table]
+            self.meanwhile()
+            self.meanwhile = lambda: None
+        return {"Responses": {table: found}}
+
+
+def test_a_token_that_comes_while_the_tokens_are_read_is_not_lost(world: ApprovalWorld) -> None:
+    world.ask()
+    world.decide("approve")
+    newest = world.states.wait()
+    torn = RowByRow(world.client, lambda: world.ask(newest))
+    Callbacks(replace(world.table, client=torn), world.callbacks.executions).send(ID)
+
+    assert world.send()
+    assert [token for token, _ in world.states.answered] == [newest]
+    assert world.approval.took_effect is True
 
 
 def test_a_lost_answer_of_step_functions_is_looked_up_in_the_history(world: ApprovalWorld) -> None:

@@ -18,7 +18,8 @@ from imports.files import Files, Source
 from imports.publishing import Publisher
 from imports.request import parse_create, parse_stop
 from imports.rows_index import Marks
-from tests.kit.commands import product
+from runtime.objects import BucketUnavailable
+from tests.kit.commands import error, product
 from tests.kit.import_world import ImportWorld
 from tests.unit import dynamodb
 
@@ -348,3 +349,27 @@ def test_a_batch_record_is_read_as_it_was_written(world: ImportWorld) -> None:
     assert batch == BatchRecord.of(next(one["dynamodb"]["NewImage"] for one in world.inserted()
                                         if one["dynamodb"]["NewImage"]["kind"]["S"] == "batch"))  # fmt: skip
     assert batch.counts["succeeded_rows"] == 1
+
+
+class RetriedCompletes:
+    """A client of S3 that loses the answer to a CompleteMultipartUpload, so that the SDK sends it again."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def complete_multipart_upload(self, **parameters: Any) -> Any:
+        self._client.complete_multipart_upload(**parameters)
+        # "The multipart upload might have been aborted or completed" (API reference).
+        raise error("NoSuchUpload")
+
+
+def test_a_completed_upload_that_the_sdk_completes_again_is_worth_a_retry(world: ImportWorld) -> None:
+    files = dataclasses.replace(world.files, client=RetriedCompletes(world.files.client))
+    writer = files.writer("work/large.csv")
+    writer.write(b"x" * 6 * 1024 * 1024)
+
+    with pytest.raises(BucketUnavailable):
+        writer.close()

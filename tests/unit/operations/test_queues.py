@@ -131,6 +131,15 @@ def test_changes_of_orders_are_replayed_instead(stack: Stack) -> None:
     assert ("./stepwise replay --failed" in shown, "redrive FailedRecordsBucket" in shown) == (True, False)
 
 
+def test_what_is_left_may_be_visible_again_before_a_long_redrive_ends(stack: Stack) -> None:
+    send(stack, "JobFailuresQueue", "no event")
+    sqs = stack.client("sqs")
+    visible = sqs.exceptions.MessageNotInflight({"Error": {"Code": "MessageNotInflight"}}, "ChangeMessageVisibility")
+
+    with mock.patch.object(sqs, "change_message_visibility", side_effect=visible):
+        assert queues.redrive(stack, view(stack, "JobFailuresQueue")) == Redriven(again=0, left=1)
+
+
 def test_a_function_gets_its_failed_events_again(stack: Stack, functions: Functions) -> None:
     event = {"JobId": "1", "ObjKey": "bucket/key"}
     send(stack, "JobFailuresQueue", {"requestContext": {"functionArn": JOB}, "requestPayload": event})

@@ -165,6 +165,33 @@ def test_denied_object_may_be_missing(bucket: Bucket) -> None:
             bucket.put("UserCreateResult_20261121.csv", b"", {})
 
 
+class RetriedPuts:
+    """A client of S3 whose every put loses its first answer, and is sent again by the SDK."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def put_object(self, **parameters: Any) -> Any:
+        self._client.put_object(**parameters)
+        return self._client.put_object(**parameters)
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_put_that_the_sdk_repeats_is_still_this_imports_result(imports: Imports, announced: bool) -> None:
+    bucket = Bucket(RetriedPuts(imports.files.bucket.client), imports.files.bucket.name)  # type: ignore[arg-type]
+    files, note = dataclasses.replace(imports.files, bucket=bucket), {"import-id": "import-1"}
+    if announced:
+        files.announce(ROOT_RESULT, [], note)
+    written = files.register(ROOT_RESULT, [Result(1, succeeded=True)], note)
+
+    assert written.key == ROOT_RESULT
+    assert list(bucket.keys("")) == [ROOT_RESULT]
+    assert [one.succeeded for one in files.earlier(bucket.source(ROOT_RESULT))] == [True]
+
+
 def test_a_reset_is_refused_where_the_stack_does_not_allow_it(imports: Imports) -> None:
     with pytest.raises(InvalidImport, match=r"^reset: .*AllowReset=true"):
         plan(imports, reset=True)

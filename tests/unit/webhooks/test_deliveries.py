@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from runtime.queues import InvalidMessage
-from tests.kit.webhooks import LOST, NOTICE, OK, START, TENANT, WebhookWorld, notice_of
+from tests.kit.webhooks import LIFETIME, LOST, NOTICE, OK, START, TENANT, WebhookWorld, notice_of
 from tests.unit import dynamodb
+from webhooks import sweep
 from webhooks.delivering import DISABLE_AFTER, pause_after
 from webhooks.errors import NotSent
 from webhooks.event import event_of
@@ -32,6 +33,15 @@ def test_a_status_change_is_sent_once_to_each_subscription_to_it(world: WebhookW
         world.endpoints.read(key.webhook_id).url for key in (own, operators)
     )
     assert {row["status"] for row in world.rows()} == {Status.DELIVERED}
+
+
+def test_a_row_that_has_expired_but_is_not_deleted_yet_stops_no_event(world: WebhookWorld) -> None:
+    world.subscribe()
+    world.notify()
+    world.now += LIFETIME
+
+    assert (world.notify(), world.notify()) == (1, 0)
+    assert len(world.receiver.messages) == 2
 
 
 def test_an_event_of_the_stack_goes_to_its_operator_only(world: WebhookWorld) -> None:
@@ -123,6 +133,23 @@ def test_an_address_that_fails_for_days_is_disabled(world: WebhookWorld) -> None
     assert [row["status"] for row in world.rows("webhook")] == ["DISABLED"]
 
 
+def test_a_success_beside_a_try_that_fails_ends_the_count_too(world: WebhookWorld) -> None:
+    world.subscribe(failing_since=(START - DISABLE_AFTER).isoformat())
+    world.receiver.script = [BAD, OK]
+    world.notify()
+
+    def another_succeeds() -> None:
+        world.receiver.during = lambda: None
+        world.notify(notice=notice_of(NOTICE.replace("tea-01", "tea-02")))
+        world.sweep()
+
+    world.receiver.during = another_succeeds
+    world.sweep()
+
+    (webhook,) = world.rows("webhook")
+    assert (webhook["status"], webhook["failing_since"]) == ("ACTIVE", START.isoformat())
+
+
 def test_a_success_ends_the_count_of_failing_days(world: WebhookWorld) -> None:
     world.subscribe()
     world.receiver.script = [BAD, OK]
@@ -152,6 +179,35 @@ def test_a_hanging_receiver_does_not_hold_up_a_sweep(world: WebhookWorld) -> Non
     counts = world.sweep()
 
     assert (counts["not_delivered"], counts["left"]) == (12, 8)
+
+
+@pytest.mark.parametrize(("status", "later"), [("DISABLED", timedelta()), ("ACTIVE", WINDOW)])
+def test_what_is_not_sent_any_more_holds_up_nothing(world: WebhookWorld, status: str, later: timedelta) -> None:
+    key = world.subscribe(failing_since=START.isoformat())
+    for number in range(20):
+        world.notify(notice=notice_of(NOTICE.replace("tea-01", f"tea-{number}x")))
+    world.deliveries().table.change(key, {"status": status})
+    world.now += later
+    counts = world.sweep()
+
+    assert (counts["not_delivered"], counts["left"]) == (20, 0)
+    assert (world.receiver.messages, {row["status"] for row in world.rows()}) == ([], {Status.FAILED})
+
+
+def test_what_waits_for_a_hanging_receiver_does_not_hide_what_is_due_at_another(
+    world: WebhookWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "_OF_ONE", 3)
+    world.receiver.script = [LOST]
+    world.subscribe(failing_since=START.isoformat())
+    for number in range(20):
+        world.notify(notice=notice_of(NOTICE.replace("tea-01", f"tea-{number}x")))
+    other = world.subscribe(tenant_code="tenant2", failing_since=START.isoformat())
+    world.notify(notice=notice_of(OTHER))
+    world.sweep()
+
+    assert [url for url, *_ in world.receiver.messages if url.endswith(other.webhook_id)]
+    assert len(world.receiver.messages) == 4
 
 
 def test_what_is_due_for_a_removed_subscription_is_cancelled(world: WebhookWorld) -> None:

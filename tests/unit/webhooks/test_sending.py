@@ -4,6 +4,7 @@ import json
 import socket
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -103,12 +104,22 @@ def test_a_redirect_is_not_followed(post: Post, receiver: ReceiverClient) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("120", 120), ("-5", 0), ("soon", 0), ("Fri, 01 Jan 2100 00:00:00 GMT", 10**6)]
+    ("text", "seconds"),
+    [
+        ("120", 120),
+        ("-5", 0),
+        ("soon", 0),
+        ("Fri, 01 Jan 2100 00:00:00 GMT", 10**6),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 10**6),
+        ("Fri, 01 Jan 2100 00:00:00 +99999999999999999999", 0),
+    ],
 )
 def test_what_the_receiver_asks_for_is_read(text: str, seconds: int, post: Post, receiver: ReceiverClient) -> None:
     receiver.inject(Injection(Status(429, {"Retry-After": text})))
+    asked = post().retry_after
 
-    assert min(post().retry_after, 10**6) == seconds
+    assert min(asked, 10**6) == seconds
+    assert utc_now() + timedelta(days=1, seconds=asked) > utc_now(), "a time that `datetime` holds"
 
 
 def test_a_lost_answer_has_a_reason_without_the_address(post: Post, receiver: ReceiverClient) -> None:
