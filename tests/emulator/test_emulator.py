@@ -65,7 +65,7 @@ def _employ(started: Emulator) -> list[Function]:
     with pytest.raises(ReadTimeoutError):
         hasty.invoke(FunctionName=busy.name, Payload=json.dumps({"seconds": 50}))
     # The emulator, two workers, and what forked them.
-    assert len(_family(started)) == 4 + len(SIMULATORS)
+    eventually(lambda: len(_family(started)) == 4 + len(SIMULATORS))
     return [idle, busy]
 
 
