@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Future
 from functools import partial
-from threading import Thread
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
 
+from operations.daemons import started
 from operations.kinds import kind
 from operations.stack import StackNotFound
 
@@ -35,7 +34,7 @@ class Reader:
         reading = asyncio.create_task(self._told(self._limited(view)))
         try:
             done, _ = await asyncio.wait({reading}, timeout=_SLOW_SECONDS)
-            lost = None if done else await _in_daemon(self.connection.lost)
+            lost = None if done else await asyncio.wrap_future(started(self.connection.lost))
             return away(lost) if lost else await reading
         finally:
             reading.cancel()
@@ -46,13 +45,13 @@ class Reader:
 
     async def _limited[T](self, view: Callable[[], T]) -> T:
         async with self._limit:
-            return await _in_daemon(view)
+            return await asyncio.wrap_future(started(view))
 
     async def _told[T](self, result: Awaitable[T]) -> T | Problem:
         try:
             return await result
         except Exception as error:
-            lost = await _in_daemon(partial(self._lost, error))
+            lost = await asyncio.wrap_future(started(partial(self._lost, error)))
             problem = answer_to(lost or error)
             if problem is None:
                 raise
@@ -76,18 +75,3 @@ class Reader:
             return error
         unavailable = kind(error) == "unavailable" and not throttled(error)
         return self.connection.lost() if unavailable else None
-
-
-async def _in_daemon[T](call: Callable[[], T]) -> T:
-    """What a function returns, called in a thread that does not keep the process from its end."""
-    done = Future[T]()
-
-    def run() -> None:
-        try:
-            done.set_result(call())
-        except BaseException as error:
-            done.set_exception(error)
-
-    done.set_running_or_notify_cancel()
-    Thread(target=run, daemon=True).start()
-    return await asyncio.wrap_future(done)

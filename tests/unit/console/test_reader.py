@@ -20,10 +20,11 @@ ENDS = """
 import asyncio, time
 from console.reader import Reader
 from console.settings import Settings
+from operations.daemons import mapped
 
 async def give_up():
     async with asyncio.timeout(0.5):
-        await Reader(Settings(None, None)).read(lambda: time.sleep(600))
+        await Reader(Settings(None, None)).read(lambda: mapped(time.sleep, [600], 2))
 
 asyncio.run(give_up())
 """
