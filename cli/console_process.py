@@ -11,7 +11,7 @@ import psutil
 
 from local.emulator.emulator import Emulator
 
-_START_SECONDS, _STOP_SECONDS, _PAUSE = 20.0, 5.0, 0.05
+_START_SECONDS, _STOP_SECONDS, _PAUSE = 60.0, 5.0, 0.05
 
 
 def start(running: Emulator, listen: int) -> str:

@@ -1,11 +1,13 @@
 """Reads pages in threads, and turns the errors of their views into pages."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
 
+from operations.daemons import started
 from operations.kinds import kind
 from operations.stack import StackNotFound
 
@@ -25,21 +27,31 @@ class Reader:
         self._limit = CapacityLimiter(_AT_ONCE)
 
     async def read[T](self, view: Callable[[], T]) -> T | Problem:
-        """As `tried`, for a function that changes nothing: it is given up if it is slow and the stack is away."""
-        reading = asyncio.create_task(self.tried(view))
+        """As `tried`, for a function that changes nothing: it is given up if it is slow and the stack is away.
+
+        The process does not wait for it at its end.
+        """
+        reading = asyncio.create_task(self._told(self._limited(view)))
         try:
             done, _ = await asyncio.wait({reading}, timeout=_SLOW_SECONDS)
-            lost = None if done else await to_thread.run_sync(self.connection.lost, abandon_on_cancel=True)
+            lost = None if done else await asyncio.wrap_future(started(self.connection.lost))
             return away(lost) if lost else await reading
         finally:
             reading.cancel()
 
     async def tried[T](self, call: Callable[[], T]) -> T | Problem:
         """What a function returns, called in a thread, or the page for its error."""
+        return await self._told(to_thread.run_sync(call, limiter=self._limit, abandon_on_cancel=True))
+
+    async def _limited[T](self, view: Callable[[], T]) -> T:
+        async with self._limit:
+            return await asyncio.wrap_future(started(view))
+
+    async def _told[T](self, result: Awaitable[T]) -> T | Problem:
         try:
-            return await to_thread.run_sync(call, limiter=self._limit, abandon_on_cancel=True)
+            return await result
         except Exception as error:
-            lost = await to_thread.run_sync(self._lost, error)
+            lost = await asyncio.wrap_future(started(partial(self._lost, error)))
             problem = answer_to(lost or error)
             if problem is None:
                 raise

@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -10,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from .causes import message_of
+from .daemons import mapped
 from .executions import execution_arn
 from .runs import RunNotFound, description
 from .stack import Stack
@@ -118,8 +118,7 @@ def recent(
     """
     wanted = [(machine, status) for machine in among for status in statuses or [""]]
     read = partial(_of_one, stack, before=before, since=since, parts=parts, last=last)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = list(pool.map(lambda one: read(*one), wanted))
+    found = mapped(lambda one: read(*one), wanted, _AT_ONCE)
     newest = heapq.merge(*found, key=lambda one: one.changed, reverse=True)
     return list(islice(newest, last))
 

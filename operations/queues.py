@@ -9,11 +9,11 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from .daemons import mapped
 from .errors import CommandError
 from .replay.kept import KEPT, KeptRecords, deliverer
 from .stack import Stack
@@ -64,8 +64,7 @@ class Redriven:
 def listed(stack: Stack, name: str) -> list[QueueView]:
     """All queues of the application, and the buckets of stream records. name: of the root stack."""
     sqs, urls = stack.client("sqs"), dict(_queues(stack, name))
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        attributes = list(pool.map(lambda url: _attributes(sqs, url), urls.values()))
+    attributes = mapped(lambda url: _attributes(sqs, url), list(urls.values()), _AT_A_TIME)
     found = {logical_id: (url, own) for (logical_id, url), own in zip(urls.items(), attributes, strict=True)}
     sources = {
         json.loads(own["RedrivePolicy"])["deadLetterTargetArn"]: logical_id

@@ -15,6 +15,8 @@ from .state import Import
 
 RUNNING = "RUNNING"
 _MISSING = "ExecutionDoesNotExist"
+# Undocumented: whether an execution that has ended can be stopped. Its ARN and cause are valid.
+_ENDED = "ValidationException"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class Machines:
 
     def stop(self, made: Import) -> None:
         """Stop the import's execution, if it runs. Its Map Run goes on for a while. Raises ExecutionsUnavailable."""
-        answered(lambda: self.client().stop_execution(executionArn=self._execution(made), cause="stopped"), _MISSING)
+        stopped = {"executionArn": self._execution(made), "cause": "stopped"}
+        answered(lambda: self.client().stop_execution(**stopped), _MISSING, _ENDED)
 
     def wake(self, tokens: Iterable[str]) -> None:
         """Answer callback tokens; dead ones are ignored. Raises ExecutionsUnavailable."""

@@ -113,6 +113,15 @@ def free_port() -> int:
         return port
 
 
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """A free port that, for the length of a block, only a program gets that asks for this very port."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
+
+
 def running(port: int) -> Emulator | None:
     """The running emulator at this port, if there is one. Removes what a crashed one left."""
     with _registry():
@@ -177,7 +186,8 @@ def stop(emulator: Emulator) -> None:
 @contextmanager
 def attached(settings: Mapping[str, str] | None = None) -> Iterator[Emulator]:
     """An emulator on a free port for the length of a block."""
-    emulator = start(free_port(), attached=True, settings=settings)
+    with reserved_port() as port:
+        emulator = start(port, attached=True, settings=settings)
     try:
         yield emulator
     finally:

@@ -51,8 +51,8 @@ def address(key: ImportKey) -> str:
 
 @contextmanager
 def waiting(things: Things, folder: Path) -> Iterator[ImportKey]:
-    """An import of two rows that does not begin until the end."""
-    with no_concurrency(things.stack, things.resources, "CsvLoader"):
+    """An import of two rows that does not begin until the end. Its stream's mapping waits as long as that takes."""
+    with no_concurrency(things.stack, things.resources, "FollowImports"):
         text = f"{HEADER}p1,n,tea,100,JPY\np2,n,tea,100,JPY\n"
         yield started(things, folder, text, "waits.csv", processing_mode="STEP_FUNCTION")
 

@@ -39,12 +39,18 @@ class Lab:
     def states(self) -> Any:
         return self.account.client("stepfunctions")
 
+    def machine(self, definition: Definition) -> str:
+        """The ARN of a new machine."""
+        name, text = f"m-{uuid.uuid4().hex[:12]}", json.dumps(definition)
+        arn: str = self.states.create_state_machine(name=name, definition=text, roleArn=self.role)["stateMachineArn"]
+        return arn
+
     def start(self, definition: Definition, given: Any = None) -> "Run":
         """Start an execution of a new machine."""
-        name = f"m-{uuid.uuid4().hex[:12]}"
-        text = json.dumps(definition)
-        arn = self.states.create_state_machine(name=name, definition=text, roleArn=self.role)["stateMachineArn"]
-        started = self.states.start_execution(stateMachineArn=arn, input=json.dumps(given or {}))
+        return self.run(self.machine(definition), given)
+
+    def run(self, machine_arn: str, given: Any = None) -> "Run":
+        started = self.states.start_execution(stateMachineArn=machine_arn, input=json.dumps(given or {}))
         return Run(self, started["executionArn"])
 
     def queue(self) -> str:

@@ -129,17 +129,14 @@ def status_events(lab: Lab, definition: Definition, act: Callable[[Run], Any]) -
     statement = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": arn}
     policy = {"Version": "2012-10-17", "Statement": [statement]}
     sqs.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": json.dumps(policy)})
-    run = lab.start(
-        machine(Wait=wait(1), **definition["States"]) | {k: v for k, v in definition.items() if k == "TimeoutSeconds"}
-    )
-    pattern = {"source": ["aws.states"], "detail": {"executionArn": [run.arn]}}
+    made = lab.machine(definition)
+    pattern = {"source": ["aws.states"], "detail": {"stateMachineArn": [made]}}
     events.put_rule(Name=name, EventPattern=json.dumps(pattern))
     events.put_targets(Rule=name, Targets=[{"Id": "queue", "Arn": arn}])
+    run = lab.run(made)
     run.ended()
     act(run)
-    found = [lab.message(queue)["detail"]["status"]]
-    if act is not _nothing:
-        found += [lab.message(queue)["detail"]["status"] for _ in range(2)]
+    found = [lab.message(queue)["detail"]["status"] for _ in range(2 if act is _nothing else 4)][1:]
     events.remove_targets(Rule=name, Ids=["queue"])
     events.delete_rule(Name=name)
     return found

@@ -67,8 +67,15 @@ def received(lab: Lab, url: str, *, seconds: float = _SECONDS, **options: Any) -
         time.sleep(0.02)
 
 
-def published(lab: Lab, attributes: Mapping[str, str], subscription: Mapping[str, str], **message: Any) -> Any:
-    """The first message of a queue behind a topic, after one was published; None if none comes."""
+def published(
+    lab: Lab,
+    attributes: Mapping[str, str],
+    subscription: Mapping[str, str],
+    *,
+    seconds: float = _SECONDS,
+    **message: Any,
+) -> Any:
+    """The first message of a queue behind a topic, after one was published; None if none comes soon."""
     sns, url = lab.account.client("sns"), lab.queue()
     topic = sns.create_topic(Name=f"t-{uuid.uuid4().hex[:12]}")["TopicArn"]
     policy = {"Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage"}
@@ -77,7 +84,7 @@ def published(lab: Lab, attributes: Mapping[str, str], subscription: Mapping[str
     sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn(lab, url), Attributes=dict(subscription))
     given = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
     sns.publish(TopicArn=topic, Message="hello", MessageAttributes=given, **message)
-    return next(iter(received(lab, url, seconds=2)), None)
+    return next(iter(received(lab, url, seconds=seconds)), None)
 
 
 _FILTER = {"RawMessageDelivery": "true", "FilterPolicy": json.dumps({"action": ["wanted"]})}
@@ -93,7 +100,7 @@ def raw(lab: Lab) -> Any:
 
 
 def filtered(attributes: Mapping[str, str]) -> Callable[[Lab], Any]:
-    return lambda lab: published(lab, attributes, _FILTER)
+    return lambda lab: published(lab, attributes, _FILTER, seconds=2)
 
 
 def poisoned(lab: Lab) -> Any:

@@ -65,7 +65,7 @@ def _employ(started: Emulator) -> list[Function]:
     with pytest.raises(ReadTimeoutError):
         hasty.invoke(FunctionName=busy.name, Payload=json.dumps({"seconds": 50}))
     # The emulator, two workers, and what forked them.
-    assert len(_family(started)) == 4 + len(SIMULATORS)
+    eventually(lambda: len(_family(started)) == 4 + len(SIMULATORS))
     return [idle, busy]
 
 
@@ -270,6 +270,14 @@ def test_a_start_removes_what_crashes_left_behind_and_spares_strangers(port: int
 
 
 # --- side by side ---
+
+
+def test_only_a_program_that_asks_for_a_reserved_port_gets_it() -> None:
+    with emulator.reserved_port() as port:
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+        with socket.create_server(("127.0.0.1", port)):
+            assert emulator._taken(port)
 
 
 def test_two_emulators_side_by_side_do_not_disturb_each_other(port: int) -> None:

@@ -154,9 +154,9 @@ def test_ministack_still_neither_bisects_nor_gives_up(upstream: Account, tmp_pat
     )
 
 
-def waits_for_the_other(account: Account, tmp_path: Path) -> bool:
-    """Whether a record waits for the function of another table's mapping to end."""
-    slow = stream(account, tmp_path, TAKE_A_WHILE.replace("SECONDS", "3"))
+def waits_for_the_other(account: Account, tmp_path: Path, seconds: int) -> bool:
+    """Whether a record waits for the function of another table's mapping to end. seconds: what that takes."""
+    slow = stream(account, tmp_path, TAKE_A_WHILE.replace("SECONDS", str(seconds)))
     quick = stream(account, tmp_path)
     slow.write("a")
     quick.write("b")
@@ -168,14 +168,14 @@ def waits_for_the_other(account: Account, tmp_path: Path) -> bool:
 
 
 def test_ministack_still_lets_one_mapping_wait_for_the_function_of_another(upstream: Account, tmp_path: Path) -> None:
-    assert waits_for_the_other(upstream, tmp_path), still_there("stream_mapping", "a thread for each mapping")
+    assert waits_for_the_other(upstream, tmp_path, 3), still_there("stream_mapping", "a thread for each mapping")
 
 
 # --- ours ---
 
 
 def test_a_mapping_does_not_wait_for_the_function_of_another(ours: Account, tmp_path: Path) -> None:
-    assert not waits_for_the_other(ours, tmp_path)
+    assert not waits_for_the_other(ours, tmp_path, 50)
 
 
 # "You can specify the number of concurrent batches that Lambda polls from a shard via a parallelization factor from 1

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from itertools import batched
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import ClientError
+
 from entities.publish import Publication
 from entities.registered import TYPES
 from entities.types import Types
@@ -40,16 +42,20 @@ LIFETIME = timedelta(days=90)
 
 
 class StepFunctions:
-    """Step Functions, as far as imports call it: executions by name."""
+    """Step Functions, as far as imports call it: executions by name. ended: whether an execution has ended."""
 
     def __init__(self) -> None:
         self.started: list[str] = []
+        self.ended = False
 
     def start_execution(self, *, name: str, **_: str) -> None:
         self.started.append(name)
 
     def stop_execution(self, **_: str) -> None:
-        """Whether it stops in time is up to the test."""
+        """Whether it stops in time is up to the test. Raises, as MiniStack does, for one that has ended."""
+        if self.ended:
+            refusal: Any = {"Error": {"Code": "ValidationException"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+            raise ClientError(refusal, "StopExecution")
 
 
 @dataclass

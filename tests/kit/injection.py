@@ -185,9 +185,10 @@ def through_proxy(stack: Stack, resources: Resources, function: str) -> Iterator
 def kill_worker(pid: int, port: int) -> None:
     """Kill the workers of an emulator (by process id) that are connected to a port."""
     for worker in workers(pid):
-        if any(connection.raddr and connection.raddr.port == port for connection in worker.net_connections("tcp")):
-            worker.kill()
-            worker.wait(timeout=60)
+        with suppress(psutil.NoSuchProcess):
+            if any(connection.raddr and connection.raddr.port == port for connection in worker.net_connections("tcp")):
+                worker.kill()
+                worker.wait(timeout=60)
 
 
 @contextmanager
@@ -203,8 +204,9 @@ def killing_workers(emulator_pid: int, chance: random.Random, every: float = 0.5
                 continue
             if alive:
                 victim = chance.choice(alive)
-                victim.kill()
-                killed.append(victim.pid)
+                with suppress(psutil.NoSuchProcess):
+                    victim.kill()
+                    killed.append(victim.pid)
 
     thread = threading.Thread(target=kill, daemon=True)
     thread.start()
@@ -233,10 +235,13 @@ def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
 
 
 def workers(emulator_pid: int) -> list[psutil.Process]:
-    """The workers of an emulator: forks of a child of its own."""
+    """The workers of an emulator: forks of a child of its own. Idle ones end by themselves at any time."""
     simulators = simulator_processes(emulator_pid)
-    children = psutil.Process(emulator_pid).children()
-    return [worker for child in children if child not in simulators for worker in child.children()]
+    found: list[psutil.Process] = []
+    for child in psutil.Process(emulator_pid).children():
+        with suppress(psutil.NoSuchProcess):
+            found += child.children() if child not in simulators else []
+    return found
 
 
 def simulator_processes(emulator_pid: int) -> list[psutil.Process]:

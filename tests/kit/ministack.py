@@ -10,7 +10,7 @@ import time
 import uuid
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -183,25 +183,29 @@ def with_sources_on_path() -> dict[str, str]:
 @contextmanager
 def as_it_comes(home: Path, **settings: str) -> Iterator[Account]:
     """Unpatched MiniStack. settings: more variables of its environment."""
-    port = emulator.free_port()
-    endpoint = f"http://127.0.0.1:{port}"
-    variables = emulator.environment(endpoint) | {
-        "GATEWAY_PORT": str(port),
-        "BIND_HOST": "127.0.0.1",
-        "AUTH": "true",
-        "IOT_MTLS_ENABLED": "0",
-        "LOG_LEVEL": "WARNING",
-        "TMPDIR": str(home),
-        **settings,
-    }
-    with (home / "log").open("wb") as log:
-        process = subprocess.Popen([sys.executable, "-m", "ministack"], cwd=home, env=variables, stdout=log, stderr=log)
-    try:
-        _wait_until_it_answers(port, process)
-        yield Account(endpoint)
-    finally:
-        process.kill()
-        process.wait()
+    with ExitStack() as starting:
+        port = starting.enter_context(emulator.reserved_port())
+        endpoint = f"http://127.0.0.1:{port}"
+        variables = emulator.environment(endpoint) | {
+            "GATEWAY_PORT": str(port),
+            "BIND_HOST": "127.0.0.1",
+            "AUTH": "true",
+            "IOT_MTLS_ENABLED": "0",
+            "LOG_LEVEL": "WARNING",
+            "STATE_DIR": str(home / "state"),
+            "TMPDIR": str(home),
+            **settings,
+        }
+        with (home / "log").open("wb") as log:
+            command = [sys.executable, "-m", "ministack"]
+            process = subprocess.Popen(command, cwd=home, env=variables, stdout=log, stderr=log)
+        try:
+            _wait_until_it_answers(port, process)
+            starting.close()
+            yield Account(endpoint)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def _wait_until_it_answers(port: int, process: subprocess.Popen[bytes]) -> None:

@@ -1,6 +1,8 @@
 """Reads of the console while a stack is slow, away, or refuses a call."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any, cast
@@ -12,6 +14,20 @@ from console.pages import Problem
 from console.reader import Reader
 from console.settings import Settings
 from operations.stack import Stack, StackNotFound
+from tests.kit.project import ROOT
+
+ENDS = """
+import asyncio, time
+from console.reader import Reader
+from console.settings import Settings
+from operations.daemons import mapped
+
+async def give_up():
+    async with asyncio.timeout(0.5):
+        await Reader(Settings(None, None)).read(lambda: mapped(time.sleep, [600], 2))
+
+asyncio.run(give_up())
+"""
 
 
 class Switch:
@@ -67,3 +83,10 @@ def test_a_slow_read_of_a_stack_that_answers_is_waited_for(switch: Switch) -> No
 def test_a_change_is_waited_for_while_the_stack_is_away(switch: Switch) -> None:
     switch.away = True
     assert asyncio.run(readers(switch).tried(switch.answers)) == "read"
+
+
+def test_the_process_does_not_wait_for_a_read_at_its_end() -> None:
+    command = [sys.executable, "-c", ENDS]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+    assert ended.stderr.endswith("TimeoutError\n")

@@ -228,6 +228,14 @@ def test_stopped_before_it_was_read(world: ImportWorld) -> None:
     assert world.stop(import_id)["status"] == "FAILED"
 
 
+def test_an_import_whose_execution_has_just_ended_can_be_stopped(world: ImportWorld) -> None:
+    import_id = world.create(text(1), processing_mode="STEP_FUNCTION")
+    world.stepfunctions.ended = True
+
+    assert world.stop(import_id) == {"import_id": import_id, "status": "CREATED"}
+    assert world.cut_off(import_id) == "FAILED"
+
+
 def test_a_chain_of_retries_publishes_each_row_once(world: ImportWorld) -> None:
     first = world.run(text(1, "x", "y"))
     failed = world.text(first, "failed")

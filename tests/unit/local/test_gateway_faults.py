@@ -88,7 +88,7 @@ def test_lost_request_is_counted_separately(gateway: GatewayClient, fault: AnyFa
 
 
 def test_late_delivery_after_a_cancel_charges_nothing(gateway: GatewayClient) -> None:
-    gateway.inject(Injection(DeliveredAgain((MS,)), on="charge"))
+    gateway.inject(Injection(DeliveredAgain((LONG,)), on="charge"))
     gateway.charge("o-1", 3000)
     gateway.cancel("o-1")
 

@@ -1,0 +1,23 @@
+"""Calls for many items, some at a time."""
+
+import threading
+
+import pytest
+
+from operations.daemons import mapped
+
+
+def test_results_come_in_the_order_of_the_items_and_so_many_are_called_at_once() -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    def call(number: int) -> int:
+        both.wait()
+        return number * 2
+
+    assert mapped(call, range(10), 2) == list(range(0, 20, 2))
+    assert mapped(call, [], 2) == []
+
+
+def test_the_first_error_is_raised() -> None:
+    with pytest.raises(IndexError):
+        mapped([1].__getitem__, [0, 1, 0], 2)
