@@ -155,7 +155,7 @@ def start(port: int, *, attached: bool = False, settings: Mapping[str, str] | No
             process.kill()
             raise
     try:
-        _wait_until_ready(emulator, process)
+        wait_until_ready(emulator)
     except BaseException:
         stop(emulator)
         raise
@@ -270,10 +270,11 @@ def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subproc
         )
 
 
-def _wait_until_ready(emulator: Emulator, process: subprocess.Popen[bytes]) -> None:
+def wait_until_ready(emulator: Emulator) -> None:
+    """Wait for an emulator that somebody has just started. Raises LocalStackError if it does not answer."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
-        if process.poll() is not None:
+        if _process(emulator) is None:
             raise LocalStackError(f"the emulator stopped during startup:\n{_tail(emulator.log)}")
         if _answers(emulator.endpoint):
             return
