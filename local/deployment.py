@@ -130,6 +130,8 @@ def sam_environment(endpoint: str, temporary: str | Path) -> dict[str, str]:
         "PATH": path,
         "PYTHONPATH": str(ROOT / "local/sam"),
         "TMPDIR": str(temporary),
+        # sam writes settings of its own, and the home may be read-only.
+        "__SAM_CLI_APP_DIR": str(temporary),
         # By default sam polls the stack's state every five seconds; a local stack is ready in two.
         "SAM_CLI_POLL_DELAY": "0.2",
     }
