@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import psutil
 from filelock import FileLock
 
+from local.proxies import without_proxy
 from local.simulators import simulators
 
 from .server import UNTIL_EOF
@@ -79,8 +80,7 @@ def environment(endpoint: str) -> dict[str, str]:
     """Environment of a program that uses the local stack and cannot reach a real account by mistake."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SAM_"))}
     return kept | {
-        "NO_PROXY": "127.0.0.1",
-        "no_proxy": "127.0.0.1",
+        **without_proxy(),
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
