@@ -8,6 +8,8 @@ from types import FrameType
 
 import typer
 
+from local.proxies import without_proxy
+
 from . import exits, lazy, output
 from .app import app
 
@@ -21,7 +23,7 @@ def main() -> None:
     lazy.install()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
-    os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1"]))
+    os.environ.update(without_proxy())
     # Known before the call is parsed, as it may be wrong.
     as_json = "--json" in sys.argv[1:]
     output.choose(as_json=as_json)

@@ -21,9 +21,9 @@ def reason(text: str) -> str:
 
 
 def business_id(text: str) -> str:
-    """An id that can be part of a key of a table."""
-    if not text.strip() or len(text) > _MAX_ID or not text.isprintable():
-        raise typer.BadParameter(f"1 to {_MAX_ID} printable characters")
+    """An id that can be part of a key of a table, which has up to 2,048 bytes."""
+    if not text.strip() or not text.isprintable() or len(text.encode()) > _MAX_ID:
+        raise typer.BadParameter(f"1 to {_MAX_ID} bytes of printable characters")
     return text
 
 

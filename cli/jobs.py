@@ -7,12 +7,12 @@ import typer
 from operations import work
 from operations.stack import STACK_NAME
 
-from . import output, shapes, views
+from . import checks, output, shapes, views
 from .options import OnAws, Port, StackName, chosen_stack
 
 app = typer.Typer(help="Jobs, each of which reads an object once.", no_args_is_help=True)
 
-JobId = Annotated[str, typer.Argument(help="The JobId.")]
+JobId = Annotated[str, typer.Argument(help="The JobId.", callback=checks.business_id)]
 
 
 @app.command("list")

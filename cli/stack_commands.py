@@ -41,7 +41,10 @@ def start(
             raise emulator.LocalStackError(
                 f"limits are set when the emulator starts; stop the one at port {port} first"
             )
-        running = running or emulator.start(port, settings=emulator.limits() if limits else None)
+        if running:
+            emulator.wait_until_ready(running)
+        else:
+            running = emulator.start(port, settings=emulator.limits() if limits else None)
         status.update("sam build, sam deploy")
         # Always passed, because an omitted parameter keeps its value from an earlier start.
         address = running.simulators["gateway"]

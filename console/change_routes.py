@@ -18,6 +18,11 @@ from .changes import Change, Form
 from .pages import PageNotFound, Problem, Visit
 from .reader import Reader
 
+_FOREIGN = Problem(
+    HTTPStatus.FORBIDDEN,
+    "Nothing was changed: the console was started again after this form was opened. Check the form and send it again.",
+)
+
 
 class ChangeRoutes:
     def __init__(self, reader: Reader, answers: Answers, known: tuple[Change, ...]) -> None:
@@ -37,7 +42,7 @@ class ChangeRoutes:
         """Make a change, and go back to the page that it was asked for on."""
         change, given = self._change(request), await form(request)
         if not self._answers.tokens.fits(self._answers.cookie(request), given.get(changes.TOKEN, "")):
-            raise HTTPException(HTTPStatus.FORBIDDEN, "The form is not of this console, or of an earlier start of it.")
+            return await self._form(request, change, given, _FOREIGN)
         done = await self._reader.tried(lambda: self._made(change, given))
         if isinstance(done, Problem):
             return await self._form(request, change, given, done)

@@ -18,7 +18,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 from samtranslator.model.preferences.deployment_preference_collection import CODEDEPLOY_PREDEFINED_CONFIGURATIONS_LIST
 
-from local.deployment import digest
+from local.deployment import digest, overrides
 from local.emulator.emulator import ROOT
 
 from .application import nested, placed
@@ -158,8 +158,7 @@ def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -
     built = ROOT / stage.built / "template.yaml"
     release = release_of(load(built), {**standing, **said}, attempt)
     file = write(built, release, shift, leave=leave)
-    overrides = [f"{name}={value}" for name, value in said.items()]
-    chosen = ["--parameter-overrides", *overrides] if overrides else []
+    chosen = ["--parameter-overrides", *overrides(said)] if said else []
     return _sam("deploy", stage, "--template-file", str(file), *chosen)
 
 

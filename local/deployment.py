@@ -7,7 +7,7 @@ import platform
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,13 @@ def deploy(
     STATE.mkdir(exist_ok=True)
     with FileLock(STATE / "build.lock"):
         _build(endpoint, log, template)
-        overrides = {"Architecture": architecture(), "ConnectInstanceArns": _ANY_INSTANCE, **parameters}
-        # Quoted, because sam rejects an empty value otherwise.
-        chosen = (f'{parameter}="{value}"' for parameter, value in overrides.items())
-        _sam(endpoint, log, "deploy", "--stack-name", name, "--parameter-overrides", *chosen)
+        chosen = {"Architecture": architecture(), "ConnectInstanceArns": _ANY_INSTANCE, **parameters}
+        _sam(endpoint, log, "deploy", "--stack-name", name, "--parameter-overrides", *overrides(chosen))
+
+
+def overrides(parameters: Mapping[str, str]) -> list[str]:
+    """Parameters for `sam deploy`. Without quotes, sam rejects an empty value, and cuts a value at its first space."""
+    return [f'{name}="{value.replace('"', '\\"')}"' for name, value in parameters.items()]
 
 
 def build(endpoint: str, log: Path) -> Path:
@@ -130,6 +133,8 @@ def sam_environment(endpoint: str, temporary: str | Path) -> dict[str, str]:
         "PATH": path,
         "PYTHONPATH": str(ROOT / "local/sam"),
         "TMPDIR": str(temporary),
+        # sam writes settings of its own, and the home may be read-only.
+        "__SAM_CLI_APP_DIR": str(temporary),
         # By default sam polls the stack's state every five seconds; a local stack is ready in two.
         "SAM_CLI_POLL_DELAY": "0.2",
     }

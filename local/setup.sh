@@ -6,6 +6,13 @@ cd "$(dirname "$0")/.."
 
 say() { printf '%s\n' "$*" >&2; }
 
+# A home may be missing or read-only, as in a container.
+home=${HOME:-/nonexistent}
+if ! [ -w "$home" ]; then
+    export UV_CACHE_DIR="${UV_CACHE_DIR:-$PWD/.venv-uv/cache}"
+    export UV_PYTHON_INSTALL_DIR="${UV_PYTHON_INSTALL_DIR:-$PWD/.venv-uv/pythons}"
+fi
+
 find_uv() {
     if command -v uv >/dev/null 2>&1; then
         command -v uv
@@ -27,9 +34,9 @@ find_uv() {
 # A version manager's shim may be on PATH without working, so run each candidate.
 find_python() {
     for candidate in "$(command -v python3.13 || true)" \
-        "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.13*/bin/python3.13 \
-        "${ASDF_DATA_DIR:-$HOME/.asdf}"/installs/python/3.13*/bin/python3.13 \
-        "${MISE_DATA_DIR:-$HOME/.local/share/mise}"/installs/python/3.13*/bin/python3.13; do
+        "${PYENV_ROOT:-$home/.pyenv}"/versions/3.13*/bin/python3.13 \
+        "${ASDF_DATA_DIR:-$home/.asdf}"/installs/python/3.13*/bin/python3.13 \
+        "${MISE_DATA_DIR:-$home/.local/share/mise}"/installs/python/3.13*/bin/python3.13; do
         if [ -x "$candidate" ] && "$candidate" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 13))' 2>/dev/null; then
             printf '%s\n' "$candidate"
             return

@@ -44,7 +44,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--bucket", default="", help="bucket for the template; default: sam deploy's")
     parser.add_argument("--orders", type=float, default=10, help="per second, at peak")
     chosen = parser.parse_intermixed_args(arguments)
-    target = Target(chosen.stack, pairs(chosen.parameters))
+    if not chosen.stack:
+        parser.error("name the stack: make preflight STACK=stepwise")
+    try:
+        target = Target(chosen.stack, pairs(chosen.parameters))
+    except ValueError as error:
+        parser.error(str(error))
     console, parts = Console(), preflight(target, chosen.bucket, chosen.orders)
     for part in parts:
         console.print(shown(part))

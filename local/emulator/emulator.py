@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import psutil
 from filelock import FileLock
 
+from local.proxies import without_proxy
 from local.simulators import simulators
 
 from .server import UNTIL_EOF
@@ -79,8 +80,7 @@ def environment(endpoint: str) -> dict[str, str]:
     """Environment of a program that uses the local stack and cannot reach a real account by mistake."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SAM_"))}
     return kept | {
-        "NO_PROXY": "127.0.0.1",
-        "no_proxy": "127.0.0.1",
+        **without_proxy(),
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
@@ -164,7 +164,7 @@ def start(port: int, *, attached: bool = False, settings: Mapping[str, str] | No
             process.kill()
             raise
     try:
-        _wait_until_ready(emulator, process)
+        wait_until_ready(emulator)
     except BaseException:
         stop(emulator)
         raise
@@ -280,10 +280,11 @@ def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subproc
         )
 
 
-def _wait_until_ready(emulator: Emulator, process: subprocess.Popen[bytes]) -> None:
+def wait_until_ready(emulator: Emulator) -> None:
+    """Wait for an emulator that somebody has just started. Raises LocalStackError if it does not answer."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
-        if process.poll() is not None:
+        if _process(emulator) is None:
             raise LocalStackError(f"the emulator stopped during startup:\n{_tail(emulator.log)}")
         if _answers(emulator.endpoint):
             return

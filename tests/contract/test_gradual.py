@@ -1,7 +1,9 @@
 """Gradual deployment: SAM's translation of the template with aliases, release by release."""
 
+import json
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Mapping
 from functools import cache
@@ -15,6 +17,7 @@ from deployment.gradual import ALARMS, AT_ONCE, CANARY, release_of
 from deployment.stages import Deployed, Stage, pairs, stages
 from deployment.templates import Template, dump, load
 from deployment.translation import translated
+from local.deployment import overrides
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
 
@@ -228,6 +231,15 @@ def test_a_stage_has_the_parameters_that_sam_reads() -> None:
     assert pairs('A="1" B="2 3"') == {"A": "1", "B": "2 3"}
     with pytest.raises(ValueError, match="B: write NAME=VALUE"):
         pairs(["A=1", "B"])
+
+
+def test_sam_reads_each_parameter_whole() -> None:
+    given = {"AlertEmail": "", "DefaultRoutingProfile": "Basic Routing Profile", "Text": 'a "quoted" word'}
+    read = "import json, sys; from samcli.cli.types import CfnParameterOverridesType as Type; "
+    read += "print(json.dumps(Type().convert(tuple(sys.argv[1:]), None, None)))"
+    command = [ROOT / ".venv-sam" / "bin" / "python", "-c", read, *overrides(given)]
+
+    assert json.loads(subprocess.run(command, capture_output=True, check=True).stdout) == given
 
 
 def test_sam_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

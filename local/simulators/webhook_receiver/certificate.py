@@ -3,13 +3,14 @@
 import ssl
 import tempfile
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from .paths import HOST
+from .paths import HOST, LOOPBACK
 
 _LIFE = timedelta(days=30)
 
@@ -34,12 +35,13 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def _certificate(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Stepwise webhook receiver")])
     now, public = datetime.now(UTC), key.public_key()
+    names = [x509.DNSName(HOST), x509.IPAddress(ip_address(LOOPBACK))]
     usage = dict.fromkeys(
         ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign"), False
     )
     return (
         x509.CertificateBuilder(name, name, public, x509.random_serial_number(), now - timedelta(hours=1), now + _LIFE)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
         .add_extension(

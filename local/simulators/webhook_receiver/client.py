@@ -11,25 +11,25 @@ from typing import Any
 import msgspec
 
 from .faults import Injection
-from .paths import CONTROL, HOOKS, HOST
-
-# The only place that webhooks of a local stack may go to.
-_LOOPBACK = "127.0.0.1"
+from .paths import CONTROL, HOOKS, HOST, LOOPBACK
 
 
 def authority(address: str) -> bytes:
     """The certificate of a receiver at this address, which is its own authority, as DER. It is not verified."""
-    host, _, port = address.removeprefix("https://").partition(":")
-    return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))
+    return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((LOOPBACK, _port(address))))
 
 
 def parameters(address: str) -> dict[str, str]:
     """Template parameters for a stack that may send webhooks to the simulator at this address."""
-    port = address.rpartition(":")[2]
     return {
-        "WebhookReceivers": f"{HOST}:{port}@{_LOOPBACK}",
+        "WebhookReceivers": f"{HOST}:{_port(address)}@{LOOPBACK}",
         "WebhookCaCertificate": base64.b64encode(authority(address)).decode(),
     }
+
+
+def _port(address: str) -> int:
+    """The port, without the name: `localhost` may resolve to IPv6 only, where nothing listens."""
+    return int(address.rpartition(":")[2])
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class ReceiverClient:
         return ssl.create_default_context(cadata=authority(self.address))
 
     def _call(self, method: str, path: str, document: Any) -> Any:
-        connection = http.client.HTTPSConnection(self.address.removeprefix("https://"), timeout=30, context=self._tls)
+        connection = http.client.HTTPSConnection(LOOPBACK, _port(self.address), timeout=30, context=self._tls)
         try:
             connection.request(method, CONTROL + path, json.dumps(document))
             response = connection.getresponse()

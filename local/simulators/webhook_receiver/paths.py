@@ -1,4 +1,4 @@
 """Where the simulator is reached."""
 
-HOST = "localhost"
+HOST, LOOPBACK = "localhost", "127.0.0.1"
 HOOKS, CONTROL = "/hooks/", "/_simulator/"

@@ -210,6 +210,7 @@ def emulators() -> Iterator[dict[int, Emulator]]:
     with (
         mock.patch.object(emulator, "running", found.get),
         mock.patch.object(emulator, "start", start),
+        mock.patch.object(emulator, "wait_until_ready"),
         mock.patch.object(emulator, "stop", lambda one: found.pop(one.port)),
         mock.patch.object(emulator, "serving", serving),
         mock.patch.object(
@@ -235,6 +236,18 @@ def test_interrupted_start_leaves_no_emulator_that_it_started(
         ended = stepwise("start", "--port", "4999")
 
     assert (ended.code != 0, bool(emulators)) == (True, before)
+
+
+def test_start_waits_for_an_emulator_that_another_start_has_not_finished(emulators: dict[int, Emulator]) -> None:
+    emulators[4999] = Emulator(4999, 1, 1.0)
+    late = emulator.LocalStackError("it did not answer")
+    with (
+        mock.patch.object(emulator, "endpoints_beside", return_value={}),
+        mock.patch.object(emulator, "wait_until_ready", side_effect=late),
+    ):
+        ended = stepwise("start", "--port", "4999")
+
+    assert (ended.code, ended.err) == (5, "LocalStackError: it did not answer\n")
 
 
 def test_stop_names_the_stack_that_runs_on_another_port(emulators: dict[int, Emulator]) -> None:

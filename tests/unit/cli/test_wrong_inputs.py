@@ -118,8 +118,13 @@ ROWS = [
     ),
     *(
         wrong(f"{things} {verb}", one, told="printable")
-        for things, verb in (("applications", "show"), ("applications", "recover"), ("approvals", "show"))
-        for one in ("", "a\nb")
+        for things, verb in (
+            ("applications", "show"),
+            ("applications", "recover"),
+            ("approvals", "show"),
+            ("jobs", "show"),
+        )
+        for one in ("", "a\nb", "😀" * 600)
     ),
     *(wrong("tasks create --tenant t1 --type PRODUCT", file) for file in BAD_FILES),
     *(wrong("import", file, told="FILE") for file in (NOWHERE, FOLDER)),

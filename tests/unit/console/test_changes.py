@@ -152,6 +152,17 @@ def test_a_change_without_its_token_is_refused(made: Made, token: str) -> None:
     assert (browser.make(token=token).status, made.calls) == (403, [])
 
 
+def test_a_form_of_an_earlier_start_is_shown_again_with_its_fields(made: Made) -> None:
+    earlier, browser = Browser(application(made)), Browser(application(made))
+    earlier.ask()
+    browser.cookie, browser.token = earlier.cookie, earlier.token
+    found = browser.make(reason="why")
+
+    assert (found.status, made.calls) == (403, [])
+    assert "send it again" in found.text
+    assert 'value="why"' in found.text
+
+
 def test_a_token_of_another_browser_is_refused(made: Made) -> None:
     app = application(made)
     one, other = Browser(app), Browser(app)

@@ -378,3 +378,14 @@ def test_an_unknown_property_fails_with_its_rule_and_line(tmp_path: Path) -> Non
     assert (linted.subject, linted.verdict) == ("template.yaml: cfn-lint", Verdict.FAILED)
     assert linted.detail.startswith("E3002 in line 5: ")
     assert "'Nope' was unexpected" in linted.detail
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [([""], "name the stack: make preflight STACK=stepwise"), (["stepwise", "A"], "A: write NAME=VALUE")],
+)
+def test_a_wrong_call_is_refused(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+
+    assert why in capsys.readouterr().err

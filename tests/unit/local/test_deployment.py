@@ -1,6 +1,7 @@
-"""What the local stack adds to a build, so that `sam deploy` takes less time."""
+"""What the local stack adds to a build, so that `sam deploy` takes less time; and why a build failed."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from local.deployment import PACKED, packed
+from tests.kit.project import ROOT
 
 
 def _function(uri: str) -> dict[str, Any]:
@@ -73,3 +75,25 @@ def test_all_else_stays_as_it_was_built(built: Path) -> None:
         f"One/{PACKED}",
         f"Two/{PACKED}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("folder", "target"),
+    [
+        ("functions", "build-RunJobFunction"),
+        ("layers/dependencies", "build-DependenciesLayer"),
+        ("layers/idempotency", "build-IdempotencyLayer"),
+    ],
+)
+def test_every_build_tells_why_the_shared_one_failed(folder: str, target: str, tmp_path: Path) -> None:
+    (tmp_path / "python3.13").write_text("#!/bin/sh\necho there is no network >&2\nexit 1\n")
+    (tmp_path / "python3.13").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    for stack in ("Jobs", "Ordering"):
+        artifacts = tmp_path / "build" / stack / "made"
+        artifacts.mkdir(parents=True)
+        command = ["make", target, f"ARTIFACTS_DIR={artifacts}"]
+        ran = subprocess.run(command, cwd=ROOT / folder, env=environment, capture_output=True, text=True, check=False)
+
+        assert ran.returncode == 2
+        assert "there is no network" in ran.stderr

@@ -1,0 +1,25 @@
+"""Requests to the local stack go through no proxy, and other requests as the caller wants."""
+
+from unittest import mock
+from urllib.request import proxy_bypass
+
+import pytest
+
+from local.proxies import without_proxy
+
+
+@pytest.mark.parametrize(
+    ("variables", "direct", "proxied"),
+    [
+        ({}, ["127.0.0.1"], ["pypi.org", "pypi.corp"]),
+        ({"NO_PROXY": "pypi.corp"}, ["127.0.0.1", "pypi.corp"], ["pypi.org"]),
+        ({"no_proxy": "pypi.corp,127.0.0.1"}, ["127.0.0.1", "pypi.corp"], ["pypi.org"]),
+        ({"no_proxy": "*"}, ["127.0.0.1", "pypi.corp", "pypi.org"], []),
+    ],
+)
+def test_the_callers_exceptions_are_kept(variables: dict[str, str], direct: list[str], proxied: list[str]) -> None:
+    proxy = {"HTTPS_PROXY": "http://127.0.0.1:9"}
+    with mock.patch.dict("os.environ", {**proxy, **variables}, clear=True):
+        told = without_proxy()
+    with mock.patch.dict("os.environ", {**proxy, **told}, clear=True):
+        assert [host for host in direct + proxied if proxy_bypass(host)] == direct
