@@ -12,13 +12,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import psutil
-from filelock import FileLock
 
 from local.simulators import simulators
 
@@ -184,10 +183,18 @@ def attached(settings: Mapping[str, str] | None = None) -> Iterator[Emulator]:
         stop(emulator)
 
 
-def _registry() -> FileLock:
+def _registry() -> AbstractContextManager[object]:
     """Locks the records of processes."""
+    return locked("run.lock")
+
+
+def locked(name: str) -> AbstractContextManager[object]:
+    """A lock that the processes of this checkout share."""
+    # Not above: once imported, it adds an audit hook, which slows the tests that never lock.
+    from filelock import FileLock
+
     STATE.mkdir(exist_ok=True)
-    return FileLock(STATE / "run.lock")
+    return FileLock(STATE / name)
 
 
 def _home(port: int) -> Path:
