@@ -1,5 +1,6 @@
 """Starts and stops the emulator process. `stop` leaves no process and no temporary file."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -183,18 +184,21 @@ def attached(settings: Mapping[str, str] | None = None) -> Iterator[Emulator]:
         stop(emulator)
 
 
-def _registry() -> AbstractContextManager[object]:
+def _registry() -> AbstractContextManager[None]:
     """Locks the records of processes."""
     return locked("run.lock")
 
 
-def locked(name: str) -> AbstractContextManager[object]:
-    """A lock that the processes of this checkout share."""
-    # Not above: once imported, it adds an audit hook, which slows the tests that never lock.
-    from filelock import FileLock
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """A lock that the processes of this checkout share.
 
+    Not filelock's: importing that adds an audit hook, which slows every look at a stack frame.
+    """
     STATE.mkdir(exist_ok=True)
-    return FileLock(STATE / name)
+    with (STATE / name).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _home(port: int) -> Path:
