@@ -31,8 +31,9 @@ from tests.faults.actors.engine import START
 from tests.faults.actors.simulation import Simulation
 from tests.faults.invocation import Invocation, handled
 from tests.faults.mutant import replaced
-from tests.faults.seams import Document, Send, replace
+from tests.faults.seams import Document, Send
 from tests.faults.stock import engine as explored
+from tests.kit.engines.in_process import replace
 from tests.kit.machine import MACHINES
 from tests.kit.orders import good_order
 

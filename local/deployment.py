@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from filelock import FileLock
 
-from .emulator.emulator import ROOT, STATE, LocalStackError, environment
+from .emulator.emulator import ROOT, STATE, LocalStackError, environment, locked
 
 _BUILD = STATE / "build"
 _TEMPLATE, PACKED = "template.yaml", "packed.json"
@@ -32,8 +31,7 @@ def deploy(
     name: of the stack. template: the root, or a nested stack's file. parameters: those that differ from the defaults.
     Raises LocalStackError with the end of the log. Concurrent deployments wait for each other: they share a build.
     """
-    STATE.mkdir(exist_ok=True)
-    with FileLock(STATE / "build.lock"):
+    with locked("build.lock"):
         _build(endpoint, log, template)
         chosen = {"Architecture": architecture(), "ConnectInstanceArns": _ANY_INSTANCE, **parameters}
         _sam(endpoint, log, "deploy", "--stack-name", name, "--parameter-overrides", *overrides(chosen))
@@ -49,8 +47,7 @@ def build(endpoint: str, log: Path) -> Path:
 
     Raises LocalStackError, like `deploy`.
     """
-    STATE.mkdir(exist_ok=True)
-    with FileLock(STATE / "build.lock"):
+    with locked("build.lock"):
         _build(endpoint, log)
     return _BUILD
 

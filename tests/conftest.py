@@ -6,6 +6,8 @@ from functools import cache
 
 import botocore.session
 import pytest
+from botocore.hooks import EventAliaser
+from botocore.useragent import UserAgentComponent
 from hypothesis import HealthCheck, settings
 
 from tests.kit.connect_simulator import UNTHROTTLED, Connect, serving
@@ -21,6 +23,9 @@ settings.load_profile("test")
 
 # Sessions share the models of AWS's services: reading them takes longer than most tests.
 botocore.session.create_loader = cache(botocore.session.create_loader)
+# So do clients with the names of events, and calls with the parts of the user agent.
+EventAliaser._alias_event_name = staticmethod(EventAliaser(None)._alias_event_name)
+UserAgentComponent.to_string = cache(UserAgentComponent.to_string)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,5 +1,6 @@
 """Starts and stops the emulator process. `stop` leaves no process and no temporary file."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -12,13 +13,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import psutil
-from filelock import FileLock
 
 from local.proxies import without_proxy
 from local.simulators import simulators
@@ -194,10 +194,21 @@ def attached(settings: Mapping[str, str] | None = None) -> Iterator[Emulator]:
         stop(emulator)
 
 
-def _registry() -> FileLock:
+def _registry() -> AbstractContextManager[None]:
     """Locks the records of processes."""
+    return locked("run.lock")
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """A lock that the processes of this checkout share.
+
+    Not filelock's: importing that adds an audit hook, which slows every look at a stack frame.
+    """
     STATE.mkdir(exist_ok=True)
-    return FileLock(STATE / "run.lock")
+    with (STATE / name).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _home(port: int) -> Path:

@@ -1,6 +1,7 @@
 """The sample events: one or more for each function, named after its handler."""
 
 import re
+from functools import cache
 
 import pytest
 
@@ -18,6 +19,7 @@ HANDLERS = {function.handler for function in FUNCTIONS.values()}
 SAGA_HANDLERS = {FUNCTIONS[name].handler for name in map(arn_of, SAGA.substitutions.values()) if name in FUNCTIONS}
 
 
+@cache
 def handler_of(event: str) -> str | None:
     """The handler whose name the event's name starts with: the longest, if there are several."""
     fitting = [handler for handler in HANDLERS if re.fullmatch(rf"{handler}(_\w+)?", event)]

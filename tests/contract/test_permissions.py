@@ -110,7 +110,7 @@ def observed(wire: Wire) -> Observed:
     def runs(function: str, variables: frozenset[tuple[str, str]]) -> list[Run]:
         return [run for event in events(function) for run in wire.runs(FUNCTIONS[function], event, dict(variables))]
 
-    return lambda function, stack: runs(function, frozenset(environment(function, STACKS[stack]).items()))
+    return lambda function, stack: runs(function, environment(function, stack))
 
 
 @pytest.fixture(scope="module")
@@ -118,10 +118,11 @@ def everything(observed: Observed) -> list[Run]:
     return [run for function in FUNCTIONS for stack in STACKS for run in observed(function, stack)]
 
 
-def environment(function: str, stack: Stack) -> Mapping[str, str]:
+@cache
+def environment(function: str, stack: str) -> frozenset[tuple[str, str]]:
     sections = [TEMPLATE["Globals"]["Function"], FUNCTIONS[function].properties]
-    variables = [stack.resolve(section.get("Environment", {}).get("Variables", {})) for section in sections]
-    return {name: str(value or "") for own in variables for name, value in own.items()}
+    variables = [STACKS[stack].resolve(section.get("Environment", {}).get("Variables", {})) for section in sections]
+    return frozenset({name: str(value or "") for own in variables for name, value in own.items()}.items())
 
 
 def events(function: str) -> Iterator[Any]:

@@ -12,7 +12,7 @@ import idempotency.leases
 import idempotency.operators
 import operations.recovery
 import runtime.handler
-from tests.faults.seams import replace
+from tests.kit.engines.in_process import replace
 
 
 class Clock:

@@ -5,13 +5,11 @@ requests, before a request is sent.
 """
 
 import json
-import marshal
 import os
 import socket
 import time
 import types
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Protocol
 
 import boto3
@@ -29,7 +27,7 @@ from ministack.services import dynamodb, eventbridge, lambda_svc, secretsmanager
 from local.simulators.payment_gateway import charges
 from runtime import clients
 from tests.faults.subjects import REVERSED, STOPPED
-from tests.kit.engines.in_process import Answer, answered, at_once
+from tests.kit.engines.in_process import Answer, answered, at_once, repeat_cheaply, replace
 
 DYNAMODB_ENDPOINT = "AWS_ENDPOINT_URL_DYNAMODB"
 
@@ -72,8 +70,8 @@ def _skip_waits() -> None:
     replace(stepfunctions, "time", sleepless)
     replace(botocore.endpoint, "time", sleepless)
     replace(charges, "time", sleepless)
-    replace(dynamodb, "copy", types.SimpleNamespace(deepcopy=copied))
-    _skip_repetition()
+    repeat_cheaply()
+    _skip_validation()
     # A thousand injected faults must not use up the SDK's retry quota.
     replace(RetryQuota, "acquire", lambda *_: True)
     # Nothing reads signatures or user agents in this process, and they take much of a request's time.
@@ -82,12 +80,7 @@ def _skip_waits() -> None:
         replace(UserAgentString, "to_string", lambda _: "explorer")
 
 
-def _skip_repetition() -> None:
-    """Cache parsed expressions and skip validation, because the same few requests come again and again."""
-    tokens = cache(dynamodb._tokenize)
-    replace(dynamodb, "_tokenize", lambda expression: [*tokens(expression)])
-    replace(dynamodb, "_condition_syntax_error", cache(dynamodb._condition_syntax_error))
-
+def _skip_validation() -> None:
     def unchecked(self: Any, parameters: Any, operation: Any) -> Any:
         return self._serializer.serialize_to_request(parameters, operation)
 
@@ -197,14 +190,3 @@ def forget() -> None:
     """Drop MiniStack's records of requests, so that thousands of runs do not fill the memory."""
     dynamodb._stream_records.clear()
     dynamodb._txn_idempotency.clear()
-
-
-def copied(value: Any) -> Any:
-    """A fast `copy.deepcopy` for JSON values."""
-    return marshal.loads(marshal.dumps(value))  # noqa: S302
-
-
-def replace(owner: Any, name: str, value: Any) -> None:
-    """Change a loaded module or class. Raises AttributeError if it lacks the name, for example after an upgrade."""
-    getattr(owner, name)
-    setattr(owner, name, value)

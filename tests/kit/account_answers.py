@@ -27,10 +27,8 @@ _APPLICATION = attribute_values(
 )
 
 
-def concerns(parameters: Parameters) -> bool:
+def concerns(parameters: Parameters, named: set[str | None]) -> bool:
     """Whether a request is about a setup: its tables, or its machines."""
-    actions = (body for entry in parameters.get("TransactItems", []) for body in entry.values())
-    named = {parameters.get("TableName"), *parameters.get("RequestItems", ()), *(one["TableName"] for one in actions)}
     machines = (ACCOUNT_SETUP.machine, ACCOUNT_SETUP.recovery)
     return bool(named & _TABLES) or any(f":{name}:" in str(parameters.get("executionArn")) for name in machines)
 

@@ -16,3 +16,9 @@ class Refusal:
 
 
 type Answer = Mapping[str, Any] | Refusal
+
+
+def tables(parameters: Parameters) -> set[str | None]:
+    """The tables that a request of DynamoDB names; only None for another service's."""
+    actions = (body for entry in parameters.get("TransactItems", ()) for body in entry.values())
+    return {parameters.get("TableName"), *parameters.get("RequestItems", ()), *(one["TableName"] for one in actions)}

@@ -24,7 +24,7 @@ from tests.kit import (
     webhook_answers,
     zip_answers,
 )
-from tests.kit.answer import Answer, Parameters, Refusal
+from tests.kit.answer import Answer, Parameters, Refusal, tables
 from tests.kit.project import ROOT, read_json
 
 _ORDER = json.dumps(read_json(ROOT / "events/ordering" / "process_order.json"))
@@ -36,24 +36,28 @@ class Unanswered(BaseException):
     """This operation has no answers yet. A BaseException, so that no handler hides it."""
 
 
-def answering(operation: str, parameters: Parameters) -> Callable[[Parameters], Iterable[Answer]]:
-    """Makes all answers to try. operation: such as "dynamodb:PutItem". Raises Unanswered."""
+def answering(operation: str, parameters: Parameters, text: str) -> Callable[[Parameters], Iterable[Answer]]:
+    """Makes all answers to try. operation: such as "dynamodb:PutItem". text: of the parameters.
+
+    Raises Unanswered.
+    """
     if operation not in _ANSWERS and operation not in _OF_COMMANDS:
         raise Unanswered(f"say in tests/kit/answers.py what {operation} may answer")
-    own = _OF_COMMANDS.get(operation) if command_answers.concerns(parameters) else None
-    if row_import_answers.concerns(parameters):
+    named = tables(parameters)
+    own = _OF_COMMANDS.get(operation) if command_answers.concerns(named) else None
+    if row_import_answers.concerns(parameters, named):
         own = row_import_answers.OF_IMPORTS.get(operation)
-    if task_answers.concerns(parameters):
+    if task_answers.concerns(named):
         own = task_answers.OF_TASKS.get(operation)
-    if zip_answers.concerns(parameters):
+    if zip_answers.concerns(text):
         own = zip_answers.OF_ZIPS.get(operation) or own
-    if approval_answers.concerns(parameters):
+    if approval_answers.concerns(named):
         own = approval_answers.OF_APPROVALS[operation]
-    if account_answers.concerns(parameters):
+    if account_answers.concerns(parameters, named):
         own = account_answers.OF_SETUPS.get(operation)
-    if application_answers.concerns(parameters):
+    if application_answers.concerns(named):
         own = application_answers.beside(operation, own)
-    if webhook_answers.concerns(parameters):
+    if webhook_answers.concerns(text):
         own = webhook_answers.OF_WEBHOOKS[operation]
     return own or _ANSWERS[operation]
 

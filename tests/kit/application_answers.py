@@ -18,10 +18,8 @@ _INDEXES = {"open_since", "address_key"}
 _PDF = b"%PDF-1.7"
 
 
-def concerns(parameters: Parameters) -> bool:
+def concerns(named: set[str | None]) -> bool:
     """Whether a request is about the tables of account opening alone, or submits an application."""
-    actions = [body for entry in parameters.get("TransactItems", []) for body in entry.values()]
-    named = {parameters.get("TableName"), *parameters.get("RequestItems", ()), *(one["TableName"] for one in actions)}
     return bool(named & _TABLES) and named <= {None, *_TABLES, "IdempotencyTable"}
 
 

@@ -13,10 +13,8 @@ _DUE = {**_WAITING, "due_at": _WAITING["requested_at"]}
 _TOKENS = {"approval_id": {"S": f"TOKENS#{_WAITING['approval_id']['S']}"}, "tokens": {"SS": ["token-1"]}}
 
 
-def concerns(parameters: Parameters) -> bool:
+def concerns(named: set[str | None]) -> bool:
     """Whether a request is about the table of approvals."""
-    actions = (body for entry in parameters.get("TransactItems", []) for body in entry.values())
-    named = {parameters.get("TableName"), *parameters.get("RequestItems", ()), *(one["TableName"] for one in actions)}
     return "ApprovalsTable" in named
 
 

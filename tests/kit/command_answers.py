@@ -29,10 +29,8 @@ _TURN: Situation = (1, -1, False)
 _SITUATIONS: list[Situation] = [_TURN, (0, -1, False), (1, -2, False), (0, 0, False), (0, -1, True), (1, -1, True)]
 
 
-def concerns(parameters: Parameters) -> bool:
+def concerns(named: set[str | None]) -> bool:
     """Whether a request is about the tables of commands."""
-    actions = (body for entry in parameters.get("TransactItems", []) for body in entry.values())
-    named = {parameters.get("TableName"), *parameters.get("RequestItems", ()), *(one["TableName"] for one in actions)}
     return bool(named & _TABLES)
 
 

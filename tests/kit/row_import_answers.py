@@ -46,10 +46,8 @@ _RESULTS = {
 type Item = Mapping[str, Any]
 
 
-def concerns(parameters: Parameters) -> bool:
+def concerns(parameters: Parameters, named: set[str | None]) -> bool:
     """Whether a request is about the table or the bucket of imports."""
-    actions = [body for entry in parameters.get("TransactItems", []) for body in entry.values()]
-    named = {parameters.get("TableName"), *parameters.get("RequestItems", ()), *(one["TableName"] for one in actions)}
     return "ImportsTable" in named or parameters.get("Bucket") == "importsbucket" or _reads_rows(parameters)
 
 

@@ -36,10 +36,8 @@ _CLOSED = {name: value for name, value in _ENDED.items() if name != "open_since"
 _OF_TYPES = {"checksum-object": {"bucket": "bucket", "key": "smallfile"}, "leased": {"text": "a"}}
 
 
-def concerns(parameters: Parameters) -> bool:
+def concerns(named: set[str | None]) -> bool:
     """Whether a request is about the table of tasks."""
-    actions = (body for entry in parameters.get("TransactItems", []) for body in entry.values())
-    named = {parameters.get("TableName"), *parameters.get("RequestItems", ()), *(one["TableName"] for one in actions)}
     return "TasksTable" in named
 
 

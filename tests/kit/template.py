@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from deployment.application import flat
@@ -14,6 +15,7 @@ TEMPLATE: dict[str, Any] = flat(PATH)
 RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
 
 
+@cache
 def of_type(kind: str) -> dict[str, dict[str, Any]]:
     """The properties of all resources of a type, by logical id."""
     return {name: body.get("Properties", {}) for name, body in RESOURCES.items() if body["Type"] == kind}

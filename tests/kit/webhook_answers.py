@@ -14,8 +14,8 @@ _TIME = "2026-11-22T09:00:00+00:00"
 _NEVER = "2999-01-01T00:00:00+00:00"
 
 
-def concerns(parameters: Parameters) -> bool:
-    return "WebhooksTable" in str(parameters)
+def concerns(text: str) -> bool:
+    return "WebhooksTable" in text
 
 
 def _texts(**values: str) -> dict[str, Any]:

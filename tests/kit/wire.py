@@ -81,13 +81,17 @@ class Run:
         if number == _MAX_REQUESTS:
             raise _Enough
         # Most requests are repeated, and most get the first of many answers.
-        if asked not in _answering:
-            made = answering(operation, parameters)
-            _answering[asked] = made, len(list(made(parameters)))
-        answers, width = _answering[asked]
+        if asked in _answering:
+            answers, width = _answering[asked]
+            made = answers(parameters)
+        else:
+            answers = answering(operation, parameters, text)
+            made = list(answers(parameters))
+            width = len(made)
+            _answering[asked] = answers, width
         self.requests.append((place, width))
         chosen = self.script[number] if number < len(self.script) else 0
-        return next(islice(answers(parameters), chosen, None))
+        return next(islice(made, chosen, None))
 
     def others(self) -> Iterator[tuple[Script, Choice]]:
         """The scripts that differ from this run in one answer after its script, and the new pairs of each."""
@@ -208,6 +212,9 @@ def _invoke(function: Function, event: Any, run: Run) -> None:
         run.ended_well = False
 
 
+_INVOKE = _invoke.__code__
+
+
 def _parsed(answer: Answer) -> tuple[int, dict[str, Any]]:
     """The status and the response, as botocore parses it."""
     status = 400 if isinstance(answer, Refusal) else 200
@@ -217,8 +224,9 @@ def _parsed(answer: Answer) -> tuple[int, dict[str, Any]]:
 
 def _places(frame: FrameType | None) -> Iterator[tuple[str, int]]:
     """Our functions on the stack, each with its current line."""
-    while frame and frame.f_code is not _invoke.__code__:
-        if site := _site(frame.f_code):
+    # Audit hooks hear of each look at a code.
+    while frame and (code := frame.f_code) is not _INVOKE:
+        if site := _site(code):
             yield site, frame.f_lineno
         frame = frame.f_back
 
@@ -226,20 +234,14 @@ def _places(frame: FrameType | None) -> Iterator[tuple[str, int]]:
 def _site(code: CodeType) -> str | None:
     """The function that the code belongs to, as "file:Class.method"."""
     # Not by the code, whose hash takes a look at each instruction.
-    file = _file(code.co_filename)
-    return file and _named(file, code.co_qualname)
+    return _named(code.co_filename, code.co_qualname)
 
 
 @cache
-def _file(name: str) -> str | None:
-    path = Path(name)
+def _named(file: str, function: str) -> str | None:
+    path = Path(file)
     home = next((home for home in (FUNCTIONS, IDEMPOTENCY) if path.is_relative_to(home)), None)
-    return str(path.relative_to(home)) if home else None
-
-
-@cache
-def _named(file: str, function: str) -> str:
-    return f"{file}:{function.partition('.<')[0]}"
+    return f"{path.relative_to(home)}:{function.partition('.<')[0]}" if home else None
 
 
 def _forget(module: ModuleType) -> None:

@@ -35,8 +35,8 @@ _DONE = {name: value for name, value in _CHILD.items() if name != "open_since"}
 _ENDED = {**_DONE, "status": {"S": "COMPLETED"}, "tokens": {"SS": ["token-1"]}}
 
 
-def concerns(parameters: Parameters) -> bool:
-    return ZIP_ID in str(parameters)
+def concerns(text: str) -> bool:
+    return ZIP_ID in text
 
 
 def _batch(parameters: Parameters) -> Iterable[Answer]:

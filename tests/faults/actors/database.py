@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from ministack.services import dynamodb
 
-from tests.faults.seams import DYNAMODB_ENDPOINT, Document, copied, in_process, replace
-from tests.kit.engines.in_process import Answer
+from tests.faults.seams import DYNAMODB_ENDPOINT, Document, in_process
+from tests.kit.engines.in_process import Answer, copied, replace
 
 # MiniStack's dispatcher builds a table of all operations for each request.
 _HANDLERS = {

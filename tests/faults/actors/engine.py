@@ -23,9 +23,9 @@ from runtime import clients, tracing
 from tests.faults.actors.database import Database, database, row_by_row
 from tests.faults.actors.trusting import trust_requests
 from tests.faults.actors.wire import Session
-from tests.faults.seams import Document, Send, forget, replace, take_hold
+from tests.faults.seams import Document, Send, forget, take_hold
 from tests.kit.deployed_stack import ACCOUNT, REGION, Handler, Rule, Stack
-from tests.kit.engines.in_process import Answer
+from tests.kit.engines.in_process import Answer, replace
 from tests.kit.template import FUNCTIONS
 
 START = datetime(2026, 11, 22, 9, tzinfo=UTC)

@@ -18,8 +18,9 @@ from tests.faults.actors.invoking import Invoking
 from tests.faults.actors.simulation import Flag, Gone
 from tests.faults.engine import execution_error
 from tests.faults.invocation import as_delivered
-from tests.faults.seams import Document, copied
+from tests.faults.seams import Document
 from tests.kit.deployed_stack import Handler
+from tests.kit.engines.in_process import copied
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any
 from ministack.core.responses import AccountRegionScopedDict, get_account_id, get_region
 from ministack.services import dynamodb, stepfunctions
 
-from tests.faults.seams import replace
+from tests.kit.engines.in_process import replace
 
 # They return an error, or none.
 _CHECKS = (

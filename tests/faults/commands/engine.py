@@ -10,7 +10,7 @@ from entities.types import Policy
 from tests.faults.actors import engine as shared
 from tests.faults.actors.engine import STEADY, functions_of
 from tests.faults.commands.beside import REBUILD, rebuild
-from tests.faults.seams import replace
+from tests.kit.engines.in_process import replace
 
 if TYPE_CHECKING:
     from tests.faults.commands.run import Run

@@ -17,7 +17,8 @@ from tests.faults.commands.invoking import Invoking
 from tests.faults.commands.notes import key_of
 from tests.faults.commands.plan import MARKS
 from tests.faults.engine import execution_error
-from tests.faults.seams import Document, copied
+from tests.faults.seams import Document
+from tests.kit.engines.in_process import copied
 
 
 @dataclass

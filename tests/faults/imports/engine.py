@@ -18,7 +18,8 @@ from entities.products import PRODUCT
 from entities.registered import TYPES
 from tests.faults.actors import engine as shared
 from tests.faults.actors.engine import STEADY, functions_of
-from tests.faults.seams import Document, replace
+from tests.faults.seams import Document
+from tests.kit.engines.in_process import replace
 
 if TYPE_CHECKING:
     from tests.faults.imports.run import Run

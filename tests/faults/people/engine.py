@@ -20,8 +20,9 @@ from runtime.secrets import Secret
 from tests.faults.actors import engine as shared
 from tests.faults.actors.engine import STEADY, functions_of
 from tests.faults.people.processor import ADDRESS, SECRET, Processor
-from tests.faults.seams import Document, replace
+from tests.faults.seams import Document
 from tests.kit.deployed_stack import ACCOUNT, REGION, Stack
+from tests.kit.engines.in_process import replace
 
 if TYPE_CHECKING:
     from tests.faults.people.run import Run

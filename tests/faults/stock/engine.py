@@ -14,7 +14,7 @@ from tests.faults.actors import engine as shared
 from tests.faults.actors.conflicting import Conflicting
 from tests.faults.actors.engine import STEADY
 from tests.faults.actors.wire import Session
-from tests.faults.seams import replace
+from tests.kit.engines.in_process import replace
 
 if TYPE_CHECKING:
     from tests.faults.stock.run import Run

@@ -12,8 +12,8 @@ import tasks.sweep
 from tasks.registered import TYPES
 from tests.faults.actors import engine as shared
 from tests.faults.actors.engine import STEADY, functions_of
-from tests.faults.seams import replace
 from tests.faults.tasks import work
+from tests.kit.engines.in_process import replace
 
 if TYPE_CHECKING:
     from tests.faults.tasks.run import Run
