@@ -28,7 +28,7 @@ up: ## Start the local stack, deploy to it, seed stock, and leave it serving
 down: ## Stop what `make up` started, on any port
 	@./stepwise stop --everywhere
 
-check: lint types unit ## Lint, types, unit and contract tests: a minute and a half on two cores, nothing started
+check: lint types unit ## Lint, types, unit and contract tests: 70 seconds on two cores, nothing started
 
 # All three at once: each leaves a core idle for a while.
 ifeq ($(MAKECMDGOALS),check)
