@@ -49,14 +49,15 @@ def deployed(cloudformation: Any, stack_name: str) -> Deployed | None:
 
 
 def stages() -> dict[str, Stage]:
-    """Every stage, by its name."""
+    """Every stage on AWS, by its name."""
     configuration = tomllib.loads((ROOT / "samconfig.toml").read_text())
-    return {name: _stage(name, body) for name, body in configuration.items() if isinstance(body, dict)}
+    tables = {name: body for name, body in configuration.items() if isinstance(body, dict) and name != "local"}
+    return {name: _stage(name, body) for name, body in tables.items()}
 
 
 def stage_of(stack_name: str) -> Stage:
     """The stage with this stack, or one without parameters. `prod` wins over `default`, which names the same stack."""
-    found = [stage for stage in stages().values() if stage.stack_name == stack_name and stage.name != "local"]
+    found = [stage for stage in stages().values() if stage.stack_name == stack_name]
     return found[-1] if found else Stage("", stack_name, None)
 
 

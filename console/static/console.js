@@ -5,6 +5,7 @@ const body = document.body;
 const away = document.getElementById("away");
 const dialog = document.getElementById("dialog");
 const said = document.getElementById("said");
+const SILENT = "The console does not answer. It is asked again every second.";
 let stream = null;
 
 /** Follow the page's parts. A hidden tab does not, as a browser opens six streams of a site at most. */
@@ -12,7 +13,7 @@ function follow() {
   if (stream || document.hidden || !("live" in body.dataset)) return;
   stream = new EventSource(`/events?page=${encodeURIComponent(body.dataset.address)}`);
   stream.addEventListener("parts", (event) => show(JSON.parse(event.data)));
-  stream.addEventListener("error", () => tellAway("The console does not answer. It is asked again every second."));
+  stream.addEventListener("error", () => tellAway(SILENT));
 }
 
 function leave() {
@@ -52,12 +53,15 @@ async function ask(link) {
 /** Show another view of this page: the same address with another query. */
 async function turn(address) {
   leave();
-  const answer = await fetch(address);
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  history.pushState(null, "", address);
-  body.dataset.address = page.body.dataset.address;
-  morph(document.getElementById("main"), page.getElementById("main").innerHTML);
-  follow();
+  try {
+    const answer = await fetch(address);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    history.pushState(null, "", address);
+    body.dataset.address = page.body.dataset.address;
+    morph(document.getElementById("main"), page.getElementById("main").innerHTML);
+  } finally {
+    follow();
+  }
 }
 
 document.addEventListener("click", (event) => {
@@ -65,14 +69,16 @@ document.addEventListener("click", (event) => {
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   if ("change" in link.dataset) {
     event.preventDefault();
-    ask(link);
+    ask(link).catch(() => tellAway(SILENT));
   } else if ("close" in link.dataset && dialog.open) {
     event.preventDefault();
     dialog.close();
   } else if ("turn" in link.dataset) {
     event.preventDefault();
     // The href of a link in a picture is no string.
-    turn(new URL(link.getAttribute("href"), location.href)).then(() => document.getElementById(link.dataset.turn)?.focus());
+    turn(new URL(link.getAttribute("href"), location.href))
+      .then(() => document.getElementById(link.dataset.turn)?.focus())
+      .catch(() => tellAway(SILENT));
   }
 });
 dialog.addEventListener("close", () => dialog.replaceChildren());

@@ -227,9 +227,20 @@ def test_a_template_is_written_as_it_is_read(tmp_path: Path, release: str) -> No
     assert load(tmp_path / "template.yaml") == template
 
 
+def test_the_settings_of_the_local_stack_are_no_stage() -> None:
+    assert set(stages()) == {"default", "dev", "prod"}
+
+
+def test_a_stage_is_built_where_samconfig_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deployment.stages.ROOT", tmp_path)
+    told = '[prod.global.parameters]\nstack_name = "stepwise"\n[prod.build.parameters]\nbuild_dir = "built"\n'
+    (tmp_path / "samconfig.toml").write_text(told)
+
+    assert stages()["prod"].built == "built"
+
+
 def test_a_stage_has_the_parameters_that_sam_reads() -> None:
     assert stages()["prod"].parameters == {"LogRetentionDays": "90"}
-    assert stages()["local"].built == ".stepwise/build"
     assert pairs('A="1" B="2 3"') == {"A": "1", "B": "2 3"}
     with pytest.raises(ValueError, match="B: write NAME=VALUE"):
         pairs(["A=1", "B"])
