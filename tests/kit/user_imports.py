@@ -133,7 +133,10 @@ class Imports:
             executionArn=execution_arn(self.stack, name, output="UserImportArn")
         )
         output = json.loads(described["output"]) if described["status"] == "SUCCEEDED" else None
-        result_key = output["result_key"] if output else self.result_of(key)
+        # By its version: another import of the same file may have begun since, and owns the key then.
+        result_key, version = (
+            (output["result_key"], output["result_version_id"]) if output else (self.result_of(key), "")
+        )
         return Imported(
             name,
             key,
@@ -141,7 +144,7 @@ class Imports:
             described.get("error"),
             described.get("cause", ""),
             output,
-            read(self.text(result_key).encode()) if self.exists(result_key) else [],
+            read(self.text(result_key, version).encode()) if self.exists(result_key) else [],
         )
 
     def stop(self, name: str) -> None:
@@ -165,8 +168,9 @@ class Imports:
         found = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=key).get("Contents", [])
         return key in [one["Key"] for one in found]
 
-    def text(self, key: str) -> str:
-        return str(self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read().decode())
+    def text(self, key: str, version: str = "") -> str:
+        chosen: Any = {"VersionId": version} if version else {}
+        return str(self._s3.get_object(Bucket=self._bucket, Key=key, **chosen)["Body"].read().decode())
 
     def usernames(self, instance: str) -> list[str]:
         """Of the users of an instance."""
