@@ -217,14 +217,20 @@ def _home(port: int) -> Path:
 
 def _scratch(port: int) -> Path:
     """Where workers unpack their code: hundreds of files, in memory if there is room."""
-    in_memory = Path("/dev/shm")  # noqa: S108 # nosec B108 # only the memory is meant; files lie in a folder of their own
-    if os.access(in_memory, os.W_OK) and shutil.disk_usage(in_memory).free > _ROOM:
-        return in_memory / f"stepwise-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}-{port}"
+    in_memory = _in_memory(port)
+    if os.access(in_memory.parent, os.W_OK) and shutil.disk_usage(in_memory.parent).free > _ROOM:
+        return in_memory
     return _home(port) / "tmp"
 
 
+def _in_memory(port: int) -> Path:
+    shared = Path("/dev/shm")  # noqa: S108 # nosec B108 # only the memory is meant; files lie in a folder of their own
+    return shared / f"stepwise-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}-{port}"
+
+
 def _remove(port: int) -> None:
-    for folder in (_scratch(port), _home(port)):
+    # Wherever it was: memory that had room at the start may have none now.
+    for folder in (_in_memory(port), _home(port)):
         shutil.rmtree(folder, ignore_errors=True)
 
 

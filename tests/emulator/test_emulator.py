@@ -151,6 +151,18 @@ def test_stop_leaves_no_process_and_no_file(port: int) -> None:
     assert [path for name in names for path in Path(tempfile.gettempdir()).glob(f"*{name}*")] == []
 
 
+def test_a_stop_removes_what_is_in_memory_although_that_is_full_by_then(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not os.access("/dev/shm", os.W_OK):  # noqa: S108
+        pytest.skip("this machine has no memory that is a folder")
+    started = emulator.start(port)
+    monkeypatch.setattr(emulator, "_ROOM", sys.maxsize)
+    emulator.stop(started)
+
+    assert [path.name for path in Path("/dev/shm").glob(f"stepwise-*-{port}")] == []  # noqa: S108
+
+
 def test_what_a_service_keeps_on_disk_is_in_the_emulators_own_directory(port: int) -> None:
     with _emulator(port) as started:
         Account(started.endpoint).client("cognito-idp").list_user_pools(MaxResults=1)
