@@ -27,9 +27,9 @@ class Reader:
         self._limit = CapacityLimiter(_AT_ONCE)
 
     async def read[T](self, view: Callable[[], T]) -> T | Problem:
-        """As `tried`, for a function that changes nothing: it is given up if it is slow and the stack is away.
+        """As `tried`, for a function that changes nothing: it is abandoned if it is slow and the stack is away.
 
-        The process does not wait for it at its end.
+        It does not keep the process alive.
         """
         reading = asyncio.create_task(self._told(self._limited(view)))
         try:

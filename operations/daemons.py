@@ -1,4 +1,4 @@
-"""Reads in threads that do not keep the process from its end: a client may wait for a stack that is away."""
+"""Reads in threads that do not keep the process alive, because a client may wait for a stack that is away."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ def started[R](call: Callable[[], R]) -> Future[R]:
 
 
 def mapped[T, R](call: Callable[[T], R], items: Sequence[T], at_once: int) -> list[R]:
-    """What a function returns for each item, so many at once. Raises what the first of them raises."""
+    """What a function returns for each item, `at_once` of them in parallel. Raises the first item's error."""
     results = [Future[R]() for _ in items]
     todo = deque(zip(results, items, strict=True))
 

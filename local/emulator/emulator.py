@@ -203,7 +203,7 @@ def _registry() -> AbstractContextManager[None]:
 def locked(name: str) -> Iterator[None]:
     """A lock that the processes of this checkout share.
 
-    Not filelock's: importing that adds an audit hook, which slows every look at a stack frame.
+    Importing filelock instead would add an audit hook that slows down every access to a stack frame.
     """
     STATE.mkdir(exist_ok=True)
     with (STATE / name).open("w") as file:
@@ -229,7 +229,7 @@ def _in_memory(port: int) -> Path:
 
 
 def _remove(port: int) -> None:
-    # Wherever it was: memory that had room at the start may have none now.
+    # Both places: memory may have had room at the start and be full now.
     for folder in (_in_memory(port), _home(port)):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -89,7 +89,7 @@ def test_a_console_that_stops_is_told(away: Away) -> None:
     expect(page.locator("#away")).to_contain_text("The console does not answer", timeout=20_000)
 
 
-def test_a_click_while_the_console_is_silent_is_no_defect_of_the_page(away: Away, things: Things) -> None:
+def test_a_click_while_the_console_is_silent_raises_no_error_on_the_page(away: Away, things: Things) -> None:
     page, defects = away.page, list[str]()
     page.on("pageerror", lambda error: defects.append(str(error)))
     page.goto(f"/stock/{things.sku(10)}")

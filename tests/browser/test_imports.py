@@ -125,7 +125,7 @@ def test_a_hundred_thousand_rows_scroll_without_a_long_task(browser: Browser, pa
 def milliseconds_of_tasks(trace: bytes) -> list[float]:
     """The time on the processor of each task of the pages' main threads. A busy machine makes no task longer.
 
-    Chromium does not tell it of every task: then all of its time counts. A task that the trace cuts off has neither.
+    Chromium omits it for some tasks; then the whole duration counts. A task that the trace cuts off has neither.
     """
     events = json.loads(trace)["traceEvents"]
     main = {

@@ -151,11 +151,11 @@ def test_stop_leaves_no_process_and_no_file(port: int) -> None:
     assert [path for name in names for path in Path(tempfile.gettempdir()).glob(f"*{name}*")] == []
 
 
-def test_a_stop_removes_what_is_in_memory_although_that_is_full_by_then(
+def test_stop_removes_the_folder_in_memory_even_if_memory_has_become_full(
     port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not os.access("/dev/shm", os.W_OK):  # noqa: S108
-        pytest.skip("this machine has no memory that is a folder")
+        pytest.skip("this machine has no /dev/shm")
     started = emulator.start(port)
     monkeypatch.setattr(emulator, "_ROOM", sys.maxsize)
     emulator.stop(started)

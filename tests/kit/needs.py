@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
+from service_models import OPERATIONS
 from tests.kit.deployed_stack import ACCOUNT, REGION
 from tests.kit.service_authorization import reference
 from tests.kit.wire import Call
@@ -27,16 +28,6 @@ _TRANSACTION = {
 
 
 _CONNECTS_ROLE = "aws-service-role/connect.amazonaws.com/AWSServiceRoleForAmazonConnect_x"
-_CONNECT = (
-    "CreateInstance",
-    "CreateUser",
-    "DeleteInstance",
-    "DescribeInstance",
-    "ListInstances",
-    "ListRoutingProfiles",
-    "ListSecurityProfiles",
-    "SearchUsers",
-)
 
 
 class NotKnown(Exception):
@@ -169,7 +160,7 @@ _NEEDS: dict[str, Needs] = {
     "secrets-manager:GetSecretValue": lambda parameters: iter(
         [("secretsmanager:GetSecretValue", parameters["SecretId"])]
     ),
-    **{f"connect:{name}": partial(_connect, action=f"connect:{name}") for name in _CONNECT},
+    **{f"connect:{name}": partial(_connect, action=f"connect:{name}") for name in OPERATIONS["connect"]},
     **{
         f"sfn:{name}": partial(_execution, action=f"states:{name}")
         for name in ("DescribeExecution", "GetExecutionHistory", "ListMapRuns", "StopExecution")
