@@ -25,7 +25,7 @@ from tests.kit.invariants import Broken
 from tests.kit.machine import MACHINES, successors
 from tests.kit.template import of_type
 
-COMPENSATIONS = SUBJECT.saga.compensations
+COMPENSATIONS = tuple(step.compensation for step in SUBJECT.saga.deployed)
 
 CHARGE = "at most one charge stands at the gateway, of the order's total"
 PAID = "a payment that stands is charged, one that is undone is not"

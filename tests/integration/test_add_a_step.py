@@ -33,6 +33,9 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # What is deployed first works too: the step runs, and decides nothing yet.
     trace = guide.run(root, "-m", "tests.faults", "ok: denied for the saga: BookShipment")
     assert "CancelShipment#1: answered" in trace
+    # What a recovery could not undo of the step is listed, although nothing else of the order stands.
+    trace = guide.run(root, "-m", "tests.faults", "ok: aborted after BookShipment; denied for good: CancelShipment")
+    assert "recovery.CancelShipment#22: answered" in trace
     last.apply(root)
     guide.run(root, "-m", "local.pictures")
     return root
