@@ -92,8 +92,25 @@ def test_the_events_that_buckets_opt_in_to_are_paid_for() -> None:
     assert float(cost) == pytest.approx(int(objects.replace(",", "")) * PRICES["s3_event"])
 
 
-def test_every_alarm_is_paid_for() -> None:
-    assert f" {len(ALARMS)} alarms × 0.10" in TEXT
+def test_every_alarm_and_metric_of_logs_is_paid_for() -> None:
+    metrics = {
+        (str(made["MetricNamespace"]), made["MetricName"])
+        for one in of_type("AWS::Logs::MetricFilter").values()
+        for made in one["MetricTransformations"]
+    }
+
+    assert f" {len(ALARMS)} alarms × 0.10 | {len(ALARMS) / 10:.2f} |" in TEXT
+    assert f" {len(metrics)} metrics of logs × 0.30 | {len(metrics) * 0.3:.2f} |" in TEXT
+
+
+def test_a_month_adds_up() -> None:
+    table = TEXT.partition("| every month, whatever the traffic | USD |")[2].partition("\n\n")[0]
+    *parts, total = (float(cost) for cost in re.findall(r"\| \**([\d.]+)\** \|$", table, re.MULTILINE))
+    orders = 30 * 24 * 3600 * rows("USD for 1,000")["orders that succeed"][-1] / 1000
+
+    assert total == pytest.approx(sum(parts))
+    assert f"they cost {orders:.0f}, " in TEXT
+    assert f"the table above {total:.0f}, " in TEXT
 
 
 @each("price", PRICES)
