@@ -15,12 +15,12 @@ from .options import OnAws, Port, StackName, chosen_stack
 
 
 def attention(
-    check: Annotated[bool, typer.Option("--check", help="Exit with 1 if something needs a person.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 if something needs attention.")] = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """List what needs a person, of all contexts, each with its cause and the command that goes on from there."""
+    """List what needs attention, across all contexts, each with its cause and the next command to run."""
     found = [_record(one) for one in inbox.concerns(chosen_stack(port, aws, name), name)]
     if found:
         columns = ["context", "id", "problem", "cause", "since"]

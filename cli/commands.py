@@ -81,7 +81,7 @@ def list_keys(
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """List keys that need a person, oldest first: those that are blocked, and those with a target that lags behind."""
+    """List keys that need attention, oldest first: those that are blocked, and those with a target that lags behind."""
     stack = chosen_stack(port, aws, name)
     both = blocked == lagging
     dead = commands.blocked(stack) if blocked or both else []

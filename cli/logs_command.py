@@ -21,13 +21,13 @@ _CLOCKS_DIFFER = timedelta(minutes=1)
 
 def show_logs(
     order_id: Annotated[str, typer.Argument(help="The order's id.")],
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines until Ctrl-C.")] = False,
     since: Since = "",
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Show the log lines of an order, of all functions, by time; from the start of its saga, or else of a day."""
+    """Show the log lines for an order, across all functions, by time; from the start of its saga, or else of a day."""
     require_id(order_id)
     begin = moment(since)
     stack = chosen_stack(port, aws, name)

@@ -88,7 +88,7 @@ def recover(
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Undo what a failed saga left, and follow the recovery to its end. Exits with 1 if something is left."""
+    """Undo what a failed saga left, and follow the recovery to its end. Exits with 1 if anything is not undone."""
     if forward and file:
         raise typer.BadParameter("a continued execution has its own input", param_hint="--file")
     require_id(order_id)

@@ -24,7 +24,8 @@ class Status(StrEnum):
 @app.command("list")
 def list_orders(
     status: Annotated[
-        Status | None, typer.Option(help="Only those with this status. Pending: failed, and undone.")
+        Status | None,
+        typer.Option(help="Only those with this status. Pending: failed; undone, unless `attention` lists it."),
     ] = None,
     failed: Annotated[
         bool, typer.Option("--failed", help="Sagas that failed, with the cause; also those that saved no order.")

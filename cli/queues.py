@@ -30,7 +30,10 @@ def list_queues(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_N
 
 @app.command()
 def redrive(queue: Name, yes: Yes = False, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
-    """Send the messages of a dead-letter queue through again. Exits with 1 if some hold no event, and are left."""
+    """Send the messages of a dead-letter queue, or the records in a bucket of failed records, through again.
+
+    Exits with 1 if some hold no event, and are left.
+    """
     stack, out = chosen_stack(port, aws, name), views.console()
     found = queues.find(stack, name, queue)
     if not found.waiting:

@@ -73,7 +73,7 @@ def _try_next() -> None:
         ("Place an order", hints.command("place", "--order-id", "o-1", "--item", "tea-01:2:1500")),
         ("See what it did", hints.command("logs", "o-1")),
         ("Inject a fault", hints.command("fault", "answer_lost", "--on", "charge", "--order-id", "o-2")),
-        ("See what needs a person", hints.command("attention")),
+        ("See what needs attention", hints.command("attention")),
     ):
         output.say(f"{what}: {command}")
 

@@ -137,7 +137,7 @@ def remove(
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Remove a subscription with its secrets. What waits is cancelled."""
+    """Remove a subscription with its secrets. Pending deliveries are cancelled."""
     key, stack = webhooks.parse_key(name_), chosen_stack(port, aws, name)
     if not yes:
         output.ask(f"Remove {name_}, with what waits to be delivered?")

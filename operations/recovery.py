@@ -62,7 +62,7 @@ def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = OR
     """Start the saga's recovery, or find the one that is running. Returns the name of its execution.
 
     document: the saga's input; by default the execution's. Required if no execution of the last hours has this id in
-        its input, or if other calls under this id had another payload.
+        its input, or if other calls under this id had a different payload.
     Raises OrderNotFound; NothingToRecover if the saga is running or has succeeded; NotTheOrder.
     """
     called, reader = saga.called(saga_id), _reader(stack, saga)

@@ -39,7 +39,7 @@ class Submission:
     def _store(self, request: SubmitRequest, owner: str, at: datetime) -> bool:
         """Whether this call has stored the application.
 
-        Raises PayloadMismatch if another payload is stored, InvalidApplication if the id is barred.
+        Raises PayloadMismatch if a different payload is stored, InvalidApplication if the id is barred.
         """
         application = Application(**request.fields, payload_hash=request.payload_hash)
         result = {"payload_hash": request.payload_hash}

@@ -1,6 +1,6 @@
 """Mail to the people of a group, through the topic that they subscribe to.
 
-It holds a command and no address: a scanner that opens what a mail links to can decide nothing.
+It holds a command and no address: a scanner that opens what an email links to can decide nothing.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Mails:
     topic: str
 
     def send(self, approval: Approval) -> None:
-        """Publish a mail. Raises botocore's errors."""
+        """Publish an email. Raises botocore's errors."""
         waits = approval.status is Status.WAITING
         self.client.publish(
             TopicArn=self.topic,

@@ -1,4 +1,4 @@
-"""Faults at the edges of an order's life: lost records, another payload, stray calls, operators, other orders.
+"""Faults at the edges of an order's life: lost records, a different payload, stray calls, operators, other orders.
 
 Their notation is that of `faults`. Where one is injected, and where it lands:
 
@@ -39,9 +39,9 @@ RECORD_KINDS = {
 # somebody else's doing, with a landing
 CALL_KINDS = {
     STRAY_TWICE: "somebody calls the function with the order, twice",
-    FOREIGN: "somebody calls the function with another payload under the order's id",
-    FOREIGN_TWICE: "somebody calls the function with another payload under the order's id, twice",
-    FOREIGN_EXECUTION: "somebody starts the machine with another payload under the order's id, under another name",
+    FOREIGN: "somebody calls the function with a different payload under the order's id",
+    FOREIGN_TWICE: "somebody calls the function with a different payload under the order's id, twice",
+    FOREIGN_EXECUTION: "somebody starts the machine with a different payload under the order's id, under another name",
 }
 NEIGHBOR_KINDS = {NEIGHBOR: "another order of the same SKUs runs, and takes what but one piece is left"}
 OPERATOR_KINDS = {OPERATOR: "an operator gives a command"}

@@ -271,7 +271,7 @@ def test_a_mail_has_a_command_and_nothing_in_it_decides(
     assert f"./stepwise approvals show {release.approval_id}\n" in mail
     assert re.findall(r"https?:|www\.|[\w-]+\.(?:com|org|net)", mail) == []
     assert token not in mail + all_logs(release.stack)
-    # What scanners could make of the words of a mail.
+    # What scanners could make of the words of an email.
     before, endpoint = release.row, release.stack.endpoint
     function = release.stack.outputs["DecideApprovalFunctionArn"]
     query = f"approval_id={release.approval_id}&decision=approve&decided_by=scanner"

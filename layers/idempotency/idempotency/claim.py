@@ -110,7 +110,7 @@ class Claim:
             return True
         # Work that was barred before it began has no payload.
         if found.payload_hash and found.payload_hash != self.digest:
-            raise PayloadMismatch(f"{self.key} is recorded with another payload; use a new key for another request")
+            raise PayloadMismatch(f"{self.key} is recorded with a different payload; use a new key for a new request")
         if found.in_progress(now):
             raise AlreadyInProgress(self.key, found.lease_until)
         if found.error:

@@ -41,7 +41,7 @@ class TransientError(IdempotencyError):
 
 
 class PayloadMismatch(BusinessError):
-    """The step or the work is recorded with another payload: two different requests used the same id."""
+    """The step or the work is recorded with a different payload: two different requests used the same id."""
 
 
 class StepCompensated(BusinessError):

@@ -150,7 +150,7 @@ class StepStore:
         stands: condition checks that T's writes stand; evaluated before `outside` runs.
 
         Returns {"undone": whether there was something to undo}, the same for every duplicate of C.
-        Raises PayloadMismatch (T was called with another payload), StateConflict (the rows are not as T left them, or
+        Raises PayloadMismatch (T had a different payload), StateConflict (the rows are not as T left them, or
         the step is sealed), Contention, StoreUnavailable, and what `outside` raises. After a BusinessError of the layer
         nothing was undone, and nothing outside was touched by this call.
         """
@@ -367,4 +367,4 @@ def _result(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _require_same_payload(step: Step, record: Mapping[str, Any]) -> None:
     if record["payload_hash"]["S"] != payload_hash(step.payload):
-        raise PayloadMismatch(f"{step.key} is recorded with another payload; use another saga_id for another request")
+        raise PayloadMismatch(f"{step.key} is recorded with a different payload; use a new saga_id for a new request")
