@@ -28,7 +28,7 @@ up: ## Start the local stack, deploy to it, seed stock, and leave it serving
 down: ## Stop what `make up` started, on any port
 	@./stepwise stop --everywhere
 
-check: lint types unit ## Lint, types, unit and contract tests: 70 seconds on two cores, nothing started
+check: lint types unit ## Lint, types, unit, contract and store tests: 70 seconds on two cores, nothing started
 
 # All three at once: each leaves a core idle for a while.
 ifeq ($(MAKECMDGOALS),check)
@@ -48,9 +48,9 @@ types: setup
 	@mypy
 
 # The simulators' own tests (ONLY=local) are left to `make test`.
-unit: setup ## Unit, contract and store tests; ONLY=ordering: those of one context, or of another folder of tests/unit
+unit: setup ## Unit, contract and store tests; ONLY=ordering: unit and contract tests of one context, or of another folder of tests/unit
 	@python -m pytest -q -m "not slow" --hypothesis-profile check \
-		$(if $(ONLY),tests/unit/$(ONLY) $(wildcard tests/contract/test_$(ONLY).py),$(IN_TURN) \
+		$(if $(ONLY),tests/unit/$(ONLY) $(wildcard tests/contract/test_$(ONLY).py tests/contract/test_$(ONLY)_*.py),$(IN_TURN) \
 		--ignore tests/unit/local tests/contract tests/store tests/unit tests/machines/test_mocks.py)
 
 test: setup ## Every test, on temporary local stacks; what MiniStack alone lacks is left to `make conformance`
