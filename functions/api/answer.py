@@ -10,6 +10,7 @@ from idempotency import BusinessError, TransientError
 
 RETRY_AFTER = 1
 """Seconds."""
+_REPEAT = {"retry-after": str(RETRY_AFTER)}
 _TYPE = "urn:stepwise:problem:"
 
 type Errors = Sequence[Mapping[str, str]]
@@ -47,13 +48,15 @@ class Answer:
 
 
 class Problem(BusinessError):
-    """The request is refused. kind: ends the problem's type. errors: what is wrong, each with its place."""
+    """The request is refused. kind: ends the problem's type. errors: what is wrong, each with its place.
 
-    def __init__(
-        self, status: int, kind: str, detail: str = "", errors: Errors = (), headers: Mapping[str, str] | None = None
-    ) -> None:
+    for_now: the same request may be accepted later.
+    """
+
+    def __init__(self, status: int, kind: str, detail: str = "", errors: Errors = (), *, for_now: bool = False) -> None:
         super().__init__(f"{status} {kind}")
-        self.answer = problem(status, kind, detail, errors, headers)
+        self.for_now = for_now
+        self.answer = problem(status, kind, detail, errors, _REPEAT if for_now else None)
 
 
 class Unavailable(TransientError):
@@ -79,7 +82,7 @@ def unavailable() -> Answer:
         503,
         "unavailable",
         "Whether it took effect is unknown. Repeat the same request, with the same Idempotency-Key.",
-        headers={"retry-after": str(RETRY_AFTER)},
+        headers=_REPEAT,
     )
 
 

@@ -19,6 +19,8 @@ _STATUS = {
     "ApprovalNotFound": 404,
     "AttributesTooLarge": 413,
 }
+# The older version on which they wait may end. PendingCommand can hide a write, which only the same key finds again.
+_FOR_NOW = frozenset({"PendingCommand", "VersionGap"})
 # Their messages start with an id, not with a field.
 _ABOUT_AN_ID = frozenset({"AlreadyDecided", "ApprovalCancelled", "ApprovalExpired", "ApprovalNotFound"})
 _TRANSIENT = frozenset(
@@ -62,7 +64,8 @@ def _refused(name: str, message: str) -> Exception:
         return Unavailable(f"a function ended in {name}")
     if name not in _STATUS:
         return Defect(name)
-    return Problem(_STATUS[name], name, message, [] if name in _ABOUT_AN_ID else located(message))
+    errors = [] if name in _ABOUT_AN_ID else located(message)
+    return Problem(_STATUS[name], name, message, errors, for_now=name in _FOR_NOW)
 
 
 def located(message: str) -> list[Mapping[str, str]]:

@@ -19,7 +19,7 @@ from .environment import Environment
 from .request import Request
 
 LINK_SECONDS = 900
-_SHOWN = ("import_id", "key", "type", "processing_mode", "validated", "retry_of", "entries", *TOTALS)
+_SHOWN = ("import_id", "key", "type", "processing_mode", "validated", "retry_of", "entries", "error", *TOTALS)
 _TIMES = ("created_at", "updated_at", "ended_at")
 _FIRST = "IMPORT#"
 # Rows of batches that lie between imports are skipped, a page for each import.

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from idempotency import AlreadyInProgress, LeaseStore, PayloadMismatch, ResultUnavailable, Unknown, Work
 
-from .answer import RETRY_AFTER, Answer, Problem
+from .answer import Answer, Problem
 from .request import Request
 
 LIFETIME = timedelta(days=2)
@@ -26,8 +26,7 @@ def once(store: LeaseStore, request: Request, deadline: datetime, run: Callable[
     try:
         stored = store.run(WORK, request.digest, request.payload, lambda _: _final(run).stored, deadline=deadline)
     except AlreadyInProgress:
-        wait = {"retry-after": str(RETRY_AFTER)}
-        raise Problem(409, "in-progress", "A request with this Idempotency-Key is in progress.", headers=wait) from None
+        raise Problem(409, "in-progress", "A request with this Idempotency-Key is in progress.", for_now=True) from None
     except PayloadMismatch:
         raise Problem(422, "key-reused", "This Idempotency-Key belongs to another request; use a new one.") from None
     except ResultUnavailable:
@@ -39,4 +38,6 @@ def _final(run: Callable[[], Answer]) -> Answer:
     try:
         return run()
     except Problem as refused:
+        if refused.for_now:
+            raise
         return refused.answer

@@ -138,6 +138,17 @@ def test_a_command_sent_20_times_with_its_answer_lost_is_one_version(client: Htt
     assert client.get(location.removesuffix("/versions"), at="2020-01-01T00:00:00Z").status_code == 404
 
 
+def test_a_command_that_came_before_its_predecessor_is_accepted_under_its_key_later(
+    client: HttpClient, command: Json
+) -> None:
+    key = uuid.uuid4().hex
+    early = client.post("/commands", {**command, "version": 2}, key)
+    client.post("/commands", {**command, "version": 1}, uuid.uuid4().hex)
+
+    assert (early.status_code, early.headers["Retry-After"]) == (409, "1")
+    assert client.post("/commands", {**command, "version": 2}, key).json()["version"] == 2
+
+
 def test_an_import_sent_20_times_with_its_answer_lost_is_one_import(client: HttpClient, uploaded: str) -> None:
     request, key = {"key": uploaded, "type": "PRODUCT"}, uuid.uuid4().hex
     lose(client, "/imports", request, key)
@@ -150,6 +161,15 @@ def test_an_import_sent_20_times_with_its_answer_lost_is_one_import(client: Http
     link = client.get(f"/imports/{found['import_id']}/results/failed")
     assert link.status_code == 302
     assert "NotANumber" in requests.get(link.headers["Location"], timeout=10).text
+
+
+def test_a_refused_file_is_shown_with_its_error(client: HttpClient) -> None:
+    link = client.post("/imports", {"file_name": "products.csv"}).json()
+    assert requests.put(link["upload_url"], data=b"code,name\r\na,b\r\n", timeout=10).ok
+    made = client.post("/imports", {"key": link["key"], "type": "PRODUCT"}).headers["Location"]
+
+    status = ended(client, made)
+    assert (status["status"], status["error"]["code"]) == ("FAILED", "MissingColumn")
 
 
 def test_a_link_to_upload_is_the_same_file_each_time(client: HttpClient) -> None:

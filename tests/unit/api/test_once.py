@@ -72,7 +72,10 @@ def test_a_final_error_is_stored(world: World) -> None:
     assert world.effects == []
 
 
-@pytest.mark.parametrize("error", [Unavailable("Lambda"), StoreUnavailable("-"), RuntimeError()])
+PASSING = Problem(409, "PendingCommand", "an older version is pending", for_now=True)
+
+
+@pytest.mark.parametrize("error", [Unavailable("Lambda"), StoreUnavailable("-"), RuntimeError(), PASSING])
 def test_what_failed_for_now_is_not_stored(world: World, error: Exception) -> None:
     with pytest.raises(type(error)):
         world.send(request(), failing(error))
