@@ -25,8 +25,8 @@ pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may re
 type Ended = subprocess.CompletedProcess[str]
 type CommandLine = Callable[..., Ended]
 
-# In STEP_FUNCTION mode, batch after batch: some seconds even on a fast machine.
-SLOW_ROWS, SLOWLY = 1500, ("--mode", "STEP_FUNCTION", "--max-concurrency", "1")
+# In STEP_FUNCTION mode, batch after batch: minutes, so that a stop comes in time even on a busy machine.
+SLOW_ROWS, SLOWLY = 10_000, ("--mode", "STEP_FUNCTION", "--max-concurrency", "1")
 
 
 @pytest.fixture
