@@ -58,11 +58,9 @@ def lost(error: Exception, service: str) -> Exception:
 
 
 def _refused(name: str, message: str) -> Exception:
-    if name in _TRANSIENT or "timed out" in message:
-        return Unavailable(f"a function ended in {name}")
-    if name not in _STATUS:
-        return Defect(name)
-    return Problem(_STATUS[name], name, message, [] if name in _ABOUT_AN_ID else located(message))
+    if name in _STATUS:
+        return Problem(_STATUS[name], name, message, [] if name in _ABOUT_AN_ID else located(message))
+    return Unavailable(f"a function ended in {name}") if name in _TRANSIENT or "timed out" in message else Defect(name)
 
 
 def located(message: str) -> list[Mapping[str, str]]:
