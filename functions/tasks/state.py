@@ -13,6 +13,8 @@ from .keys import TaskKey
 
 MACHINE, QUEUE = "machine", "queue"
 """What runs a task's items."""
+QUEUE_OVER = "QueueGaveUp"
+"""What a task dies of whose message comes no more, unless an operator redrives it."""
 
 
 class Status(StrEnum):
@@ -80,6 +82,17 @@ class Task:
     @property
     def queued(self) -> bool:
         return bool(self.values["mode"] == QUEUE)
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether it has ended because no message of the queue came any more."""
+        return self.status.final and self.values.get("error", {}).get("type") == QUEUE_OVER
+
+    @property
+    def past(self) -> list[Any]:
+        """Its attempts, with the one that its row shows."""
+        kept = ("attempt", "status", "completed_items", "failed_items", "started_at", "ended_at", "error")
+        return [*self.values["history"], {name: self.values[name] for name in kept if name in self.values}]
 
     @property
     def items_hash(self) -> str:

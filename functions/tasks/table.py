@@ -125,11 +125,13 @@ class TasksTable:
         """Take a task that has ended from the index."""
         return self._task(task, "#attempt = :own AND NOT #status IN (:created, :processing)", {}, remove=[OPEN_SINCE])
 
-    def retry(self, task: Task, values: Mapping[str, Any], at: datetime) -> bool:
-        """Begin the next attempt of a task that has ended."""
+    def retry(self, task: Task, mode: str, at: datetime) -> bool:
+        """Begin the next attempt of a task that has ended. mode: what runs it."""
         condition = "#attempt = :own AND NOT #status IN (:created, :processing) AND attribute_not_exists(#open_since)"
         assign = {
-            **values,
+            "history": task.past,
+            "retried_items": task.values["failed_items"],
+            "mode": mode,
             "attempt": task.attempt + 1,
             "status": Status.CREATED,
             OPEN_SINCE: at.isoformat(),
