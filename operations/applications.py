@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from accounts.applications import FLAGS
 from accounts.definition import ACCOUNT_SETUP
 from accounts.errors import InvalidApplication
-from accounts.openings import FLAGS
 from accounts.setup import setup_input
 from accounts.submit_request import SubmitRequest, parse_submit
 from idempotency import PayloadMismatch
