@@ -114,6 +114,10 @@ class Task:
     def expires_at(self) -> int:
         return int(self.values["expires_at"])
 
+    def expired(self, at: datetime) -> bool:
+        """Whether its rows have expired, although DynamoDB may not have deleted them yet."""
+        return self.expires_at <= int(at.timestamp())
+
     def runs(self, attempt: int) -> bool:
         """Whether this attempt is the task's own, and has not ended."""
         return self.attempt == attempt and not self.status.final

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from entities.backoff import until_decided
+from entities.backoff import until_decided, written
 from entities.values import to_value
 from idempotency.dynamodb import read_rows, update
-from idempotency.expressions import conditional_update
+from idempotency.expressions import condition_check, conditional_update
 
 from .errors import StaleTask
 from .keys import TaskKey
@@ -138,6 +138,11 @@ class TasksTable:
             "updated_at": at.isoformat(),
         }
         return self._task(task, condition, assign, remove=["deadline", "ended_at", "error", "started_at"])
+
+    def forget(self, task: Task) -> None:
+        """Delete the row of a task that has expired, unless it has changed."""
+        check = condition_check(self.name, task.key.row, "#expires_at = :seen", {"seen": task.expires_at})
+        written(self.client, [{"Delete": check}])
 
     def _item(
         self, task: Task, item: Item, assign: Mapping[str, Any], at: datetime, remove: Sequence[str] = ()
