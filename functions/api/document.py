@@ -87,5 +87,5 @@ class Document:
 
 def _fits(template: list[str], parts: list[str]) -> bool:
     return len(template) == len(parts) and all(
-        one.startswith("{") or one == other for one, other in zip(template, parts, strict=True)
+        (one.startswith("{") and other) or one == other for one, other in zip(template, parts, strict=True)
     )
