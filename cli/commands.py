@@ -26,6 +26,7 @@ KeyName = Annotated[
     str, typer.Argument(metavar="KEY", help="TENANT_CODE/SK, such as 'tenant1/PRODUCT#tea-01' (in quotes).")
 ]
 Reason = Annotated[str, typer.Option(help="Why; kept on the command's row, with your ARN and the time.")]
+_FAILED_SHOWN = 10
 
 
 @app.command()
@@ -138,10 +139,14 @@ def rebuild(
         out.print(f"{target} shows version {version} of {key_name}.", markup=False)
         return
     with waiting.waiting(f"rebuilding {target}") as status:
-        counts = targets.rebuild_all(stack, commands.tables(stack), target, lambda done: status.update(f"{done} keys"))
-    output.document_only({"target": target, "rebuilt": counts[targets.REBUILT], "failed": counts[targets.FAILED]})
-    out.print(f"{target}: {counts[targets.REBUILT]} keys rebuilt, {counts[targets.FAILED]} failed.")
-    raise typer.Exit(1 if counts[targets.FAILED] else 0)
+        rebuilt, failed = targets.rebuild_all(
+            stack, commands.tables(stack), target, lambda done: status.update(f"{done} keys")
+        )
+    output.document_only({"target": target, "rebuilt": rebuilt, "failed": len(failed)})
+    out.print(f"{target}: {rebuilt} keys rebuilt, {len(failed)} failed.")
+    for one in failed[:_FAILED_SHOWN]:
+        out.print(f"{commands.name_of(one.key)}: {one.cause}", markup=False, soft_wrap=True)
+    raise typer.Exit(1 if failed else 0)
 
 
 @app.command()

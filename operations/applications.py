@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from accounts.applications import FLAGS
 from accounts.definition import ACCOUNT_SETUP
 from accounts.errors import InvalidApplication
-from accounts.openings import FLAGS
 from accounts.setup import setup_input
-from accounts.submit_request import parse_submit
+from accounts.submit_request import SubmitRequest, parse_submit
 from idempotency import PayloadMismatch
 from idempotency.saga.table import UNSETTLED
 
@@ -63,14 +63,20 @@ class Summary:
 def submit(stack: Stack, document: Any, file: Path | None = None) -> dict[str, str]:
     """Upload the document, if one is given, and submit the application. Returns what SubmitApplication answers.
 
+    The document of another application, or of one that is decided, is not replaced.
     Raises InvalidApplication before anything is uploaded, PayloadMismatch, FunctionFailed.
     """
     request = parse_submit(document)
-    if file:
+    standing = stack.row("ApplicationsTable", application_id=request.application_id) if file else None
+    if file and (standing is None or _takes_document(standing, request)):
         body = file.read_bytes()
         stack.client("s3").put_object(Bucket=stack.outputs["DocumentsBucket"], Key=request.document_key, Body=body)
     answer: dict[str, str] = call(stack, "SubmitApplication", document, _ERRORS)
     return answer
+
+
+def _takes_document(standing: Row, request: SubmitRequest) -> bool:
+    return standing.get("payload_hash") == request.payload_hash and not Summary.of(standing).decided
 
 
 def view(stack: Stack, application_id: str) -> Summary:

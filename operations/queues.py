@@ -206,8 +206,9 @@ def _redrive_records(stack: Stack, output: str) -> Redriven:
     """Invoke the functions with the records that failed, and move the objects of those away that succeed."""
     kept, deliver, again, left = _kept(stack, output), deliverer(stack), 0, 0
     for key in list(kept.names()):
-        records = kept.records(key)
-        if records and all(deliver(function, record) for function, record in records):
+        # An object may hold all that was left of a batch, and one record must not hold back those behind it.
+        done = [deliver(function, record) for function, record in kept.records(key)]
+        if done and all(done):
             kept.move_away(key)
             again += 1
         else:

@@ -1,30 +1,34 @@
 """The targets of a stack, and their rebuilding for all keys of a type."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from itertools import batched
 
 from entities.command import Key
-from entities.errors import TargetUnavailable
 from entities.rebuild import Rebuild
 from entities.registered import TARGETS, TYPES, TargetEnvironment, targets
 from entities.state import Tables
 from entities.targets import Target
 from entities.types import EntityType
-from idempotency import Contention, StoreUnavailable
 
 from .errors import CommandError
 from .stack import Stack
 
 _WORKERS, _BATCH = 8, 100
-REBUILT, FAILED = "rebuilt", "failed"
 
 
 class NoSuchTarget(CommandError):
     """The target is not registered; the message says which are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A key that was not rebuilt. cause: its error."""
+
+    key: Key
+    cause: str
 
 
 def targets_of(stack: Stack, kind: EntityType) -> Mapping[str, Target]:
@@ -41,18 +45,19 @@ def rebuild(stack: Stack, tables: Tables, key: Key, name: str) -> int:
     return Rebuild(stack.dynamodb, tables).run(key, name, _target(stack, name))
 
 
-def rebuild_all(stack: Stack, tables: Tables, name: str, progress: Callable[[int], None]) -> Counter[str]:
-    """Bring a target to the data of every key that has it. Returns how many were rebuilt, and how many failed.
+def rebuild_all(stack: Stack, tables: Tables, name: str, progress: Callable[[int], None]) -> tuple[int, list[Failed]]:
+    """Bring a target to the data of every key that has it. Returns how many were rebuilt, and those that failed.
 
     progress: called with how many more keys are done. A second run repeats nothing but reads. Raises NoSuchTarget.
     """
-    counts: Counter[str] = Counter()
+    done, failed = 0, list[Failed]()
     one = partial(_rebuilt, Rebuild(stack.dynamodb, tables), name, _target(stack, name))
     with ThreadPoolExecutor(_WORKERS) as pool:
         for batch in batched(keys(stack, tables, name), _BATCH, strict=False):
-            counts.update(pool.map(one, batch))
+            failed += filter(None, pool.map(one, batch))
+            done += len(batch)
             progress(len(batch))
-    return counts
+    return done - len(failed), failed
 
 
 def keys(stack: Stack, tables: Tables, name: str) -> Iterator[Key]:
@@ -69,12 +74,13 @@ def keys(stack: Stack, tables: Tables, name: str) -> Iterator[Key]:
                 yield Key(item["pk"]["S"], item["sk"]["S"])
 
 
-def _rebuilt(rebuild: Rebuild, name: str, target: Target, key: Key) -> str:
+def _rebuilt(rebuild: Rebuild, name: str, target: Target, key: Key) -> Failed | None:
     try:
         rebuild.run(key, name, target)
-    except (Contention, StoreUnavailable, TargetUnavailable):
-        return FAILED
-    return REBUILT
+    except Exception as error:
+        # Whatever is wrong with a key, it must not stop the others.
+        return Failed(key, f"{type(error).__name__}: {error}")
+    return None
 
 
 def _all(stack: Stack) -> Mapping[str, Target]:

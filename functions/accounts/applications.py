@@ -24,12 +24,14 @@ from .setup import setup_input
 SCHEMA = 1
 OPEN_SINCE, ADDRESS_KEY = "open_since", "address_key"
 """Attributes, and indexes: of the applications that the sweep looks after, and of those from one address."""
+FLAGS = "flags"
+"""Attribute: the codes for which the application is reviewed."""
 _UNDECIDED = ACCOUNT_SETUP.undecided
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """An application. address: line1, line2 (or not there), city, postal_code, country. reason: a code."""
+    """An application. address: line1, line2 (or not there), city, postal_code, country. reason, flags: codes."""
 
     application_id: str
     name: str = field(repr=False)
@@ -40,6 +42,7 @@ class Application:
     status: str = SUBMITTED
     submitted_at: str = ""
     reason: str | None = None
+    flags: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Application":
@@ -49,6 +52,7 @@ class Application:
             **{name: row[name]["S"] for name in names},
             address={name: value["S"] for name, value in row["address"]["M"].items()},
             reason=row["reason"]["S"] if "reason" in row else None,
+            flags=frozenset(row.get(FLAGS, {}).get("SS", ())),
         )
 
 

@@ -1,6 +1,6 @@
 """The automated checks: rules over the stack's own data. A check that flags puts the application in review."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -20,15 +20,19 @@ _MAX_NEIGHBOURS = 2000
 type Check = Callable[[Application], Iterable[Reason]]
 
 
-def run_check(openings: Openings, application_id: str, check: Check, at: datetime) -> dict[str, Any]:
+def run_check(
+    openings: Openings, application_id: str, check: Check, at: datetime, own: Collection[Reason] = ()
+) -> dict[str, Any]:
     """Returns {"flagged", "reasons"}. An application whose flag is returned is in review already.
 
+    own: reasons of this check alone. What an earlier try has flagged stays so, if its answer was lost.
     Raises StaleApplication, and as `check`.
     """
-    reasons = list(check(openings.undecided(application_id)))
+    application = openings.undecided(application_id)
+    reasons = list(check(application))
     if reasons:
         openings.flag(application_id, reasons, at)
-    return finding(reasons)
+    return finding([*reasons, *sorted(one for one in own if one in application.flags and one not in reasons)])
 
 
 @dataclass(frozen=True, slots=True)

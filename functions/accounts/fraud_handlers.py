@@ -11,6 +11,7 @@ from runtime.handler import Call, handler
 from .checks import FraudCheck, run_check
 from .known_customers import KnownCustomers
 from .openings import Openings
+from .reasons import FRAUD_MODEL
 from .screening import ScreeningTable
 from .state_request import StateInput, parse_state
 
@@ -34,4 +35,4 @@ def check() -> FraudCheck:
 @handler(parse_state, ids=("application_id",))
 def check_fraud_model(request: StateInput, call: Call) -> dict[str, Any]:
     """Check an applicant: customers, other applications from the address, barred names."""
-    return run_check(check().openings, request.application_id, check(), call.at)
+    return run_check(check().openings, request.application_id, check(), call.at, FRAUD_MODEL)

@@ -12,6 +12,7 @@ from runtime.handler import Call, handler
 from .checks import IdentityCheck, run_check
 from .documents import Documents
 from .openings import Openings
+from .reasons import IDENTITY
 from .screening import ScreeningTable
 from .state_request import StateInput, parse_state
 
@@ -38,4 +39,4 @@ def check() -> IdentityCheck:
 @handler(parse_state, ids=("application_id",))
 def check_identity(request: StateInput, call: Call) -> dict[str, Any]:
     """Check the document of an application."""
-    return run_check(openings(), request.application_id, check(), call.at)
+    return run_check(openings(), request.application_id, check(), call.at, IDENTITY)

@@ -10,15 +10,13 @@ from idempotency.dynamodb import read_rows, update
 from idempotency.expressions import attribute_values, conditional_update
 from idempotency.saga.table import UNSETTLED
 
-from .applications import ADDRESS_KEY, OPEN_SINCE, Application
+from .applications import ADDRESS_KEY, FLAGS, OPEN_SINCE, Application
 from .definition import ACCOUNT_SETUP, FAILED, IN_REVIEW, REJECTED, SUBMIT_APPLICATION
 from .errors import StaleApplication
 from .reasons import Reason
 
 _UNDECIDED = {"submitted": ACCOUNT_SETUP.open, "in_review": IN_REVIEW}
 _IS_UNDECIDED = "#status IN (:submitted, :in_review)"
-FLAGS = "flags"
-"""Attribute: the codes for which the application is reviewed."""
 
 
 @dataclass(frozen=True, slots=True)

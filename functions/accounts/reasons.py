@@ -18,6 +18,14 @@ class Reason(StrEnum):
     CHECK_UNAVAILABLE = "CheckUnavailable"
 
 
+IDENTITY = frozenset(
+    {Reason.DOCUMENT_MISSING, Reason.DOCUMENT_TYPE, Reason.DOCUMENT_TOO_LARGE, Reason.DOCUMENT_USED_BEFORE}
+)
+ADDRESS = frozenset({Reason.ADDRESS_INCOMPLETE, Reason.POSTAL_CODE_FORM})
+FRAUD_MODEL = frozenset({Reason.CUSTOMER_EXISTS, Reason.TOO_MANY_FROM_ADDRESS, Reason.NAME_BARRED})
+"""What each check may flag."""
+
+
 def finding(reasons: Iterable[Reason]) -> dict[str, Any]:
     """What a check answers."""
     codes = [str(reason) for reason in reasons]

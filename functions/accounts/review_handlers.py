@@ -11,7 +11,7 @@ from runtime.handler import Call, handler
 from .address_check import check_address as address_reasons
 from .checks import run_check
 from .openings import Openings
-from .reasons import Reason
+from .reasons import ADDRESS, Reason
 from .state_request import RejectInput, StateInput, parse_reject, parse_state
 
 
@@ -28,7 +28,7 @@ def openings() -> Openings:
 @handler(parse_state, ids=("application_id",))
 def check_address(request: StateInput, call: Call) -> dict[str, Any]:
     """Check the address of an application."""
-    return run_check(openings(), request.application_id, lambda one: address_reasons(one.address), call.at)
+    return run_check(openings(), request.application_id, lambda one: address_reasons(one.address), call.at, ADDRESS)
 
 
 @handler(parse_state, ids=("application_id",))

@@ -60,12 +60,10 @@ def lost(error: Exception, service: str) -> Exception:
 
 
 def _refused(name: str, message: str) -> Exception:
-    if name in _TRANSIENT or "timed out" in message:
-        return Unavailable(f"a function ended in {name}")
-    if name not in _STATUS:
-        return Defect(name)
-    errors = [] if name in _ABOUT_AN_ID else located(message)
-    return Problem(_STATUS[name], name, message, errors, for_now=name in _FOR_NOW)
+    if name in _STATUS:
+        errors = [] if name in _ABOUT_AN_ID else located(message)
+        return Problem(_STATUS[name], name, message, errors, for_now=name in _FOR_NOW)
+    return Unavailable(f"a function ended in {name}") if name in _TRANSIENT or "timed out" in message else Defect(name)
 
 
 def located(message: str) -> list[Mapping[str, str]]:

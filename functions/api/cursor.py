@@ -7,6 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from idempotency import payload_hash
 from idempotency.dynamodb import answered
 
 from .answer import Problem
@@ -65,10 +66,10 @@ def _parts(given: str) -> list[Any]:
     return parts if isinstance(parts, list) else []
 
 
-def _list(request: Request) -> list[Any]:
-    """What the cursor belongs to: tenant, route and filters."""
+def _list(request: Request) -> str:
+    """Names what the cursor belongs to: tenant, route and filters. A filter may be longer than a cursor."""
     filters = sorted((name, value) for name, value in request.values.items() if name not in ("cursor", "limit"))
-    return [request.tenant_code, request.route, [list(one) for one in filters]]
+    return payload_hash([request.tenant_code, request.route, filters])
 
 
 def _foreign() -> Problem:

@@ -68,9 +68,9 @@ class Document:
 
     def methods(self, path: str) -> list[str]:
         """The methods of the first path template that fits; empty if none does."""
-        parts = path.strip("/").split("/")
+        parts = path.split("/")
         for template, item in self.values["paths"].items():
-            if _fits(template.strip("/").split("/"), parts):
+            if _fits(template.split("/"), parts):
                 return [method.upper() for method in item]
         return []
 
@@ -87,5 +87,5 @@ class Document:
 
 def _fits(template: list[str], parts: list[str]) -> bool:
     return len(template) == len(parts) and all(
-        one.startswith("{") or one == other for one, other in zip(template, parts, strict=True)
+        (one.startswith("{") and other) or one == other for one, other in zip(template, parts, strict=True)
     )

@@ -15,7 +15,7 @@ from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.executions import answered
 
-from .answer import Answer, Problem, not_found
+from .answer import Answer, Problem, Unavailable, not_found
 from .calls import located
 from .cursor import cursor, limit, place, read_page
 from .environment import Environment
@@ -53,7 +53,10 @@ def place_order(request: Request, own: Environment) -> Answer:
     )
     if answered(start, "ExecutionAlreadyExists") is None:
         placed = _execution(own.order_saga_arn, order.order_id)
-        if placed is None or json.loads(placed["input"]) != request.body:
+        if placed is None:
+            # This read is eventually consistent.
+            raise Unavailable("Step Functions does not show the execution yet")
+        if json.loads(placed["input"]) != request.body:
             errors = [{"pointer": "#/order_id", "detail": "belongs to another order"}]
             raise Problem(409, "OrderReused", "The order_id belongs to another order.", errors)
     return Answer(202, {"order_id": order.order_id}, {"location": f"/orders/{order.order_id}"})

@@ -23,19 +23,29 @@ class NoSuchVersion(BusinessError):
 
 def as_of(client: Any, tables: Tables, key: Key, moment: Moment) -> dict[str, Any]:
     """The entity as it was when this version had finished or was skipped, or at this time. Raises NoSuchVersion."""
-    # Data first: what is replaced meanwhile is in this row, and in the history.
-    gate, data = read_rows(client, [(tables.gates, key.row), (tables.data, key.row)])
+    # One read after the other, because a batch is not read at one moment: what is replaced between two reads is found
+    # by the second.
+    (gate,) = read_rows(client, [(tables.gates, key.row)])
     finished = int(gate["finished"]["N"]) if gate else 0
     if isinstance(moment, int) and not 1 <= moment <= finished:
         raise NoSuchVersion(f"version {moment} has not finished; the newest that has is {finished}")
-    replaced = answered(lambda: list(_history(client, tables, key)))
-    known = [row for row in [data, *replaced] if row and _is_before(moment)(row)]
-    if not known:
+    (data,) = read_rows(client, [(tables.data, key.row)])
+    is_before = _is_before(moment)
+    if data and is_before(data):
+        return entity_of(data)
+    copy = _copy(client, tables, key, moment) if isinstance(moment, int) else None
+    if copy is None:
+        # The version was skipped, or a time is given.
+        known = [_version(row) for row in answered(lambda: list(_history(client, tables, key))) if is_before(row)]
+        copy = _copy(client, tables, key, max(known)) if known else None
+    if copy is None:
         raise NoSuchVersion(f"{key.sk} was not there at {moment}")
-    newest = max(known, key=_version)
-    if newest is not data:
-        (newest,) = (row for row in read_rows(client, [(tables.history, key.at(_version(newest)))]) if row)
-    return entity_of({**newest, "sk": {"S": key.sk}})
+    return entity_of({**copy, "sk": {"S": key.sk}})
+
+
+def _copy(client: Any, tables: Tables, key: Key, version: int) -> Item | None:
+    """A version that was replaced."""
+    return read_rows(client, [(tables.history, key.at(version))])[0]
 
 
 def entity_of(row: Item) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from idempotency.expressions import condition_check, conditional_put
 
 from .keys import TaskKey
 from .request import CreateRequest
-from .state import MACHINE, QUEUE, Status
+from .state import MACHINE, QUEUE, Status, Task
 from .table import OPEN_SINCE, TasksTable
 from .types import Scope, TaskTypes
 
@@ -50,13 +50,19 @@ class Creation:
         scope = Scope(request.tenant_code, self.jobs_bucket)
         self.types.of(request.task_type).check(request.items, scope)
         task_id = uuid.uuid4().hex if request.task_id is UNSET else request.task_id
-        key = TaskKey(request.tenant_code, task_id)
-        for actions in self._transactions(key, request, at, QUEUE if queued else MACHINE):
-            cancelled = written(self.table.client, actions)
-            if cancelled is not None:
-                self._check_same(key, request)
+        key, mode = TaskKey(request.tenant_code, task_id), QUEUE if queued else MACHINE
+        while not self._stored(key, request, at, mode):
+            standing = self.table.find(key)
+            if standing is None or not standing.expired(at):
+                _check_same(key, standing, request)
                 break
+            # DynamoDB will delete it within days. Only the stream record of a row that is new starts the machine.
+            self.table.forget(standing)
         return {"task_id": task_id, "status": str(Status.CREATED), "items": len(request.items)}
+
+    def _stored(self, key: TaskKey, request: CreateRequest, at: datetime, mode: str) -> bool:
+        """Whether all is written. Otherwise there is a task of this id, or another call creates it."""
+        return all(written(self.table.client, one) is None for one in self._transactions(key, request, at, mode))
 
     def _transactions(self, key: TaskKey, request: CreateRequest, at: datetime, mode: str) -> Iterator[list[Action]]:
         expires_at = int((at + self.lifetime).timestamp())
@@ -94,18 +100,18 @@ class Creation:
         ended = claimed if first else {"TableName": self.table.name, "Key": _row(key.claim)}
         yield [self._put(task, _NEW), {"Delete": ended}, *last]
 
-    def _check_same(self, key: TaskKey, request: CreateRequest) -> None:
-        """Raises PayloadMismatch unless the task that stands has the same items."""
-        standing = self.table.find(key)
-        if standing is None:
-            raise PayloadMismatch(f"task_id: {key.task_id} is being created with other items")
-        if standing.items_hash != request.payload_hash:
-            raise PayloadMismatch(f"task_id: {key.task_id} is a task of other items, or of another type")
-
     def _put(self, values: Mapping[str, Any], condition: str = "") -> Action:
         if not condition:
             return {"Put": {"TableName": self.table.name, "Item": _row(values)}}
         return {"Put": {**conditional_put(self.table.name, {}, condition, {}), "Item": _row(values)}}
+
+
+def _check_same(key: TaskKey, standing: Task | None, request: CreateRequest) -> None:
+    """Raises PayloadMismatch unless the task that stands has the same items."""
+    if standing is None:
+        raise PayloadMismatch(f"task_id: {key.task_id} is being created with other items")
+    if standing.items_hash != request.payload_hash:
+        raise PayloadMismatch(f"task_id: {key.task_id} is a task of other items, or of another type")
 
 
 _ITEM = {"kind": "task_item", "status": Status.CREATED, "attempt": 1, "attempts": 0, "round": 1, "history": []}

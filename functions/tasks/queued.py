@@ -11,7 +11,7 @@ from .finalizing import Finalization
 from .keys import TaskKey
 from .request import ActionRequest
 from .running import Items
-from .state import Status
+from .state import QUEUE, Status
 
 RUN_TASK = message_work("RunTask")
 
@@ -25,13 +25,20 @@ class QueuedTasks:
     def run(self, request: ActionRequest, deadline: datetime, at: datetime) -> Status:
         """Create the task, do its item's work, end it. A message that comes again goes on where it stopped.
 
-        A task of this id that the machine runs, or that has ended, is left alone.
+        A task of this id that the machine runs, or that has ended, is left alone. But if the sweep has ended it because
+        its message came no more, a redriven message runs its next attempt.
         deadline: when the invocation times out, aware UTC. Returns the task's status.
         Raises InvalidTask, PayloadMismatch, StaleTask (no try helps), TransientError; any other error is a defect.
         """
         self.creation.create(request.creation, at, queued=True)
         key = TaskKey(request.tenant_code, request.task_id)
         task = self.items.table.known(key)
+        if task.queued and task.gave_up:
+            # Its alarm counts what failed: it comes first.
+            self.finalization.finish(key, task.attempt, at)
+            self.items.table.retry(task, QUEUE, at)
+            # A refused write says nothing: it may be the SDK's second try.
+            task = self.items.table.known(key)
         if (task.status.final and task.open_since is None) or not task.queued:
             return task.status
         try:

@@ -38,12 +38,13 @@ class Retrying:
             if task.open_since:
                 # Its alarm counts what failed: it comes first.
                 self.finalization.finish(task.key, task.attempt, at)
-            if self._next(task, at):
+            if self.finalization.table.retry(task, MACHINE, at):
                 return self._started(task, task.attempt + 1, task.values["failed_items"])
         raise Contention(f"{request.task_id} is being retried by other calls")
 
     def _started(self, task: Task, attempt: int, items: int) -> dict[str, Any]:
-        if attempt > task.attempt or not task.status.final:
+        # An attempt that a redriven message has begun runs without a machine.
+        if attempt > task.attempt or not (task.status.final or task.queued):
             self.machine.start(task.key, attempt)
         return {"task_id": task.key.task_id, "status": str(Status.CREATED), "items": items, "attempt": attempt}
 
@@ -52,16 +53,6 @@ class Retrying:
         if task is None:
             raise InvalidTask("task_id: no such task of this tenant")
         return task
-
-    def _next(self, task: Task, at: datetime) -> bool:
-        kept = ("attempt", "status", "completed_items", "failed_items", "started_at", "ended_at", "error")
-        past = {name: task.values[name] for name in kept if name in task.values}
-        values = {
-            "history": [*task.values["history"], past],
-            "retried_items": task.values["failed_items"],
-            "mode": MACHINE,
-        }
-        return self.finalization.table.retry(task, values, at)
 
 
 def _is_retried(task: Task, request: RetryRequest) -> bool:

@@ -13,6 +13,8 @@ from .keys import TaskKey
 
 MACHINE, QUEUE = "machine", "queue"
 """What runs a task's items."""
+QUEUE_OVER = "QueueGaveUp"
+"""What a task dies of whose message comes no more, unless an operator redrives it."""
 
 
 class Status(StrEnum):
@@ -82,6 +84,17 @@ class Task:
         return bool(self.values["mode"] == QUEUE)
 
     @property
+    def gave_up(self) -> bool:
+        """Whether it has ended because no message of the queue came any more."""
+        return self.status.final and self.values.get("error", {}).get("type") == QUEUE_OVER
+
+    @property
+    def past(self) -> list[Any]:
+        """Its attempts, with the one that its row shows."""
+        kept = ("attempt", "status", "completed_items", "failed_items", "started_at", "ended_at", "error")
+        return [*self.values["history"], {name: self.values[name] for name in kept if name in self.values}]
+
+    @property
     def items_hash(self) -> str:
         return str(self.values["items_hash"])
 
@@ -100,6 +113,10 @@ class Task:
     @property
     def expires_at(self) -> int:
         return int(self.values["expires_at"])
+
+    def expired(self, at: datetime) -> bool:
+        """Whether its rows have expired, although DynamoDB may not have deleted them yet."""
+        return self.expires_at <= int(at.timestamp())
 
     def runs(self, attempt: int) -> bool:
         """Whether this attempt is the task's own, and has not ended."""

@@ -10,13 +10,12 @@ from datetime import datetime, timedelta
 from .errors import StillRunning, SweepUnfinished
 from .executions import RUNNING, Machine
 from .finalizing import Finalization
-from .state import Task, TaskError
+from .state import QUEUE_OVER, Task, TaskError
 
 # The stream starts a task within seconds.
 _GRACE = timedelta(minutes=1)
 # After it, no message of the queue comes again, unless an operator redrives it.
 _QUEUE_LIFE = timedelta(hours=1)
-QUEUE_OVER = "QueueGaveUp"
 
 _logger = logging.getLogger(__name__)
 

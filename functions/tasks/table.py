@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from entities.backoff import until_decided
+from entities.backoff import until_decided, written
 from entities.values import to_value
 from idempotency.dynamodb import read_rows, update
-from idempotency.expressions import conditional_update
+from idempotency.expressions import condition_check, conditional_update
 
 from .errors import StaleTask
 from .keys import TaskKey
@@ -125,17 +125,24 @@ class TasksTable:
         """Take a task that has ended from the index."""
         return self._task(task, "#attempt = :own AND NOT #status IN (:created, :processing)", {}, remove=[OPEN_SINCE])
 
-    def retry(self, task: Task, values: Mapping[str, Any], at: datetime) -> bool:
-        """Begin the next attempt of a task that has ended."""
+    def retry(self, task: Task, mode: str, at: datetime) -> bool:
+        """Begin the next attempt of a task that has ended. mode: what runs it."""
         condition = "#attempt = :own AND NOT #status IN (:created, :processing) AND attribute_not_exists(#open_since)"
         assign = {
-            **values,
+            "history": task.past,
+            "retried_items": task.values["failed_items"],
+            "mode": mode,
             "attempt": task.attempt + 1,
             "status": Status.CREATED,
             OPEN_SINCE: at.isoformat(),
             "updated_at": at.isoformat(),
         }
         return self._task(task, condition, assign, remove=["deadline", "ended_at", "error", "started_at"])
+
+    def forget(self, task: Task) -> None:
+        """Delete the row of a task that has expired, unless it has changed."""
+        check = condition_check(self.name, task.key.row, "#expires_at = :seen", {"seen": task.expires_at})
+        written(self.client, [{"Delete": check}])
 
     def _item(
         self, task: Task, item: Item, assign: Mapping[str, Any], at: datetime, remove: Sequence[str] = ()

@@ -14,6 +14,7 @@ from accounts.known_customers import KnownCustomers
 from accounts.machines import Machine
 from accounts.opening_sweep import OpeningSweep
 from accounts.openings import Openings
+from accounts.reasons import FRAUD_MODEL, IDENTITY
 from accounts.screening import ScreeningTable
 from accounts.submission import Submission
 from accounts.submit_request import parse_submit
@@ -106,11 +107,12 @@ class OpeningWorld:
 
     def check_identity(self, application_id: str) -> dict[str, Any]:
         check = IdentityCheck(Documents(self.s3, self.bucket), self.screening)
-        return run_check(self.openings, application_id, check, self.now)
+        return run_check(self.openings, application_id, check, self.now, IDENTITY)
 
     def check_fraud_model(self, application_id: str) -> dict[str, Any]:
         known = KnownCustomers(self.client, self.customers)
-        return run_check(self.openings, application_id, FraudCheck(self.openings, self.screening, known.has), self.now)
+        check = FraudCheck(self.openings, self.screening, known.has)
+        return run_check(self.openings, application_id, check, self.now, FRAUD_MODEL)
 
     def sweep(self, *, minutes: int = 5) -> dict[str, int]:
         self.now += timedelta(minutes=minutes)

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from tasks.state import QUEUE, QUEUE_OVER
 from tests.faults.actors.engine import START
 from tests.faults.actors.judging import Judging
 from tests.faults.actors.rows import plain
@@ -18,6 +19,7 @@ from tests.faults.tasks.invariants import (
     ENDS,
     FINAL,
     FORWARD,
+    HANDLED,
     LIMIT,
     ONCE,
     OUTCOME,
@@ -196,6 +198,12 @@ class Judge(Judging["Run"]):
         self.works[task_id, number] += 1
         if self.tasks[task_id]["task_type"] != "repeatable" and self.works[task_id, number] > 1:
             self.broken(ONCE, f"{self.named(task_id, number)} is done {self.works[task_id, number]} times")
+
+    def handled(self, task_id: str) -> None:
+        """A message of the queue was handled."""
+        row = self.tasks[task_id]
+        if row["mode"] == QUEUE and row.get("error", {}).get("type") == QUEUE_OVER:
+            self.broken(HANDLED, f"{self.named(task_id)} is {row['status']} in {row['attempt']}")
 
     # Alarms.
 

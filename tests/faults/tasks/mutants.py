@@ -16,7 +16,7 @@ from tasks.finalizing import Finalization
 from tasks.item_handlers import items
 from tasks.running import Items
 from tasks.starting import Starting
-from tasks.state import Item, Status
+from tasks.state import Item, Status, Task
 from tasks.table import OPEN_SINCE, TasksTable
 from tasks.types import Run
 from tests.faults import faults as f
@@ -25,7 +25,7 @@ from tests.faults.actors.mutant import Mutants
 from tests.faults.mutant import replaced
 from tests.faults.tasks import invariants as breaks
 from tests.faults.tasks import play
-from tests.faults.tasks.schedule import RETRY_AT
+from tests.faults.tasks.schedule import MESSAGE_REDRIVEN, RETRY_AT
 
 MUTANTS = mutant = Mutants()
 
@@ -195,6 +195,14 @@ def _of_attempt() -> AbstractContextManager[None]:
         return end(self, task, status, own, at)
 
     return replaced(TasksTable, "end", counted)
+
+
+@mutant(
+    "a redriven message of a task that was given up", breaks.HANDLED, focus=((r"^message#1$", (MESSAGE_REDRIVEN,)),)
+)
+def _given_up() -> AbstractContextManager[None]:
+    """It is taken for handled, as that of any task that has ended."""
+    return replaced(Task, "gave_up", False)
 
 
 @mutant("a repeated retry that retries again", breaks.ANSWERS)

@@ -137,14 +137,25 @@ class Run(Executing):
     def message(self, body: Document) -> None:
         """A message comes until it is handled, or goes to the dead-letter queue."""
         self.asked[body["task_id"]].append([body["item"]])
-        if self.fault_at("message#1", [*s.MESSAGE_KINDS], 12):
-            self.spawn(partial(self._received, body), self.later.choice((0, self.late())))
-        self._received(body)
-
-    def _received(self, body: Document) -> None:
         event = {"Records": [{"messageId": "m-1", "body": json.dumps(body)}]}
+        kind = self.fault_at("message#1", [*s.MESSAGE_KINDS], 12)
+        if kind == s.MESSAGE_TWICE:
+            self.spawn(partial(self._received, body["task_id"], event), self.later.choice((0, self.late())))
+        if kind == s.MESSAGE_REDRIVEN:
+            self._killed(event)
+            self.simulation.sleep(self.later.uniform(0, 3) * 3600)
+        self._received(body["task_id"], event)
+
+    def _killed(self, event: Document) -> None:
+        """Its function begins with the message, and is killed at any call."""
+        invocation = Invocation("TaskAction#0", "TaskActionFunction", json.dumps(event))
+        self.spawn(partial(setattr, invocation, "dead", True), self.later.uniform(0, 0.3))
+        self.run_invocation(invocation)
+
+    def _received(self, task_id: str, event: Document) -> None:
         for _ in range(_RECEIVES):
             answer = self.invoke("TaskActionFunction", event, "TaskAction")
             if not answer.get("error") and not answer["body"]["batchItemFailures"]:
-                return
+                return self.judge.handled(task_id)
             self.simulation.sleep(_VISIBLE_AFTER)
+        return None

@@ -6,7 +6,7 @@ from typing import ClassVar
 from tests.faults.actors import schedule as shared
 
 RETRY_AT, SWEEP_AT, STRAY_AT = "operator retries at", "sweep runs at", "stray call at"
-MESSAGE_TWICE = "message twice:"
+MESSAGE_TWICE, MESSAGE_REDRIVEN = "message twice:", "message redriven:"
 
 # At one AWS call, beside those of all actors.
 CALL_KINDS = {
@@ -15,7 +15,10 @@ CALL_KINDS = {
     STRAY_AT: "somebody calls any function of tasks meanwhile, for any attempt and item",
 }
 # At one message of the queue.
-MESSAGE_KINDS = {MESSAGE_TWICE: "it is delivered again, minutes later or at once"}
+MESSAGE_KINDS = {
+    MESSAGE_TWICE: "it is delivered again, minutes later or at once",
+    MESSAGE_REDRIVEN: "its function is killed, and an operator redrives it from the dead-letter queue hours later",
+}
 KINDS = shared.kinds(CALL_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS, MESSAGE_KINDS)
 
 

@@ -130,6 +130,19 @@ def test_the_cursor_of_a_page_is_taken(listing: Listing, own: Any) -> None:
     assert listing.answer(listing.request(listing.cursor(*listing.own)), own).status == 200
 
 
+@pytest.mark.parametrize("sign", ["a", '"', "\u4fa1", "\U0001f375"])
+def test_the_document_takes_the_cursor_of_every_key_that_s3_takes(sign: str) -> None:
+    document, key = Document(), sign * (1024 // len(sign.encode()))
+    values = {"key": key, "limit": 1}
+    made = cursor.cursor(Request("GET /imports", "t" * 50, "p", values, {}), [f"IMPORT#{'0' * 32}-0001"])
+    operation = document.operation("GET /imports")
+    assert operation
+    schemas = {one["name"]: one["schema"] for one in operation.parameters}
+
+    assert not list(document.schemas.violations(schemas["key"], key))
+    assert not list(document.schemas.violations(schemas["cursor"], made))
+
+
 @every_listing
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"no JSON", b"[" * 1400, b"{}", b"1", b"null", b"[]", b"[[]]"])
 def test_garbage_is_refused(listing: Listing, own: Any, content: bytes) -> None:

@@ -94,6 +94,7 @@ def test_a_back_end_names_who_decides_and_a_token_is_who_decides(decided: list[A
         ("InvalidDecision", "decided_by: required", 422, ["#/decided_by"]),
         ("InvalidApplication", "address.line1: required", 422, ["#/address/line1"]),
         ("InvalidTask", "items[0].key: required\nitems[12].pk: no", 422, ["#/items/0/key", "#/items/12/pk"]),
+        ("InvalidCommand", "attributes.timed out: unknown field", 422, []),
         ("PayloadMismatch", "application_id: a-1 is an application with other content", 409, ["#/application_id"]),
         ("ApprovalNotFound", "approval_id: there is no approval m.e.s", 404, []),
         ("AlreadyDecided", "m.e.s: is APPROVED since now", 409, []),

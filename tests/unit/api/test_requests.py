@@ -124,7 +124,9 @@ def test_a_key_may_be_encoded_once_more() -> None:
     assert parsed({**given, "pathParameters": encoded}).values == parsed(given).values
 
 
-@pytest.mark.parametrize(("route", "status"), [("PUT /orders", 405), ("GET /nothing", 404)])
+@pytest.mark.parametrize(
+    ("route", "status"), [("PUT /orders", 405), ("GET /nothing", 404), ("POST /orders/", 404), ("GET /orders/", 404)]
+)
 def test_another_route_or_method_is_a_problem(route: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     method, _, path = route.partition(" ")
     given = event(routeKey="$default", rawPath=path)

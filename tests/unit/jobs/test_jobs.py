@@ -151,7 +151,7 @@ def test_the_version_is_what_is_read() -> None:
     assert bucket.asked == [{"Bucket": "bucket", "Key": "smallfile", "VersionId": "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e"}]
 
 
-@pytest.mark.parametrize("code", ["NoSuchKey", "NoSuchBucket", "NoSuchVersion", "AccessDenied"])
+@pytest.mark.parametrize("code", ["NoSuchKey", "NoSuchBucket", "NoSuchVersion", "AccessDenied", "KeyTooLongError"])
 def test_permanently_unreadable_object_is_final(code: str) -> None:
     with pytest.raises(ObjectNotReadable, match=f"bucket/smallfile: {code}"):
         run(Bucket(refused(code)))

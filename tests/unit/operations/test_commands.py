@@ -18,6 +18,7 @@ from entities.command import Key
 from entities.errors import InvalidCommand, NotBlocked, TargetUnavailable, VersionGap
 from entities.lagging import Lagging
 from entities.registered import TYPES
+from entities.types import Types
 from idempotency import BusinessError
 from operations import commands, entities, targets
 from operations.commands import KeyNotFound
@@ -264,7 +265,7 @@ def test_a_rebuilt_target_has_every_key_of_its_types_again(desk: Desk) -> None:
         desk.world.publish(command)
     done: list[int] = []
 
-    assert targets.rebuild_all(desk.stack, desk.world.tables, "products", done.append) == {targets.REBUILT: 2}
+    assert targets.rebuild_all(desk.stack, desk.world.tables, "products", done.append) == (2, [])
     assert sum(done) == 2
     assert desk.view().shown == {"products": 1, "catalog": 0}
 
@@ -277,7 +278,19 @@ def test_a_key_that_cannot_be_rebuilt_is_counted(desk: Desk, monkeypatch: pytest
 
     monkeypatch.setattr(CatalogBucket, "write", refuse)
 
-    assert targets.rebuild_all(desk.stack, desk.world.tables, "catalog", lambda _: None) == {targets.FAILED: 1}
+    rebuilt, (failed,) = targets.rebuild_all(desk.stack, desk.world.tables, "catalog", lambda _: None)
+    assert (rebuilt, failed.cause) == (0, "TargetUnavailable: S3 answers SlowDown")
+
+
+def test_a_key_that_does_not_fit_its_target_stops_no_other(desk: Desk) -> None:
+    """It was published before its type was registered."""
+    desk.world.types = Types([], [])
+    desk.world.publish({**product(mode="sync"), "attributes": {"price": 1}})
+    for number in range(9):
+        desk.world.publish(product(mode="sync", sk=f"PRODUCT#pot-{number}", code=f"pot-{number}"))
+
+    rebuilt, failed = targets.rebuild_all(desk.stack, desk.world.tables, "products", lambda _: None)
+    assert (rebuilt, [(one.key, one.cause) for one in failed]) == (9, [(KEY, "KeyError: 'category'")])
 
 
 def test_an_unknown_target_is_refused_with_those_that_there_are(desk: Desk) -> None:

@@ -48,14 +48,17 @@ def _listed(name: str, kind: str, physical: str) -> dict[str, str]:
 
 @dataclass
 class Functions:
-    """A Lambda client. failing: the functions that fail."""
+    """A Lambda client. failing: the functions that fail. poison: the record that every function fails for."""
 
     invoked: list[tuple[str, str, Any]] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
+    poison: str = ""
 
     def invoke(self, *, FunctionName: str, Payload: str, InvocationType: str = "RequestResponse") -> Any:
-        self.invoked.append((FunctionName, InvocationType, json.loads(Payload)))
-        failed = [{"itemIdentifier": "1"}] if FunctionName in self.failing else []
+        event = json.loads(Payload)
+        self.invoked.append((FunctionName, InvocationType, event))
+        fails = FunctionName in self.failing or {"eventID": self.poison} in event.get("Records", [])
+        failed = [{"itemIdentifier": "1"}] if fails else []
         return {"Payload": io.BytesIO(json.dumps({"batchItemFailures": failed}).encode())}
 
 
@@ -91,8 +94,10 @@ def send(stack: Stack, queue: str, body: Any, **attributes: str) -> None:
     stack.client("sqs").send_message(QueueUrl=url, MessageBody=text, MessageAttributes=given)
 
 
-def keep(stack: Stack, name: str, function: str = NOTIFY) -> None:
-    body = {"requestContext": {"functionArn": function}, "payload": json.dumps({"Records": [{"eventID": name}]})}
+def keep(stack: Stack, name: str, function: str = NOTIFY, *more: str) -> None:
+    """Keep an object of one record with this name, and of more."""
+    records = [{"eventID": one} for one in (name, *more)]
+    body = {"requestContext": {"functionArn": function}, "payload": json.dumps({"Records": records})}
     stack.client("s3").put_object(Bucket="notices", Key=f"{KEPT}{name}", Body=json.dumps(body))
 
 
@@ -165,3 +170,13 @@ def test_a_record_of_notices_is_published_again_and_moved_away(stack: Stack, fun
     assert queues.redrive(stack, view(stack, NOTICES)) == Redriven(again=1, left=1)
     assert kept(stack) == [f"{KEPT}two", f"{REPLAYED}{KEPT}one"]
     assert functions.invoked[0] == (NOTIFY, "RequestResponse", {"Records": [{"eventID": "one"}]})
+
+
+def test_a_poison_record_does_not_hold_back_those_behind_it(stack: Stack, functions: Functions) -> None:
+    """Lambda may keep all that was left of a batch in one object."""
+    keep(stack, "one", NOTIFY, "two", "three")
+    functions.poison = "one"
+
+    assert queues.redrive(stack, view(stack, NOTICES)) == Redriven(again=0, left=1)
+    assert [event["Records"][0]["eventID"] for _, _, event in functions.invoked] == ["one", "two", "three"]
+    assert kept(stack) == [f"{KEPT}one"]

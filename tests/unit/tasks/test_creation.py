@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tasks.errors import InvalidTask, TooManyItems
 from tasks.keys import TaskKey
 from tasks.registered import TYPES
 from tasks.request import MAX_ITEMS, action_parser, create_parser, parse_retry
+from tasks.state import Status
 from tasks.table import TasksTable
 from tasks.types import TaskType, TaskTypes
 from tests.kit.tasks import LIFETIME, TENANT, TaskWorld, Text
@@ -304,3 +306,19 @@ def test_a_resolver_and_its_policy_belong_together(world: TaskWorld) -> None:
         TaskTypes([TaskType("a", Text, world._made, Work("A", Unknown.RESOLVE))])
     with pytest.raises(TypeError, match="belong together"):
         TaskTypes([TaskType("a", Text, world._made, resolve=world._resolver)])
+
+
+@pytest.mark.parametrize("texts", [["a", "b"], ["c"]], ids=["the same items", "others"])
+def test_a_task_id_is_free_when_its_task_has_expired(world: TaskWorld, texts: list[str]) -> None:
+    """DynamoDB deletes what has expired within days."""
+    world.run(world.create("a", "b"))
+    world.now += LIFETIME - timedelta(seconds=1)
+    world.create("a", "b")
+    assert world.task(KEY).status is Status.COMPLETED
+    world.now += timedelta(seconds=1)
+    # Step Functions has forgotten it.
+    world.executions.executions.clear()
+
+    assert world.statuses(world.create(*texts)) == ["CREATED"] * len(texts)
+    assert world.run(KEY) is Status.COMPLETED
+    assert world.task(KEY).expires_at == int((world.now + LIFETIME).timestamp())

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from idempotency import BusinessError, StoreUnavailable
-from tasks.errors import AlertUnsent, InvalidTask, StaleTask, StillRunning
+from tasks.errors import AlertUnsent, InvalidTask, StaleTask, StillRunning, SweepUnfinished
 from tasks.keys import TaskKey
 from tasks.request import ActionRequest, StateInput
 from tasks.running import CUT_OFF
@@ -14,6 +14,7 @@ from tasks.starting import Starting
 from tasks.state import Item, Status, Task
 from tasks.table import TasksTable
 from tasks.types import Run
+from tests.kit.commands import error
 from tests.kit.tasks import LIMIT, TENANT, TIMEOUT, TaskWorld, Text
 
 COMPLETED, FAILED, PARTLY = Status.COMPLETED, Status.FAILED, Status.COMPLETED_WITH_FAILURES
@@ -440,6 +441,74 @@ def test_a_message_that_comes_again_goes_on(world: TaskWorld) -> None:
     world.handle = failing()
 
     assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is COMPLETED
+
+
+@pytest.fixture
+def given_up(world: TaskWorld) -> TaskKey:
+    """A task whose message failed five times, and that the sweep has ended."""
+    key = TaskKey(TENANT, "q-1")
+    before, world.handle = world.handle, unavailable
+    for _ in range(5):
+        with pytest.raises(StoreUnavailable):
+            world.queued.run(ACTION, world.now + TIMEOUT, world.now)
+    world.now += timedelta(hours=2)
+    assert world.sweep()["ended"] == 1
+    assert world.task(key).status is FAILED
+    world.handle = before
+    return key
+
+
+def test_a_redriven_message_runs_a_task_that_the_sweep_has_ended(world: TaskWorld, given_up: TaskKey) -> None:
+    key = given_up
+
+    assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is COMPLETED
+    assert (world.task(key).attempt, world.task(key).queued) == (2, True)
+    assert [one["error"]["type"] for one in world.row(key, 1)["history"]] == ["TaskCutOff"]
+    assert [one["error"]["type"] for one in world.task(key).values["history"]] == ["QueueGaveUp"]
+    assert world.executions.executions == {}
+
+
+@pytest.mark.usefixtures("given_up")
+def test_a_redriven_message_goes_on_if_the_sdk_repeats_the_retry(
+    world: TaskWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retry = TasksTable.retry
+    monkeypatch.setattr(TasksTable, "retry", lambda *given: retry(*given) and retry(*given))
+
+    assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is COMPLETED
+
+
+def test_a_redriven_message_raises_an_alarm_that_is_due_first(world: TaskWorld) -> None:
+    key = TaskKey(TENANT, "q-1")
+    world.handle = unavailable
+    with pytest.raises(StoreUnavailable):
+        world.queued.run(ACTION, world.now + TIMEOUT, world.now)
+    world.now += timedelta(hours=2)
+    world.topic.fails = error("InternalError", 500)
+    with pytest.raises(SweepUnfinished):
+        world.sweep()
+    world.handle = failing()
+
+    assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is COMPLETED
+    assert (world.task(key).attempt, len(world.topic.messages)) == (2, 1)
+
+
+def test_a_retry_finds_the_attempt_that_a_redriven_message_has_begun(world: TaskWorld, given_up: TaskKey) -> None:
+    world.handle = unavailable
+    with pytest.raises(StoreUnavailable):
+        world.queued.run(ACTION, world.now + TIMEOUT, world.now)
+
+    assert world.retry(given_up, attempt=1)["attempt"] == world.retry(given_up)["attempt"] == 2
+    assert world.executions.executions == {}
+
+
+def test_a_message_leaves_a_task_alone_whose_item_has_failed(world: TaskWorld) -> None:
+    world.handle = failing("a")
+    assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is FAILED
+    world.handle = failing()
+
+    assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is FAILED
+    assert world.row(TaskKey(TENANT, "q-1"), 1)["attempts"] == 1
 
 
 def test_a_defect_by_the_queue_ends_the_task(world: TaskWorld) -> None:

@@ -1,0 +1,71 @@
+"""The versions of a key, page by page: each page tells the same of the version whose turn it is."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from api import commands
+from api.request import Request
+from entities.state import Tables
+from tests.kit.commands import World, order
+from tests.unit.dynamodb import client
+
+KEY = {"pk": "TENANT#tenant1", "sk": "ORDER#order123"}
+
+
+@pytest.fixture
+def world() -> World:
+    """A key with five versions, of which the first runs."""
+    made = World(client())
+    for version in range(1, 6):
+        made.publish(order(version))
+    made.machine.set_lifetime(made.task(1), 30, made.now)
+    return made
+
+
+@pytest.fixture
+def read(world: World, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The keys of CommandsTable that are read."""
+    found: list[Any] = []
+
+    def batch_get_item(*, RequestItems: Any) -> Any:
+        found.extend(key["sk"]["S"] for key in RequestItems.get(world.tables.commands, {"Keys": []})["Keys"])
+        return world.client.batch_get_item(RequestItems=RequestItems)
+
+    monkeypatch.setattr(commands, "dynamodb", lambda: SimpleNamespace(batch_get_item=batch_get_item))
+    return found
+
+
+def pages(tables: Tables) -> list[Any]:
+    own: Any = SimpleNamespace(**{f"{name}_table": getattr(tables, name) for name in Tables.__slots__})
+    values, found = {**KEY, "limit": 2}, list[Any]()
+    while True:
+        request = Request("GET /keys/{pk}/{sk}/versions", "tenant1", "p", values, {})
+        found.append(commands.list_versions(request, own).body)
+        if found[-1]["cursor"] is None:
+            return found
+        values = {**values, "cursor": found[-1]["cursor"]}
+
+
+def test_every_page_says_what_the_key_waits_for(world: World, read: list[Any]) -> None:
+    found = pages(world.tables)
+
+    assert [page["waits_for"] for page in found] == ["its state set_ttl_command"] * 3
+    assert [one["waits_for"] for page in found for one in page["versions"]] == [
+        *(f"version {version}" for version in (4, 3, 2, 1)),
+        "its state set_ttl_command",
+    ]
+
+
+def test_a_page_reads_no_command_but_the_one_whose_turn_it_is(world: World, read: list[Any]) -> None:
+    """A row may have 100 KiB, and a page 100 versions."""
+    pages(world.tables)
+    assert read == ["ORDER#order123@1"] * 3
+
+    world.finish(1)
+    for version in range(2, 6):
+        world.finish(version)
+    read.clear()
+    assert [page["waits_for"] for page in pages(world.tables)] == [None] * 3
+    assert read == []
