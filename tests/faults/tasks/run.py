@@ -15,8 +15,8 @@ from tests.faults.tasks.plan import TASK, TENANT
 
 _OF_MACHINE = ("StartTask", "RunTaskItem", "FinishTask")
 _TRIES = 4
-# Of the queue `task-action`.
-_RECEIVES, _VISIBLE_AFTER = 5, 400
+# `task-action`.
+_QUEUE = {"receives": 5, "visible_after": 400}
 
 
 @dataclass
@@ -137,14 +137,7 @@ class Run(Executing):
     def message(self, body: Document) -> None:
         """A message comes until it is handled, or goes to the dead-letter queue."""
         self.asked[body["task_id"]].append([body["item"]])
+        deliver = partial(self.received, "TaskActionFunction", "TaskAction", body, **_QUEUE)
         if self.fault_at("message#1", [*s.MESSAGE_KINDS], 12):
-            self.spawn(partial(self._received, body), self.later.choice((0, self.late())))
-        self._received(body)
-
-    def _received(self, body: Document) -> None:
-        event = {"Records": [{"messageId": "m-1", "body": json.dumps(body)}]}
-        for _ in range(_RECEIVES):
-            answer = self.invoke("TaskActionFunction", event, "TaskAction")
-            if not answer.get("error") and not answer["body"]["batchItemFailures"]:
-                return
-            self.simulation.sleep(_VISIBLE_AFTER)
+            self.spawn(deliver, self.later.choice((0, self.late())))
+        deliver()
