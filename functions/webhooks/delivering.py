@@ -74,7 +74,7 @@ class Deliveries:
     def attempt(self, delivery: Delivery) -> Try:
         """Send a delivery whose lease is the caller's, and write down what follows."""
         subscription = self.table.find(delivery.key)
-        if subscription is None:
+        if subscription is None or not subscription.owns(delivery):
             return self._ended(delivery, Status.CANCELLED, "the subscription was removed")
         if not subscription.active:
             return self._given_up(delivery, Try("the subscription is disabled"))

@@ -80,10 +80,11 @@ class WebhooksTable:
         won = self._update(seen.row, "#next_try_at = :seen", own, values={"seen": seen.values[DUE]})
         return claimed if won else None
 
-    def reopen(self, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
+    def reopen(self, subscription: Subscription, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
         """Take the lease of any delivery, for another day of tries; None while another sender has it."""
-        claimed = leased(seen.having(**Delivery.new(seen.key, seen.event, at).values, **_REOPENED), owner, at)
-        own = {name: claimed.values[name] for name in ("owner", DUE, "shard", "status", "attempts", "retry_until")}
+        claimed = leased(seen.having(**Delivery.new(subscription, seen.event, at).values, **_REOPENED), owner, at)
+        names = ("owner", DUE, "shard", "status", "attempts", "retry_until", "subscribed_at")
+        own = {name: claimed.values[name] for name in names}
         gone = [FAILED, "ended_at", "expires_at"]
         return claimed if self._update(seen.row, _FREE, own, gone, {"now": at.isoformat()}) else None
 

@@ -12,7 +12,7 @@ from webhooks.delivering import DISABLE_AFTER, pause_after
 from webhooks.errors import NotSent
 from webhooks.event import event_of
 from webhooks.sending import Answer
-from webhooks.state import WINDOW, Status
+from webhooks.state import WINDOW, Status, Subscription
 
 BAD = Answer(500, 0.01)
 OTHER = NOTICE.replace("tenant1", "tenant2")
@@ -220,6 +220,24 @@ def test_what_is_due_for_a_removed_subscription_is_cancelled(world: WebhookWorld
     assert (world.receiver.messages, world.rows("webhook")) == ([], [])
 
 
+def test_what_waits_for_a_removed_subscription_is_not_sent_when_its_address_is_subscribed_again(
+    world: WebhookWorld,
+) -> None:
+    key = world.subscribe()
+    world.receiver.script = [BAD, OK]
+    world.notify()
+    table = world.deliveries().table
+    found = table.find(key)
+    assert found
+    assert table.remove(key)
+    world.now += timedelta(seconds=1)
+    table.subscribe(Subscription(key, {**found.values, "created_at": world.now.isoformat()}))
+    world.drain()
+
+    assert [row["status"] for row in world.rows()] == [Status.CANCELLED]
+    assert len(world.receiver.messages) == 1
+
+
 def test_a_delivery_is_sent_again_under_its_id(world: WebhookWorld) -> None:
     key = world.subscribe()
     world.receiver.script = [Answer(410, 0.01), OK]
@@ -227,11 +245,12 @@ def test_a_delivery_is_sent_again_under_its_id(world: WebhookWorld) -> None:
     deliveries = world.deliveries()
     deliveries.table.change(key, {"status": "ACTIVE"})
     (row,) = world.rows()
-    seen = deliveries.table.delivery(key, row["event_id"])
+    seen, subscription = deliveries.table.delivery(key, row["event_id"]), deliveries.table.find(key)
     assert seen is not None
-    claimed = deliveries.table.reopen(seen, "me", world.now)
+    assert subscription is not None
+    claimed = deliveries.table.reopen(subscription, seen, "me", world.now)
     assert claimed is not None
-    assert deliveries.table.reopen(seen, "another", world.now) is None
+    assert deliveries.table.reopen(subscription, seen, "another", world.now) is None
     deliveries.attempt(claimed)
 
     assert [row["status"] for row in world.rows()] == [Status.DELIVERED]
