@@ -100,9 +100,10 @@ class Deliveries:
         return Try(f"status {answer.status}", answer)
 
     def _delivered(self, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
-        ended = self._ended(delivery, Status.DELIVERED, made.outcome)
+        # First: after a crash, the message is sent once more, instead of a receiver that works being disabled.
         self.table.change(subscription.key, self._last(made), ["failing_since"])
-        return Try(ended.outcome, made.answer)
+        self._ended(delivery, Status.DELIVERED, made.outcome)
+        return made
 
     def _failed(self, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
         if self._disables(subscription, made):

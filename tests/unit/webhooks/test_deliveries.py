@@ -1,6 +1,8 @@
 """What becomes of a delivery."""
 
+from contextlib import suppress
 from datetime import timedelta
+from unittest import mock
 
 import pytest
 
@@ -148,6 +150,21 @@ def test_a_success_beside_a_try_that_fails_ends_the_count_too(world: WebhookWorl
 
     (webhook,) = world.rows("webhook")
     assert (webhook["status"], webhook["failing_since"]) == ("ACTIVE", START.isoformat())
+
+
+def test_a_success_ends_the_count_even_if_the_sender_crashes_after_it(world: WebhookWorld) -> None:
+    world.subscribe(failing_since=(START - DISABLE_AFTER).isoformat())
+    world.notify()
+    world.now += timedelta(minutes=1)
+    deliveries = world.deliveries()
+    (seen,) = deliveries.table.due(world.now)
+    claimed = deliveries.table.claim(seen, "me", world.now)
+    assert claimed is not None
+    with mock.patch.object(type(deliveries.table), "end", side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
+        deliveries.attempt(claimed)
+
+    assert len(world.receiver.messages) == 1
+    assert "failing_since" not in world.rows("webhook")[0]
 
 
 def test_a_success_ends_the_count_of_failing_days(world: WebhookWorld) -> None:
