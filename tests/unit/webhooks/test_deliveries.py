@@ -2,6 +2,8 @@
 
 from contextlib import suppress
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -11,10 +13,11 @@ from tests.kit.webhooks import LIFETIME, LOST, NOTICE, OK, START, TENANT, Webhoo
 from tests.unit import dynamodb
 from webhooks import sweep
 from webhooks.delivering import DISABLE_AFTER, pause_after
+from webhooks.endpoints import Endpoints
 from webhooks.errors import NotSent
 from webhooks.event import event_of
 from webhooks.sending import Answer
-from webhooks.state import WINDOW, Status, Subscription
+from webhooks.state import LEASE, WINDOW, Status, Subscription
 
 BAD = Answer(500, 0.01)
 OTHER = NOTICE.replace("tenant1", "tenant2")
@@ -165,6 +168,21 @@ def test_a_success_ends_the_count_even_if_the_sender_crashes_after_it(world: Web
 
     assert len(world.receiver.messages) == 1
     assert "failing_since" not in world.rows("webhook")[0]
+
+
+def test_nothing_is_sent_if_the_lease_expires_while_the_secret_is_read(world: WebhookWorld) -> None:
+    world.subscribe()
+    read = world.endpoints.ssm().get_parameter
+
+    def slowly(**asked: Any) -> Any:
+        world.now += LEASE
+        return read(**asked)
+
+    world.endpoints = Endpoints(lambda: SimpleNamespace(get_parameter=slowly), "/stepwise/webhooks")
+    world.notify()
+
+    assert world.receiver.messages == []
+    assert [row["status"] for row in world.rows()] == [Status.WAITING]
 
 
 def test_a_success_ends_the_count_of_failing_days(world: WebhookWorld) -> None:
