@@ -277,6 +277,7 @@ def test_a_delivery_is_sent_again_under_its_id(world: WebhookWorld) -> None:
     key = world.subscribe()
     world.receiver.script = [Answer(410, 0.01), OK]
     world.notify()
+    world.now += timedelta(seconds=1)
     deliveries = world.deliveries()
     deliveries.table.change(key, {"status": "ACTIVE"})
     (row,) = world.rows()
@@ -288,6 +289,7 @@ def test_a_delivery_is_sent_again_under_its_id(world: WebhookWorld) -> None:
     assert deliveries.table.reopen(subscription, seen, "another", world.now) is None
     deliveries.attempt(claimed)
 
+    assert deliveries.table.reopen(subscription, seen, "me", world.now) is None, "a write that lands twice"
     assert [row["status"] for row in world.rows()] == [Status.DELIVERED]
     assert "failed_at" not in world.rows()[0]
     assert len({message for _, message, _ in world.receiver.messages}) == 1
