@@ -224,7 +224,7 @@ def _ids() -> AbstractContextManager[None]:
     return replaced(Delivery, "event", property(event))
 
 
-@mutant("a subscriber that gets what it has not asked for", breaks.ROUTED)
+@mutant("a subscriber that gets every type", breaks.ROUTED)
 def _unasked() -> AbstractContextManager[None]:
     def subscribed(self: Any, notice: Any) -> Any:
         return [one for tenant in (notice.tenant_code, None) for one in self.deliveries.table.subscriptions(tenant)]
@@ -263,3 +263,8 @@ def _hasty() -> AbstractContextManager[None]:
 @mutant("a row without its secret", breaks.ANSWERS, breaks.REACHED)
 def _row_only() -> AbstractContextManager[None]:
     return replaced(webhooks.subscribing.Subscribing, "_kept", lambda _, __, made: made)
+
+
+@mutant("a success that is taken for a failure", breaks.ONCE)
+def _doubted() -> AbstractContextManager[None]:
+    return replaced(Try, "delivered", property(lambda _: False))
