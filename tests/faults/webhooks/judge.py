@@ -82,9 +82,8 @@ class Judge(Judging["Run"]):
         return self.run.simulation.now
 
     def _named(self, name: Name) -> str:
-        number = next((one.number for one in self.run.plan.subscribers if one.key.webhook_id == name[0]), "?")
         row = self.rows.get(name)
-        return f"{_key(row['body'])[2] if row else name[1]} for r{number}"
+        return f"{_key(row['body'])[2] if row else name[1]} for r{self.run.plan.of(name[0]).number}"
 
     def _function(self) -> str:
         current = self.run.simulation.current
@@ -233,7 +232,7 @@ class Judge(Judging["Run"]):
 
     def _judge_reached(self, name: Name, ledger: Ledger, row: Document) -> None:
         """It was given up after a day. It could have been tried every three hours."""
-        one = next(one for one in self.run.plan.subscribers if one.key.webhook_id == name[0])
+        one = self.run.plan.of(name[0])
         begin, end = max(0.0, self.now - 4 * HOUR), self.now
         swept = not (self.run.plan.sweepless[0] < end and self.run.plan.sweepless[1] > begin)
         works = {one.does(begin), *(kind for at, kind in one.phases if begin <= at <= end)} == {WORKS}
@@ -319,7 +318,7 @@ class Judge(Judging["Run"]):
         """A sweep has ended that no fault has hit. A receiver that hangs has its own time."""
         of_each = Counter(name[0] for name in self.rows)
         for name in self.due(began):
-            one = next(one for one in self.run.plan.subscribers if one.key.webhook_id == name[0])
+            one = self.run.plan.of(name[0])
             ledger, row = self.ledgers[name], self.rows[name]
             stopped = name[0] not in self.webhooks or self.webhooks[name[0]]["status"] == "DISABLED"
             hung = one.does(began) == HANGS or self.now - self.hangs.get(one.number, -HOUR) < HOUR

@@ -51,6 +51,9 @@ class Plan:
     sweepless: tuple[float, float]
     of_one: int
 
+    def of(self, webhook_id: str) -> Subscriber:
+        return next(one for one in self.subscribers if one.key.webhook_id == webhook_id)
+
 
 def plan(schedule: Schedule) -> Plan:
     chance = schedule.chance("plan")

@@ -25,6 +25,7 @@ from webhooks.delivering import Deliveries
 
 COMMAND = "WebhookCommand"
 _TRIES = 6
+_REFUSED = {"InvalidWebhook", "DeliveryBusy"}
 # `notification`.
 _QUEUE = {"receives": 5, "visible_after": 200}
 _MAX_SWEEPS = 300
@@ -174,10 +175,8 @@ class Run(shared.Executing):
         for number in range(_TRIES):
             answer = call()
             error = answer["body"]["errorType"] if answer.get("error") else ""
-            if error in {"InvalidWebhook", "DeliveryBusy"}:
-                self.refused += 1
-                return answer
-            if not error:
+            if not error or error in _REFUSED:
+                self.refused += bool(error)
                 return answer
             self.simulation.sleep(self.chance.uniform(1, 30) * (number + 1))
         return answer
@@ -212,8 +211,7 @@ class Run(shared.Executing):
     def _resend_any(self) -> None:
         if self.judge.rows:
             webhook_id, event_id = self.later.choice(list(self.judge.rows))
-            one = next(one for one in self.plan.subscribers if one.key.webhook_id == webhook_id)
-            self.resend(one, event_id)
+            self.resend(self.plan.of(webhook_id), event_id)
 
     # Invocations.
 
@@ -221,11 +219,11 @@ class Run(shared.Executing):
         self.limit(invocation, 600 if invocation.function == COMMAND else invocation.timeout)
         began = self.simulation.now
         answer = super().run_invocation(invocation)
-        failed = answer.get("error") or (isinstance(answer["body"], dict) and answer["body"].get("batchItemFailures"))
-        if failed and not self.disturbed and not str(failed).startswith("InvalidWebhook"):
-            refused = answer.get("error") and answer["body"]["errorType"] in {"InvalidWebhook", "DeliveryBusy"}
-            if not refused:
-                self.judge.broken(ANSWERS, f"{invocation.id}: {answer['body']}")
+        body = answer["body"]
+        refused = answer.get("error") and body["errorType"] in _REFUSED
+        failed = answer.get("error") or (isinstance(body, dict) and body.get("batchItemFailures"))
+        if failed and not refused and not self.disturbed:
+            self.judge.broken(ANSWERS, f"{invocation.id}: {body}")
         if invocation.function == "NotifyWebhooksFunction" and not failed:
             self.judge.handled(began, json.loads(json.loads(invocation.event)["Records"][0]["body"]))
         return answer
