@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api api-test faults-stock bench-stock stock-test test-browser bench-console api-fuzz
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api api-test faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -98,6 +98,9 @@ faults-tasks: setup ## Play 10,000 schedules of tasks; OPTIONS='--schedules N --
 
 faults-stock: setup ## Play 10,000 schedules of a hot SKU; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults.stock $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
+
+faults-webhooks: setup ## Play 10,000 schedules of webhooks; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.webhooks $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
 faults-people: setup ## Play 10,000 schedules of applications and approvals; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults.people $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')

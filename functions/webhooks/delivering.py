@@ -46,6 +46,10 @@ class Try:
         return self.answer is not None and self.answer.accepted
 
 
+# This function was frozen. It does not know what the next owner of the lease does.
+_EXPIRED = Try("the lease expired")
+
+
 def new_owner() -> str:
     return uuid.uuid4().hex
 
@@ -74,16 +78,15 @@ class Deliveries:
     def attempt(self, delivery: Delivery) -> Try:
         """Send a delivery whose lease is the caller's, and write down what follows."""
         subscription = self.table.find(delivery.key)
-        if subscription is None:
+        if subscription is None or not subscription.owns(delivery):
             return self._ended(delivery, Status.CANCELLED, "the subscription was removed")
         if not subscription.active:
             return self._given_up(delivery, Try("the subscription is disabled"))
         if self.clock() >= delivery.retry_until:
             return self._given_up(delivery, Try(str(delivery.values.get("last_outcome", "no try had an answer"))))
-        if self.clock() + _TRY >= delivery.next_try_at:
-            # This function was frozen. It does not know what the next owner of the lease does.
-            return Try("the lease expired")
         made = self.send(delivery)
+        if made is _EXPIRED:
+            return made
         if made.delivered:
             return self._delivered(subscription, delivery, made)
         return self._failed(subscription, delivery, made)
@@ -93,6 +96,9 @@ class Deliveries:
         event = delivery.event
         try:
             endpoint = self.endpoints.read(delivery.key.webhook_id)
+            # Checked last, because that read may be slow.
+            if "owner" in delivery.values and self.clock() + _TRY >= delivery.next_try_at:
+                return _EXPIRED
             signed = headers(endpoint.secrets, event.id, self.clock(), event.body)
             answer = self.sender.send(endpoint.url, signed, event.body)
         except (AddressRefused, InvalidWebhook, NotSent) as error:
@@ -100,9 +106,10 @@ class Deliveries:
         return Try(f"status {answer.status}", answer)
 
     def _delivered(self, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
-        ended = self._ended(delivery, Status.DELIVERED, made.outcome)
+        # First: after a crash, the message is sent once more, instead of a receiver that works being disabled.
         self.table.change(subscription.key, self._last(made), ["failing_since"])
-        return Try(ended.outcome, made.answer)
+        self._ended(delivery, Status.DELIVERED, made.outcome)
+        return made
 
     def _failed(self, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
         if self._disables(subscription, made):

@@ -65,14 +65,15 @@ def sweep_webhooks(_: None, call: Call) -> dict[str, int]:
 def send_webhook(request: SendRequest, call: Call) -> dict[str, Any]:
     """Send a test, or a delivery again under its id, and say what the receiver answered."""
     own = deliveries()
-    if own.table.find(request.key) is None:
+    subscription = own.table.find(request.key)
+    if subscription is None:
         raise InvalidWebhook("webhook_id: no such subscription")
     if request.event_id is None:
-        return _shown(own.send(Delivery.new(request.key, try_out(call.aws_request_id, call.at), call.at)))
+        return _shown(own.send(Delivery.new(subscription, try_out(call.aws_request_id, call.at), call.at)))
     found = own.table.delivery(request.key, request.event_id)
     if found is None:
         raise InvalidWebhook("event_id: no such delivery")
-    claimed = own.table.reopen(found, own.owner(), call.at)
+    claimed = own.table.reopen(subscription, found, own.owner(), call.at)
     if claimed is None:
         raise DeliveryBusy("event_id: the delivery is being sent; try again in a minute")
     return _shown(own.attempt(claimed))

@@ -46,7 +46,7 @@ class Notifying:
 
     def _first(self, subscription: Subscription, notice: Notice, now: datetime) -> Delivery:
         """The new row: leased for its first try; due at the sweep if the receiver is failing; or kept for later."""
-        made = Delivery.new(subscription.key, event_of(notice), now)
+        made = Delivery.new(subscription, event_of(notice), now)
         if not subscription.active:
             return made.having(**ended(Status.FAILED, "the subscription is disabled", now, self.deliveries.expiry(now)))
         if subscription.failing_since:

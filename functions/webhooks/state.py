@@ -86,6 +86,11 @@ class Subscription:
         since = self.values.get("failing_since")
         return datetime.fromisoformat(since) if since else None
 
+    def owns(self, delivery: "Delivery") -> bool:
+        """Whether the delivery was written for it. If it was removed and made again, it has the same key."""
+        made = self.values["created_at"]
+        return bool(delivery.values.get("subscribed_at", made) == made)
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
@@ -100,11 +105,13 @@ class Delivery:
         return cls(WebhookKey(_tenant(values["pk"]), values["webhook_id"]), values)
 
     @classmethod
-    def new(cls, key: WebhookKey, event: Event, at: datetime) -> "Delivery":
+    def new(cls, subscription: Subscription, event: Event, at: datetime) -> "Delivery":
+        key = subscription.key
         values = {
             **key.delivery(event.id),
             "kind": "delivery",
             "webhook_id": key.webhook_id,
+            "subscribed_at": subscription.values["created_at"],
             "event_id": event.id,
             "type": event.type,
             "body": event.body,

@@ -17,7 +17,8 @@ DUE, FAILED = "next_try_at", "failed_at"
 _NEW = "attribute_not_exists(#pk)"
 _THERE = "attribute_exists(#pk)"
 _OWN = "#owner = :holder"
-_FREE = f"{_THERE} AND (attribute_not_exists(#owner) OR #next_try_at <= :now)"
+# Only once: the write that comes a second time later finds another `retry_until`.
+_FREE = "#retry_until = :seen AND (attribute_not_exists(#owner) OR #next_try_at <= :now)"
 _LEASED = ("owner", DUE, "shard")
 
 
@@ -80,12 +81,13 @@ class WebhooksTable:
         won = self._update(seen.row, "#next_try_at = :seen", own, values={"seen": seen.values[DUE]})
         return claimed if won else None
 
-    def reopen(self, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
-        """Take the lease of any delivery, for another day of tries; None while another sender has it."""
-        claimed = leased(seen.having(**Delivery.new(seen.key, seen.event, at).values, **_REOPENED), owner, at)
-        own = {name: claimed.values[name] for name in ("owner", DUE, "shard", "status", "attempts", "retry_until")}
-        gone = [FAILED, "ended_at", "expires_at"]
-        return claimed if self._update(seen.row, _FREE, own, gone, {"now": at.isoformat()}) else None
+    def reopen(self, subscription: Subscription, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
+        """Take the lease of any delivery, for another day of tries; None if another sender has it or had it."""
+        claimed = leased(seen.having(**Delivery.new(subscription, seen.event, at).values, **_REOPENED), owner, at)
+        names = ("owner", DUE, "shard", "status", "attempts", "retry_until", "subscribed_at")
+        own = {name: claimed.values[name] for name in names}
+        gone, values = [FAILED, "ended_at", "expires_at"], {"now": at.isoformat(), "seen": seen.values["retry_until"]}
+        return claimed if self._update(seen.row, _FREE, own, gone, values) else None
 
     def wait(self, delivery: Delivery, until: datetime, outcome: str) -> bool:
         """Give the lease back, and set the next try. False if the lease was lost."""

@@ -24,6 +24,7 @@ def _texts(**values: str) -> dict[str, Any]:
 
 _WEBHOOK = {
     **_texts(kind="webhook", pk="TENANT#tenant1", sk=f"WEBHOOK#{WEBHOOK_ID}", webhook_id=WEBHOOK_ID, status="ACTIVE"),
+    **_texts(created_at=_TIME),
     "events": {"L": [{"S": "command"}]},
 }
 _DELIVERY = {

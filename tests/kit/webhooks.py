@@ -119,6 +119,7 @@ class WebhookWorld:
             "webhook_id": key.webhook_id,
             "status": SubscriptionStatus.ACTIVE.value,
             "events": list(events),
+            "created_at": self.now.isoformat(),
             **values,
         }
         assert self.deliveries().table.subscribe(Subscription(key, own))
@@ -136,11 +137,12 @@ class WebhookWorld:
         own = self.deliveries()
         for row in self.rows():
             key = WebhookKey(TENANT, row["webhook_id"])
-            seen = own.table.delivery(key, row["event_id"])
+            seen, subscription = own.table.delivery(key, row["event_id"]), own.table.find(key)
             if (
                 seen
+                and subscription
                 and seen.status is not Status.DELIVERED
-                and (claimed := own.table.reopen(seen, own.owner(), self.now))
+                and (claimed := own.table.reopen(subscription, seen, own.owner(), self.now))
             ):
                 own.attempt(claimed)
 

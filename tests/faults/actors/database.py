@@ -92,7 +92,10 @@ class MiniStack:
 
     def clear(self, tables: list[str]) -> None:
         for table in tables:
-            dynamodb._tables[table]["items"].clear()
+            kept = dynamodb._tables[table]
+            kept["items"].clear()
+            # Which rows are in an index.
+            kept.pop(dynamodb._INDEX_MEMBERS, None)
 
 
 @dataclass

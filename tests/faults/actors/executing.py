@@ -1,5 +1,6 @@
 """Executions of a machine, what ends them from outside, the events that tell of it, and the records of streams."""
 
+import json
 import types
 from abc import ABC
 from collections.abc import Callable, Iterable
@@ -156,6 +157,18 @@ class Executing(Invoking, ABC):
             if not answer.get("error") and not answer["body"]["batchItemFailures"]:
                 return True
             self.simulation.sleep(2**number)
+        return False
+
+    # Queues.
+
+    def received(self, function: str, name: str, body: Document, *, receives: int, visible_after: float) -> bool:
+        """Deliver a message until its function has handled it. False if it goes to the dead-letter queue."""
+        event = {"Records": [{"messageId": "m-1", "body": json.dumps(body)}]}
+        for _ in range(receives):
+            answer = self.invoke(function, event, name)
+            if not answer.get("error") and not answer["body"]["batchItemFailures"]:
+                return True
+            self.simulation.sleep(visible_after)
         return False
 
     # Events.

@@ -15,8 +15,8 @@ from tests.faults.tasks.plan import TASK, TENANT
 
 _OF_MACHINE = ("StartTask", "RunTaskItem", "FinishTask")
 _TRIES = 4
-# Of the queue `task-action`.
-_RECEIVES, _VISIBLE_AFTER = 5, 400
+# `task-action`.
+_QUEUE = {"receives": 5, "visible_after": 400}
 
 
 @dataclass
@@ -137,25 +137,22 @@ class Run(Executing):
     def message(self, body: Document) -> None:
         """A message comes until it is handled, or goes to the dead-letter queue."""
         self.asked[body["task_id"]].append([body["item"]])
-        event = {"Records": [{"messageId": "m-1", "body": json.dumps(body)}]}
+        deliver = partial(self._comes, body)
         kind = self.fault_at("message#1", [*s.MESSAGE_KINDS], 12)
         if kind == s.MESSAGE_TWICE:
-            self.spawn(partial(self._received, body["task_id"], event), self.later.choice((0, self.late())))
+            self.spawn(deliver, self.later.choice((0, self.late())))
         if kind == s.MESSAGE_REDRIVEN:
-            self._killed(event)
+            self._killed(body)
             self.simulation.sleep(self.later.uniform(0, 3) * 3600)
-        self._received(body["task_id"], event)
+        deliver()
 
-    def _killed(self, event: Document) -> None:
+    def _killed(self, body: Document) -> None:
         """Its function begins with the message, and is killed at any call."""
+        event = {"Records": [{"messageId": "m-1", "body": json.dumps(body)}]}
         invocation = Invocation("TaskAction#0", "TaskActionFunction", json.dumps(event))
         self.spawn(partial(setattr, invocation, "dead", True), self.later.uniform(0, 0.3))
         self.run_invocation(invocation)
 
-    def _received(self, task_id: str, event: Document) -> None:
-        for _ in range(_RECEIVES):
-            answer = self.invoke("TaskActionFunction", event, "TaskAction")
-            if not answer.get("error") and not answer["body"]["batchItemFailures"]:
-                return self.judge.handled(task_id)
-            self.simulation.sleep(_VISIBLE_AFTER)
-        return None
+    def _comes(self, body: Document) -> None:
+        if self.received("TaskActionFunction", "TaskAction", body, **_QUEUE):
+            self.judge.handled(body["task_id"])

@@ -1,6 +1,10 @@
 """What becomes of a delivery."""
 
+from contextlib import suppress
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -9,10 +13,11 @@ from tests.kit.webhooks import LIFETIME, LOST, NOTICE, OK, START, TENANT, Webhoo
 from tests.unit import dynamodb
 from webhooks import sweep
 from webhooks.delivering import DISABLE_AFTER, pause_after
+from webhooks.endpoints import Endpoints
 from webhooks.errors import NotSent
 from webhooks.event import event_of
 from webhooks.sending import Answer
-from webhooks.state import WINDOW, Status
+from webhooks.state import LEASE, WINDOW, Status, Subscription
 
 BAD = Answer(500, 0.01)
 OTHER = NOTICE.replace("tenant1", "tenant2")
@@ -150,6 +155,36 @@ def test_a_success_beside_a_try_that_fails_ends_the_count_too(world: WebhookWorl
     assert (webhook["status"], webhook["failing_since"]) == ("ACTIVE", START.isoformat())
 
 
+def test_a_success_ends_the_count_even_if_the_sender_crashes_after_it(world: WebhookWorld) -> None:
+    world.subscribe(failing_since=(START - DISABLE_AFTER).isoformat())
+    world.notify()
+    world.now += timedelta(minutes=1)
+    deliveries = world.deliveries()
+    (seen,) = deliveries.table.due(world.now)
+    claimed = deliveries.table.claim(seen, "me", world.now)
+    assert claimed is not None
+    with mock.patch.object(type(deliveries.table), "end", side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
+        deliveries.attempt(claimed)
+
+    assert len(world.receiver.messages) == 1
+    assert "failing_since" not in world.rows("webhook")[0]
+
+
+def test_nothing_is_sent_if_the_lease_expires_while_the_secret_is_read(world: WebhookWorld) -> None:
+    world.subscribe()
+    read = world.endpoints.ssm().get_parameter
+
+    def slowly(**asked: Any) -> Any:
+        world.now += LEASE
+        return read(**asked)
+
+    world.endpoints = Endpoints(lambda: SimpleNamespace(get_parameter=slowly), "/stepwise/webhooks")
+    world.notify()
+
+    assert world.receiver.messages == []
+    assert [row["status"] for row in world.rows()] == [Status.WAITING]
+
+
 def test_a_success_ends_the_count_of_failing_days(world: WebhookWorld) -> None:
     world.subscribe()
     world.receiver.script = [BAD, OK]
@@ -220,20 +255,41 @@ def test_what_is_due_for_a_removed_subscription_is_cancelled(world: WebhookWorld
     assert (world.receiver.messages, world.rows("webhook")) == ([], [])
 
 
+def test_what_waits_for_a_removed_subscription_is_not_sent_when_its_address_is_subscribed_again(
+    world: WebhookWorld,
+) -> None:
+    key = world.subscribe()
+    world.receiver.script = [BAD, OK]
+    world.notify()
+    table = world.deliveries().table
+    found = table.find(key)
+    assert found
+    assert table.remove(key)
+    world.now += timedelta(seconds=1)
+    table.subscribe(Subscription(key, {**found.values, "created_at": world.now.isoformat()}))
+    world.drain()
+
+    assert [row["status"] for row in world.rows()] == [Status.CANCELLED]
+    assert len(world.receiver.messages) == 1
+
+
 def test_a_delivery_is_sent_again_under_its_id(world: WebhookWorld) -> None:
     key = world.subscribe()
     world.receiver.script = [Answer(410, 0.01), OK]
     world.notify()
+    world.now += timedelta(seconds=1)
     deliveries = world.deliveries()
     deliveries.table.change(key, {"status": "ACTIVE"})
     (row,) = world.rows()
-    seen = deliveries.table.delivery(key, row["event_id"])
+    seen, subscription = deliveries.table.delivery(key, row["event_id"]), deliveries.table.find(key)
     assert seen is not None
-    claimed = deliveries.table.reopen(seen, "me", world.now)
+    assert subscription is not None
+    claimed = deliveries.table.reopen(subscription, seen, "me", world.now)
     assert claimed is not None
-    assert deliveries.table.reopen(seen, "another", world.now) is None
+    assert deliveries.table.reopen(subscription, seen, "another", world.now) is None
     deliveries.attempt(claimed)
 
+    assert deliveries.table.reopen(subscription, seen, "me", world.now) is None, "a write that lands twice"
     assert [row["status"] for row in world.rows()] == [Status.DELIVERED]
     assert "failed_at" not in world.rows()[0]
     assert len({message for _, message, _ in world.receiver.messages}) == 1

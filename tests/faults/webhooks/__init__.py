@@ -1,0 +1,1 @@
+"""Webhooks under faults: notices of the queue, sweeps, receivers of every kind, and operators, in virtual time."""

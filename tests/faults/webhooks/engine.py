@@ -1,0 +1,145 @@
+"""The functions of webhooks, with threads that are actors, Parameter Store, and receivers behind the sender."""
+
+import base64
+import dataclasses
+import types
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import requests
+from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
+
+import operations.webhooks
+from operations.stack import Stack
+from runtime import clients
+from tests.faults.actors import engine as shared
+from tests.faults.actors import wire
+from tests.faults.actors.engine import functions_of
+from tests.faults.seams import Document
+from tests.faults.webhooks.threads import Pool
+from tests.kit.engines.in_process import Answer, replace
+from webhooks import delivering, handlers, notifying, sending, state, subscribe_handlers, subscribing, sweep, table
+
+if TYPE_CHECKING:
+    from tests.faults.webhooks.run import Run
+
+# Fewer calls, the same protocol; a backlog of a few has several lanes, and a failing day fewer tries.
+_SHARDS, _AT_ONE, _HUNG, _FIRST_PAUSE = 1, 2, 1, timedelta(minutes=10)
+_ENVIRONMENTS = 2
+_PUBLIC = ["93.184.216.34"]
+_ERRORS = {name: type(name, (ClientError,), {}) for name in ("ParameterNotFound", "ParameterAlreadyExists")}
+
+
+class Engine(shared.Engine):
+    MACHINE: ClassVar = ""
+    TABLES: ClassVar = ("WebhooksTable",)
+    BUCKET: ClassVar = "JobsBucket"
+    FUNCTIONS: ClassVar = functions_of("webhooks")
+
+    def start(self) -> Self:
+        super().start()
+        own, client = handlers.deliveries.__wrapped__(), clients.client("ssm")
+        replace(handlers, "deliveries", lambda: self.on.environment())
+        self.deliveries = own
+        subscribes = dataclasses.replace(subscribe_handlers.subscribing.__wrapped__(), resolve=_resolve)
+        replace(subscribe_handlers, "subscribing", lambda: subscribes)
+        nobody: Any = None
+        outputs = {"WebhooksTable": own.table.name, "WebhookSecrets": own.endpoints.prefix}
+        self.operators = Stack(nobody, None, outputs)
+        self.operators._clients.update(dynamodb=own.table.client, ssm=client)
+        return self
+
+    def create_machine(self, name: str) -> None:
+        """Webhooks have none."""
+
+    def begin(self, run: "Run") -> None:
+        super().begin(run)
+        replace(sweep, "_OF_ONE", run.plan.of_one)
+        run.environments = [
+            dataclasses.replace(
+                self.deliveries,
+                endpoints=dataclasses.replace(self.deliveries.endpoints, clock=self._seconds, _kept={}),
+                sender=dataclasses.replace(self.deliveries.sender, resolve=_resolve),
+                clock=lambda: shared.present(self._seconds).now(shared.UTC),
+                owner=lambda: str(run.new_id().hex),
+            )
+            for _ in range(_ENVIRONMENTS)
+        ]
+
+    def hold(self) -> None:
+        super().hold()
+        replace(clients, "session", lambda: _Session(self))
+        for module in (sending, subscribing):
+            replace(module, "datetime", shared.present(self._seconds))
+        for module in (state, table):
+            replace(module, "SHARDS", _SHARDS)
+        for module in (notifying, sweep):
+            replace(module, "ThreadPoolExecutor", lambda most: Pool(self.on, most))
+        for module in (subscribing, operations.webhooks):
+            replace(module, "new_secret", self._secret)
+        replace(sweep, "_AT_ONE", _AT_ONE)
+        replace(sweep, "_HUNG", _HUNG)
+        replace(delivering, "_FIRST_PAUSE", _FIRST_PAUSE)
+        delivering.pause_after.__defaults__ = (lambda: self.on.chance.random(),)
+        log = types.SimpleNamespace(info=_unread, warning=lambda message, extra: self.on.logged(message, extra))
+        replace(delivering, "_logger", log)
+        replace(sending, "time", types.SimpleNamespace(monotonic=self._seconds))
+        replace(sending, "_within", lambda _, call: call())
+        replace(sending.Sender, "_post", lambda _, *given: self._post(*given))
+
+    def _seconds(self) -> float:
+        return float(self.on.simulation.now)
+
+    def _secret(self) -> str:
+        return f"whsec_{base64.b64encode(self.on.new_id().hex.encode()).decode()}"
+
+    def _post(self, address: Any, _ips: Any, deadline: Any, headers: Document, body: str) -> Any:
+        """A request to a receiver, as requests sends it."""
+        self.call("receiver.Post")
+        deadline.left()
+        try:
+            status, given, _ = self.sent("receiver", lambda: self.on.receive(address.url, deadline, headers, body), b"")
+        except EndpointConnectionError:
+            raise requests.ConnectionError from None
+        except ReadTimeoutError:
+            self.pause(deadline.left())
+            raise requests.ReadTimeout from None
+        raw = types.SimpleNamespace(read=lambda *_, **__: b"thanks")
+        return types.SimpleNamespace(status_code=status, headers=given, raw=raw, close=_unread)
+
+    def execute(self, operation: str, parameters: Document) -> Answer:
+        answer: Any = super().execute(operation, parameters)
+        if parameters.get("IndexName") == table.DUE and self.run and self.run.reads_late():
+            items = self.run.as_before(answer[2]["Items"], parameters["ExpressionAttributeValues"][":now"])
+            return answer[0], answer[1], {**answer[2], "Items": items}  # type: ignore[return-value]
+        return answer  # type: ignore[no-any-return]
+
+
+class _Session(wire.Session):
+    def create_client(self, service: str, **more: Any) -> wire.Client:
+        return _ParameterStore(service, self.wire) if service == "ssm" else super().create_client(service, **more)
+
+
+class _ParameterStore(wire.Client):
+    """The run has what it holds."""
+
+    exceptions: ClassVar = types.SimpleNamespace(**_ERRORS)
+
+    def _json(self, operation: str, parameters: Document) -> tuple[wire.Send, bytes]:
+        own: Any = self.wire
+        return lambda: own.on.parameter(operation, parameters), b""
+
+    def _answered(self, operation: str, parameters: Document) -> Document:
+        try:
+            return super()._answered(operation, parameters)
+        except ClientError as error:
+            known = _ERRORS.get(error.response["Error"]["Code"], ClientError)
+            raise known(error.response, operation) from None
+
+
+def _resolve(_host: str, _port: int) -> list[str]:
+    return _PUBLIC
+
+
+def _unread(*_: Any, **__: Any) -> None:
+    """Nobody reads it."""
