@@ -6,7 +6,7 @@ from tests.faults.users.explore import EXPLORER, Totals
 from tests.faults.users.schedule import KINDS
 from tests.faults.workers import Workers
 
-SCHEDULES = 400
+SCHEDULES = 250
 
 
 @pytest.fixture(scope="module")

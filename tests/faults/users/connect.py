@@ -29,13 +29,14 @@ _UNTHROTTLED = {"requests_per_second": 1e6, "burst": 1_000_000}
 class Made:
     """A user, as Connect was asked for it. identity: as of a plan's row. by: the import and the row; None for a person.
 
-    again: whether the row's outcome was recorded when Connect was asked.
+    at: of the run. again: whether the row's outcome was recorded when Connect was asked.
     """
 
     user: Resource
     asked: Document
     identity: tuple[str, ...]
     by: tuple[str, int] | None
+    at: float
     again: bool
 
 
@@ -80,7 +81,7 @@ class Outside:
         profiles = {one.id: one.attributes["Name"] for one in instance.security_profiles}
         cells = asked["Username"], names["FirstName"], names["LastName"], names.get("Email", "")
         identity = (*cells, *(profiles[one] for one in asked["SecurityProfileIds"]))
-        self.made[user_id] = Made(instance.users[user_id], asked, identity, by, again)
+        self.made[user_id] = Made(instance.users[user_id], asked, identity, by, self.now(), again)
         self.tell(self.made[user_id])
 
     def _new_id(self) -> uuid.UUID:

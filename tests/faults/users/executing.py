@@ -86,6 +86,8 @@ class Executing(Iterating):
         began = self.simulation.now
         self.judge.passes("the input of a function", json.dumps(event))
         answer = super().invoke_in_machine(function, event)
+        if function == "UserCreateFunction" and answer.get("error"):
+            self.judge.refused[event["import_id"], int(event["row"].partition(":")[0])] = self.simulation.now
         self.judge.passes("the answer of a function", json.dumps(answer))
         assert self.visit is not None
         if function == "InitializeFunction" and not answer.get("error"):

@@ -59,7 +59,10 @@ class Import:
 
 
 class Judge(Judging["Run"]):
-    """imports: by name. rows: by code, of all results. told: notices, by import. recorded: rows with an outcome."""
+    """imports: by name. rows: by code, of all results. told: notices, by import. recorded: rows with an outcome.
+
+    refused: when the machine was told that a row has failed.
+    """
 
     def __init__(self, run: "Run") -> None:
         super().__init__(run)
@@ -67,6 +70,7 @@ class Judge(Judging["Run"]):
         self.rows: Counter[str] = Counter()
         self.told: Counter[str] = Counter()
         self.recorded: set[tuple[str, int]] = set()
+        self.refused: dict[tuple[str, int], float] = {}
         self._answers: dict[str, str] = {}
         self._seen: set[str] = set()
 
@@ -170,11 +174,11 @@ class Judge(Judging["Run"]):
         if len(standing) > 1:
             self.broken(breaks.INSTANCE, f"{len(standing)} instances")
 
-    def _made_by(self, name: str, number: int | None = None) -> list[Made]:
+    def _made_by(self, name: str) -> list[Made]:
         """The users that an import has made, and that are still there."""
         standing = {user_id for one in self.run.outside.account.instances() for user_id in one.users}
         made = (self.run.outside.made[user_id] for user_id in standing)
-        return [one for one in made if one.by and one.by[0] == name and number in (None, one.by[1])]
+        return [one for one in made if one.by and one.by[0] == name]
 
     def is_own(self, made: Made, row: Row, origin: str) -> bool:
         """Whether this is the user of a row, in whichever version of the file."""
@@ -246,7 +250,7 @@ class Judge(Judging["Run"]):
             self.broken(breaks.CODE, f"{where}, with a user")
         if code == "UnexpectedFailure":
             self.broken(breaks.DEFECT, where)
-        if code in _HARMLESS and self._made_by(one.name, int(number)) and not self._unseen(one, number):
+        if code in _HARMLESS and self._has_user(one, number):
             self.broken(breaks.HARMLESS, where)
         if code == _UNKNOWN or (wrong and code == wrong):
             return
@@ -259,11 +263,14 @@ class Judge(Judging["Run"]):
         elif not self._may_be(code):
             self.broken(breaks.CODE, where)
 
-    def _unseen(self, one: Import, number: str) -> bool:
-        """Whether a row may not know of its user: SearchUsers does not show it yet, or refuses a later attempt."""
+    def _has_user(self, one: Import, number: str) -> bool:
+        """Whether a row had made its user when it failed, and could know: SearchUsers shows it, and was not refused."""
         later = rf"UserCreate@{self.run.label(one.name)}\.{number}#(?!1\.)\d+\."
-        refused = (fault for fault in self.run.faults.injected if fault.kind in s.USER_KINDS)
-        return bool(self.run.plan.lag) or any(re.match(later, fault.at) for fault in refused)
+        lookups = (fault for fault in self.run.faults.injected if fault.kind in s.USER_KINDS)
+        if self.run.plan.lag or any(re.match(later, fault.at) for fault in lookups):
+            return False
+        row = (one.name, int(number))
+        return any(made.by == row and made.at <= self.refused.get(row, 0) for made in self._made_by(one.name))
 
     def _may_be(self, code: str) -> bool:
         """Whether a fault explains the code of a row."""

@@ -53,7 +53,7 @@ def _live(run: Run) -> None:
         _let_it_go_on(run, impatient=run.chance.random() < _IMPATIENT)
         if run.simulation.quiet:
             _rest(run, days)
-        work = run.chance.choice((run.retry, run.retry, run.redrive, run.newer, run.again))
+        work = run.chance.choice((run.retry, run.retry, run.redrive, run.redrive, run.newer, run.again))
         run.spawn(work if days < _REDRIVABLE or work != run.redrive else run.newer)
     _let_it_go_on(run)
     _look(run)
@@ -71,7 +71,7 @@ def _look(run: Run) -> None:
 
 
 def _let_it_go_on(run: Run, *, impatient: bool = False) -> None:
-    until_ended(run, run.judge.imports, lambda one: one.status != "RUNNING", impatient=impatient)  # type: ignore
+    until_ended(run, run.judge.imports, lambda one: one.status != "RUNNING", impatient=impatient)
 
 
 def _rest(run: Run, days: float) -> None:

@@ -131,9 +131,11 @@ class Run(Executing):
         self.engine.remove(self.key)
 
     def redrive(self) -> None:
-        """An operator redrives an execution that has not succeeded."""
-        if names := [one.name for one in self.judge.imports.values() if one.status in _REDRIVABLE]:
-            self.engine.redrive(self.later.choice(names))
+        """An operator redrives an execution: rather one that was cut off than one that has failed by itself."""
+        found = [one for one in self.judge.imports.values() if one.status in _REDRIVABLE]
+        cut_off = [one for one in found if one.status != "FAILED" or one.error == "States.Runtime"]
+        if found:
+            self.engine.redrive(self.later.choice(cut_off or found).name)
 
     def retry(self) -> None:
         """The failed rows of a result run again, perhaps of a newer version."""
