@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api api-test faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz
+.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api api-test faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -104,6 +104,9 @@ faults-webhooks: setup ## Play 10,000 schedules of webhooks; OPTIONS='--schedule
 
 faults-people: setup ## Play 10,000 schedules of applications and approvals; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults.people $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
+
+faults-users: setup ## Play 10,000 schedules of user imports; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
+	@DYNAMODB=$(DYNAMODB) python -m tests.faults.users $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
 faults-second-saga: setup ## Every single fault of docs/second-saga.md's trips; `make test` draws one of each kind at each state
 	@EVERY_FAULT=1 python -m pytest -q tests/integration/test_second_saga.py

@@ -13,13 +13,13 @@ from .errors import InvalidHeader, InvalidImport, InvalidResultFile, InvalidRow,
 from .outcomes import NOT_REGISTERED, Outcome
 from .profiles import ProfileNames, profile_names
 from .results import Result, ResultKey
-from .retry import Kept, content, import_noted
+from .retry import Kept, began_before, content, import_noted
 
 _MAX_COUNTED = 1_000_000
 # Bytes. The longest result of 3,000 rows needs a third of it.
 _MAX_RESULT = 4 * 1024 * 1024
-# A key that has changed meanwhile has a newer import's result, or our own, put again by the SDK after a lost answer.
-_ROUNDS = 3
+# A key that has changed meanwhile has another import's result, or our own, put again by the SDK after a lost answer.
+_ROUNDS = 4
 # Uploads to this folder start no import. They expire like files with the prefix.
 _MANUAL = "manual/"
 
@@ -111,21 +111,28 @@ class Files:
         return earlier
 
     def announce(self, key: str, rows: Iterable[Result], note: Mapping[str, str]) -> Source:
-        """Write the result file that remains if the import is cut off. From now on this import owns the key."""
-        return self.bucket.put(key, results.write(rows), note)
+        """Write the result file that remains if the import is cut off, unless the import has a result already."""
+        return self._write(key, rows, note, final=False)
 
     def register(self, key: str, rows: Iterable[Result], note: Mapping[str, str]) -> Source:
-        """Write the result file in one put; under the import's own name if a newer import owns the key."""
-        data = results.write(rows)
+        """Write the result file in one put."""
+        return self._write(key, rows, note, final=True)
+
+    def _write(self, key: str, rows: Iterable[Result], note: Mapping[str, str], *, final: bool) -> Source:
+        """Write under the import's own name if a newer import owns the key. final: replaces the import's first one."""
+        data, own = results.write(rows), str(replace(ResultKey.parse(key), import_id=import_noted(note) or ""))
         for _ in range(_ROUNDS):
             standing = self._standing(key)
-            if standing and import_noted(standing.metadata) != import_noted(note):
-                break
+            if standing and import_noted(standing.metadata) == import_noted(note):
+                if not final:
+                    return standing.source
+            elif standing and _is_newer(standing.metadata, note, final=final):
+                key = own
+                continue
             written = self.bucket.replace(key, data, note, standing)
             if written:
                 return written
-        own = replace(ResultKey.parse(key), import_id=import_noted(note) or "")
-        return self.bucket.put(str(own), data, note)
+        return self.bucket.put(own, data, note)
 
     def _standing(self, key: str) -> Stored | None:
         try:
@@ -186,6 +193,11 @@ def merged(
     known |= {one.number: replace(earlier[one.earlier - 1], csv_row=one.number) for one in kept}
     known |= {outcome.number: Result.of(outcome, instance_arn) for outcome in outcomes}
     return [known[number] for number in sorted(known)]
+
+
+def _is_newer(standing: Mapping[str, str], note: Mapping[str, str], *, final: bool) -> bool:
+    """Whether a newer import owns the key. What does not say when it began gives way to the first result only."""
+    return not began_before(standing, note) if final else began_before(note, standing)
 
 
 def _header(found: Iterable[Record]) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ def creation(call: Call) -> Creation:
 @handler(parse_request)
 def initialize(request: ImportRequest, call: Call) -> Any:
     """Decide what to import. Rejects a wrong input or header before anything is created."""
-    return msgspec.to_builtins(imports(call).plan(request))
+    return msgspec.to_builtins(msgspec.structs.replace(imports(call).plan(request), began=call.at))
 
 
 @handler(tasks.CreateInstance.parse, ids=("import_id",))

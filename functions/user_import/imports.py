@@ -62,7 +62,7 @@ class Imports:
             origin or source.key,
             request.encoding,
             retried,
-            SCHEMA,
+            schema=SCHEMA,
         )
 
     def instance(self, call: CreateInstance) -> str | None:
@@ -140,7 +140,8 @@ class Imports:
         return self.files.count(retried.source, self.defaults, retried.encoding).contents
 
     def _note(self, call: ResultCsvFileCreate) -> Mapping[str, str]:
-        return note(call.import_id, Imported(call.plan.source, call.plan.encoding or UTF_8))
+        imported = Imported(call.plan.source, call.plan.encoding or UTF_8)
+        return note(call.import_id, imported, call.plan.began)
 
     def _retry_of(self, key: str) -> tuple[Source, Imported | None]:
         try:

@@ -10,6 +10,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from runtime.encodings import CP932, UTF_8, Encoding
 
@@ -19,6 +20,7 @@ from .errors import InvalidResultFile
 from .results import Result
 
 _IMPORT, _KEY, _VERSION, _ENCODING = "import-id", "source-key", "source-version-id", "source-encoding"
+_BEGAN = "import-began"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +48,22 @@ class Kept:
         return cls(int(number), int(earlier))
 
 
-def note(import_id: str, imported: Imported) -> dict[str, str]:
+def note(import_id: str, imported: Imported, began: datetime | None) -> dict[str, str]:
     """Metadata of a result file: its import and its file. S3 accepts ASCII only."""
     source = imported.source
     key = b64encode(source.key.encode()).decode()
-    return {_IMPORT: import_id, _KEY: key, _VERSION: source.version_id, _ENCODING: imported.encoding}
+    noted = {_IMPORT: import_id, _KEY: key, _VERSION: source.version_id, _ENCODING: imported.encoding}
+    return noted | ({_BEGAN: began.isoformat()} if began else {})
 
 
 def import_noted(metadata: Mapping[str, str]) -> str | None:
     """The import that wrote a result file; None if a person did."""
     return metadata.get(_IMPORT)
+
+
+def began_before(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether one result's import began before the other's; False if a person or an earlier release wrote one."""
+    return "" < one.get(_BEGAN, "") < other.get(_BEGAN, "")
 
 
 def noted(metadata: Mapping[str, str]) -> Imported | None:

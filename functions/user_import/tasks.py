@@ -1,7 +1,7 @@
 """The events of the import's functions."""
 
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Self
 
 import msgspec
@@ -41,6 +41,7 @@ class Plan(msgspec.Struct, frozen=True):
     deleted: ids of the instances being deleted; Connect may list them for a while.
     origin: key of the import's first file, which a retry may take from an earlier import; "" for the source's own.
     encoding: None if the input does not say it. retried: the file that `retry_of` belongs to; None if unknown.
+    began: when Initialize began, aware UTC, which orders imports of one file; None from an earlier release.
     """
 
     source: Source
@@ -51,6 +52,7 @@ class Plan(msgspec.Struct, frozen=True):
     origin: str = ""
     encoding: Encoding | None = None
     retried: Imported | None = None
+    began: datetime | None = None
     schema: Schema = 0
 
 

@@ -19,6 +19,7 @@ from tests.faults.scenario import Scenario
 from tests.faults.seams import DYNAMODB_ENDPOINT
 from tests.faults.stock.explore import EXPLORER as STOCK
 from tests.faults.tasks.explore import EXPLORER as TASKS
+from tests.faults.users.explore import EXPLORER as USERS
 from tests.faults.webhooks.explore import EXPLORER as WEBHOOKS
 from tests.faults.workers import Result, Wanted, Workers, engine, wanted_dynamodb
 from tests.faults.zips.explore import EXPLORER as ZIPS
@@ -128,7 +129,7 @@ def _sequences(workers: Workers, seed: int, examples: int, drawn: Mapping[str, S
 
 def _replay(text: str) -> int:
     """Play one scenario of orders, or one schedule. Raises ValueError."""
-    for explorer in (COMMANDS, IMPORTS, PEOPLE, STOCK, TASKS, WEBHOOKS, ZIPS):
+    for explorer in (COMMANDS, IMPORTS, PEOPLE, STOCK, TASKS, USERS, WEBHOOKS, ZIPS):
         if text.startswith(f"{explorer.schedule.NAME} "):
             return explorer.replay(text)
     scenario = Scenario.parse(text)

@@ -11,10 +11,11 @@ from tests.faults.imports.schedule import Schedule as Imports
 from tests.faults.people.schedule import Schedule as People
 from tests.faults.stock.schedule import Schedule as Stock
 from tests.faults.tasks.schedule import Schedule as Tasks
+from tests.faults.users.schedule import Schedule as Users
 from tests.faults.webhooks.schedule import Schedule as Webhooks
 from tests.faults.zips.schedule import Schedule as Zips
 
-KINDS = (Commands, Imports, People, Stock, Tasks, Webhooks, Zips)
+KINDS = (Commands, Imports, People, Stock, Tasks, Users, Webhooks, Zips)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.NAME)

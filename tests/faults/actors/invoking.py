@@ -19,7 +19,10 @@ from tests.kit.deployed_stack import Handler
 
 _STOPPED = {s.ABORTED_AT: "ABORTED", s.EXECUTION_TIMED_OUT_AT: "TIMED_OUT"}
 _BARE_TEARS = 0.3
-WRITES = {"TransactWriteItems", "UpdateItem", "PutItem", "PutObject", "CreateCard", "CancelCard"}
+WRITES = {
+    *("TransactWriteItems", "UpdateItem", "PutItem", "PutObject", "CreateCard", "CancelCard"),
+    *("CreateInstance", "CreateUser"),
+}
 TRANSACTIONS = {"TransactGetItems", "TransactWriteItems"}
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>slow down</Message></Error>"
 # Answers, by service.

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.faults.actors.engine import START, Engine
 from tests.faults.actors.expiry import expire, expired
-from tests.faults.seams import DYNAMODB_ENDPOINT, Document
+from tests.faults.seams import DYNAMODB_ENDPOINT
 from tests.kit.deployed_stack import Stack
 
 SWEEP_EVERY = 300.0
@@ -50,7 +50,7 @@ def outcome_of(run: Any, *judges: Any) -> dict[str, Any]:
 
 
 def until_ended(
-    run: Any, rows: Mapping[str, Document], has_ended: Callable[[Document], bool], *, impatient: bool = False
+    run: Any, rows: Mapping[str, Any], has_ended: Callable[[Any], bool], *, impatient: bool = False
 ) -> None:
     """Until every row has ended: a sweep every five minutes. impatient: what is late may still land afterwards."""
     swept = run.simulation.now

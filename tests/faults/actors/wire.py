@@ -21,6 +21,8 @@ _TRIES = 2
 # Of the answers that the SDK does not take for final.
 _RETRIED = re.compile(r"Throttling|SlowDown|InternalError|InternalServerError|ServiceUnavailable")
 _CODE = re.compile(rb"<Code>(\w+)</Code>")
+_KEY = re.compile(rb"<Key>([^<]+)</Key>")
+_METADATA = "x-amz-meta-"
 # Of a version, or a delete marker.
 _VERSION = re.compile(rb"<Key>([^<]+)</Key><VersionId>([^<]+)</VersionId>")
 type Send = Callable[[], Answer]
@@ -52,10 +54,11 @@ class Session:
 
 @dataclass(frozen=True)
 class Client:
-    """service: as botocore names it."""
+    """service: as botocore names it. tries: of one call."""
 
     service: str
     wire: Wire
+    tries: int = _TRIES
 
     def __getattr__(self, name: str) -> Callable[..., Document]:
         operation = "".join(part.capitalize() for part in name.split("_"))
@@ -67,16 +70,16 @@ class Client:
     def _answered(self, operation: str, parameters: Document) -> Document:
         self.wire.call(f"{self.service}.{operation}")
         send, body = (_stored if self.service == "s3" else self._json)(operation, parameters)
-        for number in range(1, _TRIES + 1):
+        for number in range(1, self.tries + 1):
             try:
                 status, headers, answer = self.wire.sent(self.service, send, body)
             except HTTPClientError:
-                if number == _TRIES:
+                if number == self.tries:
                     raise
                 self.wire.pause(2)
                 continue
             code = "" if status < 300 else _code(answer) if answer else str(status)
-            if number == _TRIES or not _RETRIED.search(code):
+            if number == self.tries or not _RETRIED.search(code):
                 break
             self.wire.pause(0.5)
         if code:
@@ -119,11 +122,14 @@ class Body(io.BytesIO):
 def _stored(operation: str, parameters: Document) -> tuple[Send, bytes]:
     if operation in {"ListObjectVersions", "DeleteObjects"}:
         return _versions(operation, parameters)
+    if operation == "ListObjectsV2":
+        return _listing(parameters), b""
     method = {"GetObject": "GET", "PutObject": "PUT", "HeadObject": "HEAD", "CopyObject": "PUT"}[operation]
     path = f"/{parameters['Bucket']}/{parameters['Key']}"
     headers = {"if-match": parameters.get("IfMatch", ""), "if-none-match": parameters.get("IfNoneMatch", "")}
     if operation == "CopyObject":
         headers["x-amz-copy-source"] = "{Bucket}/{Key}".format(**parameters["CopySource"])
+    headers |= {f"{_METADATA}{name}": value for name, value in parameters.get("Metadata", {}).items()}
     headers = {name: value for name, value in headers.items() if value}
     query = {"versionId": [parameters["VersionId"]]} if "VersionId" in parameters else {}
     body = parameters.get("Body", b"")
@@ -143,6 +149,13 @@ def _versions(operation: str, parameters: Document) -> tuple[Send, bytes]:
     query = {"versions": [""], "prefix": [parameters["Prefix"]]} if listing else {"delete": [""]}
     method, sent = ("GET", b"") if listing else ("POST", body)
     return lambda: finished(s3.handle_request(method, path, {"host": "s3"}, sent, query), path), sent
+
+
+def _listing(parameters: Document) -> Send:
+    """The objects at a prefix. Their keys have no character that XML escapes."""
+    path, query = f"/{parameters['Bucket']}", {"list-type": ["2"], "prefix": [parameters["Prefix"]]}
+    query["delimiter"] = [parameters["Delimiter"]]
+    return lambda: finished(s3.handle_request("GET", path, {"host": "s3"}, b"", query), path)
 
 
 def _deleted(parameters: Document) -> list[Document]:
@@ -171,10 +184,15 @@ def _read(headers: Document, body: Any) -> Document:
     if b"<ListVersionsResult" in data[:200]:
         found = [{"Key": key.decode(), "VersionId": version.decode()} for key, version in _VERSION.findall(data)]
         return {**read, "Versions": found}
+    if b"<ListBucketResult" in data[:200]:
+        return {**read, "Contents": [{"Key": key.decode()} for key in _KEY.findall(data)]}
     return {
         **read,
         "ContentLength": int(headers.get("Content-Length", 0)),
         "ContentRange": headers.get("Content-Range", ""),
+        "Metadata": {
+            name.removeprefix(_METADATA): value for name, value in headers.items() if name.startswith(_METADATA)
+        },
     }
 
 

@@ -35,7 +35,7 @@ from user_import.instances import AllowedInstances, Instances
 from user_import.outcomes import Outcome
 from user_import.profiles import ProfileIds, ProfileNames, listed_names
 from user_import.request import parse_request
-from user_import.results import Result, write
+from user_import.results import Result, ResultKey, write
 from user_import.tasks import CountCsvFiles, Plan
 
 CSV = b"No.,username,default_password,first_name,last_name\n1,taro,Passw0rd,Taro,Yamada\n"
@@ -190,6 +190,38 @@ def test_a_put_that_the_sdk_repeats_is_still_this_imports_result(imports: Import
     assert written.key == ROOT_RESULT
     assert list(bucket.keys("")) == [ROOT_RESULT]
     assert [one.succeeded for one in files.earlier(bucket.source(ROOT_RESULT))] == [True]
+
+
+def test_the_newest_import_owns_the_key_of_its_file(imports: Imports) -> None:
+    files, done = imports.files, [Result(1, succeeded=True)]
+    older, newer = ({"import-id": f"import-{n}", "import-began": f"2026-11-21T09:00:0{n}+00:00"} for n in (1, 2))
+    own = ResultKey.parse(ROOT_RESULT)
+    files.announce(ROOT_RESULT, [], newer)
+    late = files.announce(ROOT_RESULT, [], older)
+    registered = [files.register(ROOT_RESULT, done, note).key for note in (newer, older)]
+
+    assert late.key == registered[1] == str(dataclasses.replace(own, import_id="import-1"))
+    assert registered[0] == ROOT_RESULT
+    assert files.bucket.stored(ROOT_RESULT).metadata["import-id"] == "import-2"
+
+
+def test_a_newer_import_takes_the_key_back(imports: Imports) -> None:
+    """An older import's put was under way when the newer one announced its result."""
+    files = imports.files
+    older, newer = ({"import-id": f"import-{n}", "import-began": f"2026-11-21T09:00:0{n}+00:00"} for n in (1, 2))
+    files.announce(ROOT_RESULT, [], newer)
+    files.bucket.put(ROOT_RESULT, FAILED, older)
+
+    assert files.register(ROOT_RESULT, [Result(1, succeeded=True)], newer).key == ROOT_RESULT
+
+
+def test_a_repeated_announcement_changes_nothing(imports: Imports) -> None:
+    files, note = imports.files, {"import-id": "import-1"}
+    files.announce(ROOT_RESULT, [], note)
+    registered = files.register(ROOT_RESULT, [Result(1, succeeded=True)], note)
+
+    assert files.announce(ROOT_RESULT, [], note) == registered
+    assert files.bucket.source(ROOT_RESULT) == registered
 
 
 def test_a_reset_is_refused_where_the_stack_does_not_allow_it(imports: Imports) -> None:

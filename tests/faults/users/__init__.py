@@ -1,0 +1,1 @@
+"""The explorer of the user import: each row's user is created once, and has its outcome."""

@@ -1,0 +1,38 @@
+"""What schedules of user imports reach, and the hunt for a mutant."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.faults.actors import totals
+from tests.faults.actors.exploring import Explorer
+from tests.faults.actors.mutant import Finding, found
+from tests.faults.actors.totals import counted
+from tests.faults.users.mutants import MUTANTS
+from tests.faults.users.play import Outcome, play
+from tests.faults.users.schedule import Schedule
+
+
+@dataclass
+class Totals(totals.Totals):
+    """As Outcome has them, of all schedules."""
+
+    users: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+
+    def add(self, outcome: Outcome) -> None:
+        super().add(outcome)
+        self.users += outcome.users
+        self.rows.update(outcome.rows)
+
+    def reached(self) -> Iterable[str]:
+        yield f"{self.ends.total():,} imports, {self.users:,} users created; ends: {counted(self.ends)}"
+        yield f"rows: {counted(self.rows)}"
+
+
+def hunt(name: str) -> Finding:
+    """Put the mutant on in this process, and play schedules until one fails."""
+    return found(MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
+
+
+EXPLORER = Explorer(Schedule, play, Totals)
