@@ -52,6 +52,7 @@ def _situations() -> Iterator[tuple[Mapping[str, Any] | None, Mapping[str, Any]]
     yield _CLOSED, {**_ITEM, **_FAILED}
     yield {**_TASK, "mode": {"S": "queue"}}, _ITEM
     yield {**_TASK, "attempt": {"N": "2"}, "retried_items": {"N": "3"}}, _ITEM
+    yield {**_CLOSED, "expires_at": {"N": "1"}}, _ITEM
     yield None, _ITEM
 
 
