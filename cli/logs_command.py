@@ -27,7 +27,7 @@ def show_logs(
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
-    """Show the log lines for an order, across all functions, by time; from the start of its saga, or else of a day."""
+    """Show the log lines for an order, across all functions, by time; from its start, or the last 24 hours."""
     require_id(order_id)
     begin = moment(since)
     stack = chosen_stack(port, aws, name)

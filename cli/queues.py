@@ -32,7 +32,7 @@ def list_queues(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_N
 def redrive(queue: Name, yes: Yes = False, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
     """Send the messages of a dead-letter queue, or the records in a bucket of failed records, through again.
 
-    Exits with 1 if some hold no event, and are left.
+    Exits with 1 if any of them is left.
     """
     stack, out = chosen_stack(port, aws, name), views.console()
     found = queues.find(stack, name, queue)

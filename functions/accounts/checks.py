@@ -25,7 +25,7 @@ def run_check(
 ) -> dict[str, Any]:
     """Returns {"flagged", "reasons"}. An application whose flag is returned is in review already.
 
-    own: reasons of this check alone. What an earlier try has flagged stays so, if its answer was lost.
+    own: reasons that only this check flags. Those that a try whose answer was lost has flagged are returned, too.
     Raises StaleApplication, and as `check`.
     """
     application = openings.undecided(application_id)

@@ -13,7 +13,7 @@ from .job import Job
 _CHUNK = 1024 * 1024
 _FINAL = frozenset(
     {"AccessDenied", "InvalidObjectState", "MethodNotAllowed", "NoSuchBucket", "NoSuchKey", "NoSuchVersion"}
-    # S3 counts bytes, and a request's pattern characters.
+    # S3 limits bytes; the request's pattern limits characters.
     | {"KeyTooLongError"}
 )
 

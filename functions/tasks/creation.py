@@ -56,12 +56,12 @@ class Creation:
             if standing is None or not standing.expired(at):
                 _check_same(key, standing, request)
                 break
-            # DynamoDB will delete it within days. Only the stream record of a row that is new starts the machine.
+            # DynamoDB will delete it within days. Only the stream record of a new row starts the machine.
             self.table.forget(standing)
         return {"task_id": task_id, "status": str(Status.CREATED), "items": len(request.items)}
 
     def _stored(self, key: TaskKey, request: CreateRequest, at: datetime, mode: str) -> bool:
-        """Whether all is written. Otherwise there is a task of this id, or another call creates it."""
+        """Whether everything was written. If not, the task_id exists, or another call is creating it."""
         return all(written(self.table.client, one) is None for one in self._transactions(key, request, at, mode))
 
     def _transactions(self, key: TaskKey, request: CreateRequest, at: datetime, mode: str) -> Iterator[list[Action]]:

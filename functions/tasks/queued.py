@@ -26,7 +26,7 @@ class QueuedTasks:
         """Create the task, do its item's work, end it. A message that comes again goes on where it stopped.
 
         A task of this id that the machine runs, or that has ended, is left alone. But if the sweep has ended it because
-        its message came no more, a redriven message runs its next attempt.
+        its message stopped coming, a redriven message runs its next attempt.
         deadline: when the invocation times out, aware UTC. Returns the task's status.
         Raises InvalidTask, PayloadMismatch, StaleTask (no try helps), TransientError; any other error is a defect.
         """
@@ -34,10 +34,10 @@ class QueuedTasks:
         key = TaskKey(request.tenant_code, request.task_id)
         task = self.items.table.known(key)
         if task.queued and task.gave_up:
-            # Its alarm counts what failed: it comes first.
+            # Finish first: the alarm counts what failed in this attempt.
             self.finalization.finish(key, task.attempt, at)
             self.items.table.retry(task, QUEUE, at)
-            # A refused write says nothing: it may be the SDK's second try.
+            # A failed condition proves nothing: the SDK may have repeated its own write.
             task = self.items.table.known(key)
         if (task.status.final and task.open_since is None) or not task.queued:
             return task.status

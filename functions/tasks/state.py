@@ -14,7 +14,7 @@ from .keys import TaskKey
 MACHINE, QUEUE = "machine", "queue"
 """What runs a task's items."""
 QUEUE_OVER = "QueueGaveUp"
-"""What a task dies of whose message comes no more, unless an operator redrives it."""
+"""The error of a task whose message stopped coming. An operator can redrive the message."""
 
 
 class Status(StrEnum):
@@ -85,7 +85,7 @@ class Task:
 
     @property
     def gave_up(self) -> bool:
-        """Whether it has ended because no message of the queue came any more."""
+        """Whether it has ended because the queue stopped delivering its message."""
         return self.status.final and self.values.get("error", {}).get("type") == QUEUE_OVER
 
     @property

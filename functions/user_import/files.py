@@ -196,7 +196,7 @@ def merged(
 
 
 def _is_newer(standing: Mapping[str, str], note: Mapping[str, str], *, final: bool) -> bool:
-    """Whether a newer import owns the key. What does not say when it began gives way to the first result only."""
+    """Whether a newer import owns the key. A result without a start gives way to a first result only."""
     return not began_before(standing, note) if final else began_before(note, standing)
 
 

@@ -106,7 +106,7 @@ class Deliveries:
         return Try(f"status {answer.status}", answer)
 
     def _delivered(self, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
-        # First: after a crash, the message is sent once more, instead of a receiver that works being disabled.
+        # First: a crash in between then sends the message once more, instead of disabling a receiver that works.
         self.table.change(subscription.key, self._last(made), ["failing_since"])
         self._ended(delivery, Status.DELIVERED, made.outcome)
         return made

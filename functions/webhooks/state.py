@@ -87,7 +87,7 @@ class Subscription:
         return datetime.fromisoformat(since) if since else None
 
     def owns(self, delivery: "Delivery") -> bool:
-        """Whether the delivery was written for it. If it was removed and made again, it has the same key."""
+        """Whether the delivery is this subscription's. One that was removed and made again has the same key."""
         made = self.values["created_at"]
         return bool(delivery.values.get("subscribed_at", made) == made)
 

@@ -17,7 +17,7 @@ DUE, FAILED = "next_try_at", "failed_at"
 _NEW = "attribute_not_exists(#pk)"
 _THERE = "attribute_exists(#pk)"
 _OWN = "#owner = :holder"
-# Only once: the write that comes a second time later finds another `retry_until`.
+# Only once: a repeat of this write fails, because the first one has changed `retry_until`.
 _FREE = "#retry_until = :seen AND (attribute_not_exists(#owner) OR #next_try_at <= :now)"
 _LEASED = ("owner", DUE, "shard")
 
@@ -82,7 +82,7 @@ class WebhooksTable:
         return claimed if won else None
 
     def reopen(self, subscription: Subscription, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
-        """Take the lease of any delivery, for another day of tries; None if another sender has it or had it."""
+        """Take the lease of any delivery, for another day of tries; None if another sender holds or has reopened it."""
         claimed = leased(seen.having(**Delivery.new(subscription, seen.event, at).values, **_REOPENED), owner, at)
         names = ("owner", DUE, "shard", "status", "attempts", "retry_until", "subscribed_at")
         own = {name: claimed.values[name] for name in names}

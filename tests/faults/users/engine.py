@@ -70,7 +70,7 @@ class Engine(shared.Engine):
     # What others do.
 
     def versions(self, key: str) -> list[Document]:
-        """All of an object, oldest first."""
+        """All versions of an object, oldest first."""
         found: list[Document] = s3._object_versions.get((self.bucket, key), [])
         return found
 

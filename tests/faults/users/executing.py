@@ -129,7 +129,7 @@ class Executing(Iterating):
     # Calls.
 
     def call_weight(self, operation: str) -> float:
-        """Of the others, more do the same."""
+        """The other operations are called more often."""
         return 4 if operation in {"CreateUser", "SearchUsers", "PutObject"} else 1
 
     def _call_kinds(self, invocation: Invocation) -> list[str]:

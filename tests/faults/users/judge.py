@@ -89,7 +89,7 @@ class Judge(Judging["Run"]):
                 self.recorded.add((name, int(rest.partition("#")[0])))
 
     def answered(self, call: str, answer: str) -> None:
-        """call: what must always be answered so."""
+        """call: names the calls that must all get this answer."""
         if self._answers.setdefault(call, answer) != answer:
             self.broken(breaks.SAME, f"{call.partition('/')[0]}: {self._answers[call]}, and then {answer}")
 
@@ -103,7 +103,7 @@ class Judge(Judging["Run"]):
                 self.broken(breaks.STARTED, f"{len(same)} imports of one upload")
 
     def started(self, name: str) -> None:
-        """StartUserImport has answered so."""
+        """StartUserImport has answered that it started this import."""
         if name not in self.imports:
             self.broken(breaks.STARTED, "an upload that is said to have started an import has started none")
 

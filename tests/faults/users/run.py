@@ -94,7 +94,7 @@ class Run(Executing):
         self.start()
 
     def reset(self) -> None:
-        """Only without an instance of others."""
+        """Only if the import creates its own instance."""
         self.was_reset = True
         self.start(reset=True)
 
@@ -146,7 +146,7 @@ class Run(Executing):
             self.start(version, retry_of=retry_of, **({"validate_only": True} if "_validate_only" in retry_of else {}))
 
     def sweep(self) -> None:
-        """There is none."""
+        """User imports have no sweep."""
 
     def meanwhile(self, kind: str) -> None:
         works = {
@@ -162,7 +162,7 @@ class Run(Executing):
     # What may come of it.
 
     def reasons(self, one: Import) -> set[str]:
-        """With which errors an import may end without a fault."""
+        """The errors with which an import may end without a fault."""
         reasons = _OF_RESETS if self.was_reset else set()
         if one.file.header != File(()).header or self.plan.first.header != File(()).header:
             reasons = reasons | {"InvalidHeader"}
@@ -171,7 +171,7 @@ class Run(Executing):
         return reasons | ({"NoImportFile"} if self.removed or not one.asked.get("version_id") else set())
 
     def standing(self, username: str) -> Made | None:
-        """The user of a name that is there now."""
+        """The user who has this name now."""
         for instance in self.outside.account.instances():
             if username in instance.usernames:
                 return self.outside.made[instance.usernames[username]]

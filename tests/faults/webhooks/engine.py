@@ -23,7 +23,7 @@ from webhooks import delivering, handlers, notifying, sending, state, subscribe_
 if TYPE_CHECKING:
     from tests.faults.webhooks.run import Run
 
-# Fewer calls, the same protocol; a backlog of a few has several lanes, and a failing day fewer tries.
+# The same protocol in fewer calls: a small backlog fills several lanes, and a failing day has fewer tries.
 _SHARDS, _AT_ONE, _HUNG, _FIRST_PAUSE = 1, 2, 1, timedelta(minutes=10)
 _ENVIRONMENTS = 2
 _PUBLIC = ["93.184.216.34"]
@@ -121,7 +121,7 @@ class _Session(wire.Session):
 
 
 class _ParameterStore(wire.Client):
-    """The run has what it holds."""
+    """Its parameters are kept in the run."""
 
     exceptions: ClassVar = types.SimpleNamespace(**_ERRORS)
 

@@ -27,9 +27,9 @@ _LEASED = {"owner", "next_try_at", "shard"}
 _NEXT = {"WAITING": {"WAITING", *_ENDED}}
 # A function reads a secret once a minute.
 _FRESH = 61
-# A request takes so long.
+# The longest that a request takes, in seconds.
 _REQUEST = 10
-# A write that hangs, or whose function does, lands at most so late.
+# A write that hangs, or whose function does, lands at most this much later.
 _LANDS = 20 * MINUTE
 _SWEEPS = 2
 type Name = tuple[str, str]
@@ -116,7 +116,7 @@ class Judge(Judging["Run"]):
             self._enabled(webhook_id)
 
     def _enabled(self, webhook_id: str) -> None:
-        """If it is disabled, it is no more."""
+        """Ends its disabled period, if one is open."""
         spans = self.disabled[webhook_id]
         spans[-1:] = [(begin, min(end, self.now)) for begin, end in spans[-1:]]
 
@@ -329,7 +329,7 @@ class Judge(Judging["Run"]):
                 self.broken(i.TIMELY, f"{self._named(name)} is due since {row['next_try_at']}")
 
     def subscribed(self, one: Subscriber) -> None:
-        """A call said so."""
+        """A call has answered that the subscription was made."""
         there, gone = self.webhooks.get(one.key.webhook_id), self.removed[one.key.webhook_id]
         if there is None and not any(at > self.now - HOUR for at in gone):
             self.broken(i.ANSWERS, f"r{one.number} was subscribed, and has no row")

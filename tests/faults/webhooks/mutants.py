@@ -1,4 +1,4 @@
-"""Deliberately broken variants of webhooks: the explorer must see each one fail. Several are defects that there were.
+"""Deliberately broken variants of webhooks: the explorer must see each one fail. Several reproduce past defects.
 
 Each is a small patch of the loaded code. `focus` says where its faults are drawn: a few schedules must do.
 """
@@ -42,14 +42,14 @@ _CRASHED = ((f"{_NOTIFIED}[23]$", (f.DIES_BEFORE, f.DIES_AFTER)),)
 
 @mutant("one limit for all receivers together", breaks.TIMELY)
 def _hidden() -> AbstractContextManager[None]:
-    """A defect that there was: what waits for a receiver that hangs hides the others' retries."""
+    """A past defect: what waits for a receiver that hangs hides the others' retries."""
     due = WebhooksTable.due
     return replaced(WebhooksTable, "due", lambda self, at: itertools.islice(due(self, at), 1))
 
 
 @mutant("a backlog that is not sent, and drains as if it hung", breaks.TIMELY)
 def _drained() -> AbstractContextManager[None]:
-    """A defect that there was."""
+    """A past defect."""
     given_up = Deliveries._given_up
 
     def slowly(self: Any, delivery: Any, made: Try) -> Try:
@@ -63,7 +63,7 @@ def _drained() -> AbstractContextManager[None]:
 
 @mutant("a failure that does not see the success beside it", breaks.DISABLED)
 def _beside() -> AbstractContextManager[Any]:
-    """A defect that there was: a receiver that works was disabled."""
+    """A past defect: a receiver that works was disabled."""
     note, stack = WebhooksTable.note_failure, ExitStack()
     days = 2.9, *(3.05 + number / 5000 for number in range(6))
     stack.enter_context(replaced(run, "plan", lambda _: _failing_days([(3.04 * DAY, FLAPS)], *days)))
@@ -80,7 +80,7 @@ def _failing_days(then: list[tuple[float, str]], *days: float) -> Plan:
 
 @mutant("a success that ends its delivery first", breaks.DISABLED, focus=((r"^Sweep.*call[45]$", (f.DIES_AFTER,)),))
 def _ended_first() -> AbstractContextManager[Any]:
-    """A defect that there was: after a crash in between, the failing days went on."""
+    """A past defect: after a crash in between, the failing days went on."""
 
     def delivered(self: Any, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
         self._ended(delivery, Status.DELIVERED, made.outcome)
@@ -95,7 +95,7 @@ def _ended_first() -> AbstractContextManager[Any]:
 
 @mutant("a `Retry-After` beyond the calendar", breaks.ANSWERS)
 def _calendar() -> AbstractContextManager[None]:
-    """A defect that there was."""
+    """A past defect."""
 
     def after(text: str) -> int:
         if text.isdecimal():
@@ -112,19 +112,19 @@ def _calendar() -> AbstractContextManager[None]:
 
 @mutant("an expired row that swallows a new event", breaks.RECORDED)
 def _swallowed() -> AbstractContextManager[None]:
-    """A defect that there was."""
+    """A past defect."""
     return replaced(WebhooksTable, "record", lambda self, delivery, _: self._put(delivery.values))
 
 
 @mutant("a removed subscription whose deliveries wait for the next one", breaks.STOPPED)
 def _inherited() -> AbstractContextManager[None]:
-    """A defect that there was."""
+    """A past defect."""
     return replaced(Subscription, "owns", lambda *_: True)
 
 
 @mutant("a lease that is checked before the secret is read", breaks.LEASE, focus=_FROZEN)
 def _checked_early() -> AbstractContextManager[None]:
-    """A defect that there was."""
+    """A past defect."""
     send = Deliveries.send
 
     def early(self: Any, delivery: Delivery) -> Try:
@@ -141,7 +141,7 @@ def _checked_early() -> AbstractContextManager[None]:
     focus=((r"^SendWebhook.*call[34]$", (s.HELD,)), (r"^Notify.*call4$", (RESENT_AT,))),
 )
 def _resent_twice() -> AbstractContextManager[None]:
-    """A defect that there was."""
+    """A past defect."""
     free = "attribute_exists(#pk) AND (attribute_not_exists(#owner) OR #next_try_at <= :now OR #owner = :seen)"
     return replaced(webhooks.table, "_FREE", free)
 

@@ -11,7 +11,7 @@ from webhooks.subscribing import webhook_id
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 WORKS, FLAPS, FAILS, BUSY, HANGS, GONE = "works", "flaps", "fails", "busy", "hangs", "gone"
-"""What a receiver does: accepts; accepts half; refuses; asks for a pause; gives no answer; is no more."""
+"""What a receiver does: accepts; accepts about half; refuses; asks for a pause; gives no answer; is gone."""
 TENANTS = ("tenant1", "tenant2")
 _BAD = (FAILS, FAILS, BUSY, HANGS, HANGS, FLAPS, GONE)
 _ACTIONS = ("resend", "resend", "remove", "resubscribe", "pause", "rotate", "test")

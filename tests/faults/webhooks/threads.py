@@ -9,7 +9,7 @@ from tests.faults.invocation import Died, Invocation
 
 
 class Pool:
-    """As ThreadPoolExecutor. run: the one that is on."""
+    """In place of ThreadPoolExecutor. run: the current run."""
 
     def __init__(self, run: Acting, most: int) -> None:
         self._run, self._most = run, most
@@ -72,7 +72,7 @@ class Pool:
 
 
 def _remaining(own: Invocation, parent: Invocation, notes: dict[str, Any]) -> Callable[[], float]:
-    """What hangs does not see that time."""
+    """A thread that hung does not notice the time it lost."""
     whole = parent.remaining
     assert whole is not None
     return lambda: whole() + (notes.get("late", 0) if 0 < own.holds_at <= own.calls else 0)
