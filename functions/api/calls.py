@@ -19,7 +19,8 @@ _STATUS = {
     "ApprovalNotFound": 404,
     "AttributesTooLarge": 413,
 }
-# The older version on which they wait may end. PendingCommand can hide a write, which only the same key finds again.
+# Both end once the older version does. A PendingCommand may follow a write whose answer was lost, which only a repeat
+# under the same key finds.
 _FOR_NOW = frozenset({"PendingCommand", "VersionGap"})
 # Their messages start with an id, not with a field.
 _ABOUT_AN_ID = frozenset({"AlreadyDecided", "ApprovalCancelled", "ApprovalExpired", "ApprovalNotFound"})

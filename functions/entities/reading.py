@@ -23,8 +23,8 @@ class NoSuchVersion(BusinessError):
 
 def as_of(client: Any, tables: Tables, key: Key, moment: Moment) -> dict[str, Any]:
     """The entity as it was when this version had finished or was skipped, or at this time. Raises NoSuchVersion."""
-    # One read after the other, because a batch is not read at one moment: what is replaced between two reads is found
-    # by the second.
+    # One read after the other, because a batch read is no snapshot. If a version is replaced between two reads, the
+    # second finds it.
     (gate,) = read_rows(client, [(tables.gates, key.row)])
     finished = int(gate["finished"]["N"]) if gate else 0
     if isinstance(moment, int) and not 1 <= moment <= finished:

@@ -53,6 +53,9 @@ class Creation:
         key, mode = TaskKey(request.tenant_code, task_id), QUEUE if queued else MACHINE
         while not self._stored(key, request, at, mode):
             standing = self.table.find(key)
+            if standing is None and len(request.items) <= AT_ONCE:
+                # Without a claim, only a task refuses, and another call has just deleted it.
+                continue
             if standing is None or not standing.expired(at):
                 _check_same(key, standing, request)
                 break
@@ -68,8 +71,13 @@ class Creation:
         expires_at = int((at + self.lifetime).timestamp())
         common = {"created_at": at.isoformat(), "updated_at": at.isoformat(), "expires_at": expires_at}
         items = enumerate(request.items, start=1)
+        # Leases of an older task of this id may outlive it. The round names the work of a new one.
+        first_round = int(at.timestamp())
         *first, last = batched(
-            (self._put({**key.item(number), **_ITEM, "item": item, **common}) for number, item in items),
+            (
+                self._put({**key.item(number), **_ITEM, "item": item, "round": first_round, **common})
+                for number, item in items
+            ),
             AT_ONCE,
             strict=False,
         )
@@ -114,7 +122,7 @@ def _check_same(key: TaskKey, standing: Task | None, request: CreateRequest) -> 
         raise PayloadMismatch(f"task_id: {key.task_id} is a task of other items, or of another type")
 
 
-_ITEM = {"kind": "task_item", "status": Status.CREATED, "attempt": 1, "attempts": 0, "round": 1, "history": []}
+_ITEM = {"kind": "task_item", "status": Status.CREATED, "attempt": 1, "attempts": 0, "history": []}
 
 
 def _row(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class TaskKey:
         return f"{self._digest[:40]}-{attempt}"
 
     def run(self, number: int, round: int) -> str:
-        """What names the work of an item: the same until it is known how the work ended. At most 52 characters."""
+        """What names the work of an item: the same until it is known how the work ended. At most 56 characters."""
         return f"{self._digest[:40]}-{number}-{round}"
 
     @property

@@ -9,7 +9,7 @@ from runtime.stores import message_work
 from .creation import Creation
 from .finalizing import Finalization
 from .keys import TaskKey
-from .request import ActionRequest
+from .request import MAX_ATTEMPTS, ActionRequest
 from .running import Items
 from .state import QUEUE, Status
 
@@ -25,15 +25,15 @@ class QueuedTasks:
     def run(self, request: ActionRequest, deadline: datetime, at: datetime) -> Status:
         """Create the task, do its item's work, end it. A message that comes again goes on where it stopped.
 
-        A task of this id that the machine runs, or that has ended, is left alone. But if the sweep has ended it because
-        its message stopped coming, a redriven message runs its next attempt.
+        A task of this id that the machine runs, or that has ended, is left alone. If the sweep has ended it because
+        no message arrived (`QueueGaveUp`), a redriven message runs its next attempt.
         deadline: when the invocation times out, aware UTC. Returns the task's status.
         Raises InvalidTask, PayloadMismatch, StaleTask (no try helps), TransientError; any other error is a defect.
         """
         self.creation.create(request.creation, at, queued=True)
         key = TaskKey(request.tenant_code, request.task_id)
         task = self.items.table.known(key)
-        if task.queued and task.gave_up:
+        if task.queued and task.gave_up and task.attempt < MAX_ATTEMPTS:
             # Finish first: the alarm counts what failed in this attempt.
             self.finalization.finish(key, task.attempt, at)
             self.items.table.retry(task, QUEUE, at)

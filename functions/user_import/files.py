@@ -13,7 +13,7 @@ from .errors import InvalidHeader, InvalidImport, InvalidResultFile, InvalidRow,
 from .outcomes import NOT_REGISTERED, Outcome
 from .profiles import ProfileNames, profile_names
 from .results import Result, ResultKey
-from .retry import Kept, began_before, content, import_noted
+from .retry import Kept, began, content, import_noted
 
 _MAX_COUNTED = 1_000_000
 # Bytes. The longest result of 3,000 rows needs a third of it.
@@ -197,7 +197,8 @@ def merged(
 
 def _is_newer(standing: Mapping[str, str], note: Mapping[str, str], *, final: bool) -> bool:
     """Whether a newer import owns the key. A result without a start gives way to a first result only."""
-    return not began_before(standing, note) if final else began_before(note, standing)
+    theirs, own = began(standing), began(note)
+    return not "" < theirs < own if final else own < theirs
 
 
 def _header(found: Iterable[Record]) -> tuple[str, ...]:

@@ -61,9 +61,9 @@ def import_noted(metadata: Mapping[str, str]) -> str | None:
     return metadata.get(_IMPORT)
 
 
-def began_before(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Whether one result's import began before the other's; False if a person or an earlier release wrote one."""
-    return "" < one.get(_BEGAN, "") < other.get(_BEGAN, "")
+def began(metadata: Mapping[str, str]) -> str:
+    """When the import of a result began, ISO 8601; "" if a person or an earlier release wrote the result."""
+    return metadata.get(_BEGAN, "")
 
 
 def noted(metadata: Mapping[str, str]) -> Imported | None:

@@ -9,7 +9,7 @@
 | IN_PROGRESS, lease expired; or UNKNOWN | the lease, with `unsure` set; or OutcomeHeld, with `Unknown.HOLD`     |
 | the same, with `Unknown.NEVER`         | the lease                                                             |
 | HELD                                   | OutcomeHeld, until a person releases or resolves it                   |
-| any of these, with a different payload     | PayloadMismatch                                                       |
+| any of these, with a different payload | PayloadMismatch                                                       |
 
 Every write after the first has owner and attempt in its condition, so that a late owner can neither overwrite nor
 delete what a newer one wrote: Kleppmann's fencing token ("How to do distributed locking").

@@ -315,10 +315,12 @@ def test_a_task_id_is_free_when_its_task_has_expired(world: TaskWorld, texts: li
     world.now += LIFETIME - timedelta(seconds=1)
     world.create("a", "b")
     assert world.task(KEY).status is Status.COMPLETED
+    (rounds,) = {row["round"] for row in world.rows() if "round" in row}
     world.now += timedelta(seconds=1)
     # Step Functions has forgotten it.
     world.executions.executions.clear()
 
     assert world.statuses(world.create(*texts)) == ["CREATED"] * len(texts)
+    assert rounds not in {row["round"] for row in world.rows() if row["sk"] == KEY.item(1)["sk"]}, "old leases are met"
     assert world.run(KEY) is Status.COMPLETED
     assert world.task(KEY).expires_at == int((world.now + LIFETIME).timestamp())

@@ -205,6 +205,16 @@ def test_the_newest_import_owns_the_key_of_its_file(imports: Imports) -> None:
     assert files.bucket.stored(ROOT_RESULT).metadata["import-id"] == "import-2"
 
 
+def test_an_import_of_an_earlier_release_gives_way(imports: Imports) -> None:
+    """Its plan does not say when it began, and it may be redriven for two weeks."""
+    files, done = imports.files, [Result(1, succeeded=True)]
+    files.register(ROOT_RESULT, done, {"import-id": "import-2", "import-began": "2026-11-21T09:00:02+00:00"})
+    keys = [write(ROOT_RESULT, done, {"import-id": "import-1"}).key for write in (files.announce, files.register)]
+
+    assert files.bucket.stored(ROOT_RESULT).metadata["import-id"] == "import-2"
+    assert ROOT_RESULT not in keys
+
+
 def test_a_newer_import_takes_the_key_back(imports: Imports) -> None:
     """An older import's put was under way when the newer one announced its result."""
     files = imports.files
