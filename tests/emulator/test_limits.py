@@ -278,9 +278,12 @@ def test_transitions_wait_for_a_token_and_are_counted(throttled: Account) -> Non
         Period=60,
         Statistics=["Sum"],
     )["Datapoints"]
+    took = (ended["stopDate"] - ended["startDate"]).total_seconds()
+    # While a slow machine works, tokens come for which no transition waits.
+    spare = max(0, 15 * took - (81 - 50))
     assert ended["status"] == "SUCCEEDED"
-    assert (ended["stopDate"] - ended["startDate"]).total_seconds() > (81 - 50) / 15 * 0.9
-    assert sum(point["Sum"] for point in counted) >= 81 - 50
+    assert took > (81 - 50) / 15 * 0.9
+    assert sum(point["Sum"] for point in counted) >= 81 - 50 - spare
 
 
 # --- the command ---
