@@ -93,6 +93,21 @@ def test_every_make_target_of_workflow_and_hooks_exists(file: str, target: str) 
     assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
 
 
+def headings(path: Path) -> set[str]:
+    """The anchors of a document, as GitHub derives them."""
+    prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    texts = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text) for text in re.findall(r"^#+ (.+)$", prose, re.MULTILINE))
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in texts}
+
+
+@each("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_link_into_a_document_leads_to_a_heading(document: Path) -> None:
+    found = re.findall(r"\]\(([^):#\s]*)#([^)\s]+)\)", document.read_text())
+    targets = [(document.parent / path if path else document, anchor) for path, anchor in found]
+
+    assert [anchor for path, anchor in targets if path.suffix == ".md" and anchor not in headings(path)] == []
+
+
 @each(("file", "path"), named(LINK, DOCUMENTS))
 def test_every_linked_file_exists(file: str, path: str) -> None:
     assert ((ROOT / file).parent / path).exists()
