@@ -11,10 +11,10 @@ from local.proxies import without_proxy
 @pytest.mark.parametrize(
     ("variables", "direct", "proxied"),
     [
-        ({}, ["127.0.0.1"], ["pypi.org", "pypi.corp"]),
-        ({"NO_PROXY": "pypi.corp"}, ["127.0.0.1", "pypi.corp"], ["pypi.org"]),
-        ({"no_proxy": "pypi.corp,127.0.0.1"}, ["127.0.0.1", "pypi.corp"], ["pypi.org"]),
-        ({"no_proxy": "*"}, ["127.0.0.1", "pypi.corp", "pypi.org"], []),
+        ({}, ["127.0.0.1"], ["files.example", "files.corp"]),
+        ({"NO_PROXY": "files.corp"}, ["127.0.0.1", "files.corp"], ["files.example"]),
+        ({"no_proxy": "files.corp,127.0.0.1"}, ["127.0.0.1", "files.corp"], ["files.example"]),
+        ({"no_proxy": "*"}, ["127.0.0.1", "files.corp", "files.example"], []),
     ],
 )
 def test_the_callers_exceptions_are_kept(variables: dict[str, str], direct: list[str], proxied: list[str]) -> None:
