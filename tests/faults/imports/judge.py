@@ -122,7 +122,7 @@ class Judge(Ledger):
         place = next((name for name in _OWN if number in found[name]), "")
         cells = found.get(place, {}).get(number, [])
         wanted, said = truth
-        moved = bool(one.number) and one.sk != self.key_before(row["first_import_id"], one.number)
+        moved = bool(one.number and one.code) and one.sk != self.key_before(row["first_import_id"], one.number)
         whole = self.run.is_refused_whole(row["import_id"])
         if row["validated"] or whole:
             record, code = self.record(row, one.number), cells[1] if place == "failed" else ""

@@ -32,8 +32,13 @@ class Row:
     said: str = ""
 
     @property
+    def code(self) -> str:
+        """Empty in what was corrected of results that have no cells, because their file was removed."""
+        return self.cells[0]
+
+    @property
     def sk(self) -> str:
-        return f"PRODUCT#{self.cells[0]}"
+        return f"PRODUCT#{self.code}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class File:
         latest = {row.sk: index for index, row in enumerate(self.rows)}
         return [
             _wrong(row)
-            if not row.number and self.own
+            if (not row.number and self.own) or not row.code
             else "DuplicateKey"
             if (codes[row.sk] > 1 and not (last and latest[row.sk] == index)) or (self.own and numbers[row.number] > 1)
             else _wrong(row)
@@ -132,6 +137,8 @@ def _row(chance: random.Random, number: int) -> Row:
 def _wrong(row: Row) -> str:
     if not row.number:
         return "OutOfRange" if row.said else "Required"
+    if not row.code:
+        return "Required"
     cells = dict(zip(COLUMNS, row.cells, strict=True))
     return next((code for column, cell, code in _WRONG if cells[column] == cell), "")
 
