@@ -52,20 +52,23 @@ class Engine(shared.Engine):
 
     def hold(self) -> None:
         super().hold()
-        now = lambda: self.on.simulation.now if self.run else 0  # noqa: E731
-        present = shared.present(now)
-        replace(idempotency.leases, "datetime", present)
+        replace(idempotency.leases, "datetime", shared.present(self._now))
         replace(stepfunctions, "_add_event", _ADD_EVENT)
         defaults: Any = idempotency.leases.LeaseStore.__init__.__kwdefaults__
         defaults["sleep"] = lambda seconds: self.on.simulation.sleep(max(seconds, 1))
-        sleep = lambda seconds: self.on.simulation.sleep(seconds)  # noqa: E731
-        backoff = lambda until: Backoff(until, now, sleep, lambda: self.on.chance.random())  # noqa: E731
-        replace(user_import.handlers, "Backoff", backoff)
-        replace(user_import.tasks, "time", types.SimpleNamespace(monotonic=now))
+        replace(user_import.handlers, "Backoff", self._backoff)
+        replace(user_import.tasks, "time", types.SimpleNamespace(monotonic=self._now))
         replace(clients, "session", lambda: _Session(self))
         replace(s3, "new_uuid", lambda: self.run.new_token() if self.run else "none")
         for module in (runtime.handler, idempotency.lease):
             replace(module, "_logger", _Logger(self))
+
+    def _now(self) -> float:
+        return self.on.simulation.now if self.run else 0
+
+    def _backoff(self, until: float) -> Backoff:
+        simulation = self.on.simulation
+        return Backoff(until, self._now, simulation.sleep, self.on.chance.random)
 
     # What others do.
 

@@ -93,7 +93,10 @@ def _takes_back() -> AbstractContextManager[None]:
 @mutant("a result of known outcomes only", breaks.COMPLETE)
 def _incomplete() -> AbstractContextManager[None]:
     merged = user_import.imports.merged
-    known = lambda *given: [one for one in merged(*given) if "NotRegistered" not in one.error_message]  # noqa: E731
+
+    def known(*given: Any) -> list[Any]:
+        return [one for one in merged(*given) if "NotRegistered" not in one.error_message]
+
     return replaced(user_import.imports, "merged", known)
 
 
@@ -187,7 +190,7 @@ def _hidden() -> AbstractContextManager[None]:
     return replaced(_Row, "_found_after", lambda self, _: self._found())
 
 
-@mutant("rows of the file as it is now", breaks.ASKED, breaks.CODE, breaks.COMPLETE, breaks.TRUE)
+@mutant("rows of the newest file", breaks.ASKED, breaks.CODE, breaks.COMPLETE, breaks.TRUE)
 def _unpinned() -> AbstractContextManager[None]:
     get = Bucket._get
     return replaced(Bucket, "_get", lambda self, source, **more: get(self, self.source(source.key), **more))
@@ -196,8 +199,11 @@ def _unpinned() -> AbstractContextManager[None]:
 @mutant("a validation that creates", breaks.ASKED)
 def _creates() -> AbstractContextManager[None]:
     run = Creation.run
-    wrong = lambda self, task, deadline: run(self, replace(task, validate_only=False), deadline)  # noqa: E731
-    return replaced(Creation, "run", wrong)
+
+    def create(self: Any, task: Any, deadline: Any) -> Any:
+        return run(self, replace(task, validate_only=False), deadline)
+
+    return replaced(Creation, "run", create)
 
 
 @mutant("an instance for each import", breaks.INSTANCE)

@@ -37,7 +37,7 @@ CODES = {
     FAILS_BEFORE: "InternalServiceException",
     FAILS_AFTER: "InternalServiceException",
 }
-PUT_KINDS = {CONFLICTING: "S3 answers ConditionalRequestConflict, as it is busy with another write of the key"}
+PUT_KINDS = {CONFLICTING: "S3 answers ConditionalRequestConflict, because another write of the key is under way"}
 MAP_KINDS = {MAP_FAILS: "CreateUsers fails as a whole; functions that run go on"}
 PUBLISH_KINDS = {f.PUBLISH_FAILS: f.PUBLISH_KINDS[f.PUBLISH_FAILS]}
 KINDS = {

@@ -3,7 +3,7 @@
 RECORDED = "a notice that was handled has a delivery for each subscription to it, which no expired row stands for"
 ROUTED = "a delivery belongs to a subscription to its type, of its tenant or of the operator"
 SAME = "an event has one id, and a delivery the same body in each try"
-FORWARD = "a delivery that has ended stays as it is, until an operator sends it again or its row expires"
+FORWARD = "a delivery that has ended does not change until an operator sends it again or its row expires"
 SHAPE = "what waits is in the index of due deliveries; what failed is listed; what has ended expires 90 days later"
 LEASE = "a request is under way only within the lease of its sender, which it took when it was free"
 SIGNED = "a message is signed now, with secrets that were active within the last minute"

@@ -251,7 +251,7 @@ class Judge(Judging["Run"]):
         self._judge_signature(one, headers, body)
         if name not in self.rows:
             if not name[1].startswith("test_"):
-                self.broken(i.SAME, f"{name[1]} is nobody's id")
+                self.broken(i.SAME, f"{name[1]} is the id of no delivery")
             yield None
             return
         row, ledger = self.rows[name], self.ledgers[name]

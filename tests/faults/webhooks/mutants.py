@@ -6,7 +6,6 @@ Each is a small patch of the loaded code. `focus` says where its faults are draw
 import email.utils
 import itertools
 import random
-from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -219,8 +218,11 @@ def _kept() -> AbstractContextManager[None]:
 @mutant("an id for each try", breaks.SAME)
 def _ids() -> AbstractContextManager[None]:
     numbers = itertools.count()
-    real = Delivery.event.fget  # type: ignore[attr-defined]
-    event: Callable[[Any], Event] = lambda self: replace(real(self), id=f"evt_{next(numbers)}")  # noqa: E731
+    real: Any = Delivery.event
+
+    def event(self: Any) -> Event:
+        return replace(real.fget(self), id=f"evt_{next(numbers)}")
+
     return replaced(Delivery, "event", property(event))
 
 
