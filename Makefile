@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api api-test faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz
+.PHONY: help setup demo up down check lint types unit unit-only unit-first unit-second test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api api-test faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -28,11 +28,11 @@ up: ## Start the local stack, deploy to it, seed stock, and leave it serving
 down: ## Stop what `make up` started, on any port
 	@./stepwise stop --everywhere
 
-check: lint types unit ## Lint, types, unit, contract and store tests: 70 seconds on two cores, nothing started
+check: lint types unit ## Lint, types, and the unit, contract and store tests that are not slow: 30 seconds on two cores, nothing started
 
-# All three at once: each leaves a core idle for a while.
-ifeq ($(MAKECMDGOALS),check)
-MAKEFLAGS += --jobs=3
+# The parts run at once. Each prints when it has ended.
+ifneq ($(filter check unit,$(if $(word 2,$(MAKECMDGOALS)),,$(MAKECMDGOALS))),)
+MAKEFLAGS += --jobs=4 $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 endif
 
 lint: setup .stepwise/linted
@@ -47,11 +47,21 @@ lint: setup .stepwise/linted
 types: setup
 	@mypy
 
+unit: $(if $(ONLY),unit-only,unit-first unit-second) ## Those tests; ONLY=ordering: all unit and contract tests of one context, or of another folder of tests/unit
+
+unit-only: setup
+	@python -m pytest -q $(or $(wildcard tests/unit/$(ONLY) tests/contract/test_$(ONLY).py tests/contract/test_$(ONLY)_*.py),tests/unit/$(ONLY))
+
+# Two halves of equal length. Under xdist, its messages would take as long as a quarter of these tests.
+QUICK = python -m pytest -q -m "not slow" --hypothesis-profile check
+SECOND := tests/contract tests/store tests/machines/test_mocks.py $(addprefix tests/unit/,cli console operations)
+
 # The simulators' own tests (ONLY=local) are left to `make test`.
-unit: setup ## Unit, contract and store tests; ONLY=ordering: unit and contract tests of one context, or of another folder of tests/unit
-	@python -m pytest -q -m "not slow" --hypothesis-profile check \
-		$(if $(ONLY),tests/unit/$(ONLY) $(wildcard tests/contract/test_$(ONLY).py tests/contract/test_$(ONLY)_*.py),$(IN_TURN) \
-		--ignore tests/unit/local tests/contract tests/store tests/unit tests/machines/test_mocks.py)
+unit-first: setup
+	@$(QUICK) $(filter-out $(SECOND) tests/unit/local tests/unit/__pycache__,$(patsubst %/,%,$(wildcard tests/unit/*/))) $(wildcard tests/unit/test_*.py)
+
+unit-second: setup
+	@$(QUICK) $(SECOND)
 
 test: setup ## Every test, on temporary local stacks; what MiniStack alone lacks is left to `make conformance`
 	@$(MAKE) --no-print-directory --jobs=2 lint types

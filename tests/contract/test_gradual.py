@@ -21,6 +21,8 @@ from local.deployment import overrides
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
 
+pytestmark = pytest.mark.slow
+
 REGION = "us-east-1"
 GUIDE = (ROOT / "docs" / "gradual-deployment.md").read_text()
 ALIASES = {f"{name}Alias{gradual.ALIAS}" for name in FUNCTIONS}

@@ -70,6 +70,7 @@ def conditional(role: str) -> list[tuple[Any, Any, Any]]:
     return [tuple(entry["Fn::If"]) for entry in policy["PolicyDocument"]["Statement"] if "Fn::If" in entry]
 
 
+@pytest.mark.slow
 def test_requests_is_loaded_only_where_there_is_a_gateway() -> None:
     assert not requests_is_loaded()
     assert not requests_is_loaded(PAYMENT_GATEWAY_URL="")

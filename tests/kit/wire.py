@@ -145,8 +145,13 @@ class Wire:
         global_sdk_config.set_sdk_enabled(True)
         self._patch.undo()
 
-    def runs(self, function: Function, event: Any, environment: Mapping[str, str]) -> Iterator[Run]:
-        """Invoke a function until each request has had each answer, after each answer of the request before it."""
+    def runs(
+        self, function: Function, event: Any, environment: Mapping[str, str], *, pairs: bool = True
+    ) -> Iterator[Run]:
+        """Invoke a function until each request has had each answer.
+
+        pairs: after each answer of the request before it; otherwise one answer of each run is not the first.
+        """
         for name, value in environment.items():
             self._patch.setenv(name, value)
         module = importlib.import_module(function.module)
@@ -157,6 +162,8 @@ class Wire:
             _forget(module)
             _invoke(function, event, run)
             yield run
+            if run.script and not pairs:
+                continue
             new = {choice: script for script, choice in run.others() if choice not in tried}
             tried.update(new)
             todo.extend(new.values())

@@ -93,6 +93,7 @@ MOVES: dict[str, tuple[Callable[[World], Any], Callable[[World], Any]]] = {
 every_move = pytest.mark.parametrize(("before", "move"), MOVES.values(), ids=MOVES)
 
 
+@pytest.mark.slow
 @every_move
 def test_a_move_that_the_sdk_sends_twice_is_made_once(
     database: Database, before: Callable[[World], Any], move: Callable[[World], Any]
@@ -108,6 +109,7 @@ def test_a_move_that_the_sdk_sends_twice_is_made_once(
         assert _said(world) == _said(clean)
 
 
+@pytest.mark.slow
 @every_move
 def test_a_move_whose_answer_is_lost_may_be_made_again(
     database: Database, before: Callable[[World], Any], move: Callable[[World], Any]

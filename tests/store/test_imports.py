@@ -45,6 +45,7 @@ def check(world: ImportWorld, import_id: str) -> None:
     assert world.versions() == {"p1": 1, "p3": 1, "p4": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_a_lost_answer_changes_no_outcome(database: Database, world: ImportWorld, call: int) -> None:
     import_id = loaded(world)
@@ -57,6 +58,7 @@ def test_a_lost_answer_changes_no_outcome(database: Database, world: ImportWorld
     check(world, import_id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_a_batch_goes_on_after_a_crash_before_any_call(database: Database, world: ImportWorld, call: int) -> None:
     import_id = loaded(world)

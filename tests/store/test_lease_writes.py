@@ -80,6 +80,7 @@ def test_process_that_crashes_before_completing_writes_nothing(inside: Charge) -
     assert inside.landed == 1
 
 
+@pytest.mark.slow
 @overtaken
 @every_policy
 def test_overtaken_owner_writes_nothing(charge: Charge, overtake: Callable[[Charge], Any], work: Work) -> None:

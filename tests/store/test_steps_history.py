@@ -95,6 +95,7 @@ _calls = st.builds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_every_call_in_every_history_answers_as_the_model_says(database: Database) -> None:
     @settings(deadline=None, max_examples=_EXAMPLES.get(database.engine.name, _FEW_EXAMPLES))

@@ -76,6 +76,7 @@ def test_a_step_that_is_repeated_returns_the_same_and_writes_once(world: Account
     assert {table: world.rows(table) for table in BUSINESS} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", range(len(FORWARD) + 1))
 def test_every_prefix_can_be_undone_twice_and_bars_what_is_late(world: AccountWorld, calls: int) -> None:
     world.call(*FORWARD[:calls], *BACKWARD, *BACKWARD)
@@ -106,6 +107,7 @@ def test_no_step_runs_before_its_parent(world: AccountWorld, orphan: str) -> Non
     assert not any(world.rows(table) for table in BUSINESS)
 
 
+@pytest.mark.slow
 def test_any_order_of_the_compensations_ends_with_nothing_standing() -> None:
     """Those that come too early are refused; a second round finds their children undone."""
     for order in list(permutations(BACKWARD))[::90]:

@@ -143,6 +143,7 @@ def test_the_document_takes_the_cursor_of_every_key_that_s3_takes(sign: str) -> 
     assert not list(document.schemas.violations(schemas["cursor"], made))
 
 
+@pytest.mark.slow
 @every_listing
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"no JSON", b"[" * 1400, b"{}", b"1", b"null", b"[]", b"[[]]"])
 def test_garbage_is_refused(listing: Listing, own: Any, content: bytes) -> None:

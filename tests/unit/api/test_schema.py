@@ -86,6 +86,7 @@ def test_every_body_is_tried() -> None:
     assert set(BODIES) == set(SCHEMAS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", BODIES)
 @given(data=st.data())
 def test_it_agrees_with_a_library(route: str, data: st.DataObject) -> None:

@@ -91,6 +91,7 @@ def test_a_wrong_option_of_a_verb_is_one_line_for_a_script_too() -> None:
     assert (ended.code, json.loads(ended.err)["error"]["type"]) == (2, "NoSuchOption")
 
 
+@pytest.mark.slow
 def test_an_error_for_a_person_has_its_name_its_sentence_and_the_command() -> None:
     port = str(free_port())
     ended = stepwise("stock", "list", "--port", port)

@@ -97,6 +97,7 @@ def test_bash_completes() -> None:
     assert run.stdout == "orders\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], ["completion", "bash"], ["completion", "words", "or"]]
 )

@@ -11,6 +11,8 @@ from local.emulator.emulator import free_port
 from tests.kit.command_line import stepwise
 from tests.kit.project import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _usual(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from functools import reduce
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import cycle
 from threading import Thread
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -23,6 +24,8 @@ from tests.kit.command_line import Ended, stepwise
 from tests.kit.command_line_stacks import FAILURES, SIGNALS, failing
 from tests.kit.openings import application
 from tests.kit.orders import good_order
+
+pytestmark = pytest.mark.slow
 
 FILE, FOLDER, DEEP, BINARY, NOWHERE = "{file}", "{folder}", "{deep}", "{binary}", "{nowhere}"
 ORDER, CSV, APPLICATION = "{order}", "{csv}", "{application}"
@@ -275,7 +278,7 @@ def _answering(stack: str) -> Iterator[str]:
     kind, _, what = stack.partition(": ")
     if kind == "HTTP":
         with HTTPServer(("127.0.0.1", 0), _STRANGERS[what]) as server:
-            Thread(target=server.serve_forever, daemon=True).start()
+            Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
             yield str(server.server_port)
             server.shutdown()
         return
@@ -317,6 +320,8 @@ def test_the_table_is_long_enough() -> None:
 def test_wrong_input_is_told_without_a_traceback(
     row: Wrong, places: dict[str, str], dead_port: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The client's pause before it tries again.
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

@@ -87,6 +87,7 @@ def test_nothing_is_polled_once_the_last_tab_is_closed() -> None:
     assert asked == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "told"),
     [(Throttled(), []), (ValueError("in-private"), [{AWAY: "The console has a defect: ValueError"}])],
@@ -106,6 +107,7 @@ def test_an_error_ends_no_stream_and_is_asked_less_often(error: Exception, told:
     assert seconds >= 0.04 + 0.08 + 0.16
 
 
+@pytest.mark.slow
 def test_a_slow_poll_takes_half_of_the_time_at_most() -> None:
     asked: list[float] = []
 

@@ -76,15 +76,18 @@ def test_a_read_is_given_up_once_the_stack_is_away(switch: Switch) -> None:
     assert (found.away, found.sentence) == (True, "nothing answers at http://127.0.0.1:4566")
 
 
+@pytest.mark.slow
 def test_a_slow_read_of_a_stack_that_answers_is_waited_for(switch: Switch) -> None:
     assert asyncio.run(readers(switch).read(switch.answers)) == "read"
 
 
+@pytest.mark.slow
 def test_a_change_is_waited_for_while_the_stack_is_away(switch: Switch) -> None:
     switch.away = True
     assert asyncio.run(readers(switch).tried(switch.answers)) == "read"
 
 
+@pytest.mark.slow
 def test_the_process_does_not_wait_for_a_read_at_its_end() -> None:
     command = [sys.executable, "-c", ENDS]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)

@@ -113,6 +113,7 @@ def test_stacks_that_differ_in_what_they_share_are_refused(tmp_path: Path, old: 
         application(tmp_path, OTHERS.replace(old, new, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leave", [False, True])
 def test_aliases_file_by_file_are_those_of_the_whole(tmp_path: Path, leave: bool) -> None:
     shutil.copy(ROOT / "template.yaml", tmp_path)

@@ -119,6 +119,7 @@ def test_a_request_that_is_not_valid_is_a_failure() -> None:
 # State machines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("region", "partition"), [("eu-west-1", "aws"), ("cn-north-1", "aws-cn")])
 def test_definitions_have_the_arns_of_the_account(region: str, partition: str) -> None:
     definitions = dict(account(region=region).definitions())
@@ -316,6 +317,7 @@ def test_change_set_of_a_nested_stack_is_read() -> None:
     assert verdicts(part) == {"OrdersTable": Verdict.LOOK, "change set": Verdict.OK}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", ["REVIEW_IN_PROGRESS", "CREATE_COMPLETE"])
 def test_stack_created_by_a_change_set_is_deleted_unless_used(status: str) -> None:
     target = account()

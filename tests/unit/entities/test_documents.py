@@ -68,6 +68,7 @@ def test_document_may_have_300_kib_of_json(size: int, fits: bool) -> None:
             change.check_document(EntityType("ORDER"), AT)
 
 
+@pytest.mark.slow
 def test_document_must_fit_into_a_row_although_its_json_is_short_enough() -> None:
     """A short number takes more room in a row than in JSON."""
     attributes = {"a": [1] * (MAX_DOCUMENT // 2 - 100)}

@@ -88,6 +88,7 @@ def test_what_the_directory_shows_is_refused_before_any_data_is_read() -> None:
     assert min(offset for offset, _ in source.reads) > 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seekable", [True, False])
 @pytest.mark.parametrize("zip64", [True, False])
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -176,6 +177,7 @@ def test_an_honest_archive_round_trips(files: list[tuple[str, bytes]], seekable:
     assert contents(zipped(dict(files), seekable=seekable, zip64=zip64)) == dict(files)
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(st.data())
 def test_a_changed_byte_is_refused_or_changes_no_content(data: st.DataObject) -> None:

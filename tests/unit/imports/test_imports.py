@@ -159,6 +159,7 @@ def test_a_batch_cut_in_two_goes_on_where_it_was(world: ImportWorld) -> None:
     assert (world.finish(import_id), set(world.versions().values())) == ("COMPLETED", {1})
 
 
+@pytest.mark.slow
 def test_counters_follow_the_stream_once_and_equal_the_recount(world: ImportWorld) -> None:
     import_id = world.create(text(*[1] * 150, "x"), processing_mode="STEP_FUNCTION")
     world.load(import_id)
@@ -175,6 +176,7 @@ def test_counters_follow_the_stream_once_and_equal_the_recount(world: ImportWorl
     assert world.counts(import_id) == before
 
 
+@pytest.mark.slow
 def test_import_that_was_cut_off_bars_the_rest(world: ImportWorld) -> None:
     import_id = world.create(text(*[1] * 250), processing_mode="STEP_FUNCTION")
     world.load(import_id)
@@ -272,6 +274,7 @@ def test_retry_of_an_import_whose_records_expire_is_refused(world: ImportWorld) 
         world.create(retry_of=first)
 
 
+@pytest.mark.slow
 def test_the_size_decides_without_a_mode(world: ImportWorld) -> None:
     small, large = text(*[1] * MAX_ROWS), text(*[1] * (MAX_ROWS + 1))
     with pytest.raises(TooManyRows):

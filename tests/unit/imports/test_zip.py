@@ -127,6 +127,7 @@ def test_a_zip_that_is_unzipped_while_it_ends_is_not_ended_as_it_was_read(
     assert bool(list(world.objects(key))) is (code is None)
 
 
+@pytest.mark.slow
 def test_an_entry_of_more_than_one_part_is_written_whole(world: World) -> None:
     data = b"".join(b"%09d\n" % number for number in range(1_200_000))
     key = world.upload(archive(File(data=data)))

@@ -44,6 +44,7 @@ def desk() -> Desk:
     return Desk()
 
 
+@pytest.mark.slow
 def test_a_page_has_its_rows_in_the_order_of_the_file(desk: Desk) -> None:
     made = desk.ended(*[1] * 150, "x", *[1] * 120)
     rows = desk.page(made, 95, 60)
@@ -63,6 +64,7 @@ def test_a_page_ends_with_the_file(desk: Desk) -> None:
     assert desk.page(made, 4) == []
 
 
+@pytest.mark.slow
 def test_a_page_reads_the_records_of_its_batches_only(desk: Desk) -> None:
     made = desk.ended(*[1] * 350)
     read: list[int] = []
@@ -101,6 +103,7 @@ def test_an_import_whose_records_have_expired_says_so(desk: Desk) -> None:
     assert desk.page(made, 1) == [ImportRow(1, NO_RECORD)]
 
 
+@pytest.mark.slow
 def test_the_next_failed_row_is_found_in_a_later_batch(desk: Desk) -> None:
     made = desk.ended("x", *[1] * 250, "y", "z")
 

@@ -52,6 +52,7 @@ def stopping(monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool) -> None:
     monkeypatch.setattr(sharding, "transact", transact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("into", [2, 8, 64])
 def test_stock_is_spread_evenly_and_back(store: Store, into: int) -> None:
     assert sorted(sharding.reshard(store.stack, "tea-01", into).on_hand) == sorted(even(100, into))
@@ -67,6 +68,7 @@ def test_more_and_fewer_rows_level_what_is_there(store: Store) -> None:
         assert sorted(on_hand(store)) == sorted(even(100, into))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("at", range(1, 5))
 @pytest.mark.parametrize(("before", "into"), [(1, 4), (4, 1), (4, 2), (2, 4)])

@@ -244,6 +244,7 @@ def test_charge_with_a_lost_answer_is_looked_up_and_not_repeated(
     assert errors() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [SlowBefore(400), SlowWorking(400), SlowAfter(400)], ids=repr)
 def test_slow_charge_is_looked_up_until_known(desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault) -> None:
     gateway.inject(Injection(fault, on="charge"))

@@ -89,6 +89,7 @@ def test_missing_or_binary_secret_is_rejected(monkeypatch: pytest.MonkeyPatch) -
             Secret(arn).read()
 
 
+@pytest.mark.slow
 def test_neither_a_repr_nor_a_trace_shows_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets_manager.use(monkeypatch)
     secret = Secret(secrets_manager.new_secret(VALUE))

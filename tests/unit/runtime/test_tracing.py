@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 BLOCK = """
 with traced("process_order", step="ProcessOrder"):
     annotate(order_id="o-1001")
@@ -47,12 +49,14 @@ def _run(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", script], env={}, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_block_without_a_trace_runs_and_says_nothing() -> None:
     run = _run(WITHOUT_TRACE)
 
     assert (run.returncode, run.stdout, run.stderr) == (0, "done\n", "")
 
 
+@pytest.mark.slow
 def test_a_block_with_a_trace_is_a_subsegment_with_its_annotations() -> None:
     run = _run(WITH_TRACE.format(BLOCK))
     said, sent = run.stdout.splitlines()
@@ -61,6 +65,7 @@ def test_a_block_with_a_trace_is_a_subsegment_with_its_annotations() -> None:
     assert json.loads(sent) == ["process_order", {"order_id": "o-1001", "step": "ProcessOrder"}, None]
 
 
+@pytest.mark.slow
 def test_a_trace_holds_no_message_of_a_foreign_error() -> None:
     sent = _run(WITH_TRACE.format(FOREIGN_ERROR)).stdout
 

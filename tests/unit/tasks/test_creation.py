@@ -72,6 +72,7 @@ def texts_of(world: TaskWorld) -> list[str]:
     return [item.values["item"]["text"] for item in world.table.items(world.task(KEY))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, AT_ONCE, AT_ONCE + 1, MAX_ITEMS])
 def test_a_task_has_all_its_items(world: TaskWorld, count: int) -> None:
     texts = [f"i{number}" for number in range(count)]

@@ -45,6 +45,7 @@ def codes(world: World, key: str = RESULT) -> list[str]:
     return [result.error_message.partition(":")[0] for result in world.results(key)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", CORRECTED.values(), ids=CORRECTED)
 def test_retry_never_gives_a_row_another_rows_user(world: World, rows: list[Row]) -> None:
     before = [ANN, BROKEN, CAT]
@@ -96,6 +97,7 @@ def without_file(world: World) -> None:
         world.bucket.client.delete_object(Bucket=world.bucket.name, Key=KEY, VersionId=version["VersionId"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forget", [without_note, without_file])
 def test_every_row_runs_if_it_is_not_known_what_the_result_is_of(world: World, forget: Any) -> None:
     world.upload(ANN, BROKEN, CAT)

@@ -97,6 +97,7 @@ def one(connect: Simulator, bucket: Bucket) -> Import:
     return Import(connect, bucket, connect.instance())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("create", "look_up"), [*product(["answer lost"], NO_LOOK_UP), *product(UNSURE, ["throttled"])]
 )

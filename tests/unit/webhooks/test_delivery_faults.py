@@ -171,6 +171,7 @@ def violations(client: Any, *receivers: str) -> Iterator[tuple[Case, list[str]]]
                 yield case, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("receiver", SCRIPTS)
 def test_no_fault_at_any_call_violates_an_invariant(receiver: str) -> None:
     assert list(violations(dynamodb.client(), receiver)) == []

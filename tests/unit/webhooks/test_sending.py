@@ -68,6 +68,7 @@ def test_an_old_message_sent_again_has_a_fresh_timestamp() -> None:
         Webhook(secret).verify("{}", headers([secret], "evt_1", clock(), "{}"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [Hang(), Drip(0.2)], ids=["hang", "drip"])
 def test_a_slow_receiver_is_left_at_the_deadline(fault: Any, receiver: ReceiverClient) -> None:
     receiver.inject(Injection(fault))
@@ -79,6 +80,7 @@ def test_a_slow_receiver_is_left_at_the_deadline(fault: Any, receiver: ReceiverC
     assert time.monotonic() - began < SECONDS + SLACK
 
 
+@pytest.mark.slow
 def test_a_slow_body_does_not_delay_a_delivery(post: Post, receiver: ReceiverClient) -> None:
     receiver.inject(Injection(Drip(0.3, headers=False), times=1))
 
