@@ -37,6 +37,7 @@ def test_stages_are_stacks_of_their_own_and_deployed_alike() -> None:
     assert len(capabilities) == 1
 
 
+@pytest.mark.slow
 def test_the_guide_counts_nested_stacks_and_resources() -> None:
     counts = [len(translated(load(path), "us-east-1")["Resources"]) for path in files(ROOT / "template.yaml")]
 

@@ -128,6 +128,7 @@ def test_a_row_at_the_limit_is_read() -> None:
     assert [record.data for record in records([b"a\n", longest, b"\n"])] == [b"a", longest]
 
 
+@pytest.mark.slow
 def test_memory_is_constant() -> None:
     """1.2 MB of rows in less than half of it: the file, or one number for each row, would need more."""
 
