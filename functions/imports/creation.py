@@ -37,33 +37,25 @@ class Creation:
         Returns {"import_id", "status", "processing_mode"}. Raises InvalidImport, TooManyRows, PayloadMismatch,
         BucketUnavailable.
         """
-        if asked.import_id and (standing := self._standing(asked, asked.import_id)):
+        upload = asked if isinstance(asked, Upload) else None
+        request = upload.request if upload else asked
+        import_id = upload.import_id if upload else asked.named
+        if import_id and (standing := self.table.find(ImportKey(asked.tenant_code, import_id))):
+            _check_same(standing, request)
             return _answer(standing, standing.status)
-        if isinstance(asked, Upload):
-            drafted = self._draft(asked.request, asked.import_id, Source(asked.request.key or "", asked.version_id), at)
-        else:
-            drafted = self._draft(asked, asked.import_id or uuid.uuid4().hex, None, at)
-        draft, tip = drafted
+        source = Source(upload.key or "", upload.version_id) if upload else None
+        draft, tip = self._draft(request, import_id or uuid.uuid4().hex, source, at)
         chunks = self._direct_chunks(draft)
         mode = DIRECT if chunks is not None else STEP_FUNCTION
         made = Import(draft.key, {**draft.values, "processing_mode": mode})
         standing = self.table.create(made, tip)
         if standing is None:
             raise InvalidImport("retry_of: another retry of this import has started")
+        _check_same(standing, request)
         status = standing.status
         if standing is made and chunks is not None:
             status = self.direct.run(made, chunks, owner, at, time_left)
         return _answer(standing, status)
-
-    def _standing(self, asked: CreateRequest | Upload, import_id: str) -> Import | None:
-        """The import of a repeated call or event. Raises PayloadMismatch if it is another one."""
-        standing = self.table.find(ImportKey(asked.tenant_code, import_id))
-        request = asked.request if isinstance(asked, Upload) else asked
-        given = {"key": request.key, "type": request.type, "retry_of": request.retry_of}
-        wrong = [name for name, value in given.items() if standing and value not in (None, standing.values.get(name))]
-        if wrong:
-            raise PayloadMismatch(f"import_id: belongs to an import with another {wrong[0]}")
-        return standing
 
     def _direct_chunks(self, draft: Import) -> list[bytes] | None:
         """The file, if the import is to be DIRECT. Raises TooManyRows."""
@@ -108,6 +100,7 @@ class Creation:
             "first_import_id": import_id,
             "round": 1,
             **dict.fromkeys(TOTALS, 0),
+            "record_days": self.lifetime.days,
             OPEN_SINCE: at.isoformat(),
             "created_at": at.isoformat(),
             "updated_at": at.isoformat(),
@@ -118,6 +111,7 @@ class Creation:
             return Import(key, values), None
         tip = self._tip(earlier, at)
         corrected = request.key is not None or earlier.corrected
+        values["record_days"] = self._record_days(tip)
         values |= {"retry_of": earlier.key.import_id, "first_import_id": earlier.first, "round": tip.round + 1}
         values |= {"corrected": True, "first_file": self._first_file(earlier)} if corrected else {}
         return Import(key, values), None if request.validate_only else tip.key.import_id
@@ -143,14 +137,36 @@ class Creation:
     def _tip(self, earlier: Import, at: datetime) -> Import:
         """The newest import of the chain. Raises InvalidImport if it has not ended, or if the chain is too old."""
         head = self.table.known(ImportKey(earlier.key.tenant_code, earlier.first))
-        # A row that the first import stored has the first import's record: no retry writes it again.
-        if head.created + self.lifetime < at + timedelta(days=1):
-            raise InvalidImport("retry_of: too old; the records of its rows expire")
         name = head.values.get("tip", earlier.first)
         tip = self.table.find(ImportKey(earlier.key.tenant_code, name))
         if tip is None or not tip.status.final:
             raise InvalidImport(f"retry_of: its retry {name} has not ended")
+        # A row that the first import stored has the first import's record: no retry writes it again.
+        if head.created + timedelta(days=self._record_days(tip)) < at + timedelta(days=1):
+            raise InvalidImport("retry_of: too old; the records of its rows expire")
         return tip
+
+    def _record_days(self, tip: Import) -> int:
+        """The shortest lifetime of records in a chain, whose parameter may have changed since."""
+        return min(self.lifetime.days, int(tip.values.get("record_days", self.lifetime.days)))
+
+
+def _check_same(standing: Import, request: CreateRequest) -> None:
+    """Raises PayloadMismatch if another request created this import."""
+    values = {**standing.values, "options": standing.options}
+    default = None if request.retry_of else Options()
+    given = {
+        "key": request.key,
+        "type": request.type,
+        "options": request.options or default,
+        "processing_mode": request.processing_mode,
+    }
+    always = {"retry_of": request.retry_of, "validated": request.validate_only}
+    same = {**{name: value for name, value in given.items() if value is not None}, **always}
+    wrong = [name for name, value in same.items() if value != values.get(name)]
+    if wrong:
+        field = wrong[0].replace("validated", "validate_only")
+        raise PayloadMismatch(f"import_id: belongs to an import with another {field}")
 
 
 def _answer(made: Import, status: Status) -> Answer:

@@ -57,6 +57,11 @@ class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     options: Options | None = None
     import_id: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")] | None = None
 
+    @property
+    def named(self) -> str | None:
+        """The import's id, if the caller chose one. Tenants share work files and names of executions."""
+        return _digest(f"{self.tenant_code}\n{self.import_id}") if self.import_id else None
+
 
 class Upload(Struct, frozen=True, kw_only=True):
     """An uploaded file. import_id: the same for each event of one object version."""
@@ -179,5 +184,8 @@ def _uploaded(created: _Created) -> Upload:
         raise InvalidImport("key: must be imports/<tenant>/<type>/<name>")
     given = {"tenant_code": parts[0], "type": parts[1], "key": created.object.key}
     text = json.dumps([created.bucket.name, created.object.key, created.object.version_id])
-    import_id = hashlib.sha256(text.encode()).hexdigest()[:32]
-    return Upload(request=_parse_request(given), import_id=import_id, version_id=created.object.version_id)
+    return Upload(request=_parse_request(given), import_id=_digest(text), version_id=created.object.version_id)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

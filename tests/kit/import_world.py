@@ -65,6 +65,7 @@ class ImportWorld:
     client: "DynamoDBClient"
     types: Types = TYPES
     now: datetime = START
+    lifetime: timedelta = LIFETIME
 
     def __post_init__(self) -> None:
         self.commands = World(self.client, self.types)
@@ -117,7 +118,7 @@ class ImportWorld:
 
     def ask(self, event: Any) -> dict[str, str]:
         """Create the import that a caller, or the event of an upload, asks for."""
-        creation = Creation(self.table, self.files, Direct(self.batches, self.finalization), LIFETIME)
+        creation = Creation(self.table, self.files, Direct(self.batches, self.finalization), self.lifetime)
         return creation.create(parse_create(event), "owner", self.now, lambda: True)
 
     def lose(self, import_id: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from entities.registered import TARGETS
 from entities.registered import TYPES as REGISTERED
 from entities.types import EntityType, Types
+from idempotency import PayloadMismatch
 from imports import codes, loading
 from imports.batch_record import BatchRecord
 from imports.creation import MAX_ROWS
@@ -22,6 +23,8 @@ from runtime.objects import BucketUnavailable
 from tests.kit.commands import error, product
 from tests.kit.import_world import ImportWorld
 from tests.unit import dynamodb
+
+ID = "0123456789abcdef0123456789abcdef"
 
 HEADER = "code,name,category,price,currency\n"
 MODES = ["DIRECT", "STEP_FUNCTION"]
@@ -256,6 +259,37 @@ def test_a_corrected_row_is_never_matched_by_position(world: ImportWorld) -> Non
 
     assert world.result(retry, "succeeded") == [["3", "TENANT#tenant1", "PRODUCT#p3", "1"]]
     assert world.result(retry, "failed")[0][:3] == ["1", "NotAllowed", "code"]
+
+
+def test_a_repeated_call_with_an_id_is_the_same_import(world: ImportWorld) -> None:
+    given = {"key": world.upload(text(1)), "import_id": ID}
+
+    assert world.create(**given) == world.create(**given)
+    assert world.versions() == {"p1": 1}
+
+
+def test_tenants_may_choose_the_same_id(world: ImportWorld) -> None:
+    given = {"key": world.upload(text(1)), "import_id": ID}
+
+    assert world.create(**given) != world.create(**given, tenant_code="tenant2")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("key", "files/b.csv"),
+        ("validate_only", True),
+        ("processing_mode", "STEP_FUNCTION"),
+        ("options", {"all_or_nothing_validation": True}),
+    ],
+)
+def test_another_request_with_the_id_of_an_import_is_refused(world: ImportWorld, field: str, value: object) -> None:
+    world.upload(text(2), "files/b.csv")
+    given = {"key": world.upload(text(1)), "import_id": ID}
+    world.create(**given)
+
+    with pytest.raises(PayloadMismatch, match=field):
+        world.create(**{**given, field: value})
 
 
 def test_two_retries_do_not_run_at_once(world: ImportWorld) -> None:

@@ -11,10 +11,22 @@ from imports.errors import FileRefused, ImportCutOff, InvalidImport
 from imports.finalizing import Finalization
 from imports.loading import Loader
 from imports.table import ImportsTable
-from tests.kit.import_world import ImportWorld
+from tests.kit.import_world import LIFETIME, ImportWorld
 from tests.kit.project import ROOT, read_json
 
 _FILE = "code,name,category,price,currency\np1,n,tea,1,JPY\n"
+
+
+def test_records_expire_as_they_were_written_although_the_lifetime_was_raised(world: ImportWorld) -> None:
+    first = world.run(_FILE)
+    world.lifetime = 4 * LIFETIME
+    world.now += LIFETIME / 2
+    second = world.run(retry_of=first)
+    world.now += LIFETIME / 2
+
+    for one in (first, second):
+        with pytest.raises(InvalidImport, match=r"^retry_of: too old"):
+            world.create(retry_of=one)
 
 
 def test_a_chain_is_as_old_as_its_first_import(world: ImportWorld) -> None:
