@@ -9,6 +9,8 @@ from itertools import islice
 
 from botocore.exceptions import ClientError
 
+from idempotency.saga import Saga
+
 from . import histories
 from .causes import Cause, message_of
 from .stack import Stack
@@ -17,7 +19,7 @@ from .state_visits import StateVisit as StateVisit
 # DescribeExecution is allowed 15 times a second.
 _MAX_LOOKED_AT = 100
 _CLOCKS_DIFFER = timedelta(minutes=5)
-RUNNING = "RUNNING"
+RUNNING, SUCCEEDED = "RUNNING", "SUCCEEDED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,30 +85,27 @@ def find(stack: Stack, machine: str, name: str) -> Execution | None:
         return None
 
 
-def under_another_name(
-    stack: Stack, machine: str, saga_id: str, id_field: str, at: datetime, life: timedelta
-) -> Execution | None:
+def under_another_name(stack: Stack, saga: Saga, saga_id: str, since: datetime, until: datetime) -> Execution | None:
     """The execution that had this id in its input, though not as its name. Looks at 100 executions at most.
 
-    at: when its first step wrote. life: how long an execution may take.
+    since, until: when it may have started.
     """
-    for name in islice(_names_around(stack, machine, at, life), _MAX_LOOKED_AT):
-        arn = execution_arn(stack, name, output=f"{machine}Arn")
-        document = json.loads(stack.stepfunctions.describe_execution(executionArn=arn)["input"])
-        if isinstance(document, dict) and document.get(id_field) == saga_id:
-            return find(stack, machine, name)
+    for name in islice(_names_between(stack, saga.machine, since, until), _MAX_LOOKED_AT):
+        arn = execution_arn(stack, name, output=f"{saga.machine}Arn")
+        if saga.id_of(json.loads(stack.stepfunctions.describe_execution(executionArn=arn)["input"])) == saga_id:
+            return find(stack, saga.machine, name)
     return None
 
 
-def _names_around(stack: Stack, machine: str, at: datetime, life: timedelta) -> Iterator[str]:
-    """The executions that started before a moment, the nearest first."""
+def _names_between(stack: Stack, machine: str, since: datetime, until: datetime) -> Iterator[str]:
+    """The executions that started then, the newest first."""
     pages = stack.stepfunctions.get_paginator("list_executions").paginate(
         stateMachineArn=stack.outputs[f"{machine}Arn"]
     )
     for one in (one for page in pages for one in page["executions"]):
-        if one["startDate"] < at - life:
+        if one["startDate"] < since - _CLOCKS_DIFFER:
             return
-        if one["startDate"] <= at + _CLOCKS_DIFFER:
+        if one["startDate"] <= until + _CLOCKS_DIFFER:
             yield one["name"]
 
 

@@ -1,8 +1,9 @@
 """Orders that need attention, and their recovery by command."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -18,10 +19,13 @@ from ordering.definition import ORDER_SAGA
 
 from .causes import Cause
 from .errors import CommandError
-from .executions import RUNNING, Execution, execution_arn, find, recoveries, recovery_names
+from .executions import RUNNING, SUCCEEDED, Execution, execution_arn, find, recoveries, recovery_names
 from .orders import OrderNotFound
 from .sagas import saga_of
 from .stack import Stack
+
+# Until FinalizeOrder has had its three attempts.
+_FINALIZED_WITHIN = timedelta(minutes=10)
 
 
 class NothingToRecover(CommandError):
@@ -184,7 +188,7 @@ def _attention(stack: Stack, saga: Saga, saga_id: str, state: SagaState) -> Atte
         return None
     found = saga_of(stack, saga_id, _created(state), saga)
     ended = [*([found] if found else []), *recoveries(stack, saga.recovery, saga_id)]
-    if any(one.status == RUNNING for one in ended):
+    if any(one.status == RUNNING for one in ended) or _is_about_to_be_confirmed(ended[-1:]):
         return None
     tried = len(ended) > bool(found)
     return Attention(
@@ -195,6 +199,12 @@ def _attention(stack: Stack, saga: Saga, saga_id: str, state: SagaState) -> Atte
         ended[-1].last if ended else None,
         document_lost=found is None,
     )
+
+
+def _is_about_to_be_confirmed(last: Sequence[Execution]) -> bool:
+    """Whether finalization may still come, which follows the end of a saga and is tried three times."""
+    since = datetime.now(UTC) - _FINALIZED_WITHIN
+    return any(one.status == SUCCEEDED and one.ended is not None and one.ended > since for one in last)
 
 
 def _created(state: SagaState) -> str | None:

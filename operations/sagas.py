@@ -1,6 +1,6 @@
 """The execution of a saga, also if somebody started it under another name than its id."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from idempotency.saga import Saga
 from ordering.definition import ORDER_SAGA
@@ -20,7 +20,10 @@ def saga_of(stack: Stack, saga_id: str, created_at: object, saga: Saga = ORDER_S
     found, at = find(stack, saga.machine, saga_id), _moment(created_at)
     if found or at is None:
         return found
-    return under_another_name(stack, saga.machine, saga_id, saga.id_field, at, _LIFE)
+    if saga.pending:
+        # The row waited for the execution.
+        return under_another_name(stack, saga, saga_id, at, datetime.now(UTC))
+    return under_another_name(stack, saga, saga_id, at - _LIFE, at)
 
 
 def _moment(text: object) -> datetime | None:

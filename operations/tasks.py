@@ -1,5 +1,6 @@
 """Tasks for operators: create, look up, follow, retry. The same for the local stack and for AWS."""
 
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,10 +75,11 @@ def name_of(key: TaskKey) -> str:
 
 
 def create(stack: Stack, request: Mapping[str, Any]) -> TaskKey:
-    """Create a task. With a task_id, a repeated call is the same task.
+    """Create a task. With a task_id, a repeated call is the same task; the SDK repeats one whose answer is lost.
 
     Raises InvalidTask, TooManyItems, PayloadMismatch: nothing is written. Raises FunctionFailed.
     """
+    request = {"task_id": uuid.uuid4().hex, **request}
     answer = call(stack, "CreateTask", request, _ERRORS)
     return TaskKey(str(request["tenant_code"]), answer["task_id"])
 

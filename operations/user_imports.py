@@ -122,7 +122,8 @@ def results(stack: Stack, ended: Summary) -> list[Result]:
 
 def key_of(text: str) -> str:
     """The key of the file in an import's input; empty for the newest one in the bucket."""
-    return str(json.loads(text or "{}").get("key") or "")
+    document = json.loads(text or "{}")
+    return str(document.get("key") or "") if isinstance(document, dict) else ""
 
 
 def _key(stack: Stack, file: Path, now: datetime) -> str:

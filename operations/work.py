@@ -4,12 +4,14 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from accounts.definition import ACCOUNT_SETUP
 from accounts.processor import CREATE as CREATE_CARD
+from api.once import WORK as HTTP_REQUEST
 from idempotency import LeaseOperations, LeaseRecord, Status
 from idempotency.saga.state import may_stand_outside
 from imports.starting import START_IMPORT
 from jobs.service import RUN_JOB
-from ordering.definition import PROCESS_PAYMENT
+from ordering.definition import ORDER_SAGA
 from ordering.payments.gateway import CHARGE
 from tasks.queued import RUN_TASK
 from user_import.creation import CREATE_USER
@@ -21,6 +23,8 @@ from .stack import Stack
 JOB = RUN_JOB.name
 NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_CARD, CREATE_USER, RUN_JOB, RUN_TASK, START_IMPORT)))
 
+# The step that does work outside DynamoDB, by the work's name.
+_STEPS = {step.outside: step.name for saga in (ORDER_SAGA, ACCOUNT_SETUP) for step in saga.leases}
 # Parameters of the stack: a decision is kept as long as the records of any kind of work.
 _LIFETIMES, _DEFAULT_DAYS = ("RecordLifetimeDays", "TaskLifetimeDays"), 90
 
@@ -40,22 +44,25 @@ def operations(stack: Stack) -> LeaseOperations:
 
 
 def listed(stack: Stack) -> list[LeaseRecord]:
-    """Work that may concern operators. Leaves out charges that certainly do not stand."""
-    return [record for record in operations(stack).listed() if not _charges_nothing(stack, record)]
+    """Work that may concern operators. Leaves out charges and cards that certainly do not stand."""
+    return [record for record in operations(stack).listed() if not _needs_nobody(stack, record)]
 
 
 def is_undecided(stack: Stack, record: LeaseRecord) -> bool:
     """Whether nobody knows the outcome, and a person may have to find it out."""
     crashed = record.status is Status.IN_PROGRESS and record.lease_until < datetime.now(UTC)
-    return (crashed or record.status in (Status.HELD, Status.UNKNOWN)) and not _charges_nothing(stack, record)
+    return (crashed or record.status in (Status.HELD, Status.UNKNOWN)) and not _needs_nobody(stack, record)
 
 
-def _charges_nothing(stack: Stack, record: LeaseRecord) -> bool:
-    order_id, _, work = record.key.rpartition("#")
-    if work != CHARGE.name:
+def _needs_nobody(stack: Stack, record: LeaseRecord) -> bool:
+    saga_id, _, work = record.key.rpartition("#")
+    if work == HTTP_REQUEST.name:
+        # What a request starts is named after its Idempotency-Key, and listed itself.
+        return True
+    if work not in _STEPS:
         return False
-    payment = stack.row("IdempotencyTable", pk=f"{order_id}#{PROCESS_PAYMENT.name}")
-    return not may_stand_outside(record.status, payment["status"] if payment else None)
+    step = stack.row("IdempotencyTable", pk=f"{saga_id}#{_STEPS[work]}")
+    return not may_stand_outside(record.status, step["status"] if step else None)
 
 
 def known(record: LeaseRecord) -> str:

@@ -37,13 +37,15 @@ class Creation:
         Returns {"import_id", "status", "processing_mode"}. Raises InvalidImport, TooManyRows, PayloadMismatch,
         BucketUnavailable.
         """
-        upload = asked if isinstance(asked, Upload) else None
-        request = upload.request if upload else asked
-        import_id = upload.import_id if upload else asked.named
+        source: Source | None = None
+        if isinstance(asked, Upload):
+            request, import_id = asked.request, asked.import_id
+            source = Source(asked.key or "", asked.version_id)
+        else:
+            request, import_id = asked, asked.named or ""
         if import_id and (standing := self.table.find(ImportKey(asked.tenant_code, import_id))):
             _check_same(standing, request)
             return _answer(standing, standing.status)
-        source = Source(upload.key or "", upload.version_id) if upload else None
         draft, tip = self._draft(request, import_id or uuid.uuid4().hex, source, at)
         chunks = self._direct_chunks(draft)
         mode = DIRECT if chunks is not None else STEP_FUNCTION

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from imports.keys import ImportKey
 from imports.state import Import, Status
 from operations import imports, runs
+from operations.imports import ImportNotFound
 from operations.runs import Run
 from operations.stack import Stack
 
@@ -25,12 +26,23 @@ def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
 
 
 def _concern(stack: Stack, run: Run) -> Iterator[Concern]:
-    key = ImportKey(**json.loads(run.input))
-    made = imports.view(stack, key).made
+    try:
+        key = _key(run.input)
+        made = imports.view(stack, key).made
+    except ImportNotFound:
+        return
     problem = _problem(made)
     if problem and not made.stopped and not _done_since(stack, made):
         name = imports.name_of(key)
         yield Concern("imports", name, problem, _cause(made, run), ("imports", "show", name), run.started.isoformat())
+
+
+def _key(text: str) -> ImportKey:
+    """The import of an execution. Raises ImportNotFound: somebody started it by hand, with another input."""
+    match json.loads(text):
+        case {"tenant_code": str(tenant_code), "import_id": str(import_id)}:
+            return ImportKey(tenant_code, import_id)
+    raise ImportNotFound("this execution is of no import")
 
 
 def _problem(made: Import) -> str:
@@ -49,12 +61,13 @@ def _problem(made: Import) -> str:
 def _done_since(stack: Stack, made: Import) -> bool:
     """Whether it was retried, or another import of its file has not failed since."""
     others = imports.of_tenant(stack, made.key.tenant_code, _LAST)
-    return any(one.values.get("retry_of") == made.key.import_id or _replaces(one, made) for one in others)
+    ran = [one for one in others if not one.validated]
+    return any(one.values.get("retry_of") == made.key.import_id or _replaces(one, made) for one in ran)
 
 
 def _replaces(one: Import, made: Import) -> bool:
     same = imports.file_of(one) == imports.file_of(made)
-    return same and one.created > made.created and one.status is not Status.FAILED and not one.validated
+    return same and one.created > made.created and one.status is not Status.FAILED
 
 
 def _cause(made: Import, run: Run) -> str:

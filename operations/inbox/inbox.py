@@ -30,7 +30,8 @@ class _Provider(Protocol):
 def concerns(stack: Stack, name: str) -> Iterator[Concern]:
     """What needs a person, by context, the oldest first. name: of the root stack.
 
-    A context that cannot be read is a concern of its own, so that a missing permission hides nothing.
+    A context that cannot be read is a concern of its own, so that neither a missing permission nor an odd row hides
+    the other contexts.
     """
     for context, output in PROVIDERS.items():
         if output and output not in stack.outputs:
@@ -38,5 +39,6 @@ def concerns(stack: Stack, name: str) -> Iterator[Concern]:
         provider = cast("_Provider", import_module(f"operations.inbox.{context}"))
         try:
             yield from sorted(provider.concerns(stack, name), key=lambda one: (one.since, one.id))
-        except (ClientError, BotoCoreError) as error:
-            yield Concern(context.replace("_", "-"), "", "cannot be read", str(error), ("status",))
+        except Exception as error:
+            cause = str(error) if isinstance(error, ClientError | BotoCoreError) else repr(error)
+            yield Concern(context.replace("_", "-"), "", "cannot be read", cause, ("status",))

@@ -198,6 +198,29 @@ def test_an_import_of_rows_is_listed_until_it_is_retried(
     )
 
 
+def test_a_check_of_an_import_does_not_replace_it(desk: Desk) -> None:
+    for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
+        desk.has(**{name: name})
+    _imports(desk, "i-1", status="FAILED")
+    _imports(desk, "i-2", status="COMPLETED", retry_of="i-1", validated=1)
+    desk.ran("ImportCsvArn", "i-1", "FAILED", 5, {"tenant_code": "t1", "import_id": "i-1"})
+
+    assert [one.id for one in desk.concerns] == ["t1/i-1"]
+
+
+@pytest.mark.parametrize("document", [{}, 1, {"tenant_code": "t1"}, {"tenant_code": "t1", "import_id": "deleted"}])
+def test_an_execution_of_no_import_hides_nothing(desk: Desk, document: Any) -> None:
+    for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
+        desk.has(**{name: name})
+    _imports(desk, "i-1", status="FAILED")
+    desk.ran("ImportCsvArn", "by-hand", "FAILED", 1, document)
+    desk.ran("ImportCsvArn", "i-1", "FAILED", 5, {"tenant_code": "t1", "import_id": "i-1"})
+    desk.ran("UserImportArn", "by-hand-2", "FAILED", 1, document)
+    desk.ran("UserImportArn", "users", "SUCCEEDED", 0, {"key": "upload/users.csv"})
+
+    assert [one.id for one in desk.concerns] == ["t1/i-1", "by-hand-2"]
+
+
 @pytest.mark.parametrize(
     ("name", "status", "listed"), [("a", "COMPLETED", 0), ("a", "FAILED", 1), ("b", "COMPLETED", 1)]
 )
@@ -344,6 +367,39 @@ def test_work_is_listed_if_nobody_knows_its_outcome(desk: Desk, status: str, min
     assert [(one.id, one.see, one.since) for one in desk.concerns] == (
         [("1#RunJob", ("work", "show", "1"), at)] if listed else []
     )
+
+
+@pytest.mark.parametrize(("work", "step"), [("ChargeCard", "ProcessPayment"), ("CreateCard", "IssueCard")])
+def test_work_of_a_step_that_is_undone_is_not_listed(desk: Desk, work: str, step: str) -> None:
+    _left(desk, f"1#{work}")
+    (found,) = desk.concerns
+    desk.put("IdempotencyTable", pk=f"1#{step}", status="COMPENSATED")
+
+    assert (found.id, desk.concerns) == (f"1#{work}", [])
+
+
+def test_a_request_of_the_api_that_crashed_needs_nobody(desk: Desk) -> None:
+    _left(desk, "0a1b#HttpRequest")
+
+    assert desk.concerns == []
+
+
+def _left(desk: Desk, key: str) -> None:
+    """Work whose outcome nobody knows."""
+    desk.table("IdempotencyTable", "pk", "listed", "listed")
+    row = {"pk": key, "status": "UNKNOWN", "owner": "w", "payload_hash": "h", "listed": "UNKNOWN"}
+    desk.put(
+        "IdempotencyTable", **row, attempt=1, lease_until=0, created_at=NOW.isoformat(), updated_at=NOW.isoformat()
+    )
+
+
+def test_a_context_with_an_odd_row_does_not_hide_the_others(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.has(IdempotencyTable="IdempotencyTable")
+    monkeypatch.setattr("operations.work.listed", lambda _: [{}["lease_until"]])
+    desk.ran("UserImportArn", "upload-1", "FAILED", 5, {"key": "users.csv"})
+
+    found = [(one.context, one.problem) for one in desk.concerns]
+    assert found == [("work", "cannot be read"), ("user-imports", "failed")]
 
 
 def test_a_context_that_cannot_be_read_is_a_concern(desk: Desk) -> None:

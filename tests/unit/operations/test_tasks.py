@@ -1,5 +1,7 @@
 """Tasks for operators: lists skip the items between the tasks."""
 
+import io
+import json
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -56,6 +58,22 @@ def test_a_task_is_seen_with_its_own_items(world: TaskWorld, stack: Any) -> None
     assert tasks.view(stack, TaskKey(TENANT, "a-b")).count(Status.CREATED) == 30
     with pytest.raises(TaskNotFound):
         tasks.view(stack, TaskKey(TENANT, "c"))
+
+
+def test_a_call_that_the_sdk_repeats_is_one_task(world: TaskWorld, stack: Any) -> None:
+    """The SDK sends a request again, as it is, if its answer is lost."""
+    sent: list[str] = []
+
+    def invoke(*, Payload: str, **_: Any) -> Any:
+        sent.append(json.loads(Payload)["task_id"])
+        return {"Payload": io.BytesIO(json.dumps({"task_id": sent[-1]}).encode())}
+
+    stack.outputs["CreateTaskFunctionArn"] = "create"
+    stack.client = lambda _: SimpleNamespace(invoke=invoke)
+    request = {"tenant_code": TENANT, "task_type": "t", "items": [1]}
+
+    assert tasks.create(stack, {**request, "task_id": "mine"}) == TaskKey(TENANT, "mine")
+    assert tasks.create(stack, request) == TaskKey(TENANT, sent[1]) != tasks.create(stack, request)
 
 
 def test_a_task_is_named_by_tenant_and_id() -> None:
