@@ -1,17 +1,21 @@
 """How names and addresses are compared: by a normal form that no spelling changes."""
 
 import hashlib
-import re
 import unicodedata
 from collections.abc import Mapping
 
-_WORD = re.compile(r"\w+")
+# Unicode names of marks that do not count. Others, such as vowel signs, tell one name from another.
+_ACCENTS = ("COMBINING ", "HEBREW ", "ARABIC ", "SYRIAC ", "VARIATION SELECTOR")
+_DAKUTEN = "COMBINING KATAKANA-HIRAGANA"
 # A second line names a flat, a floor, or a person: the house is the same.
 _OF_A_HOUSE = ("line1", "city", "postal_code", "country")
 
 
 def normal_name(name: str) -> str:
-    """A name without case, accents, punctuation and order of words: `Zuse, Konrad` is `Konrad Zuse`."""
+    """A name without case, accents, punctuation and order of words: `Zuse, Konrad` is `Konrad Zuse`.
+
+    Hebrew and Arabic points are accents; vowel signs, viramas and dakuten are not.
+    """
     return " ".join(sorted(_words(name)))
 
 
@@ -27,8 +31,16 @@ def address_key(address: Mapping[str, str]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    plain = (sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
-    return _WORD.findall("".join(plain).casefold())
+    """The runs of letters, marks and numbers."""
+    plain = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not _is_accent(sign)).casefold()
+    return "".join(sign if unicodedata.category(sign)[0] in "LMN" else " " for sign in plain).split()
+
+
+def _is_accent(sign: str) -> bool:
+    if not unicodedata.category(sign).startswith("M"):
+        return False
+    name = unicodedata.name(sign)
+    return name.startswith(_ACCENTS) and not name.startswith(_DAKUTEN)
 
 
 def _digest(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from idempotency import Action
+from idempotency import Action, PersonalKey
 from idempotency.expressions import conditional_put, conditional_update
 
 from .applications import Application
@@ -35,14 +35,14 @@ class CustomersTable:
         """Delete both rows."""
         values = {":application_id": {"S": application.application_id}}
         return [
-            {
-                "Delete": {
+            PersonalKey(
+                Delete={
                     "TableName": self.name,
                     "Key": {"customer_id": {"S": key}},
                     "ConditionExpression": "application_id = :application_id",
                     "ExpressionAttributeValues": values,
                 }
-            }
+            )
             for key in _keys(application)
         ]
 
@@ -62,15 +62,15 @@ class AccountsTable:
         return {"Put": conditional_put(self.name, row, "attribute_not_exists(account_number)", {})}
 
     def close(self, number: str, application_id: str, at: datetime) -> Action:
-        return {
-            "Update": conditional_update(
+        return PersonalKey(
+            Update=conditional_update(
                 self.name,
                 {"account_number": number},
                 condition=f"{_OWN} AND #status = :open",
                 assign={"status": "Closed", "closed_at": at.isoformat()},
                 values={"application_id": application_id, "open": "Open"},
             )
-        }
+        )
 
 
 @dataclass(frozen=True, slots=True)

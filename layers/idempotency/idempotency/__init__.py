@@ -1,7 +1,7 @@
 """Idempotent saga steps and leases on DynamoDB, no third-party package: docs/idempotency.md."""
 
 from .decorators import InProgress, idempotent_function, idempotent_handler
-from .dynamodb import Action, Cancellation, LeaseClient, StepClient, TransactionClient, transact
+from .dynamodb import Action, Cancellation, LeaseClient, PersonalKey, StepClient, TransactionClient, transact
 from .errors import (
     AlreadyInProgress,
     BusinessError,
@@ -53,6 +53,7 @@ __all__ = [
     "LeaseStore",
     "OutcomeHeld",
     "PayloadMismatch",
+    "PersonalKey",
     "Refusal",
     "Resolution",
     "ResultUnavailable",

@@ -27,6 +27,10 @@ _UNAVAILABLE = frozenset(
 _TRANSPORT_ERRORS = frozenset({"ConnectionError", "HTTPClientError"})
 
 
+class PersonalKey(dict[str, Mapping[str, Any]]):
+    """An action on a row whose key is personal: no message has it. Otherwise like any Action."""
+
+
 class TransactionClient(Protocol):
     """The part of `boto3.client("dynamodb")` that `transact` calls."""
 
@@ -129,7 +133,8 @@ def state_conflict(key: str, writes: Sequence[Action], cancelled: Cancellation) 
 def row(action: Action) -> str:
     """The row of an action, for a message."""
     ((_, parameters),) = action.items()
-    return f"{parameters['TableName']} {json.dumps(parameters.get('Key', '(new row)'))}"
+    key = json.dumps(parameters.get("Key", "(new row)"))
+    return f"{parameters['TableName']} {'(personal key)' if isinstance(action, PersonalKey) else key}"
 
 
 def answered[R](call: Callable[[], R]) -> R:

@@ -7,7 +7,7 @@ import json
 from contextlib import AbstractContextManager
 from typing import Any
 
-from accounts.bank_accounts import OpeningBonus
+from accounts.bank_accounts import BankAccounts, OpeningBonus
 from accounts.customers import Outcome
 from accounts.ending import Ending
 from accounts.machines import Machine
@@ -134,3 +134,11 @@ def _named() -> AbstractContextManager[None]:
         self.client().start_execution(stateMachineArn=self.arn, name=application_id, input=document)
 
     return replaced(Machine, "start", start)
+
+
+@mutant("an account number in an answer", breaks.PERSONAL)
+def _numbered() -> AbstractContextManager[None]:
+    opened = BankAccounts.open
+    return replaced(
+        BankAccounts, "open", lambda self, task: {**opened(self, task), "number": self.number(task.step.saga_id)}
+    )

@@ -4,12 +4,17 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from accounts.numbers import account_number
+from tests.faults.people.processor import SECRET
 from tests.faults.people.schedule import Schedule
 from tests.faults.seams import Document
 
 APPROVE, REJECT = "approve", "reject"
-PERSONAL = ("Zuse", "Geheimweg", "Babelsberg", "1987-06-05", "1988-07-06")
-"""Parts of names, addresses and dates of birth."""
+PERSONAL = (
+    *("Zuse", "Geheimweg", "Babelsberg", "1987-06-05", "1988-07-06", "UNIQUE#"),
+    *(account_number(SECRET, f"a-{number}") for number in (1, 2)),
+)
+"""Parts of names, addresses, dates of birth and hashes of them, and the numbers of the accounts."""
 _PDF = b"%PDF-1.7 "
 _DAY = 86_400.0
 

@@ -128,6 +128,21 @@ def _refused(world: AccountWorld, name: str) -> Any:
         return error
 
 
+def test_no_message_has_a_personal_key_whatever_row_was_edited(world: AccountWorld) -> None:
+    """As when another system freezes the account while its setup is being undone."""
+    world.call(*FORWARD)
+    (account,) = world.rows("AccountsTable")
+    personal = (account["account_number"], uniqueness_key("Ada Lovelace", "1990-12-10"))
+    for table in BUSINESS:
+        world.edit(table)
+
+    refused = {name: str(_refused(world, name)) for name in (*BACKWARD, "MarkApproved", *FORWARD)}
+
+    assert refused["CloseAccount"].endswith(f"{world.tables['AccountsTable']} (personal key)")
+    assert world.tables["CustomersTable"] in refused["RemoveCustomer"]
+    assert not [message for message in refused.values() if any(key in message for key in personal)]
+
+
 @pytest.mark.parametrize("compensation", BACKWARD)
 def test_nothing_of_an_approved_application_is_undone(world: AccountWorld, compensation: str) -> None:
     world.call(*FORWARD, "MarkApproved")
