@@ -21,4 +21,4 @@ def sweep() -> Sweep:
 @handler(unread)
 def sweep_accounts(_: None, call: Call) -> dict[str, int]:
     """Finalize the setups whose event was lost, and count those of which something stands."""
-    return sweep().run(call.at)
+    return sweep().run(call.at, lambda: made.has_time(call))

@@ -15,7 +15,11 @@ from idempotency.saga.table import UnsettledIndex
 
 from .clients import client
 from .dynamodb import dynamodb
+from .handler import Call
 from .stores import StoreEnvironment, lease_store, step_store
+
+# Of a sweep: the timeout of FinalizeAccount, which makes the most calls for one saga.
+_MILLISECONDS_FOR_ONE = 80_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,11 @@ def sweep(finalization: Finalization, environment: SweepEnvironment) -> Sweep:
     reader = finalization.reader
     index = UnsettledIndex(dynamodb(), reader.table(reader.saga.first))
     return Sweep(finalization, index, timedelta(seconds=environment.finalize_after_seconds))
+
+
+def has_time(call: Call) -> bool:
+    """Whether a sweep's invocation can finalize one more saga."""
+    return call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_ONE
 
 
 def _reader(saga: Saga, environment: FinalizationEnvironment) -> SagaReader:

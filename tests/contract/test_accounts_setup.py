@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from accounts.definition import ACCOUNT_SETUP
 from idempotency import TransientError
 from idempotency.saga import Parallel
+from runtime import finalization
 from tests.kit.deployed_stack import Stack
 from tests.kit.machine import MACHINES, State, is_lambda, retries
 from tests.kit.project import leaves
@@ -111,6 +113,18 @@ def test_the_sweep_takes_no_application_whose_setup_may_still_run() -> None:
     variables = FUNCTIONS["SweepAccountsFunction"].properties["Environment"]["Variables"]
 
     assert int(variables["FINALIZE_AFTER_SECONDS"]) > SETUP.definition["TimeoutSeconds"]
+
+
+def test_a_sweep_begins_a_finalization_only_if_there_is_time_for_a_whole_one() -> None:
+    seconds = max(FUNCTIONS[name].timeout for name in ("FinalizeAccountFunction", "FinalizeOrderFunction"))
+
+    def has_time(milliseconds: int) -> bool:
+        call: Any = SimpleNamespace(get_remaining_time_in_millis=lambda: milliseconds)
+        return finalization.has_time(call)
+
+    assert (has_time(1000 * seconds), has_time(1000 * seconds + 1)) == (False, True)
+    for name in ("SweepAccountsFunction", "SweepOrdersFunction"):
+        assert FUNCTIONS[name].timeout > 2 * seconds
 
 
 def test_the_finalization_knows_the_table_of_every_step() -> None:

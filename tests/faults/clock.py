@@ -10,6 +10,7 @@ from ministack.services import stepfunctions
 import entities.backoff
 import idempotency.leases
 import idempotency.operators
+import idempotency.saga.sweep
 import operations.recovery
 import runtime.handler
 from tests.kit.engines.in_process import replace
@@ -45,6 +46,7 @@ class Clock:
         replace(stepfunctions, "_scaled_sleep", self.move)
         replace(entities.backoff, "time", types.SimpleNamespace(sleep=self.move))
         replace(entities.backoff, "random", types.SimpleNamespace(uniform=lambda _, most: most / 2))
+        replace(idempotency.saga.sweep, "random", types.SimpleNamespace(shuffle=lambda _: None))
         defaults: Any = idempotency.leases.LeaseStore.__init__.__kwdefaults__
         assert "sleep" in defaults
         # In fewer steps than a lease would take, because each one is a call.

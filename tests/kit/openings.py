@@ -114,9 +114,9 @@ class OpeningWorld:
         check = FraudCheck(self.openings, self.screening, known.has)
         return run_check(self.openings, application_id, check, self.now, FRAUD_MODEL)
 
-    def sweep(self, *, minutes: int = 5) -> dict[str, int]:
+    def sweep(self, *, minutes: int = 5, has_time: bool = True) -> dict[str, int]:
         self.now += timedelta(minutes=minutes)
-        return OpeningSweep(self.ending, _machine(self.opening, OPENING)).run(self.now, lambda: True)
+        return OpeningSweep(self.ending, _machine(self.opening, OPENING)).run(self.now, lambda: has_time)
 
     # What is in the tables
 

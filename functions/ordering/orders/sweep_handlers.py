@@ -21,4 +21,4 @@ def sweep() -> Sweep:
 @handler(unread)
 def sweep_orders(_: None, call: Call) -> dict[str, int]:
     """Finalize the orders whose event was lost, and count the orders with standing steps."""
-    return sweep().run(call.at)
+    return sweep().run(call.at, lambda: made.has_time(call))

@@ -12,6 +12,7 @@ from ministack.services import stepfunctions
 import accounts.opening_sweep
 import approvals.sweep
 import idempotency.leases
+import idempotency.saga.sweep
 from accounts.card_handlers import cards
 from accounts.finalization_handlers import finalization
 from accounts.sweep_handlers import sweep
@@ -89,8 +90,9 @@ class Engine(shared.Engine):
         replace(stepfunctions, "_add_event", _ADD_EVENT)
         present = shared.present(lambda: self.on.simulation.now if self.run else 0)
         replace(stepfunctions, "now_iso", lambda: present.now(UTC).isoformat())
-        replace(approvals.sweep, "random", types.SimpleNamespace(**vars(STEADY), sample=lambda found, _: found))
-        replace(accounts.opening_sweep, "random", STEADY)
+        sampling = types.SimpleNamespace(**vars(STEADY), sample=lambda found, _: found)
+        for module in (approvals.sweep, accounts.opening_sweep, idempotency.saga.sweep):
+            replace(module, "random", sampling)
         replace(Secret, "read", lambda _: SECRET)
         replace(idempotency.leases, "datetime", present)
         # The defaults of a lease's pauses, and of the time that is left to send a request.

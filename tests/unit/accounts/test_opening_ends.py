@@ -6,6 +6,7 @@ import pytest
 
 from accounts.errors import AccountNotOpened, SetupRunning, StaleApplication, SweepUnfinished
 from accounts.machines import Machine
+from accounts.opening_sweep import MAX_LOOKED_AT
 from accounts.reasons import Reason
 from accounts.start_handlers import start
 from accounts.state_request import parse_reject
@@ -176,3 +177,55 @@ def test_a_sweep_that_cannot_look_fails(world: OpeningWorld) -> None:
     with pytest.raises(SweepUnfinished, match=r"^1 of 1"):
         world.sweep()
     assert world.sweep()["started"] == 1
+
+
+@pytest.fixture
+def many(world: OpeningWorld) -> OpeningWorld:
+    """Three applications, whose executions were stopped."""
+    for number in (2, 3):
+        world.submit(application(f"a-{number}"))
+    world.opening.executions = {f"a-{number}": {"status": "ABORTED", "input": "{}"} for number in (1, 2, 3)}
+    return world
+
+
+@pytest.fixture
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_LOOKED_AT == 200
+    monkeypatch.setattr("accounts.opening_sweep.MAX_LOOKED_AT", 1)
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_a_sweep_looks_at_a_part_of_what_is_in_review(many: OpeningWorld) -> None:
+    for number in (1, 2, 3):
+        many.write(f"a-{number}", status="IN_REVIEW")
+
+    assert [many.sweep()["ended"] for _ in range(4)] == [1, 1, 1, 0]
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_a_sweep_looks_at_all_that_is_new(many: OpeningWorld) -> None:
+    many.opening.executions = {}
+
+    assert many.sweep()["started"] == 3
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_a_sweep_looks_at_a_part_of_what_runs_for_long(many: OpeningWorld) -> None:
+    assert [many.sweep(minutes=15)["ended"] for _ in range(4)] == [1, 1, 1, 0]
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_a_sweep_closes_all_that_is_decided(many: OpeningWorld) -> None:
+    for number in (1, 2, 3):
+        many.write(f"a-{number}", status="APPROVED")
+
+    assert many.sweep(minutes=60)["closed"] == 3
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_what_a_sweep_leaves_out_has_not_failed(many: OpeningWorld) -> None:
+    for number in (1, 2, 3):
+        many.write(f"a-{number}", status="IN_REVIEW")
+
+    with pytest.raises(SweepUnfinished, match=r"^1 of 1"):
+        many.sweep(has_time=False)

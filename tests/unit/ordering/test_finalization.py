@@ -16,6 +16,7 @@ from idempotency.saga.executions import SagaExecution
 from idempotency.saga.finalization import Finalization, Finalized
 from idempotency.saga.state import SagaReader, SagaState
 from idempotency.saga.sweep import Sweep, SweepIncomplete
+from idempotency.saga.table import Unsettled
 from ordering.definition import ORDER_SAGA, STEP_NAMES, STEPS
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
@@ -58,13 +59,13 @@ class Executions:
 
 
 @dataclass
-class Unsettled:
+class Index:
     """The index of undecided orders."""
 
-    order_ids: list[str]
+    orders: list[Unsettled]
 
-    def before(self, _: datetime) -> Iterator[str]:
-        return iter(self.order_ids)
+    def before(self, _: datetime) -> Iterator[Unsettled]:
+        return iter(self.orders)
 
 
 @dataclass
@@ -117,9 +118,12 @@ class Desk:
     def finalize(self, *, name: str = ORDER_ID, at: datetime = NOW) -> Finalized:
         return self.finalization.finalize(SagaExecution(name, self.executions.status, DOCUMENT), at)
 
-    def sweep(self) -> dict[str, int]:
-        unsettled: Any = Unsettled([ORDER_ID])
-        return Sweep(self.finalization, unsettled, timedelta(seconds=1)).run(NOW)
+    def sweep(self, *, more: int = 0, looks: int = 1) -> dict[str, int]:
+        """more: other orders in the index, of which something stands. looks: for how many there is time."""
+        others = [Unsettled(f"more-{number}", True) for number in range(more)]
+        unsettled: Any = Index([*others, Unsettled(ORDER_ID, bool(self.listed))])
+        time = iter(range(looks))
+        return Sweep(self.finalization, unsettled, timedelta(seconds=1)).run(NOW, lambda: next(time, None) is not None)
 
     @property
     def state(self) -> SagaState:
@@ -383,6 +387,45 @@ def test_the_sweep_names_an_order_that_is_new_and_whose_saga_is_forgotten(after:
 
     with pytest.raises(SweepIncomplete, match=ORDER_ID):
         desk.sweep()
+
+
+@pytest.fixture
+def counted(caplog: pytest.LogCaptureFixture) -> Callable[[], list[int]]:
+    """How many orders stand, by the lines that the alarm reads."""
+    caplog.set_level(logging.INFO, "idempotency")
+    return lambda: [vars(record)["standing"] for record in caplog.records if record.message == "swept"]
+
+
+def test_a_sweep_without_time_counts_what_stands(after: Callable[[str], Desk], counted: Any) -> None:
+    desk = after("FAILED").compensate_order()
+    desk.executions.recovery = "FAILED"
+    desk.finalize()
+
+    for looks in (0, 1):
+        with pytest.raises(SweepIncomplete, match=" of 4: "):
+            desk.sweep(more=3, looks=looks)
+    assert counted() == [4, 4]
+
+
+def test_what_stands_is_counted_if_it_cannot_be_looked_at(
+    after: Callable[[str], Desk], monkeypatch: pytest.MonkeyPatch, counted: Any
+) -> None:
+    desk = after("FAILED").compensate_order()
+    desk.finalize()
+    monkeypatch.setattr(Executions, "describe_execution", lambda *_, **__: {}["nothing"])
+
+    with pytest.raises(SweepIncomplete, match=ORDER_ID):
+        desk.sweep()
+    assert counted() == [1]
+
+
+def test_time_does_not_always_run_out_for_the_same_orders(after: Callable[[str], Desk]) -> None:
+    desk = after("FAILED")
+    for _ in range(100):
+        if not desk.executions.started:
+            with pytest.raises(SweepIncomplete, match=" of 2: "):
+                desk.sweep(more=1)
+    assert desk.executions.started
 
 
 @pytest.fixture

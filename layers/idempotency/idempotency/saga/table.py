@@ -115,14 +115,22 @@ class ScanClient(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Unsettled:
+    """A saga in the index, which may be late. standing: whether its row names steps that stand."""
+
+    saga_id: str
+    standing: bool
+
+
+@dataclass(frozen=True, slots=True)
 class UnsettledIndex:
     """The sagas that are not decided, or of which something stands: reading it costs nothing when there are none."""
 
     client: ScanClient
     table: str
 
-    def before(self, time: datetime) -> Iterator[str]:
-        """The ids of those whose row was created before this time, or of which something stands; in no order."""
+    def before(self, time: datetime) -> Iterator[Unsettled]:
+        """Those whose row was created before this time, or of which something stands; in no order."""
         pages = self.client.get_paginator("scan").paginate(
             TableName=self.table,
             IndexName=UNSETTLED,
@@ -131,4 +139,4 @@ class UnsettledIndex:
         )
         for page in pages:
             for item in page["Items"]:
-                yield item[UNSETTLED]["S"]
+                yield Unsettled(item[UNSETTLED]["S"], STANDING in item)
