@@ -37,6 +37,7 @@ so that focus and scroll stay. Keep the view cheap, and whatever it remembers be
 **Add a change.** Write a `Change` and link to it with `{{ ui.change("retry-command", "Retry", key=key) }}`: the
 browser opens a dialog with what will happen, the same command of `./stepwise`, who does it, and the fields. Its `run`
 calls `operations/` with the checked values and returns a sentence. A `CommandError` becomes an error in the dialog.
+`run` must not read again what the dialog names, such as the version to skip: `seen` puts that into the form.
 Nothing is rendered where changes are not allowed (AWS without --allow-changes), and nothing is accepted there.
 
 **Tests.** Pure parts: tests/unit/console. Pages and buttons: tests/browser, in Chromium, on a local stack.

@@ -1,6 +1,7 @@
 """The routes of changes: a form that asks first, and the change."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -77,14 +78,16 @@ class ChangeRoutes:
         found = await self._reader.read(lambda: self._asked(change, given))
         if isinstance(found, Problem):
             return self._answers.problem(request, problem or found)
-        hidden = {name: given.get(name, "") for name in change.parameters}
         back = changes.local_path(given.get(changes.BACK, "/"))
-        context = {**found, "change": change, "form": given, "hidden": hidden, "back": back, "problem": problem}
+        context = {**found, "change": change, "form": given, "back": back, "problem": problem}
         return self._answers.html(request, "change.html", context, problem.status if problem else HTTPStatus.OK)
 
     def _asked(self, change: Change, given: Form) -> Mapping[str, Any]:
         visit = self._visit(change, given)
+        missing = {name: value for name, value in change.seen(visit).items() if not visit.asked(name)}
+        visit = replace(visit, query={**visit.query, **missing})
         return {
+            "hidden": visit.query,
             "effect": change.effect(visit),
             "command": self._reader.settings.command(*change.command(visit)),
             "who": given.get(changes.WHO) or caller(visit.stack),

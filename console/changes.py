@@ -10,6 +10,8 @@ from operations.errors import CommandError
 
 from .pages import Visit
 
+type Form = Mapping[str, str]
+
 WHO, BACK, TOKEN, TOLD = "who", "back", "token", "told"
 """Names of the form's own fields, and of the query's parameter that shows what a change has done."""
 _MAX_TOLD = 256
@@ -32,16 +34,15 @@ class Field:
     value: str = ""
 
 
-type Form = Mapping[str, str]
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
     """name: in its address, /changes/NAME. parameters: what the button passes on, in `visit.query`.
 
+    seen: parameters that the dialog reads unless the button passes them. The form carries them to `run`, so that a
+    change is made to what the dialog named, and to nothing that came later.
     effect: what will happen, in a sentence. command: the words of the same command of ./stepwise.
     run: makes the change with the form's values, in a thread; returns what was done, in a sentence.
-    Raises CommandError if it is refused. Both read functions may raise it, too.
+    Raises CommandError if it is refused. The functions that read may raise it, too.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Change:
     command: Callable[[Visit], Sequence[str]]
     run: Callable[[Visit, Form, str], str]
     parameters: tuple[str, ...] = ()
+    seen: Callable[[Visit], Form] = lambda _: {}
     fields: tuple[Field, ...] = ()
     needs: tuple[str, ...] = ()
     dangerous: bool = False

@@ -41,10 +41,13 @@ class Connection:
         return None
 
     def _same(self, found: Stack) -> Stack:
-        """The known object while nothing has changed, because it holds the clients."""
+        """The known object while nothing has changed, because it holds the clients.
+
+        They keep the credentials that they were made with, which may have expired and been replaced since.
+        """
         known = self._stack
         return known if known and _facts(known) == _facts(found) else found
 
 
 def _facts(stack: Stack) -> tuple[object, ...]:
-    return dict(stack.outputs), dict(stack.parameters), dict(stack.services), stack.status
+    return dict(stack.outputs), dict(stack.parameters), dict(stack.services), stack.status, stack.access_key

@@ -8,7 +8,7 @@ from entities.state import CommandRow
 from operations import commands, targets
 from operations.commands import KeyView, Listed, error_of, name_of
 
-from .changes import Change, Field, Form
+from .changes import Change, Field, Form, InvalidForm
 from .filters import one_of
 from .pages import Page, Visit
 from .rendering import quote_path
@@ -105,10 +105,16 @@ def _turn(visit: Visit) -> int:
     return commands.view(visit.stack, _key(visit), last=1).gate.turn
 
 
+def _to_skip(visit: Visit) -> int:
+    """The version that the dialog names. Raises InvalidForm."""
+    try:
+        return int(visit.asked("version"))
+    except ValueError:
+        raise InvalidForm("version: the form does not name the version to skip; open it again") from None
+
+
 def _skip(visit: Visit, values: Form, who: str) -> str:
-    skipped = commands.skip(
-        visit.stack, _key(visit), int(visit.asked("version") or _turn(visit)), values["reason"], who
-    )
+    skipped = commands.skip(visit.stack, _key(visit), _to_skip(visit), values["reason"], who)
     return f"Skipped version {skipped} of {visit.asked('key')}."
 
 
@@ -132,11 +138,12 @@ SKIP = Change(
     "skip-command",
     "Skip the dead version",
     effect=lambda visit: (
-        f"Skips version {_turn(visit)} of {visit.asked('key')} for good: it never runs, and the next one does."
+        f"Skips version {_to_skip(visit)} of {visit.asked('key')} for good: it never runs, and the next one does."
     ),
     command=lambda visit: ("commands", "skip", visit.asked("key"), "--reason", "WHY"),
     run=_skip,
     parameters=("key", "version"),
+    seen=lambda visit: {"version": str(_turn(visit))},
     fields=(_REASON,),
     needs=("GatesTable",),
     dangerous=True,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from accounts.processor import CREATE as CREATE_CARD
-from idempotency import LeaseRecord, Status
+from idempotency import LeaseRecord, StateConflict, Status
 from operations import work
 from operations.work import WorkNotFound
 from ordering.payments.gateway import CHARGE
@@ -56,8 +56,20 @@ def one(visit: Visit) -> Mapping[str, Any]:
     return {"key": key, "leases": [_line(record) for record in records], "decisions": decided}
 
 
-def _record(visit: Visit) -> LeaseRecord:
+def _stored(visit: Visit) -> LeaseRecord:
     return work.record(visit.stack, visit.asked("key"), visit.asked("work"))
+
+
+def _record(visit: Visit) -> LeaseRecord:
+    """The record that the dialog describes. Raises StateConflict if it has changed since."""
+    record = _stored(visit)
+    if record.updated_at != visit.asked("updated_at"):
+        raise StateConflict(f"{record.key} has changed since the form was opened; look again")
+    return record
+
+
+def _seen(visit: Visit) -> Form:
+    return {"updated_at": _stored(visit).updated_at}
 
 
 def _warning(visit: Visit, question: str) -> str:
@@ -93,7 +105,8 @@ RELEASE = Change(
     ),
     command=lambda visit: ("work", "release", visit.asked("key"), visit.asked("work"), "--reason", "WHY"),
     run=_release,
-    parameters=("key", "work"),
+    parameters=("key", "work", "updated_at"),
+    seen=_seen,
     fields=(_REASON,),
     needs=("IdempotencyTable",),
     dangerous=True,
@@ -110,7 +123,8 @@ RESOLVE = Change(
         *("--result", "JSON", "--reason", "WHY"),
     ),
     run=_resolve,
-    parameters=("key", "work"),
+    parameters=("key", "work", "updated_at"),
+    seen=_seen,
     fields=(
         Field("outcome", "Outcome", "choice", choices=(_SUCCEEDED, _FAILED), value=_SUCCEEDED),
         Field("value", "Result as JSON, or NAME:MESSAGE of the error", help='Such as "ch_1" in quotes, or null.'),

@@ -27,5 +27,11 @@ class Session:
         region: str | None = self._session.get_config_variable("region")
         return region
 
+    @property
+    def access_key(self) -> str:
+        """Of the credentials that it has now; empty without any."""
+        found = self._session.get_credentials()
+        return str(found.access_key) if found else ""
+
     def client(self, service: str, *, endpoint_url: str | None = None, config: Any = None) -> Any:
         return self._session.create_client(service, endpoint_url=endpoint_url, config=config)

@@ -46,6 +46,7 @@ class Stack:
     """outputs: by name. parameters: those it was deployed with.
 
     status: CloudFormation's status. services: other endpoints, by service name.
+    access_key: that it was described with.
     """
 
     session: "Session"
@@ -54,6 +55,7 @@ class Stack:
     parameters: Mapping[str, str] = field(default_factory=dict)
     status: str = ""
     services: Mapping[str, str] = field(default_factory=dict)
+    access_key: str = field(default="", repr=False)
 
     @classmethod
     def local(cls, endpoint: str, name: str = STACK_NAME, services: Mapping[str, str] | None = None) -> "Stack":
@@ -92,7 +94,8 @@ class Stack:
             raise why from error
         outputs = {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
         parameters = {one["ParameterKey"]: one["ParameterValue"] for one in described.get("Parameters", [])}
-        return cls(session, endpoint, outputs, parameters, described["StackStatus"])
+        status = described["StackStatus"]
+        return cls(session, endpoint, outputs, parameters, status, access_key=session.access_key)
 
     def client(self, service: str) -> Any:
         """A client of a service for this stack."""

@@ -22,16 +22,17 @@ SAGAS = (ORDER_SAGA, ACCOUNT_SETUP)
 _FINALIZERS = {ORDER_SAGA.machine: "FinalizeOrder", ACCOUNT_SETUP.machine: "FinalizeAccount"}
 # Step Functions adds it to the input of a nested execution that is told to carry it.
 _STARTED_BY = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"
-_STARTERS = {
+_IMPORT = "the stream of the Imports table, when the import was created; the queue ImportAction; or the sweep"
+STARTERS = {
     "OrderSaga": "StartExecution with the order's id: POST /orders, ./stepwise place, or a call of your own",
     "OrderRecovery": "the saga's finalization, the sweep, or an operator",
-    "AccountOpening": "the stream of the Applications table, when the application was submitted",
+    "AccountOpening": "the stream of the Applications table, when the application was submitted; or the sweep",
     "AccountSetup": "the state Approve Application of account-opening",
-    "AccountRecovery": "the saga's finalization, or the sweep",
-    "Command": "the stream of the Commands table, when the version was published or retried",
-    "ImportCsv": "the message of the import in the queue ImportAction",
-    "ImportZip": "the message of the import in the queue ImportAction",
-    "Task": "the message of the task in the queue TaskAction",
+    "AccountRecovery": "the saga's finalization, the sweep, or an operator",
+    "Command": "the stream of the Commands table, when the version was published; a retry; or the sweep",
+    "ImportCsv": _IMPORT,
+    "ImportZip": _IMPORT,
+    "Task": "the stream of the Tasks table, when the task was created; a retry; or the sweep",
     "UserImport": "the upload of a file, or ./stepwise import",
 }
 _SAME_NAME = {
@@ -83,7 +84,7 @@ def related(visit: Visit, described: Described) -> Related:
 
 
 def _starter(described: Described) -> str:
-    return _STARTERS.get(described.listed.machine, "StartExecution")
+    return STARTERS.get(described.listed.machine, "StartExecution")
 
 
 def _around(visit: Visit, described: Described, document: Any) -> Iterator[Relation]:
