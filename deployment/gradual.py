@@ -48,7 +48,8 @@ def gradual(
     """A template with an alias for each of its functions. CodeDeploy shifts the alias to a new `release`.
 
     release: a new value makes SAM publish versions, even if only a layer or a parameter changed.
-    shift: how CodeDeploy shifts, or AT_ONCE for none. leave: state machines call functions without the alias again.
+    shift: how CodeDeploy shifts, or AT_ONCE for none.
+    leave: what called the alias calls the function again, except SAM's events.
     elsewhere: the template's parameters that are ARNs of functions of other stacks; see `crossings`.
     Raises ValueError if a function's ARN is part of a string, where it cannot be replaced by the alias.
     """

@@ -35,7 +35,7 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class ChecksumObject:
-    """client: a `boto3.client("lambda")`. function: the name of RunJob.
+    """client: a `boto3.client("lambda")`. function: the ARN of RunJob.
 
     RunJob does each job once: a call that comes again finds its result, and one that comes meanwhile gets null.
     """

@@ -27,6 +27,12 @@ REGION = "us-east-1"
 GUIDE = (ROOT / "docs" / "gradual-deployment.md").read_text()
 ALIASES = {f"{name}Alias{gradual.ALIAS}" for name in FUNCTIONS}
 SOURCES = ("template.yaml", "stacks", "functions", "layers")
+# What belongs to a function itself, watches it, or allows calling it.
+NO_CALLERS = {
+    *("AWS::Lambda::Alias", "AWS::Lambda::EventInvokeConfig", "AWS::Lambda::Version"),
+    *("AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"),
+    "AWS::IAM::Role",
+}
 
 
 @cache
@@ -183,13 +189,25 @@ def invocable(role: Mapping[str, Any]) -> list[Any]:
     return [arn for one in found if one.get("Action") == "lambda:InvokeFunction" for arn in one["Resource"]]
 
 
-def test_events_go_to_the_alias(first: dict[str, Any]) -> None:
-    rules = [first[name]["Properties"]["Targets"][0]["Arn"] for name in of_kind(first, "AWS::Events::Rule")]
-    streams = of_kind(first, "AWS::Lambda::EventSourceMapping")
-    called = [*rules, *(first[name]["Properties"]["FunctionName"] for name in streams)]
+def test_whatever_calls_a_function_calls_its_alias(first: dict[str, Any]) -> None:
+    """Also a function whose environment names another one."""
+    callers = {name: body for name, body in first.items() if body["Type"] not in NO_CALLERS}
+    plain = {name: found for name, body in callers.items() if (found := named(body["Properties"]) & set(FUNCTIONS))}
+    kinds = {body["Type"] for body in callers.values() if named(body["Properties"]) & ALIASES}
 
-    assert called
-    assert {one["Ref"] for one in called} <= ALIASES
+    assert plain == {}
+    assert kinds >= {"AWS::Events::Rule", "AWS::Lambda::EventSourceMapping", "AWS::Lambda::Function"}
+
+
+def test_roles_allow_a_function_with_and_without_its_alias(first: dict[str, Any]) -> None:
+    """Versions and executions keep calling what they started with. A role must not name a function in another way."""
+    for role in of_kind(first, "AWS::IAM::Role") & set(RESOURCES):
+        arns = invocable(first[role])
+        functions = [one["Fn::GetAtt"][0] for one in arns if "Fn::GetAtt" in one]
+        aliases = [one["Ref"] for one in arns if "Ref" in one]
+
+        assert aliases == [f"{name}Alias{gradual.ALIAS}" for name in functions]
+        assert len(arns) == len(functions) + len(aliases)
 
 
 def test_codedeploy_watches_existing_alarms(first: dict[str, Any]) -> None:

@@ -139,9 +139,7 @@ def _table(name: str) -> str:
 
 
 _NEEDS: dict[str, Needs] = {
-    "lambda:Invoke": lambda parameters: iter(
-        [("lambda:InvokeFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{parameters['FunctionName']}")]
-    ),
+    "lambda:Invoke": lambda parameters: iter([("lambda:InvokeFunction", parameters["FunctionName"])]),
     **{f"dynamodb:{action}": _item(action) for action in ("DeleteItem", "PutItem", "Query", "Scan", "UpdateItem")},
     "dynamodb:BatchGetItem": _batch,
     "dynamodb:TransactGetItems": _transaction,
