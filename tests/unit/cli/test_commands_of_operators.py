@@ -211,6 +211,29 @@ def test_stopped_import_names_its_result(shop: Shop, written: Mapping[str, str],
     assert re.findall(r"--retry-of (\S+)", ended.err) == ([key] if key else [])
 
 
+def test_suggested_import_has_the_options_of_the_one_before(shop: Shop) -> None:
+    options = ("--instance-id", "b-1", "--encoding", "cp932")
+    outputs = {**shop.stack.outputs, "UserImportArn": "arn:stateMachine:i", "UsersBucket": "users"}
+    object.__setattr__(shop.stack, "outputs", outputs)
+    ended = user_imports.Summary(
+        "i-1", "a", validate_only=False, rows=2, run=2, succeeded=1, failed=1, result_key=RESULT, result_version_id="1"
+    )
+    given = {"input": json.dumps({"instance_id": "b-1", "encoding": "cp932"}), "startDate": NOW, "name": "i-1"}
+    failed = SimpleNamespace(describe_execution=lambda **_: {"status": "FAILED", "error": "InvalidHeader", **given})
+    with mock.patch.object(user_imports, "start", return_value="i-1"), mock.patch.object(user_imports, "follow"):
+        with mock.patch.object(user_imports, "summary", return_value=ended):
+            incomplete = stepwise("import", __file__, *options).out
+        shop.stack._clients.update(stepfunctions=_Imports({"ResultCsvFileCreate": RESULT}))
+        stopped = stepwise("import", __file__, "--validate-only", *options).err
+    shop.stack._clients.update(stepfunctions=failed)
+    shown = stepwise("user-imports", "show", "i-1").out
+
+    again = f"import {__file__} --retry-of {RESULT} --instance-id b-1 --encoding cp932"
+    assert incomplete.endswith(f"{again}\n")
+    assert f"{again} --validate-only" in stopped
+    assert "import FILE --instance-id b-1 --encoding cp932" in shown
+
+
 # --- the local stack ---
 
 
