@@ -1,8 +1,9 @@
 """`stepwise import`: users from a CSV file, followed row by row to the result."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -41,20 +42,21 @@ def import_users(
         "encoding": encoding,
         "instance_id": instance_id,
     }
-    started = user_imports.start(stack, file, **{field: value for field, value in options.items() if value})
+    request = {field: value for field, value in options.items() if value}
+    started = user_imports.start(stack, file, **request)
     out.print(f"Started import {started}.")
     with interrupted(f"The import {started} goes on; its result will be in {stack.outputs['UsersBucket']}."):
         follow(stack, started, out)
-        ended = _ended(stack, started, file, encoding)
+        ended = _ended(stack, started, file, request)
     output.show(asdict(ended), summary_table(ended))
-    out.print(_what_next(stack, file, ended, encoding), soft_wrap=True)
+    out.print(_what_next(stack, file, ended, request), soft_wrap=True)
     if result:
         result.write_bytes(user_imports.result_file(stack, ended))
         out.print(f"Saved as {result}.")
     raise typer.Exit(1 if ended.failed else 0)
 
 
-def _ended(stack: Stack, name: str, file: Path, encoding: Encoding | None) -> Summary:
+def _ended(stack: Stack, name: str, file: Path, request: Mapping[str, Any]) -> Summary:
     """Raises ImportFailed with the command that runs the rows again."""
     try:
         return user_imports.summary(stack, name)
@@ -62,7 +64,7 @@ def _ended(stack: Stack, name: str, file: Path, encoding: Encoding | None) -> Su
         if failed.result_key:
             where = f"s3://{stack.outputs['UsersBucket']}/{failed.result_key}"
             raise user_imports.ImportFailed(
-                f"{failed}; its result is {where}", _again(file, failed.result_key, encoding)
+                f"{failed}; its result is {where}", again(str(file), {**request, "retry_of": failed.result_key})
             ) from None
         raise
 
@@ -106,14 +108,18 @@ def summary_table(ended: Summary) -> Table:
     return views.table("Import", columns, [[ended.import_id, *numbers, ended.result_key]])
 
 
-def _what_next(stack: Stack, file: Path, ended: Summary, encoding: Encoding | None) -> str:
+def _what_next(stack: Stack, file: Path, ended: Summary, request: Mapping[str, Any]) -> str:
     where = f"The result is s3://{stack.outputs['UsersBucket']}/{ended.result_key}"
     if not ended.failed or ended.validate_only:
         return f"{where}."
-    again = hints.command(*_again(file, ended.result_key, encoding))
-    return f"{where}; correct the rows with False, and run them again with\n{again}"
+    command = hints.command(*again(str(file), {**request, "retry_of": ended.result_key}))
+    return f"{where}; correct the rows with False, and run them again with\n{command}"
 
 
-def _again(file: Path, result_key: str, encoding: Encoding | None) -> list[str]:
-    encoded = ["--encoding", str(encoding)] if encoding else []
-    return ["import", str(file), "--retry-of", result_key, *encoded]
+def again(file: str, request: Mapping[str, Any]) -> list[str]:
+    """The words that import a file with these fields of the workflow's input."""
+    words = ["import", file]
+    for field in ("retry_of", "instance_id", "encoding"):
+        if request.get(field):
+            words += [f"--{field.replace('_', '-')}", str(request[field])]
+    return words + (["--validate-only"] if request.get("validate_only") else [])

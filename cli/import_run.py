@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 
 from imports.keys import ImportKey
-from imports.state import Status
+from imports.request import STEP_FUNCTION
+from imports.state import Import, Status
 from operations import import_results, imports
 from operations.imports import ImportView, name_of
 from operations.stack import Stack
@@ -17,6 +18,9 @@ from operations.stack import Stack
 from . import hints, import_views, output, shapes, views, waiting
 from .import_progress import progress
 from .interruption import interrupted
+
+_FLAGS = {"unknown_columns": "--ignore-unknown-columns", "all_or_nothing_validation": "--all-or-nothing"}
+"""Options of an import that take no value on the command line."""
 
 
 def run(stack: Stack, file: Path | None, request: dict[str, Any], *, wait: bool, save: Path | None) -> None:
@@ -32,22 +36,22 @@ def run(stack: Stack, file: Path | None, request: dict[str, Any], *, wait: bool,
     with _come_back(key):
         out.print(f"Import {name_of(key)}", markup=False, soft_wrap=True)
         if wait:
-            to_its_end(stack, key, save)
+            to_its_end(stack, key, save, file)
         output.document_only({"import": {"tenant_code": key.tenant_code, "import_id": key.import_id}})
         out.print(f"Follow it with {_follow(name_of(key))}", markup=False, soft_wrap=True)
 
 
-def to_its_end(stack: Stack, key: ImportKey, save: Path | None) -> NoReturn:
-    """Exits with 0 if every row succeeded, otherwise with 1."""
+def to_its_end(stack: Stack, key: ImportKey, save: Path | None, file: Path | None = None) -> NoReturn:
+    """Exits with 0 if every row succeeded, otherwise with 1. file: where it was uploaded from, if that is known."""
     out = views.console()
     with _come_back(key):
         last = progress(imports.follow(stack, key), out)
     out.print(import_views.summary(last))
-    explain(stack, out, last, save)
+    explain(stack, out, last, save, file)
     raise typer.Exit(0 if last.made.status is Status.COMPLETED else 1)
 
 
-def explain(stack: Stack, out: Console, seen: ImportView, save: Path | None) -> None:
+def explain(stack: Stack, out: Console, seen: ImportView, save: Path | None, file: Path | None = None) -> None:
     """Why rows, or the file, failed; where the results are; what to do next."""
     if "error" in seen.made.values:
         out.print(import_views.refusal(seen.made))
@@ -56,11 +60,11 @@ def explain(stack: Stack, out: Console, seen: ImportView, save: Path | None) -> 
     if found:
         out.print(import_views.reasons(found))
     saved = import_results.save(stack, seen, save) if save else []
-    for line in [*(f"Saved {path}." for path in saved), *_next_steps(seen, save)]:
+    for line in [*(f"Saved {path}." for path in saved), *_next_steps(seen, save, file)]:
         out.print(line, markup=False, soft_wrap=True)
 
 
-def _next_steps(seen: ImportView, save: Path | None) -> Iterator[str]:
+def _next_steps(seen: ImportView, save: Path | None, file: Path | None) -> Iterator[str]:
     if not seen.made.status.final:
         yield f"It has not ended. Follow it with {_follow(seen.name)}"
     elif seen.children and seen.made.status is not Status.COMPLETED:
@@ -74,9 +78,28 @@ def _next_steps(seen: ImportView, save: Path | None) -> Iterator[str]:
         if seen.count("unprocessed_rows"):
             yield f"Rows without an outcome run with {hints.command('imports', 'retry', '--of', seen.name)}"
     elif "error" in seen.made.values and not seen.children:
-        tenant, kind = seen.made.key.tenant_code, str(seen.made.values["type"])
-        again = hints.command("imports", "create", imports.file_of(seen.made), "--tenant", tenant, "--type", kind)
-        yield f"Correct the file, and import it again: {again}"
+        again = _again(seen.made, str(file or imports.file_of(seen.made)))
+        yield f"Correct the file, and import it again: {hints.command(*again)}"
+
+
+def _again(made: Import, file: str) -> Iterator[str]:
+    """The words that import a file as this import did."""
+    options = made.values.get("options", {})
+    if made.corrected:
+        yield from ("imports", "retry", file, "--of", name_of(made.key))
+        # It inherits all others. A corrected file is in UTF-8 unless the command says otherwise.
+        options = {name: value for name, value in options.items() if name == "encoding"}
+    else:
+        yield from ("imports", "create", file, "--tenant", made.key.tenant_code, "--type", str(made.values["type"]))
+    for name, value in options.items():
+        yield _FLAGS.get(name) or f"--{name.replace('_', '-')}"
+        if name not in _FLAGS:
+            yield str(value)
+    # DIRECT is what a file of this size gets.
+    if not made.direct and not made.zip:
+        yield from ("--mode", STEP_FUNCTION)
+    if made.validated:
+        yield "--validate-only"
 
 
 def _follow(name: str) -> str:

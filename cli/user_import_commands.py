@@ -1,5 +1,6 @@
 """`stepwise user-imports`: Amazon Connect users from CSV files."""
 
+import json
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated
@@ -66,4 +67,7 @@ def show(
     ]
     output.show({**record, "summary": ended}, views.table("Import of users", ["what", "value"], rows))
     if run.status in runs.FAILED:
-        output.say(f"Correct the file, and import it again with {hints.command('import', 'FILE')}")
+        request = json.loads(run.input or "{}")
+        # Somebody may have started it by hand.
+        again = import_command.again("FILE", request if isinstance(request, dict) else {})
+        output.say(f"Correct the file, and import it again with {hints.command(*again)}")

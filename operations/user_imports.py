@@ -17,7 +17,12 @@ from .orders import execution_arn, patiently
 from .stack import Stack
 
 OUTPUT = "UserImportArn"
-_MAP, _ROW_FAILED, _ANNOUNCES = "CreateUsers", "RowFailed", "ResultCsvFileCreate"
+_ROW_FAILED = "RowFailed"
+# The states that write a result, and where their output has its key.
+_WRITES = {
+    "ResultCsvFileCreate": ("result_csv_file_create", "key"),
+    "RegisterResult": ("register_result", "result_key"),
+}
 # The state machine's timeout.
 _MAX_SECONDS = 14_400
 
@@ -93,18 +98,24 @@ def summary(stack: Stack, name: str) -> Summary:
         return Summary(**json.loads(ended["output"]))
     reason = message_of(ended.get("cause", "")) or f"the import {name} was {ended['status']}"
     failed = ImportFailed(f"{ended.get('error', ended['status'])}: {reason}")
-    failed.result_key = _announced(stack, arn)
+    failed.result_key = _written(stack, arn)
     raise failed
 
 
-def _announced(stack: Stack, arn: str) -> str:
-    """The key of the result file that an import wrote before its first row; "" if it ended earlier."""
+def _written(stack: Stack, arn: str) -> str:
+    """The key of the result file that an import wrote last; "" if it wrote none.
+
+    If a newer import owns the key that CountCsvFiles names, the result has another one.
+    """
+    key = ""
     pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn)
     for event in (event for page in pages for event in page["events"]):
         left = event.get("stateExitedEventDetails", {})
-        if left.get("name") == _ANNOUNCES:
-            return str(json.loads(left["output"])["count_csv_files"]["result"]["result_key"])
-    return ""
+        if left.get("name") in _WRITES:
+            name, field = _WRITES[left["name"]]
+            # A state that failed was left, too, without a result.
+            key = json.loads(left["output"]).get(name, {}).get("result", {}).get(field, key)
+    return key
 
 
 def result_file(stack: Stack, ended: Summary) -> bytes:

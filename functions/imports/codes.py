@@ -14,7 +14,7 @@ SENTENCES: Mapping[str, str] = {
     NOT_UTF_8: "The row is not in the encoding of the import. Save the file as CSV in UTF-8, or import it as cp932.",
     RAGGED_ROW: "The row has more or fewer cells than the header, or an open quote. Quote a cell that has a comma.",
     ROW_TOO_LONG: f"The row has more than {MAX_ROW} bytes. Shorten it, or close a quote that is open.",
-    REQUIRED: "The cell is empty. Fill it in.",
+    REQUIRED: "The cell is empty. Fill it in{rule}.",
     NOT_A_NUMBER: "The cell is not a whole number. Use digits only.",
     OUT_OF_RANGE: "The value is outside its bounds{rule}. Correct it.",
     NOT_ALLOWED: "The value is not allowed{rule}. Correct it.",

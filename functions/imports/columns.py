@@ -17,6 +17,7 @@ _CODE = r"^[A-Za-z0-9_-]{1,100}\Z"
 _INTEGER = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
 # As many as DynamoDB stores.
 _MAX_DIGITS = 38
+_LEFT_OUT = "results leave out secrets, so a corrected file needs them again"
 _BOOLEANS = {"true": True, "false": False}
 
 type Check = Callable[[str], Any]
@@ -70,6 +71,8 @@ class ImportType:
     def message(self, code: str, column: str) -> str:
         """What is wrong with a row, and how to fix it."""
         known = {ROW.name: ROW, **self.columns}
+        if code == codes.REQUIRED:
+            return codes.sentence(code, _LEFT_OUT if column in self.type.secret else "")
         rule = known[column].rule if column in known else ""
         return codes.sentence(code, rule if code in (codes.OUT_OF_RANGE, codes.NOT_ALLOWED) else "")
 

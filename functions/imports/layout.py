@@ -128,6 +128,9 @@ class Layout:
                 value = column.value(cell)
                 if name == CODE_COLUMN and duplicate:
                     raise BadCell(codes.DUPLICATE_KEY)
+                if value is None and self.corrected and name in self.kind.type.secret:
+                    # The result left it out. Without it, the row would remove the stored one.
+                    raise BadCell(codes.REQUIRED)
             except BadCell as bad:
                 refusal = refusal or Refusal(bad.code, name)
                 continue

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .errors import SweepUnfinished
+from .errors import StillRunning, SweepUnfinished
 from .executions import RUNNING, Machines
 from .finalizing import Finalization
 from .state import Import
@@ -41,6 +41,8 @@ class ImportSweep:
     def _reviewed(self, seen: Import, at: datetime) -> str:
         try:
             return self._review(seen, at)
+        except StillRunning:
+            return "running"
         except Exception:
             _logger.exception("import not swept", extra={"import_id": seen.key.import_id})
             return "failed"

@@ -135,6 +135,8 @@ class Judge(Ledger):
             right = place in {"failed", "unprocessed"} or wanted == "succeeded"
         elif wanted == "succeeded":
             stored = place == wanted and cells[1:] == [PK, said["sk"], str(said["version"])]
+            # Before this round, the row may have been right.
+            stored &= not why or self.record(row, one.number)["round"] < row["round"]
             right = stored or (moved and place == "failed")
         elif wanted == "failed":
             codes = {"NotAllowed"} if moved else {why} if why else _FOR_NOW

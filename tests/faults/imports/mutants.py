@@ -290,3 +290,13 @@ def _shown() -> AbstractContextManager[None]:
         return [*(found or [])[self.own :], *[""] * len(self.names)][: len(self.names)]
 
     return replaced(Layout, "shown", shown)
+
+
+@mutant("a corrected row that erases a secret", breaks.OUTCOME)
+def _erased() -> AbstractContextManager[None]:
+    check = Layout._checked
+
+    def checked(self: Any, *row: Any) -> Any:
+        return check(replace(self, kind=replace(self.kind, type=replace(self.kind.type, secret=()))), *row)
+
+    return replaced(Layout, "_checked", checked)

@@ -64,13 +64,17 @@ class File:
         codes, numbers = Counter(row.sk for row in self.rows), Counter(row.number for row in self.rows)
         latest = {row.sk: index for index, row in enumerate(self.rows)}
         return [
-            _wrong(row)
+            self._wrong(row)
             if (not row.number and self.own) or not row.code
             else "DuplicateKey"
             if (codes[row.sk] > 1 and not (last and latest[row.sk] == index)) or (self.own and numbers[row.number] > 1)
-            else _wrong(row)
+            else self._wrong(row)
             for index, row in enumerate(self.rows)
         ]
+
+    def _wrong(self, row: Row) -> str:
+        """A corrected file has each secret again, which the results leave out."""
+        return _wrong(row) or ("Required" if self.own and not row.cells[COLUMNS.index("description")] else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +169,8 @@ def corrected(chance: random.Random, first: File, failed: Sequence[Row], unproce
 
 def _corrected(row: Row) -> Row:
     cells = dict(zip(COLUMNS, row.cells, strict=True))
-    right = {"name": f"Row {row.number}", "category": "tea", "price": "1"}
-    wrong = {column for column, cell, _ in _WRONG if cells[column] == cell}
+    right = {"name": f"Row {row.number}", "category": "tea", "price": "1", "description": f"{SECRET}-{row.number}"}
+    wrong = {column for column, cell, _ in (*_WRONG, ("description", "", "")) if cells[column] == cell}
     return replace(row, cells=tuple(right[name] if name in wrong else cells[name] for name in COLUMNS))
 
 

@@ -1,7 +1,8 @@
 """Commands that decide, count or replay: they ask, refuse and name causes before something is lost."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ from webhooks.state import Delivery, Subscription, WebhookKey
 
 CHARGE = Work("ChargeCard", unknown=Unknown.HOLD, duration=timedelta(seconds=8))
 WEBHOOK, EVENT = "wh_0123456789abcdef01234567", f"evt_{'0' * 40}"
+RESULT, OWN_RESULT = "manual/UserCreateResult_1.csv", "manual/UserCreateResult_1_i-1.csv"
 BY = "arn:aws:iam::000000000000:user/ann"
 
 
@@ -153,14 +155,18 @@ def test_only_a_confirmed_order_is_revenue(status: str, revenue: int) -> None:
 
 
 class _Imports:
-    """Step Functions with one import that was stopped. announced: whether it had written its result file."""
+    """Step Functions with one import that was stopped. written: the keys of results, by the state that wrote each."""
 
-    def __init__(self, *, announced: bool) -> None:
-        left = {
-            "name": "ResultCsvFileCreate",
-            "output": json.dumps({"count_csv_files": {"result": {"result_key": "manual/UserCreateResult_1.csv"}}}),
-        }
-        self.events = [{"type": "TaskStateExited", "stateExitedEventDetails": left}] if announced else [{"type": "Any"}]
+    def __init__(self, written: Mapping[str, str]) -> None:
+        fields = {"ResultCsvFileCreate": ("result_csv_file_create", "key")}
+        output: dict[str, Any] = {"count_csv_files": {"result": {"result_key": RESULT}}}
+        self.events: list[Any] = [{"type": "Any"}]
+        for state, key in written.items():
+            name, field = fields.get(state, ("register_result", "result_key"))
+            # A state that fails is left, too.
+            output |= {name: {"result": {field: key}}} if key else {"error": {"Error": "States.Timeout"}}
+            left = {"name": state, "output": json.dumps(output)}
+            self.events.append({"type": "TaskStateExited", "stateExitedEventDetails": left})
 
     def describe_execution(self, **_: str) -> Any:
         return {"status": "ABORTED"}
@@ -180,9 +186,21 @@ def test_failed_import_names_its_file_and_the_command_that_goes_on(shop: Shop) -
     assert "Correct the file, and import it again with ./stepwise import FILE" in shown
 
 
-@pytest.mark.parametrize("announced", [True, False])
-def test_stopped_import_names_its_result(shop: Shop, announced: bool) -> None:
-    shop.stack._clients.update(stepfunctions=_Imports(announced=announced))
+@pytest.mark.parametrize(
+    ("written", "key"),
+    [
+        ({}, ""),
+        ({"ResultCsvFileCreate": ""}, ""),
+        ({"ResultCsvFileCreate": RESULT}, RESULT),
+        ({"ResultCsvFileCreate": OWN_RESULT}, OWN_RESULT),
+        ({"ResultCsvFileCreate": RESULT, "RegisterResult": OWN_RESULT}, OWN_RESULT),
+        ({"ResultCsvFileCreate": RESULT, "RegisterResult": ""}, RESULT),
+    ],
+    ids=str,
+)
+def test_stopped_import_names_its_result(shop: Shop, written: Mapping[str, str], key: str) -> None:
+    """A newer import of the file may own the usual key."""
+    shop.stack._clients.update(stepfunctions=_Imports(written))
     outputs = {**shop.stack.outputs, "UserImportArn": "arn:stateMachine:i", "UsersBucket": "users"}
     object.__setattr__(shop.stack, "outputs", outputs)
     with mock.patch.object(user_imports, "start", return_value="i-1"), mock.patch.object(user_imports, "follow"):
@@ -190,7 +208,30 @@ def test_stopped_import_names_its_result(shop: Shop, announced: bool) -> None:
 
     assert ended.code != 0
     assert "ABORTED" in ended.err
-    assert ("--retry-of manual/UserCreateResult_1.csv" in ended.err) is announced
+    assert re.findall(r"--retry-of (\S+)", ended.err) == ([key] if key else [])
+
+
+def test_suggested_import_has_the_options_of_the_one_before(shop: Shop) -> None:
+    options = ("--instance-id", "b-1", "--encoding", "cp932")
+    outputs = {**shop.stack.outputs, "UserImportArn": "arn:stateMachine:i", "UsersBucket": "users"}
+    object.__setattr__(shop.stack, "outputs", outputs)
+    ended = user_imports.Summary(
+        "i-1", "a", validate_only=False, rows=2, run=2, succeeded=1, failed=1, result_key=RESULT, result_version_id="1"
+    )
+    given = {"input": json.dumps({"instance_id": "b-1", "encoding": "cp932"}), "startDate": NOW, "name": "i-1"}
+    failed = SimpleNamespace(describe_execution=lambda **_: {"status": "FAILED", "error": "InvalidHeader", **given})
+    with mock.patch.object(user_imports, "start", return_value="i-1"), mock.patch.object(user_imports, "follow"):
+        with mock.patch.object(user_imports, "summary", return_value=ended):
+            incomplete = stepwise("import", __file__, *options).out
+        shop.stack._clients.update(stepfunctions=_Imports({"ResultCsvFileCreate": RESULT}))
+        stopped = stepwise("import", __file__, "--validate-only", *options).err
+    shop.stack._clients.update(stepfunctions=failed)
+    shown = stepwise("user-imports", "show", "i-1").out
+
+    again = f"import {__file__} --retry-of {RESULT} --instance-id b-1 --encoding cp932"
+    assert incomplete.endswith(f"{again}\n")
+    assert f"{again} --validate-only" in stopped
+    assert "import FILE --instance-id b-1 --encoding cp932" in shown
 
 
 # --- the local stack ---

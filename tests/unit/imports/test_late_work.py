@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from idempotency import StoreUnavailable
 from imports.errors import FileRefused, ImportCutOff, InvalidImport
+from imports.executions import Machines
 from imports.finalizing import Finalization
 from imports.loading import Loader
+from imports.sweep import ImportSweep
 from imports.table import ImportsTable
 from tests.kit.import_world import LIFETIME, ImportWorld
 from tests.kit.project import ROOT, read_json
@@ -209,3 +212,19 @@ def test_a_repeated_event_of_an_upload_needs_no_file(world: ImportWorld, rows: i
     world.lose(first["import_id"])
 
     assert world.ask(event) == first
+
+
+def test_a_map_run_that_drains_fails_no_sweep(world: ImportWorld) -> None:
+    """Its execution was stopped. The next sweep ends the import."""
+    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
+    run: dict[str, Any] = {}
+    states = SimpleNamespace(
+        describe_execution=lambda **_: {"status": "ABORTED"}, list_map_runs=lambda **_: {"mapRuns": [run]}
+    )
+    sweep = ImportSweep(world.finalization, Machines(lambda: states, "arn:aws:states:r:1:stateMachine:import-csv"))
+    world.now += timedelta(minutes=5)
+
+    assert sweep.run(world.now, lambda: True) == {"open": 1, "running": 1, "started": 0, "ended": 0, "failed": 0}
+    run["stopDate"] = world.now
+    assert sweep.run(world.now, lambda: True)["ended"] == 1
+    assert world.counts(import_id) == (1, 0, 0, 1)

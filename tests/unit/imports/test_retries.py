@@ -1,10 +1,15 @@
-"""Corrected rows that have another key than before, and retries that check all rows first."""
+"""Corrected rows that have another key than before or lack a secret, and retries that check all rows first."""
 
+import dataclasses
 from typing import Any
 
 import pytest
 
+from entities.registered import TARGETS, TYPES
+from entities.types import Types
+from entities.values import from_value
 from tests.kit.import_world import ImportWorld
+from tests.unit import dynamodb
 
 HEADER = "code,name,category,price,currency\n"
 ALL_OR_NOTHING = {"all_or_nothing_validation": True}
@@ -84,3 +89,50 @@ def test_all_or_nothing_retry_runs_if_only_stored_rows_are_wrong(world: ImportWo
     retry = retried(world, text, first, processing_mode, options=ALL_OR_NOTHING)
 
     assert (world.row(retry)["status"], world.counts(retry)) == ("COMPLETED", (2, 2, 0, 0))
+
+
+@pytest.fixture
+def secretive() -> ImportWorld:
+    """The description of a product is secret, and p1 has one."""
+    world = ImportWorld(
+        dynamodb.client(), Types([dataclasses.replace(TYPES.of("PRODUCT"), secret=("description",))], TARGETS)
+    )
+    world.run(secret_file("p1,n,tea,1,JPY,hush\n"))
+    return world
+
+
+def secret_file(rows: str) -> str:
+    return f"{HEADER.strip()},description\n{rows}"
+
+
+def descriptions(world: ImportWorld) -> list[Any]:
+    found = world.commands._all(world.commands.tables.data)
+    return [from_value(item["attributes"]).get("description") for item in found]
+
+
+@both_modes
+@pytest.mark.parametrize("result", ["failed", "unprocessed"])
+def test_a_result_without_its_secrets_erases_none(secretive: ImportWorld, processing_mode: str, result: str) -> None:
+    price = "x" if result == "failed" else "2"
+    content = secret_file(f"p1,n,tea,{price},JPY,hush\n")
+    first = secretive.run(content) if result == "failed" else cut_off(secretive, content)
+    corrected = secretive.text(first, result).replace(",x,", ",2,")
+    retry = retried(secretive, corrected, first, processing_mode)
+
+    assert (secretive.counts(retry), descriptions(secretive)) == ((1, 0, 1, 0), ["hush"])
+    ((*_, code, column, message), *_) = [cells[:4] for cells in secretive.result(retry, "failed")]
+    assert (code, column) == ("Required", "description")
+    assert "results leave out secrets" in message
+    again = retried(secretive, corrected.replace(",JPY,", ",JPY,new"), retry, processing_mode)
+    assert (secretive.row(again)["status"], descriptions(secretive)) == ("COMPLETED", ["new"])
+
+
+def test_only_a_corrected_file_needs_every_secret(secretive: ImportWorld) -> None:
+    """A row replaces the entity; and what is stored is reported, whatever its result has left out."""
+    first = secretive.run(secret_file("p1,n,tea,1,JPY,\n"))
+    retry = secretive.run(f"row,{secret_file('1,p1,n,tea,1,JPY,')}\n", retry_of=first)
+
+    assert descriptions(secretive) == [None]
+    assert secretive.row(retry)["status"] == "COMPLETED"
+    other = secretive.run(f"row,{HEADER}1,{row('p1', 'x')}", retry_of=first)
+    assert secretive.row(other)["status"] == "COMPLETED"

@@ -2,6 +2,8 @@
 
 import io
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -99,6 +101,64 @@ def test_a_retry_with_another_encoding_keeps_the_other_options(desk: Desk, tmp_p
     assert (ended.code, request["retry_of"]) == (0, first)
     assert request["options"] == {"duplicates": "last", "max_concurrency": 3, "encoding": "cp932"}
     assert parse_create(request)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"validate_only": True, "processing_mode": "STEP_FUNCTION"},
+        {"options": {"all_or_nothing_validation": True, "encoding": "cp932", "max_concurrency": 3}},
+        {"options": {"duplicates": "last", "unknown_columns": "ignore", "parallel": 2}},
+    ],
+    ids=str,
+)
+def test_a_refused_file_is_suggested_with_its_options(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
+) -> None:
+    refused = desk.world.create("code\np1\n", **fields)
+    desk.world.load(refused)
+    again = suggested(desk, refused, tmp_path, monkeypatch)
+
+    assert again == {"tenant_code": TENANT, "type": "PRODUCT", "key": again["key"], **fields}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"validate_only": True}, {"options": {"all_or_nothing_validation": True, "encoding": "cp932"}}],
+    ids=str,
+)
+def test_a_refused_corrected_file_is_retried(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
+) -> None:
+    first = desk.world.run(text("x"), options=fields.get("options"))
+    refused = desk.world.create("code\np1\n", retry_of=first, **fields)
+    again = suggested(desk, refused, tmp_path, monkeypatch)
+
+    assert again == {"tenant_code": TENANT, "retry_of": refused, "key": again["key"], **fields}
+
+
+def suggested(desk: Desk, import_id: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What the command that `show` suggests asks for."""
+    monkeypatch.chdir(folder)
+    (folder / "a.csv").touch()
+    desk.answer = {"import_id": "0" * 32}
+    with mock.patch.object(Stack, "local", return_value=desk.stack):
+        shown = stepwise("imports", "show", f"{TENANT}/{import_id}").out
+        (command,) = re.findall(r"import it again: \S+ (.*)", shown)
+        assert stepwise(*shlex.split(command), "--no-follow").code == 0
+    ((_, request),) = desk.calls
+    return request
+
+
+def test_a_refused_file_is_suggested_where_it_lies(desk: Desk, tmp_path: Path) -> None:
+    desk.answer = {"import_id": desk.world.create("code\np1\n")}
+    file = tmp_path / "a.csv"
+    file.touch()
+    with mock.patch.object(Stack, "local", return_value=desk.stack):
+        ended = stepwise("imports", "create", str(file), "--tenant", TENANT, "--type", "PRODUCT")
+
+    assert f"imports create {file} --tenant" in ended.out
 
 
 @pytest.mark.parametrize("error", [InvalidImport, TooManyRows])
