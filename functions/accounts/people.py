@@ -39,7 +39,7 @@ def _words(text: str) -> list[str]:
 def _is_accent(sign: str) -> bool:
     if not unicodedata.category(sign).startswith("M"):
         return False
-    name = unicodedata.name(sign)
+    name = unicodedata.name(sign, "")
     return name.startswith(_ACCENTS) and not name.startswith(_DAKUTEN)
 
 
