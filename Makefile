@@ -39,7 +39,7 @@ lint: setup .stepwise/linted
 	@ruff format --check --quiet . || { echo "run 'ruff format'"; exit 1; }
 	@ruff check --quiet .
 
-# As sam validate --lint, which takes one file at a time. What has not changed needs no second look.
+# As sam validate --lint, which takes one file at a time. Unchanged files are not validated again.
 .stepwise/linted: template.yaml $(wildcard stacks/*.yaml statemachine/*.json .cfnlintrc*) requirements/sam.txt Makefile | setup
 	@cfn-lint --regions us-east-1 -- template.yaml stacks/*.yaml
 	@mkdir -p $(@D) && touch $@
@@ -47,12 +47,12 @@ lint: setup .stepwise/linted
 types: setup
 	@mypy
 
-unit: $(if $(ONLY),unit-only,unit-first unit-second) ## Those tests; ONLY=ordering: all unit and contract tests of one context, or of another folder of tests/unit
+unit: $(if $(ONLY),unit-only,unit-first unit-second) ## Unit, contract and store tests that are not slow; ONLY=ordering: all unit and contract tests of one context, or of another folder of tests/unit
 
 unit-only: setup
 	@python -m pytest -q $(or $(wildcard tests/unit/$(ONLY) tests/contract/test_$(ONLY).py tests/contract/test_$(ONLY)_*.py),tests/unit/$(ONLY))
 
-# Two halves of equal length. Under xdist, its messages would take as long as a quarter of these tests.
+# Two halves that take equally long. The messages of xdist would add a quarter to the time.
 QUICK = python -m pytest -q -m "not slow" --hypothesis-profile check
 SECOND := tests/contract tests/store tests/machines/test_mocks.py $(addprefix tests/unit/,cli console operations)
 
@@ -63,7 +63,7 @@ unit-first: setup
 unit-second: setup
 	@$(QUICK) $(SECOND)
 
-test: setup ## Every test, on temporary local stacks; what MiniStack alone lacks is left to `make conformance`
+test: setup ## Every test, on temporary local stacks; except the conformance tests (`make conformance`)
 	@$(MAKE) --no-print-directory --jobs=2 lint types
 	@python -m pytest -q -m "not conformance" $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/browser tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 
@@ -74,7 +74,7 @@ test-browser: setup ## The console in Chromium, on a temporary local stack: page
 conformance: setup ## All conformance cases of the local engine; MiniStack alone must fail those that a patch is for
 	@python -m pytest -q tests/emulator/test_conformance.py
 
-test-aws: setup ## Integration tests on a deployed stack, beside its data: STACK=stepwise; CONNECT_INSTANCE=ID: also imports
+test-aws: setup ## Integration tests on a deployed stack, alongside its data: STACK=stepwise; CONNECT_INSTANCE=ID: also imports
 	@python -m pytest -q -o timeout_func_only=true -p tests.kit.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
 		$(or $(TESTS),tests/integration)
 
@@ -118,7 +118,7 @@ faults-people: setup ## Play 10,000 schedules of applications and approvals; OPT
 faults-users: setup ## Play 10,000 schedules of user imports; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults.users $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
-faults-second-saga: setup ## Every single fault of docs/second-saga.md's trips; `make test` draws one of each kind at each state
+faults-second-saga: setup ## Every single fault of the example saga in docs/second-saga.md; `make test` draws one of each kind at each state
 	@EVERY_FAULT=1 python -m pytest -q tests/integration/test_second_saga.py
 
 bench: setup ## Cold starts and calls beside Powertools, sagas per second through a warm local stack

@@ -1,7 +1,7 @@
 """ReserveInventory and its compensation, ReleaseInventory.
 
-DynamoDB cancels all but one of the transactions that meet on a row. Both functions repeat what loses, with jitter,
-while there is time; only then does Step Functions retry.
+DynamoDB cancels all but one of the transactions that conflict on a row. Both functions retry a cancelled transaction,
+with jitter, until they run short of time; after that, Step Functions retries.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Inventory:
     shards: Shards
 
     def reserve(self, task: Task) -> Result:
-        """Take the stock of all lines, or of none. Raises OutOfStock, naming each short line, and Contention."""
+        """Take the stock of all lines, or of none. Raises OutOfStock, naming each line without enough stock, and Contention."""
         reserving = Reserving(self.steps, self.table, self.shards, task)
         return until_deadline(task.deadline - _RESERVE, reserving.run)
 
@@ -38,7 +38,7 @@ class Inventory:
         return until_deadline(task.deadline - _RESERVE, lambda: self._release(task, places))
 
     def _release(self, task: Task, places: Places) -> Result | None:
-        """One try. Returns None if it has found out where the lines belong."""
+        """One try. Returns None if the caller must try again, now that it is known where the lines belong."""
         order, step = task.request, task.step
         lines = [self.table.give_back(item, places.shard(item.sku)) for item in order.items]
         release = self.table.release(order.order_id, step.at, places.noted)
