@@ -63,7 +63,7 @@ unit-first: setup
 unit-second: setup
 	@$(QUICK) $(SECOND)
 
-test: setup ## Every test, on temporary local stacks; except the conformance tests (`make conformance`)
+test: setup ## Every test, on temporary local stacks, except the conformance tests (`make conformance`)
 	@$(MAKE) --no-print-directory --jobs=2 lint types
 	@python -m pytest -q -m "not conformance" $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/browser tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 

@@ -208,5 +208,12 @@ def _is_about_to_be_confirmed(last: Sequence[Execution]) -> bool:
 
 
 def _created(state: SagaState) -> str | None:
+    """When the saga's first step wrote: the row of a saga with pending statuses is older than its execution."""
+    if state.saga.pending:
+        first = state.saga.first.name
+        later = [record for name, record in state.records.items() if record and name != first]
+        begun = [str(record["created_at"]["S"]) for record in later if "created_at" in record]
+        if begun:
+            return min(begun)
     created = (state.row or {}).get("created_at")
     return str(created["S"]) if created else None

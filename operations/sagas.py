@@ -1,6 +1,6 @@
 """The execution of a saga, also if somebody started it under another name than its id."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from idempotency.saga import Saga
 from ordering.definition import ORDER_SAGA
@@ -15,14 +15,11 @@ _LIFE = timedelta(days=1)
 def saga_of(stack: Stack, saga_id: str, created_at: object, saga: Saga = ORDER_SAGA) -> Execution | None:
     """The execution of a saga: the one named after its id, or one that somebody started under another name.
 
-    created_at: of the saga's row, in ISO 8601; without it, only the name is tried.
+    created_at: when its first step wrote, in ISO 8601; without it, only the name is tried.
     """
     found, at = find(stack, saga.machine, saga_id), _moment(created_at)
     if found or at is None:
         return found
-    if saga.pending:
-        # The row waited for the execution.
-        return under_another_name(stack, saga, saga_id, at, datetime.now(UTC))
     return under_another_name(stack, saga, saga_id, at - _LIFE, at)
 
 

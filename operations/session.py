@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from botocore.credentials import RefreshableCredentials
 from botocore.session import Session as BotocoreSession
 
 
@@ -29,9 +30,11 @@ class Session:
 
     @property
     def access_key(self) -> str:
-        """Of the credentials that it has now; empty without any."""
+        """Of the credentials that it has now; empty without any, and for those that renew themselves."""
         found = self._session.get_credentials()
-        return str(found.access_key) if found else ""
+        if found is None or isinstance(found, RefreshableCredentials):
+            return ""
+        return str(found.access_key)
 
     def client(self, service: str, *, endpoint_url: str | None = None, config: Any = None) -> Any:
         return self._session.create_client(service, endpoint_url=endpoint_url, config=config)

@@ -107,15 +107,15 @@ def _written(stack: Stack, arn: str) -> str:
 
     If a newer import owns the key that CountCsvFiles names, the result has another one.
     """
-    key = ""
-    pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn)
+    pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn, reverseOrder=True)
     for event in (event for page in pages for event in page["events"]):
         left = event.get("stateExitedEventDetails", {})
         if left.get("name") in _WRITES:
             name, field = _WRITES[left["name"]]
             # A state that failed was left, too, without a result.
-            key = json.loads(left["output"]).get(name, {}).get("result", {}).get(field, key)
-    return key
+            if key := json.loads(left["output"]).get(name, {}).get("result", {}).get(field):
+                return str(key)
+    return ""
 
 
 def result_file(stack: Stack, ended: Summary) -> bytes:

@@ -17,7 +17,7 @@ _CODE = r"^[A-Za-z0-9_-]{1,100}\Z"
 _INTEGER = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
 # As many as DynamoDB stores.
 _MAX_DIGITS = 38
-_LEFT_OUT = "results leave out secrets, so a corrected file needs them again"
+_LEFT_OUT = "results leave out secrets"
 _BOOLEANS = {"true": True, "false": False}
 
 type Check = Callable[[str], Any]

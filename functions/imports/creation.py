@@ -16,7 +16,7 @@ from .files import Files, Source
 from .keys import ImportKey
 from .loading import Loader
 from .request import DIRECT, STEP_FUNCTION, ZIP, CreateRequest, Options, Upload
-from .state import TOTALS, Import, Status, importable
+from .state import DEFAULT_RECORD_DAYS, RECORD_DAYS, TOTALS, Import, Status, importable
 from .table import OPEN_SINCE, ImportsTable
 
 type Answer = dict[str, str]
@@ -102,7 +102,7 @@ class Creation:
             "first_import_id": import_id,
             "round": 1,
             **dict.fromkeys(TOTALS, 0),
-            "record_days": self.lifetime.days,
+            RECORD_DAYS: self.lifetime.days,
             OPEN_SINCE: at.isoformat(),
             "created_at": at.isoformat(),
             "updated_at": at.isoformat(),
@@ -113,7 +113,7 @@ class Creation:
             return Import(key, values), None
         tip = self._tip(earlier, at)
         corrected = request.key is not None or earlier.corrected
-        values["record_days"] = self._record_days(tip)
+        values[RECORD_DAYS] = self._record_days(tip)
         values |= {"retry_of": earlier.key.import_id, "first_import_id": earlier.first, "round": tip.round + 1}
         values |= {"corrected": True, "first_file": self._first_file(earlier)} if corrected else {}
         return Import(key, values), None if request.validate_only else tip.key.import_id
@@ -150,7 +150,7 @@ class Creation:
 
     def _record_days(self, tip: Import) -> int:
         """The shortest lifetime of records in a chain, whose parameter may have changed since."""
-        return min(self.lifetime.days, int(tip.values.get("record_days", self.lifetime.days)))
+        return min(self.lifetime.days, int(tip.values.get(RECORD_DAYS, DEFAULT_RECORD_DAYS)))
 
 
 def _check_same(standing: Import, request: CreateRequest) -> None:

@@ -22,6 +22,9 @@ BATCH_ROWS = 100
 """Rows of a batch: of the Map's, and of a DIRECT import's."""
 COUNTERS = ("processed_rows", "succeeded_rows", "failed_rows", "created_rows", "updated_rows", "unchanged_rows")
 TOTALS = ("total_rows", "unprocessed_rows", *COUNTERS)
+RECORD_DAYS = "record_days"
+"""The shortest lifetime of the records of rows in a chain."""
+DEFAULT_RECORD_DAYS = 90
 # No import has its callback tokens: not in a list, a plan or a log.
 _TOKENS = "tokens"
 

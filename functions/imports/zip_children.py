@@ -11,7 +11,7 @@ from .executions import Machines
 from .files import Source
 from .keys import ImportKey
 from .request import STEP_FUNCTION
-from .state import TOTALS, Import, Status
+from .state import RECORD_DAYS, TOTALS, Import, Status
 from .table import OPEN_SINCE
 from .zip_entries import Entries, ListedEntry, entry_key
 from .zip_request import EntryTask, child_key
@@ -90,6 +90,7 @@ def child_of(parent: Import, key: ImportKey, source: Source, entry: ListedEntry,
         "first_import_id": key.import_id,
         "round": 1,
         **dict.fromkeys(TOTALS, 0),
+        **{name: value for name, value in parent.values.items() if name == RECORD_DAYS},
         OPEN_SINCE: at.isoformat(),
         "created_at": at.isoformat(),
         "updated_at": at.isoformat(),

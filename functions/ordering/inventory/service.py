@@ -28,7 +28,7 @@ class Inventory:
     shards: Shards
 
     def reserve(self, task: Task) -> Result:
-        """Take the stock of all lines, or of none. Raises OutOfStock, naming each line without enough stock, and Contention."""
+        """Take the stock of all lines, or of none. Raises OutOfStock, which names the short lines, and Contention."""
         reserving = Reserving(self.steps, self.table, self.shards, task)
         return until_deadline(task.deadline - _RESERVE, reserving.run)
 

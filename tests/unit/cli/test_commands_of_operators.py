@@ -172,7 +172,9 @@ class _Imports:
         return {"status": "ABORTED"}
 
     def get_paginator(self, _: str) -> Any:
-        return SimpleNamespace(paginate=lambda **_: [{"events": self.events}])
+        return SimpleNamespace(
+            paginate=lambda reverseOrder, **_: [{"events": self.events[:: -1 if reverseOrder else 1]}]
+        )
 
 
 def test_failed_import_names_its_file_and_the_command_that_goes_on(shop: Shop) -> None:

@@ -10,7 +10,6 @@ from unittest import mock
 import pytest
 from botocore.exceptions import ClientError
 
-from accounts.definition import ACCOUNT_SETUP
 from cli.order_rows import moment
 from cli.order_views import path
 from operations import money
@@ -219,18 +218,6 @@ def test_order_that_is_about_to_be_confirmed_needs_no_attention(listed: Shop, mi
     listed.executions.put("saga", ORDER_ID, "SUCCEEDED", stopDate=ended)
 
     assert bool(needing_attention(listed.stack)) is needed
-
-
-def test_setup_under_another_name_is_found_although_its_application_waited(shop: Shop) -> None:
-    now = datetime.now(UTC)
-    submitted, given = (now - timedelta(days=7)).isoformat(), json.dumps({"application": {"id": "a-1"}})
-    shop.stack.outputs["AccountSetupArn"] = "setup"  # type: ignore[index]
-    shop.executions.put("setup", "by-hand", "RUNNING", input=given, startDate=now)
-    shop.executions.put("setup", "another", "RUNNING", input="{}", startDate=now)
-
-    found = saga_of(shop.stack, "a-1", submitted, ACCOUNT_SETUP)
-    assert found is not None
-    assert found.name == "by-hand"
 
 
 def test_failed_order_under_another_name_is_listed_with_its_cause_and_recovered(listed: Shop) -> None:

@@ -78,6 +78,13 @@ def test_a_zip_that_was_refused_is_not_read_by_a_late_unzip(world: World, monkey
     assert list(world.objects(key)) == []
 
 
+def test_a_child_has_the_lifetime_of_its_zips_records(world: World) -> None:
+    key = world.upload(TWO, record_days=30)
+    world.unzip(key)
+
+    assert world.found(world.trigger(key, 1)).values["record_days"] == 30
+
+
 def test_a_child_that_was_loaded_is_refused_no_more(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)

@@ -346,6 +346,25 @@ def test_a_setup_is_listed_if_something_of_it_stands(
     )
 
 
+def test_a_setup_that_runs_under_another_name_is_not_listed_although_its_application_waited(desk: Desk) -> None:
+    desk.table("ApplicationsTable", "application_id", "unsettled", "unsettled")
+    desk.table("SetupsTable", "pk", "unused", "unused")
+    desk.table("IdempotencyTable", "pk", "listed", "listed")
+    desk.has(StepTables="{}", AccountSetupArn="setup", AccountRecoveryArn="recovery")
+    executions = Executions()
+    mine = json.dumps({"application": {"id": "a-1"}})
+    executions.put("setup", "by-hand", "RUNNING", input=mine, startDate=NOW - timedelta(seconds=5))
+    for number in range(120):
+        executions.put("setup", f"later-{number}", "RUNNING", input="{}", startDate=NOW + timedelta(hours=1))
+    desk.stack._clients["stepfunctions"] = executions
+    row = {"application_id": "a-1", "status": "IN_REVIEW", "unsettled": "a-1"}
+    desk.put("ApplicationsTable", **row, created_at=(NOW - timedelta(days=7)).isoformat())
+    desk.put("SetupsTable", pk="ACCOUNT#a-1", status="Open")
+    desk.put("IdempotencyTable", pk="a-1#OpenAccount", status="COMMITTED", created_at=NOW.isoformat())
+
+    assert [one for one in desk.concerns if one.context == "applications"] == []
+
+
 @pytest.mark.parametrize(
     ("status", "minutes", "listed"),
     [
