@@ -139,7 +139,8 @@ class Judge(Ledger):
             stored &= not why or self.record(row, one.number)["round"] < row["round"]
             right = stored or (moved and place == "failed")
         elif wanted == "failed":
-            codes = {"NotAllowed"} if moved else {why} if why else _FOR_NOW
+            # Which key a row has is not asked if it occurs twice.
+            codes = {"NotAllowed"} if moved and why != "DuplicateKey" else {why} if why else _FOR_NOW
             right = place == wanted and cells[1] == said["code"] and cells[1] in codes
         else:
             right = place == wanted
