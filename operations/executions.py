@@ -98,7 +98,7 @@ def under_another_name(stack: Stack, saga: Saga, saga_id: str, since: datetime, 
 
 
 def _names_between(stack: Stack, machine: str, since: datetime, until: datetime) -> Iterator[str]:
-    """The executions that started then, the newest first."""
+    """The executions that started between two moments, the newest first."""
     pages = stack.stepfunctions.get_paginator("list_executions").paginate(
         stateMachineArn=stack.outputs[f"{machine}Arn"]
     )

@@ -24,7 +24,7 @@ from .orders import OrderNotFound
 from .sagas import saga_of
 from .stack import Stack
 
-# Until FinalizeOrder has had its three attempts.
+# By then, FinalizeOrder has made its three attempts.
 _FINALIZED_WITHIN = timedelta(minutes=10)
 
 
@@ -202,7 +202,7 @@ def _attention(stack: Stack, saga: Saga, saga_id: str, state: SagaState) -> Atte
 
 
 def _is_about_to_be_confirmed(last: Sequence[Execution]) -> bool:
-    """Whether finalization may still come, which follows the end of a saga and is tried three times."""
+    """Whether a saga or recovery has just succeeded, so that finalization may not have run yet."""
     since = datetime.now(UTC) - _FINALIZED_WITHIN
     return any(one.status == SUCCEEDED and one.ended is not None and one.ended > since for one in last)
 

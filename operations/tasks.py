@@ -75,7 +75,7 @@ def name_of(key: TaskKey) -> str:
 
 
 def create(stack: Stack, request: Mapping[str, Any]) -> TaskKey:
-    """Create a task. With a task_id, a repeated call is the same task; the SDK repeats one whose answer is lost.
+    """Create a task. With a task_id, a repeated call is the same task. The SDK repeats a call if the response is lost.
 
     Raises InvalidTask, TooManyItems, PayloadMismatch: nothing is written. Raises FunctionFailed.
     """

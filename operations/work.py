@@ -57,7 +57,7 @@ def is_undecided(stack: Stack, record: LeaseRecord) -> bool:
 def _needs_nobody(stack: Stack, record: LeaseRecord) -> bool:
     saga_id, _, work = record.key.rpartition("#")
     if work == HTTP_REQUEST.name:
-        # What a request starts is named after its Idempotency-Key, and listed itself.
+        # Whatever a request starts is named after its Idempotency-Key, and is listed on its own.
         return True
     if work not in _STEPS:
         return False

@@ -13,7 +13,7 @@ from .errors import SweepUnfinished
 from .machines import RUNNING, Machine
 from .openings import Opening, Openings
 
-# Each costs a DescribeExecution or two. The quota is a burst of 300, refilled by 15 a second, and serves others, too.
+# Each costs a DescribeExecution or two. Other functions share the quota: a burst of 300, refilled by 15 a second.
 MAX_LOOKED_AT = 200
 # The stream starts an application within seconds.
 _GRACE = timedelta(minutes=1)

@@ -42,7 +42,7 @@ def _key(text: str) -> ImportKey:
     match json.loads(text):
         case {"tenant_code": str(tenant_code), "import_id": str(import_id)}:
             return ImportKey(tenant_code, import_id)
-    raise ImportNotFound("this execution is of no import")
+    raise ImportNotFound("this execution did not run an import")
 
 
 def _problem(made: Import) -> str:

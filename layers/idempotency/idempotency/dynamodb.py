@@ -28,7 +28,7 @@ _TRANSPORT_ERRORS = frozenset({"ConnectionError", "HTTPClientError"})
 
 
 class PersonalKey(dict[str, Mapping[str, Any]]):
-    """An action on a row whose key is personal: no message has it. Otherwise like any Action."""
+    """An action on a row whose key is personal data, which messages leave out. Otherwise like any Action."""
 
 
 class TransactionClient(Protocol):

@@ -139,7 +139,7 @@ class Judge(Ledger):
             stored &= not why or self.record(row, one.number)["round"] < row["round"]
             right = stored or (moved and place == "failed")
         elif wanted == "failed":
-            # Which key a row has is not asked if it occurs twice.
+            # A duplicate is refused before its key is compared with that of the first file.
             codes = {"NotAllowed"} if moved and why != "DuplicateKey" else {why} if why else _FOR_NOW
             right = place == wanted and cells[1] == said["code"] and cells[1] in codes
         else:

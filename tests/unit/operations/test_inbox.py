@@ -397,7 +397,7 @@ def test_work_of_a_step_that_is_undone_is_not_listed(desk: Desk, work: str, step
     assert (found.id, desk.concerns) == (f"1#{work}", [])
 
 
-def test_a_request_of_the_api_that_crashed_needs_nobody(desk: Desk) -> None:
+def test_a_crashed_request_of_the_api_is_not_listed(desk: Desk) -> None:
     _left(desk, "0a1b#HttpRequest")
 
     assert desk.concerns == []

@@ -61,7 +61,7 @@ def test_a_task_is_seen_with_its_own_items(world: TaskWorld, stack: Any) -> None
 
 
 def test_a_call_that_the_sdk_repeats_is_one_task(world: TaskWorld, stack: Any) -> None:
-    """The SDK sends a request again, as it is, if its answer is lost."""
+    """The SDK repeats the same request if the response is lost."""
     sent: list[str] = []
 
     def invoke(*, Payload: str, **_: Any) -> Any:
