@@ -16,6 +16,11 @@ import unicodedata
 
 REQUIRED, NOT_ALLOWED = "Required", "NotAllowed"
 """Codes of `problem`: nothing visible, and a forbidden character."""
+SENTENCES = {
+    REQUIRED: "has no visible character",
+    NOT_ALLOWED: "has a control character or another one that is no text; type it again",
+}
+"""What follows the name of a field with a problem. Never a value."""
 
 _BIDI = "\u202a-\u202e\u2066-\u2069"
 _NONCHARACTERS = "\ufdd0-\ufdef" + "".join(

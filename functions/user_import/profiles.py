@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from runtime.text import is_blank
+
 from .errors import TooManyProfiles
 
 # The state data of each row carries them, about 170 bytes each.
@@ -31,9 +33,13 @@ class ProfileIds:
 def profile_names(row: Mapping[str, str], defaults: ProfileNames) -> ProfileNames:
     """The profiles that a row names, or the defaults."""
     return ProfileNames(
-        row.get("security_profile", "").strip() or defaults.security,
-        row.get("routing_profile", "").strip() or defaults.routing,
+        _named(row.get("security_profile", "")) or defaults.security,
+        _named(row.get("routing_profile", "")) or defaults.routing,
     )
+
+
+def _named(cell: str) -> str:
+    return "" if is_blank(cell) else cell.strip()
 
 
 def listed_names(names: str) -> frozenset[str]:
