@@ -40,6 +40,8 @@ ACCEPTED = [
     ("security_profile", "Admin"),
     ("routing_profile", ""),
 ]
+BLANK = ("\u200b", "\u3164", "\u00a0\ufeff", "\u2800", "\U000e0041")
+FORBIDDEN = ("\x00", "\x1b[31mred", "Ta\tro", "\u202eTaro", "Taro\ufffd", "Taro\ue000")
 REFUSED = [
     ("username", "", "UsernameMissing"),
     ("username", "  ", "UsernameMissing"),
@@ -64,13 +66,18 @@ REFUSED = [
     ("default_password", "Pass w0rd", "PasswordHasSpace"),
     ("default_password", "Passw0rd\n", "PasswordHasSpace"),
     ("default_password", "Passw0rd\u3000", "PasswordHasSpace"),
+    ("default_password", "Passw0rd\u200b", "PasswordHasSpace"),
+    ("default_password", "Passw\x000rd", "PasswordHasSpace"),
+    ("username", "\u200b", "UsernameMissing"),
     ("first_name", "", "FirstNameMissing"),
     ("first_name", " ", "FirstNameMissing"),
     ("first_name", "f" * 256, "FirstNameTooLong"),
-    ("first_name", DECOMPOSED, "FirstNameNotNormalized"),
+    *(("first_name", text, "FirstNameMissing") for text in BLANK),
+    *(("first_name", text, "FirstNameNotAllowed") for text in FORBIDDEN),
     ("last_name", "", "LastNameMissing"),
     ("last_name", "l" * 257, "LastNameTooLong"),
-    ("last_name", DECOMPOSED, "LastNameNotNormalized"),
+    *(("last_name", text, "LastNameMissing") for text in BLANK),
+    *(("last_name", text, "LastNameNotAllowed") for text in FORBIDDEN),
     ("email", "taro", "EmailInvalid"),
     ("email", "taro@example", "EmailInvalid"),
     ("email", "taro@example.com ", "EmailInvalid"),
