@@ -17,7 +17,7 @@ from entities.backoff import until_decided, written
 from idempotency.dynamodb import Action, read_rows, update
 from idempotency.expressions import attribute_values, conditional_put, conditional_update
 
-from .screening import second_form
+from .screening import barred_rows, second_form
 from .stack import Stack
 
 CUSTOMERS, BARRED_NAMES, ADDRESSES = "customers", "barred names", "addresses"
@@ -69,7 +69,7 @@ class Rewriting:
                 self._customer(key, application_id, found)
             elif key.startswith(UNIQUE):
                 found.removed[CUSTOMERS] += self._without_customer(key, application_id)
-        for row in self.screening.barred():
+        for row in barred_rows(self.screening):
             found.done[BARRED_NAMES] += self._barred(row)
         for row in self._rows(self.applications):
             found.done[ADDRESSES] += self._address(row)

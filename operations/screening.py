@@ -81,7 +81,7 @@ class Screening:
 
     def barred(self) -> Iterator[Barred]:
         """All barred names, each once."""
-        rows = list(self.table.barred())
+        rows = list(barred_rows(self.table))
         keys = {row["sk"]["S"] for row in rows}
         for row in rows:
             if row["sk"]["S"].startswith(SECOND_FORM) or barred_keys(row["name"]["S"])[0]["sk"] not in keys:
@@ -95,6 +95,18 @@ class Screening:
             raise InvalidLimit(f"{name}: must be 1 to {MAX_LIMIT}")
         row = {**limit_key(name), "value": value}
         self.table.client.put_item(TableName=self.table.name, Item=attribute_values(row))
+
+
+def barred_rows(table: ScreeningTable) -> Iterator[Mapping[str, Any]]:
+    """The rows of barred names, of both forms, in DynamoDB's own JSON."""
+    pages = table.client.get_paginator("query").paginate(
+        TableName=table.name,
+        KeyConditionExpression="pk = :pk",
+        ExpressionAttributeValues=attribute_values({":pk": BARRED}),
+        ConsistentRead=True,
+    )
+    for page in pages:
+        yield from page["Items"]
 
 
 def second_form(table: str, first: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """ScreeningTable: barred names and limits, which operators edit, and the application that each document belongs to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,17 +40,6 @@ class ScreeningTable:
     def is_barred(self, name: str) -> bool:
         """Whether an operator has barred a name, in any spelling that has the same normal form."""
         return any(read_rows(self.client, [(self.name, key) for key in barred_keys(name)]))
-
-    def barred(self) -> Iterator[Mapping[str, Any]]:
-        """The rows of barred names, of both forms, in DynamoDB's own JSON. For operators."""
-        pages = self.client.get_paginator("query").paginate(
-            TableName=self.name,
-            KeyConditionExpression="pk = :pk",
-            ExpressionAttributeValues={":pk": {"S": BARRED}},
-            ConsistentRead=True,
-        )
-        for page in pages:
-            yield from page["Items"]
 
     def limits(self) -> dict[str, int]:
         """Each limit by its name."""
