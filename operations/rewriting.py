@@ -57,8 +57,9 @@ class Rewriting:
 
     @classmethod
     def of(cls, stack: Stack) -> "Rewriting":
-        names = (stack.outputs[f"{table}Table"] for table in ("Applications", "Customers"))
-        return cls(stack.dynamodb, *names, ScreeningTable(stack.dynamodb, stack.outputs["ScreeningTable"]))
+        tables = stack.outputs
+        screening = ScreeningTable(stack.dynamodb, tables["ScreeningTable"])
+        return cls(stack.dynamodb, tables["ApplicationsTable"], tables["CustomersTable"], screening)
 
     def run(self) -> Rewritten:
         """Rewrite every row that can be. Raises Contention, StoreUnavailable; then run it again."""
@@ -92,8 +93,9 @@ class Rewriting:
             if cancelled is None or 0 not in cancelled.refusals:
                 # Rewritten, or the customer was removed meanwhile.
                 return
-            bar = cancelled.refusals[0].item or new
-        if (other := bar["application_id"]["S"]) != application_id:
+            bar = cancelled.refusals[0].item or {}
+        other = bar.get("application_id", {}).get("S", application_id)
+        if other != application_id:
             found.left[CUSTOMERS] += 1
             found.twice.append((other, application_id))
 
