@@ -1,5 +1,6 @@
 """Security and routing profiles: names from the rows, ids from Connect."""
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -39,12 +40,12 @@ def profile_names(row: Mapping[str, str], defaults: ProfileNames) -> ProfileName
 
 
 def _named(cell: str) -> str:
-    return "" if is_blank(cell) else cell.strip()
+    return "" if is_blank(cell) else unicodedata.normalize("NFC", cell.strip())
 
 
 def listed_names(names: str) -> frozenset[str]:
     """The names in a comma-separated list."""
-    return frozenset(name.strip() for name in names.split(",")) - {""}
+    return frozenset(map(_named, names.split(","))) - {""}
 
 
 def used(profiles: ProfileIds, names: frozenset[ProfileNames]) -> ProfileIds:

@@ -104,6 +104,7 @@ def test_document_of_another_application_is_flagged(world: OpeningWorld) -> None
         ({"postal_code": ""}, ["AddressIncomplete"]),
         ({"postal_code": "", "country": "HK"}, []),
         ({"line1": "-"}, ["AddressIncomplete"]),
+        ({"line1": "\u3164\uffa0."}, ["AddressIncomplete"]),
         ({"city": "?", "postal_code": "1234"}, ["AddressIncomplete", "PostalCodeForm"]),
         ({"postal_code": "12345-6789"}, []),
         ({"postal_code": "12345-"}, ["PostalCodeForm"]),

@@ -39,6 +39,10 @@ ACCEPTED = [
     ("phone", "+123456789012345"),
     ("security_profile", "Admin"),
     ("routing_profile", ""),
+    ("routing_profile", "\u200b"),
+    ("phone", "\u00a0"),
+    ("first_name", DECOMPOSED),
+    ("last_name", "Sm\u200bith"),
 ]
 BLANK = ("\u200b", "\u3164", "\u00a0\ufeff", "\u2800", "\U000e0041")
 FORBIDDEN = ("\x00", "\x1b[31mred", "Ta\tro", "\u202eTaro", "Taro\ufffd", "Taro\ue000")
@@ -95,6 +99,13 @@ REFUSED = [
 @pytest.mark.parametrize(("column", "text"), ACCEPTED)
 def test_user_that_connect_accepts_is_accepted(column: str, text: str) -> None:
     assert User.from_row(GOOD | {column: text}, DEFAULTS)
+
+
+def test_connect_gets_names_in_nfc_and_the_same_user_in_both_spellings() -> None:
+    decomposed, composed = (User.from_row(GOOD | {"first_name": name}, DEFAULTS) for name in (DECOMPOSED, "É"))
+
+    assert decomposed.first_name == "É"
+    assert decomposed.fingerprint("origin") == composed.fingerprint("origin")
 
 
 @pytest.mark.parametrize(("column", "text", "code"), REFUSED)
