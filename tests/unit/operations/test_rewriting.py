@@ -2,6 +2,7 @@
 
 import hashlib
 import unicodedata
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -163,11 +164,15 @@ class Cut(Exception):
     """The command is killed."""
 
 
-class Killing:
-    """A client whose writes up to `call` succeed. The command dies instead of that one."""
+def _cut() -> None:
+    raise Cut
 
-    def __init__(self, client: Any, call: int) -> None:
-        self._client, self._left = client, call
+
+class Interrupted:
+    """A client that does something before its write number `call`; by default, the command dies."""
+
+    def __init__(self, client: Any, call: int, meanwhile: Callable[[], object] = _cut) -> None:
+        self._client, self._left, self._meanwhile = client, call, meanwhile
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._client, name)
@@ -176,7 +181,7 @@ class Killing:
     def _write(self, write: Any, **given: Any) -> Any:
         self._left -= 1
         if not self._left:
-            raise Cut
+            self._meanwhile()
         return write(**given)
 
 
@@ -187,7 +192,7 @@ def test_the_command_can_be_killed_at_any_write_and_repeated(office: Office) -> 
         office.barred_before(name.casefold())
     made = office.rewriting
     for call in (1, 2, 3):
-        killing = Killing(made.client, call)
+        killing = Interrupted(made.client, call)
         with pytest.raises(Cut):
             replace(made, client=killing, screening=replace(made.screening, client=killing)).run()
     found = made.run()
@@ -198,6 +203,22 @@ def test_the_command_can_be_killed_at_any_write_and_repeated(office: Office) -> 
     assert len(office.world.rows("CustomersTable")) == 3 * len(names)
     barred = [row.name for row in office.screening.barred()]
     assert sorted(barred) == ["ada lovelace", "grace hopper", "konrad zuse"]
+
+
+def test_a_person_who_becomes_a_customer_while_the_row_is_rewritten_is_reported(office: Office) -> None:
+    office.opened_before("a-1", "Ad\u200ba Lovelace")
+    client_ = Interrupted(office.world.client, 1, lambda: office.opened("a-2", "Ada Lovelace"))
+
+    assert replace(office.rewriting, client=client_).run().twice == [("a-2", "a-1")]
+
+
+def test_a_customer_who_is_removed_while_the_row_is_rewritten_leaves_nothing(office: Office) -> None:
+    office.opened_before("a-1", "Ada Lovelace", approved=False)
+    client_ = Interrupted(office.world.client, 1, lambda: office.world.call("RemoveCustomer", of="a-1"))
+
+    found = replace(office.rewriting, client=client_).run()
+    assert (found.done[CUSTOMERS], found.left[CUSTOMERS]) == (0, 0)
+    assert office.world.rows("CustomersTable") == []
 
 
 @pytest.mark.parametrize("rewritten", [False, True])
