@@ -128,7 +128,7 @@ def _principal(claims: Mapping[str, str] | None, iam: Mapping[str, Any]) -> str:
 
 def _subject(claims: Mapping[str, str]) -> str:
     found = (claims.get(name) for name in ("sub", "client_id"))
-    return next((subject for subject in found if not _is_absent(subject)), "")
+    return next((str(subject) for subject in found if not _is_absent(subject)), "")
 
 
 def _is_absent(value: Any) -> bool:

@@ -24,6 +24,8 @@ type Answer = Mapping[str, Any]
 # A command without a version races with every other one of its key.
 _ROUNDS = 5
 _SYNC_ROUNDS = 3
+# The first write finds a gate whose type the command's takes over.
+_ASYNC_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,17 @@ class Publication:
         return self._async(command, command.version, at)
 
     def _async(self, command: Command, version: int, at: datetime) -> Answer:
-        cancelled = self.gates.write(self._writes(command, version, None, None, at))
-        if cancelled is None:
-            return _answer(command, version, _done(command))
-        if 0 in cancelled.refusals:
-            return _repeated(command, version, cancelled.refusals[0].item, at)
-        _check_version(command, version, _gate(cancelled.refusals[1].item))
+        gate: Gate | None = None
+        for _ in range(_ASYNC_ROUNDS):
+            cancelled = self.gates.write(self._writes(command, version, gate, None, at))
+            if cancelled is None:
+                return _answer(command, version, _done(command))
+            if 0 in cancelled.refusals:
+                return _repeated(command, version, cancelled.refusals[0].item, at)
+            gate = _gate(cancelled.refusals[1].item)
+            self._check_version(command, version, gate)
+            if gate is None or gate.type == command.type:
+                break
         raise _lost(command)
 
     def _sync(self, command: Command, version: int, at: datetime) -> Answer:
@@ -65,7 +72,7 @@ class Publication:
                 _, _, published = self._read(command, version)
             if published:
                 return _repeated(command, version, published, at)
-            _check_version(command, version, gate)
+            self._check_version(command, version, gate)
             if self._written(command, version, gate, data, at):
                 return _answer(command, version, _done(command))
             pause(number)
@@ -98,7 +105,7 @@ class Publication:
                 if duplicate := self._duplicate(step, command):
                     return duplicate
                 raise
-            _check_type(command, gate)
+            self._check_type(command, gate)
             try:
                 kept = self.steps.commit(
                     step, self._writes(command, version, gate, data, at), {"version": version, "owner": owner}
@@ -119,15 +126,17 @@ class Publication:
         command: has that version. Raises PendingCommand, InvalidCommand, AttributesTooLarge; StaleCommand, Contention:
         gate and data were not read at one moment.
         """
-        _check_type(command, gate)
+        self._check_type(command, gate)
         return self._writes(command, next_version(gate), gate, data, at)
 
     def _writes(
         self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime
     ) -> list[Action]:
         """Everything that a publication writes. Raises what the version, or the document, is refused with."""
+        seen_type = gate.type if gate else command.type
         if command.mode == "async":
-            return [self.rows.command(command, version, at), self.rows.published(command, version, at.isoformat())]
+            published = self.rows.published(command, version, at.isoformat(), seen_type)
+            return [self.rows.command(command, version, at), published]
         if gate and gate.pending:
             raise PendingCommand(f"version: an older version of {command.sk} is pending or blocked")
         kind = self.types.of(command.type)
@@ -137,10 +146,27 @@ class Publication:
         change.check_document(kind, at)
         return [
             self.rows.finished_command(command, version, at, kind.lifetime_days or self.lifetime_days),
-            self.rows.published_finished(command, version, at.isoformat()),
+            self.rows.published_finished(command, version, at.isoformat(), seen_type),
             self.rows.data(change, at.isoformat()),
             *self.rows.history(change),
         ]
+
+    def _check_version(self, command: Command, version: int, gate: Gate | None) -> None:
+        """Raises VersionGap or VersionConflict, if the version is not the next one, or InvalidCommand."""
+        following = next_version(gate)
+        if version > following:
+            raise VersionGap(f"version: the next one of {command.sk} is {following}")
+        if version < following:
+            raise _expired(command, version)
+        self._check_type(command, gate)
+
+    def _check_type(self, command: Command, gate: Gate | None) -> None:
+        """A key keeps its type, unless it belongs to a registered one: that type takes it over.
+
+        A release without this rule, or an application in which the type was not registered yet, published another.
+        """
+        if gate and gate.type != command.type and self.types.owner(command.sk) != command.type:
+            raise InvalidCommand(f"type: must not change; {command.sk} has the type {gate.type}")
 
     def _read(self, command: Command, version: int | None) -> tuple[Gate | None, Item | None, Item | None]:
         """The gate, the data row, and the command that has this version."""
@@ -189,27 +215,12 @@ def _repeated(command: Command, version: int, published: Item | None, at: dateti
     raise VersionConflict(f"version: {version} of {command.sk} is another command")
 
 
-def _check_version(command: Command, version: int, gate: Gate | None) -> None:
-    """Raises VersionGap or VersionConflict, if the version is not the next one, or InvalidCommand."""
-    following = next_version(gate)
-    if version > following:
-        raise VersionGap(f"version: the next one of {command.sk} is {following}")
-    if version < following:
-        raise _expired(command, version)
-    _check_type(command, gate)
-
-
 def _has_expired(row: Item, at: datetime) -> bool:
     return "expires_at" in row and int(row["expires_at"]["N"]) <= at.timestamp()
 
 
 def _expired(command: Command, version: int) -> VersionConflict:
     return VersionConflict(f"version: {version} of {command.sk} was published, and its row has expired")
-
-
-def _check_type(command: Command, gate: Gate | None) -> None:
-    if gate and gate.type != command.type:
-        raise InvalidCommand(f"type: must not change; {command.sk} has another one")
 
 
 def _lost(command: Command) -> Exception:

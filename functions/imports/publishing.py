@@ -96,10 +96,11 @@ class Publisher:
                 code = codes.STORE_UNAVAILABLE
             except PendingCommand:
                 break
+            # The cells are valid: the whole document, or the history of the key, is at fault, and no column.
             except InvalidCommand:
-                return self._refused(row, Refusal(codes.NOT_ALLOWED, CODE_COLUMN), row.sk)
+                return self._refused(row, Refusal(codes.NOT_ALLOWED), row.sk)
             except AttributesTooLarge:
-                return self._refused(row, Refusal(codes.OUT_OF_RANGE, CODE_COLUMN), row.sk)
+                return self._refused(row, Refusal(codes.OUT_OF_RANGE), row.sk)
             pause(number)
         return self._refused(row, Refusal(code), row.sk)
 

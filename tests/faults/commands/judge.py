@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.faults.commands.invariants import BACK, DATA, ENDS, FINAL, GATE, HISTORY, LAGS, ONE_ROW, ORDER, STATUS
+from tests.faults.commands.invariants import BACK, DATA, ENDS, FINAL, GATE, HISTORY, LAGS, ONE_ROW, ORDER, STATUS, TYPE
 from tests.faults.commands.ledger import has_ended, plain
 from tests.faults.commands.waits import Waits
 from tests.faults.seams import Document
@@ -69,6 +69,8 @@ class Judge(Waits):
             self.broken(ORDER, f"{name} shows version {version}, and version {self.finished} has finished")
 
     def _gate_moved(self, old: Document | None, new: Document) -> None:
+        if new["type"]["S"] != "PRODUCT":
+            self.broken(TYPE, f"the gate has {new['type']['S']}")
         for field in ("published", "finished"):
             before, after = int(old[field]["N"]) if old else 0, int(new[field]["N"])
             if not before <= after <= before + 1:

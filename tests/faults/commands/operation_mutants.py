@@ -93,8 +93,8 @@ def _published_again() -> AbstractContextManager[None]:
     """Only the row of its command tells that it was published."""
     published = Rows.published
 
-    def whenever(self: Any, command: Any, version: int, at: str) -> Any:
-        action: Any = published(self, command, version, at)
+    def whenever(self: Any, *arguments: Any) -> Any:
+        action: Any = published(self, *arguments)
         parameters = action["Update"]
         condition = parameters["ConditionExpression"]
         parameters["ConditionExpression"] = condition.replace("#published = :previous", "#published >= :previous")

@@ -113,6 +113,8 @@ class Run(Months):
                 *(("SyncDataFunction", {**task, "target": target}) for target in ("products", "catalog")),
                 ("SweepCommandsFunction", {}),
                 *(("PublishCommandFunction", one.document) for one in self._strays()),
+                # A mistake that must not decide the type of the key.
+                *(("PublishCommandFunction", {**one.document, "type": "Product"}) for one in self._strays()),
             ]
         )
         self.say(f"stray call of {function} {version}.{attempt} as {task['execution'][-8:]}")

@@ -13,7 +13,16 @@ from entities.errors import (
     VersionConflict,
     VersionGap,
 )
-from tests.kit.commands import LIFETIME_DAYS, START, World, order
+from entities.registered import TYPES
+from entities.types import Types
+from tests.kit.commands import LIFETIME_DAYS, START, World, order, product
+
+
+@pytest.fixture
+def products(world: World) -> World:
+    """A world in which PRODUCT is registered."""
+    world.types = TYPES
+    return world
 
 
 def refused(world: World, document: dict[str, Any], kind: type[Exception]) -> str:
@@ -91,6 +100,38 @@ def test_type_may_not_change(world: World, mode: str) -> None:
     world.run(order())
 
     assert refused(world, order(2, type="OTHER", mode=mode), InvalidCommand).startswith("type: ")
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+@pytest.mark.parametrize(
+    "changes", [{"type": "Product"}, {"type": "NOTE"}, {"sk": "PRODUCT#tea-01#note", "type": "NOTE"}]
+)
+def test_key_of_a_registered_type_takes_no_other_type(products: World, mode: str, changes: dict[str, Any]) -> None:
+    assert refused(products, product(mode=mode, **changes), InvalidCommand).startswith("type: must be PRODUCT")
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+@pytest.mark.parametrize("version", [2, None], ids=["numbered", "next"])
+@pytest.mark.parametrize("unfinished", [False, True], ids=["finished", "pending"])
+def test_registered_type_takes_over_a_key_of_its_own(
+    products: World, mode: str, version: int | None, unfinished: bool
+) -> None:
+    """An application in which PRODUCT was not registered yet has published `Product`."""
+    registered, products.types = products.types, Types([], [])
+    products.publish(product(type="Product", mode="async" if unfinished else "sync"))
+    products.types = registered
+    following = product(version or 1, mode=mode, request_id="r-1")
+    if version is None:
+        del following["version"]
+
+    if unfinished and mode == "sync":
+        assert refused(products, following, PendingCommand)
+        return
+    assert products.publish(following)["version"] == 2
+    gate = products.gate("PRODUCT#tea-01")
+    assert (gate.type, gate.published) == ("PRODUCT", 2)
+    assert products.publish(following)["status"] == "duplicate"
+    assert refused(products, product(3, type="Product"), InvalidCommand).startswith("type: ")
 
 
 def test_publication_while_others_are_pending_keeps_the_time_of_the_first(world: World) -> None:
