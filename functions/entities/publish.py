@@ -11,6 +11,7 @@ from idempotency.dynamodb import Action, read_rows
 
 from .backoff import pause
 from .command import MAX_VERSION, Command
+from .consistency import Consistency
 from .document import Change
 from .errors import InvalidCommand, PendingCommand, StaleCommand, VersionConflict, VersionGap
 from .gate import Gates
@@ -42,6 +43,7 @@ class Publication:
 
         owner: who is calling. Returns {"pk", "sk", "version", "status": "published" | "finished" | "duplicate"}.
         Raises InvalidCommand, VersionConflict, VersionGap or AttributesTooLarge, and has written nothing.
+        Raises StateConflict if the gate is older than the key's rows; the key is then listed.
         Raises PendingCommand, Contention or StoreUnavailable, which may hide a write whose answer was lost.
         """
         if not isinstance(command.version, int):
@@ -62,7 +64,7 @@ class Publication:
             self._check_version(command, version, gate)
             if gate is None or gate.type == command.type:
                 break
-        raise _lost(command)
+        raise self.lost(command, at)
 
     def _sync(self, command: Command, version: int, at: datetime) -> Answer:
         for number in range(1, _SYNC_ROUNDS + 1):
@@ -76,7 +78,7 @@ class Publication:
             if self._written(command, version, gate, data, at):
                 return _answer(command, version, _done(command))
             pause(number)
-        raise _lost(command)
+        raise self.lost(command, at)
 
     def _written(self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime) -> bool:
         """Whether the race was won. It may be lost between two reads, for a condition, or for a transaction."""
@@ -114,7 +116,7 @@ class Publication:
                 pause(number)
                 continue
             return _answer(command, kept["version"], _done(command) if kept["owner"] == owner else "duplicate")
-        raise _lost(command)
+        raise self.lost(command, at)
 
     def _duplicate(self, step: Step, command: Command) -> Answer | None:
         kept = self.steps.find(step, absence=[])
@@ -167,6 +169,16 @@ class Publication:
         """
         if gate and gate.type != command.type and self.types.owner(command.sk) != command.type:
             raise InvalidCommand(f"type: must not change; {command.sk} has the type {gate.type}")
+
+    def lost(self, command: Command, at: datetime) -> Exception:
+        """The error of a call that lost every race, or that only seemed to: of which the gate contradicts its rows."""
+        problem = Consistency(self.gates.client, self.gates.tables).problem(command.key, at)
+        if problem:
+            return StateConflict(
+                f"{command.sk}: {problem}; repeating the call does not help (see commands rebuild gate)"
+            )
+        message = f"version: other calls publish {command.sk} at the same time; try again"
+        return PendingCommand(message) if command.mode == "sync" else Contention(message)
 
     def _read(self, command: Command, version: int | None) -> tuple[Gate | None, Item | None, Item | None]:
         """The gate, the data row, and the command that has this version."""
@@ -221,8 +233,3 @@ def _has_expired(row: Item, at: datetime) -> bool:
 
 def _expired(command: Command, version: int) -> VersionConflict:
     return VersionConflict(f"version: {version} of {command.sk} was published, and its row has expired")
-
-
-def _lost(command: Command) -> Exception:
-    message = f"version: other calls publish {command.sk} at the same time; try again"
-    return PendingCommand(message) if command.mode == "sync" else Contention(message)
