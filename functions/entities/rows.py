@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from idempotency.dynamodb import Action
+from idempotency.dynamodb import Action, LeaseClient, read_rows
 from idempotency.expressions import attribute_values, condition_check, conditional_put, conditional_update
 
 from .command import Attempt, Command, Decision, Key
@@ -90,6 +90,15 @@ class Rows:
     def turn(self, attempt: Attempt) -> Action:
         """It is the attempt's turn."""
         return self._check(attempt.key, "#finished = :previous", attempt.version - 1)
+
+    @staticmethod
+    def is_turn(client: LeaseClient, turn: Action) -> bool:
+        """Whether the condition of `turn` is met now, for a target that cannot check it in its write."""
+        check = turn["ConditionCheck"]
+        ((expected),) = check["ExpressionAttributeValues"].values()
+        key = {name: value["S"] for name, value in check["Key"].items()}
+        (gate,) = read_rows(client, [(check["TableName"], key)])
+        return gate is not None and gate["finished"] == expected
 
     def too_early(self, attempt: Attempt) -> Action:
         """An older version has not finished."""
