@@ -71,6 +71,9 @@ def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = OR
     """
     called, reader = saga.called(saga_id), _reader(stack, saga)
     state = reader.read(saga_id)
+    if state.confirmed:
+        lost = "" if state.row else "; its row is lost: put it back (docs/deploy.md, Put back one row)"
+        raise NothingToRecover(f"{called} has succeeded{lost}")
     found = saga_of(stack, saga_id, _created(state), saga)
     if found is None and state.untouched:
         raise OrderNotFound(f"{called} is unknown")
@@ -78,8 +81,6 @@ def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = OR
         raise OrderNotFound(f"{called} has no saga whose input is known; pass the original {saga.noun} with --file")
     if found and found.status == RUNNING:
         raise NothingToRecover(f"the saga of {called} is still running; stop it first if it must not continue")
-    if state.confirmed:
-        raise NothingToRecover(f"{called} has succeeded")
     if found and found.status == "SUCCEEDED" and state.all_standing:
         raise NothingToRecover(f"{called} has succeeded; its finalization or the sweep will confirm it")
     if document is None and found:

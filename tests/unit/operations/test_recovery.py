@@ -199,3 +199,14 @@ def test_partly_standing_saga_continues(desk: Desk, names: list[str]) -> None:
     desk.commit(ORDER, *names)
     redrive(desk.stack, ORDER_ID, saga=HELD)
     assert desk.recoveries.redriven == [f"saga:{ORDER_ID}"]
+
+
+def test_recovery_of_a_succeeded_order_whose_row_is_lost_is_refused(desk: Desk) -> None:
+    desk.commit(ORDER, *(step.name for step in STEPS))
+    desk.steps.seal(ORDER_ID, ORDER_SAGA.step_names, [desk.orders.confirm(ORDER_ID, NOW)], NOW)
+    desk.client.delete_item(TableName=desk.stack.outputs["OrdersTable"], Key={"order_id": {"S": ORDER_ID}})
+
+    for document in (None, ORDER):
+        with pytest.raises(NothingToRecover, match="has succeeded; its row is lost"):
+            recover(desk.stack, ORDER_ID, document)
+    assert desk.recoveries.by_name == {}
