@@ -80,8 +80,8 @@ def _created(service: str, config: Config) -> Any:
 
 def call_of(error: ClientError) -> str:
     """What an error of these clients answers: `dynamodb:UpdateItem on PaymentsTable`. It never contains a value."""
-    named: str = error.response.get("ResponseMetadata", {}).get("Call", error.operation_name)
-    return named
+    named = error.response.get("ResponseMetadata", {}).get("Call", error.operation_name)
+    return str(named)
 
 
 def _note_resources(params: Mapping[str, Any], context: dict[str, Any], **_: Any) -> None:
