@@ -131,6 +131,9 @@ def _storable(command: Command) -> Command:
 def _check_key(command: Command, types: Types) -> None:
     if command.pk != f"TENANT#{command.tenant_code}":
         raise InvalidCommand("pk: must be TENANT# and the tenant_code")
+    owner = types.owner(command.sk)
+    if owner and command.type != owner:
+        raise InvalidCommand(f"type: must be {owner}, which every key {owner}#... belongs to")
     if types.of(command.type).code_in_sk and command.sk != f"{command.type}#{command.code}":
         raise InvalidCommand("sk: must be the type, # and the code")
 
