@@ -8,6 +8,7 @@ from unittest import mock
 
 import pytest
 
+from entities.values import to_value
 from runtime.queues import InvalidMessage
 from tests.kit.webhooks import LIFETIME, LOST, NOTICE, OK, START, TENANT, WebhookWorld, notice_of
 from tests.unit import dynamodb
@@ -17,7 +18,7 @@ from webhooks.endpoints import Endpoints
 from webhooks.errors import NotSent
 from webhooks.event import event_of
 from webhooks.sending import Answer
-from webhooks.state import LEASE, WINDOW, Status, Subscription
+from webhooks.state import LEASE, WINDOW, Status
 
 BAD = Answer(500, 0.01)
 OTHER = NOTICE.replace("tenant1", "tenant2")
@@ -264,9 +265,10 @@ def test_what_waits_for_a_removed_subscription_is_not_sent_when_its_address_is_s
     table = world.deliveries().table
     found = table.find(key)
     assert found
-    assert table.remove(key)
+    assert table.remove(found, world.now)
     world.now += timedelta(seconds=1)
-    table.subscribe(Subscription(key, {**found.values, "created_at": world.now.isoformat()}))
+    again = {**found.values, "created_at": world.now.isoformat()}
+    world.client.put_item(TableName=world.table_name, Item={name: to_value(value) for name, value in again.items()})
     world.drain()
 
     assert [row["status"] for row in world.rows()] == [Status.CANCELLED]
