@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from entities.backoff import until_decided, written
@@ -11,7 +11,7 @@ from idempotency import Action, Cancellation, Contention, transact
 from idempotency.dynamodb import answered, put, read_rows, update
 from idempotency.expressions import condition_check, conditional_put, conditional_update
 
-from .state import LEASE, SHARDS, UNUSED, Delivery, Status, Subscription, Unused, WebhookKey, partition, shard
+from .state import LEASE, SHARDS, UNUSED, WINDOW, Delivery, Status, Subscription, Unused, WebhookKey, partition, shard
 
 DUE, FAILED = "next_try_at", "failed_at"
 """Attributes, and sparse indexes, of what waits and of what failed."""
@@ -131,6 +131,8 @@ class WebhooksTable:
 
     def reopen(self, subscription: Subscription, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
         """Take the lease of any delivery, for another day of tries; None if another sender holds or has reopened it."""
+        # Always another `retry_until`, also for two calls at one moment.
+        at = max(at, seen.retry_until - WINDOW + timedelta(microseconds=1))
         claimed = leased(seen.having(**Delivery.new(subscription, seen.event, at).values, **_REOPENED), owner, at)
         names = ("owner", DUE, "shard", "status", "attempts", "retry_until", "subscribed_at")
         own = {name: claimed.values[name] for name in names}
