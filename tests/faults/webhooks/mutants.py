@@ -196,12 +196,12 @@ def _unlisted() -> AbstractContextManager[None]:
     )
 
 
-@mutant("a subscription that is read once", breaks.STOPPED, focus=((r"^Notify.*call[24]$", (REMOVED_AT,)),))
+@mutant("a subscription that is read once", breaks.STOPPED, breaks.TIMELY, focus=((r"^Notify.*call[24]$", (REMOVED_AT,)),))
 def _remembered() -> AbstractContextManager[None]:
     find, known = WebhooksTable.find, dict[Any, Subscription]()
 
     def remembered(self: Any, key: Any) -> Subscription | None:
-        named = id(play.engine().on), key
+        named = str(play.engine().on.schedule), key
         if found := known.get(named) or find(self, key):
             known[named] = found
         return found
