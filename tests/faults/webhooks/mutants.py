@@ -196,7 +196,9 @@ def _unlisted() -> AbstractContextManager[None]:
     )
 
 
-@mutant("a subscription that is read once", breaks.STOPPED, breaks.TIMELY, focus=((r"^Notify.*call[24]$", (REMOVED_AT,)),))
+@mutant(
+    "a subscription that is read once", breaks.STOPPED, breaks.TIMELY, focus=((r"^Notify.*call[24]$", (REMOVED_AT,)),)
+)
 def _remembered() -> AbstractContextManager[None]:
     find, known = WebhooksTable.find, dict[Any, Subscription]()
 
