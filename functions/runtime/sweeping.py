@@ -15,7 +15,8 @@ def in_turns[T](found: Iterable[T], tenant_of: Callable[[T], str]) -> list[T]:
     for one in found:
         by_tenant[tenant_of(one)].append(one)
     queues = list(by_tenant.values())
-    for queue in (queues, *queues):
+    random.shuffle(queues)
+    for queue in queues:
         random.shuffle(queue)
     missing = object()
     rounds = zip_longest(*queues, fillvalue=missing)

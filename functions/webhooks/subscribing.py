@@ -81,7 +81,7 @@ class Subscribing:
                 self._discard(new.listed)
 
     def endpoint(self, key: WebhookKey) -> Endpoint:
-        """Address and secrets of a subscription. Raises InvalidWebhook."""
+        """Address and secrets of a subscription. Raises InvalidWebhook, Contention."""
         return self._read(self._found(key))
 
     def rotate(self, key: WebhookKey, *, finish: bool = False) -> str:
@@ -150,8 +150,10 @@ class Subscribing:
             name = name_of(self.prefix, found.parameter)
             held = answered(lambda: self.ssm.get_parameter(Name=name, WithDecryption=True))
         except self.ssm.exceptions.ParameterNotFound:
-            shown = display_name(found.key)
-            raise InvalidWebhook(f"webhook: {shown} was changed or has lost its secret; repeat, or remove it") from None
+            now, shown = self.table.find(found.key), display_name(found.key)
+            if now is None or now.version != found.version:
+                raise Contention(f"{shown} is being changed by another call; repeat the call") from None
+            raise InvalidWebhook(f"webhook: {shown} has lost its secret; remove it, and add it again") from None
         return msgspec.json.decode(held["Parameter"]["Value"], type=Endpoint)
 
     def _store(self, key: WebhookKey, endpoint: Endpoint) -> "_Stored":
@@ -170,7 +172,7 @@ class Subscribing:
 
         It stays listed for the sweep, because a late write of the parameter may still land.
         """
-        if unused.pending and not self.table.settle(unused):
+        if unused.pending and not self.table.drop(unused):
             return
         with suppress(self.ssm.exceptions.ParameterNotFound):
             answered(lambda: self.ssm.delete_parameter(Name=name_of(self.prefix, unused.parameter)))

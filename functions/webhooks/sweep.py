@@ -155,7 +155,7 @@ class Sweep:
 
     def _deleted(self, unused: Unused) -> bool:
         table = self.deliveries.table
-        if unused.pending and not table.settle(unused):
+        if unused.pending and not table.drop(unused):
             return False
         found = table.find(unused.key)
         # An older release, which ran after a rollback, names its parameters alike.

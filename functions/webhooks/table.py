@@ -22,7 +22,7 @@ _OWN = "#owner = :holder"
 _FREE = "#retry_until = :seen AND (attribute_not_exists(#owner) OR #next_try_at <= :now)"
 _LEASED = ("owner", DUE, "shard")
 _PENDING = "#pending = :pending"
-_SETTLED = "attribute_not_exists(#pk) OR #pending = :settled"
+_DROPPED = "attribute_not_exists(#pk) OR #pending = :dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,14 @@ class WebhooksTable:
         """List a parameter before it is written. Its version is unique to this call."""
         return self._put(new.listed(at))
 
-    def settle(self, found: Unused) -> bool:
+    def drop(self, found: Unused) -> bool:
         """Keep every subscription from naming a parameter. False if one has begun to."""
         return self._update(found.key.unused(found.version), _THERE, {"pending": False})
 
     def forget(self, found: Unused) -> None:
         """Take a parameter that was deleted from the list."""
         row = found.key.unused(found.version)
-        written(self.client, [{"Delete": condition_check(self.name, row, "#pending = :settled", {"settled": False})}])
+        written(self.client, [{"Delete": condition_check(self.name, row, "#pending = :dropped", {"dropped": False})}])
 
     def change(self, key: WebhookKey, assign: Mapping[str, Any], remove: Sequence[str] = ()) -> bool:
         """Set attributes of a subscription. A removed one does not come back."""
@@ -167,11 +167,11 @@ class WebhooksTable:
         return {"Update": conditional_update(self.name, row, condition=condition, assign=assign, values=values)}
 
     def _named(self, key: WebhookKey, version: str) -> Action:
-        """A subscription begins to name a parameter. Refused if a removal or a sweep has settled that none does."""
+        """A subscription begins to name a parameter. Refused if a removal or a sweep has dropped it."""
         return {"Delete": condition_check(self.name, key.unused(version), _PENDING, {"pending": True})}
 
     def _listed(self, former: Unused, at: datetime) -> Action:
-        return {"Put": conditional_put(self.name, former.listed(at), _SETTLED, {"settled": False})}
+        return {"Put": conditional_put(self.name, former.listed(at), _DROPPED, {"dropped": False})}
 
     def _query(self, pk: str, prefix: str) -> Iterator[Mapping[str, Any]]:
         pages = self.client.get_paginator("query").paginate(
