@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from runtime.csv_records import Flaw
+from runtime.text import UNSAFE_TO_PRINT
 
 MISSING_COLUMN, UNKNOWN_COLUMN = "MissingColumn", "UnknownColumn"
 UNCLOSED_QUOTE, NOT_CSV = "UnclosedQuote", "NotCsv"
@@ -12,6 +13,7 @@ DUPLICATE_KEY, PENDING_COMMAND, STORE_UNAVAILABLE = "DuplicateKey", "PendingComm
 
 MAX_ROW = 64 * 1024
 """Bytes."""
+_SHOWN = 80
 
 SENTENCES: Mapping[str, str] = {
     NOT_UTF_8: "The row is not in the encoding of the import. Save the file as CSV in UTF-8, or import it as cp932.",
@@ -59,3 +61,17 @@ def spans(what: str, lines: int) -> str:
         f" {what} spans {lines} lines of the file: if these are rows of their own, a quote is missing or left over. "
         "Correct the file, and import all of it."
     )
+
+
+def shown(name: str) -> str:
+    """A name of somebody else's for a message, in quotes."""
+    return f'"{escaped(name, _SHOWN)}{"…" if len(name) > _SHOWN else ""}"'
+
+
+def escaped(name: str, length: int) -> str:
+    """The start of a name, where it cannot move a cursor, hide its ending, or have a character that nobody sees."""
+    return "".join(one if _is_plain(one) else f"\\u{ord(one):04x}" for one in name[:length])
+
+
+def _is_plain(sign: str) -> bool:
+    return sign.isprintable() and not UNSAFE_TO_PRINT.match(sign) and not "\ufe00" <= sign <= "\ufe0f"

@@ -149,7 +149,9 @@ class Finalization:
 
         def rows_from(first: int) -> Sequence[Pointer]:
             nonlocal seen
-            rows = list(islice(found, first - 1 - seen, first - 1 - seen + min(BATCH_ROWS, made.total_rows - first + 1)))
+            rows = list(
+                islice(found, first - 1 - seen, first - 1 - seen + min(BATCH_ROWS, made.total_rows - first + 1))
+            )
             seen = first - 1 + len(rows)
             return rows
 

@@ -7,6 +7,7 @@ from typing import Any
 from runtime.csv_records import Malformed, Record, are_empty, cells, lines, restored, without_empty_end
 from runtime.csv_signs import separator
 from runtime.encodings import UTF_8, Encoding
+from runtime.text import is_blank, normal_words
 
 from . import codes
 from .columns import CODE_COLUMN, ERROR_COLUMNS, NAME_COLUMN, ROW, BadCell, ImportType
@@ -205,7 +206,7 @@ def _names(data: bytes, encoding: Encoding) -> list[str]:
     except Malformed as malformed:
         name = malformed.cells[malformed.cell - 1].strip()
         message = f"The header is wrong. {codes.malformed(malformed.flaw, malformed.cell)}"
-        raise FileRefused(codes.UNKNOWN_COLUMN, _shown(name), message) from None
+        raise FileRefused(codes.UNKNOWN_COLUMN, codes.escaped(name, 64), message) from None
 
 
 def _own(names: Sequence[str]) -> int:
@@ -231,12 +232,12 @@ def _check_names(layout: Layout, header: str, ignore: bool) -> None:
     for index, name in enumerate(names):
         place = f"Column {layout.own + index + 1} of the header"
         if name not in kind.columns and not ignore:
-            what = f", {_quoted(name)}, is none of {kind.name}" if is_visible(name) else " has no name"
+            what = f", {codes.shown(name)}, is none of {kind.name}" if not is_blank(name) else " has no name"
             message = f"{place}{what}. Remove it, or ignore unknown columns."
-            raise FileRefused(codes.UNKNOWN_COLUMN, _shown(name), message)
-        if name in names[:index] and is_visible(name):
-            message = f"{place} is {_quoted(name)}, as is column {layout.own + names.index(name) + 1}. Remove one."
-            raise FileRefused(codes.UNKNOWN_COLUMN, _shown(name), message)
+            raise FileRefused(codes.UNKNOWN_COLUMN, codes.escaped(name, 64), message)
+        if name in names[:index] and not is_blank(name):
+            message = f"{place} is {codes.shown(name)}, as is column {layout.own + names.index(name) + 1}. Remove one."
+            raise FileRefused(codes.UNKNOWN_COLUMN, codes.escaped(name, 64), message)
 
 
 def _found_instead(layout: Layout, header: str, wanted: str) -> str:
@@ -244,12 +245,13 @@ def _found_instead(layout: Layout, header: str, wanted: str) -> str:
     if found := separator(header, layout.kind.required):
         return f": {found}. Separate the columns with commas"
     for index, name in enumerate(layout.names, start=layout.own + 1):
-        if comparable(name) == comparable(wanted):
-            return f": column {index} is {_quoted(name)}. Rename it"
+        if normal_words(name) == normal_words(wanted):
+            return f": column {index} is {codes.shown(name)}. Rename it"
     count = len(layout.names)
     if not count:
         return ": its cells are empty" if header.strip() else ""
     return f", but {'one other' if count == 1 else f'{count} others'}"
+
 
 def _number(cell: str) -> tuple[int, str]:
     """A row's number; or 0, and why it is none."""

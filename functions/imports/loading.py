@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from entities.types import Types
-from runtime.csv_records import Record, Utf16Found, is_blank, records
+from runtime.csv_records import Record, Utf16Found, is_blank_row, records
 from runtime.csv_signs import START, found_instead
 
 from . import codes
@@ -31,7 +31,10 @@ type Place = tuple[int, Record]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the loader found. gaps: whether rows of empty cells were passed over. wrong: a row is refused by the file."""
+    """What the loader found. gaps: rows of empty cells were passed over.
+
+    wrong: whether a row is refused by what the file says.
+    """
 
     layout: Layout
     rows: int
@@ -259,7 +262,7 @@ def _start(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
 def _places(found: Iterator[Record], layout: Layout, *, blank: bool) -> Iterator[Place]:
     """Rows with their positions. blank: also those of empty cells."""
     for position, record in enumerate(found, start=1):
-        if blank or not is_blank(record.data, layout.encoding):
+        if blank or not is_blank_row(record.data, layout.encoding):
             yield position, record
 
 

@@ -1,7 +1,7 @@
 """Finds where each record of a CSV stream begins and ends, in constant memory and one pass, and reads its cells.
 
-A record ends where Python's csv module ends it (RFC 4180; lone carriage returns are accepted). Its cells are read as
-strictly as that module can: nothing may follow a closing quote. A quote inside a cell that does not start with one is text.
+A record ends where Python's csv module ends it (RFC 4180; lone carriage returns are accepted). Its cells are
+read as that module reads them when it is strict: nothing may follow a closing quote. Elsewhere in a cell, a quote is text.
 In UTF-8 and cp932, only these characters themselves contain the byte of a comma, a quote or a line end.
 """
 
@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Literal
 
 from .encodings import UTF_8, Encoding, decoded
+from .text import REQUIRED, problem
 
 _BOM = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -109,7 +110,7 @@ def cells(data: bytes, encoding: Encoding = UTF_8) -> list[str]:
         return _read(text)
 
 
-def is_blank(data: bytes | None, encoding: Encoding = UTF_8) -> bool:
+def is_blank_row(data: bytes | None, encoding: Encoding = UTF_8) -> bool:
     """Whether nothing is visible in any cell of a record, such as `,,,,`: a row that a spreadsheet has emptied.
 
     data: None for a record that is too long to keep.
@@ -125,14 +126,14 @@ def is_blank(data: bytes | None, encoding: Encoding = UTF_8) -> bool:
 
 
 def are_empty(found: Iterable[str]) -> bool:
-    """Whether nothing is visible in these cells."""
-    return not any(map(is_visible, found))
+    """Whether nothing is visible in these cells, and nothing that is not allowed, such as a block of bytes 0."""
+    return all(problem(cell, lines=True) == REQUIRED for cell in found)
 
 
 def without_empty_end(names: Sequence[str]) -> Sequence[str]:
     """The names of a header, without the empty ones at its end: columns that a spreadsheet has emptied."""
     end = len(names)
-    while end and not is_visible(names[end - 1]):
+    while end and are_empty(names[end - 1 : end]):
         end -= 1
     return names[:end]
 

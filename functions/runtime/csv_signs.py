@@ -69,7 +69,7 @@ def separator(header: str, wanted: Collection[str]) -> str:
 
 
 def _hits(names: Sequence[str], wanted: Collection[str]) -> int:
-    return len({name.strip(' "\'') for name in names} & set(wanted))
+    return len({name.strip(" \"'") for name in names} & set(wanted))
 
 
 def _utf_16(head: bytes) -> str:
