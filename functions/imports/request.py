@@ -174,9 +174,15 @@ def parse_create(event: Any) -> CreateRequest | Upload:
         raise InvalidImport("type: required")
     if request.key is not None and request.key.startswith(RESERVED):
         raise InvalidImport(f"key: must not start with {', '.join(RESERVED)}")
-    if request.key is not None and not request.key.lower().endswith(ENDINGS):
-        raise InvalidImport("key: must end in .csv or .zip")
+    if request.key is not None:
+        _check_ending(request.key)
     return request
+
+
+def _check_ending(key: str) -> None:
+    """Raises InvalidImport."""
+    if not key.lower().endswith(ENDINGS):
+        raise InvalidImport("key: must end in .csv or .zip")
 
 
 def is_zip(key: str) -> bool:
@@ -188,6 +194,7 @@ def _uploaded(created: _Created) -> Upload:
     parts = created.object.key.removeprefix(UPLOADS).split("/")
     if not created.object.key.startswith(UPLOADS) or len(parts) < 3:
         raise InvalidImport("key: must be imports/<tenant>/<type>/<name>")
+    _check_ending(created.object.key)
     given = {"tenant_code": parts[0], "type": parts[1], "key": created.object.key}
     text = json.dumps([created.bucket.name, created.object.key, created.object.version_id])
     return Upload(request=_parse_request(given), import_id=_digest(text), version_id=created.object.version_id)

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Collection, Sequence
 
+from .csv_records import UTF_16
+
 START = 4096
 """Bytes of the start of a file that are looked at."""
 
@@ -33,6 +35,9 @@ def found_instead(head: bytes) -> str:
     """What a file is instead of CSV; "" if nothing shows it. head: its first bytes, START or more if it has them."""
     if not head:
         return "the file has no bytes"
+    if head.startswith(UTF_16):
+        # It says so itself.
+        return ""
     if head.startswith(b"PK\x03\x04"):
         what = "an Excel workbook (.xlsx) or another spreadsheet" if _WORKBOOKS.search(head) else "a ZIP archive"
         return f"the file is {what}"
