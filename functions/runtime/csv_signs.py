@@ -46,6 +46,10 @@ def found_instead(head: bytes) -> str:
             return f"the file is {what}"
     if order := _utf_16(head):
         return f"the file is UTF-16{order} without a mark"
+    return _text_instead(head)
+
+
+def _text_instead(head: bytes) -> str:
     text = head.decode("utf-8", "replace").lstrip(_BOM).lstrip()
     if not text:
         return "the file has only blank lines" if head.strip(b"\xef\xbb\xbf") else "the file has only a byte order mark"
