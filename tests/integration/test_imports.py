@@ -30,7 +30,7 @@ def error_of(row: Row) -> tuple[str, str]:
 
 
 def failures(text: str) -> list[tuple[str, ...]]:
-    """Row, code and column of failed.csv, which may have two columns named code."""
+    """Row, code and column of failed.csv."""
     return [tuple(row[:3]) for row in list(csv.reader(io.StringIO(text)))[1:]]
 
 
@@ -45,7 +45,7 @@ def test_a_small_file_is_imported_by_the_call_itself(products: ProductImports) -
         {"row": str(number), "pk": f"TENANT#{products.tenant}", "sk": f"PRODUCT#p{number:06}", "version": "1"}
         for number in range(1, 11)
     ]
-    assert products.result_text(row["import_id"], "failed") == f"row,code,column,message,{','.join(HEADER)}\n"
+    assert products.result_text(row["import_id"], "failed") == f"row,error_code,error_column,error_message,{','.join(HEADER)}\n"
     data = products.data("p000003")
     assert data
     assert (data["name"], data["attributes"]["price"], data["mode"]) == ("Product 3", 3, "sync")
