@@ -5,7 +5,7 @@ UTF-8, and most UTF-8 and EUC-JP is valid cp932. The check compares what the lan
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,9 +20,15 @@ CP932: Encoding = "cp932"
 _NO_CP932 = re.compile("[\x80\xa0\uf8f0-\uf8f3]")
 # ISO-2022-JP, -KR and -CN, and HZ. Between their escapes, ASCII stands for other characters.
 _ESCAPES = re.compile(rb"\x1b(?:\$[@AB]|\$\([CDOPQ]|\$\)[ACEG]|\([IJ])|~\{(?:[!-w][!-~])++~\}")
+_PRIVATE = re.compile("[\ue000-\uf8ff]")
+_REPLACEMENT = "\ufffd".encode()
 _UTF_7 = re.compile(rb"\+[A-Za-z0-9+/]{3,}")
 # Bytes of distinct cells that are compared. More of them change no decision.
 _MAX_SAMPLE = 8 * 1024
+_MARGIN_OF_ROWS = 20.0
+# The command's option; the request's field has the same name.
+_SAY = "import it with --encoding"
+_SAVE, _AGAIN = "save it as CSV in UTF-8", "export it again as CSV in UTF-8"
 
 
 class WrongEncoding(ValueError):
@@ -38,26 +44,26 @@ def decoded(data: bytes, encoding: Encoding) -> str:
     return text
 
 
-def is_in(data: bytes, encoding: Encoding) -> bool:
+def _text(data: bytes, encoding: Encoding) -> str | None:
     try:
-        decoded(data, encoding)
+        return decoded(data, encoding)
     except UnicodeDecodeError:
-        return False
-    return True
+        return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     """An encoding that a file may be in. languages: that are written in it. read: raises UnicodeError.
 
-    margin: bits by which it must be more probable than the named encoding. Twice what it was for any of 60,000 cells
-    of right files.
+    margin: bits by which it must be more probable than the named encoding; right files stayed below half of it.
+    remedy: what to do with a file that is in it.
     """
 
     name: str
     languages: Sequence[str]
     read: Callable[[bytes], str]
     margin: float = 12.0
+    remedy: str = _SAVE
 
     def bits(self, cell: bytes) -> float:
         """How improbable a cell is in this encoding."""
@@ -80,12 +86,18 @@ def _twice(codec: str) -> Callable[[bytes], str]:
     return read
 
 
-_UTF_8 = _Candidate("UTF-8", (*LANGUAGES,), _codec("utf-8"), margin=10.0)
+_UTF_8 = _Candidate("UTF-8", (*LANGUAGES,), _codec("utf-8"), 10.0, f"{_SAY}=utf-8")
 # Half-width katakana that are valid UTF-8 by chance are refused as UTF-8 unless that is clearly more probable.
-_CP932 = _Candidate("cp932", ("japanese", "katakana"), lambda cell: decoded(cell, CP932), margin=-4.0)
+_CP932 = _Candidate(
+    "cp932", ("japanese", "katakana"), lambda cell: decoded(cell, CP932), -4.0, f"{_SAY}=cp932, or {_SAVE}"
+)
+_ISO_2022 = _Candidate("ISO-2022 or HZ, with escape sequences", (), bytes.decode)
+_GAIJI = _Candidate("cp932 with characters of private use (gaiji), or another encoding", (), bytes.decode)
+_LOST = _Candidate("a file that lost its characters in a conversion (U+FFFD)", (), bytes.decode, 0.0, _AGAIN)
 _NAMED = {UTF_8: _UTF_8, CP932: _CP932}
+_ASCII_ONLY = _Candidate("UTF-7", (*LANGUAGES,), _codec("utf-7"))
 _OTHERS = (
-    _Candidate("EUC-JP", ("japanese",), _codec("euc_jp"), margin=6.0),
+    _Candidate("EUC-JP", ("japanese",), _codec("euc_jp"), margin=4.0),
     _Candidate("GB18030", ("simplified",), _codec("gb18030"), margin=10.0),
     _Candidate("Big5", ("traditional",), _codec("big5hkscs"), margin=10.0),
     _Candidate("EUC-KR", ("korean",), _codec("cp949"), margin=10.0),
@@ -100,9 +112,11 @@ _OTHERS = (
     _Candidate("TIS-620", ("thai",), _codec("cp874")),
     _Candidate("Mac Roman", ("western",), _codec("mac_roman")),
     _Candidate("cp437", ("western",), _codec("cp437")),
-    _Candidate("UTF-7", (*LANGUAGES,), _codec("utf-7")),
+    _ASCII_ONLY,
     *(
-        _Candidate("UTF-8 that was once read as another encoding and saved", (*LANGUAGES,), _twice(codec))
+        _Candidate(
+            "UTF-8 that was once read as another encoding, and saved", (*LANGUAGES,), _twice(codec), 12.0, _AGAIN
+        )
         for codec in ("cp1252", "latin-1", "cp932")
     ),
 )
@@ -112,57 +126,83 @@ class EncodingCheck:
     """Checks a file whose rows are shown to it one after the other, in constant memory.
 
     A row of ASCII costs a scan; another row is decoded, and compared while the sample has room.
+    confirmed: a person says that the encoding is right; then every row must only be decodable.
     """
 
-    def __init__(self, encoding: Encoding) -> None:
-        self._encoding = encoding
-        self._whole = {UTF_8: True, CP932: True}
-        self._undecodable: int | None = None
+    def __init__(self, encoding: Encoding, *, confirmed: bool = False) -> None:
+        self._encoding, self._confirmed = encoding, confirmed
+        self._whole: dict[Encoding, bool] = {UTF_8: True, CP932: True}
         self._sample = _Sample()
-        # In a file of cp932, the rows that are also valid UTF-8: they may come from another file.
+        # Rows of a cp932 file that are also valid UTF-8: they may come from another file.
         self._of_utf_8 = _Sample()
+        # The first row that cannot be decoded, and the first one with a character of private use.
+        self._undecodable: int | None = None
+        self._private: int | None = None
 
     def see(self, number: int, data: bytes | None) -> None:
-        """Take notice of a row; 0 is the header. data: None if it is too long to be read. Raises WrongEncoding."""
+        """Take notice of a row; 0 is the header. data: None if it is too long to be kept. Raises WrongEncoding."""
         if data is None:
             return
-        if (b"\x1b" in data or b"~{" in data) and _ESCAPES.search(data):
-            raise _wrong(number, self._encoding, "ISO-2022 or HZ, with escape sequences")
+        if (b"\x1b" in data or b"~{" in data) and not self._confirmed and _ESCAPES.search(data):
+            raise self._wrong(number, _ISO_2022)
         if data.isascii():
             if b"+" in data:
                 self._sample.add(number, data)
             return
-        valid = {encoding: is_in(data, encoding) for encoding, whole in self._whole.items() if whole or self._mixes}
-        if self._undecodable is None and not valid.get(self._encoding, False):
+        texts = {one: _text(data, one) for one, whole in self._whole.items() if whole or one == self._encoding}
+        text = texts[self._encoding]
+        for one, found in texts.items():
+            self._whole[one] &= found is not None
+        if text is None and self._undecodable is None:
             self._undecodable = number
-            self._sample.room = max(self._sample.room, 1)
+            self._sample.make_room()
         self._sample.add(number, data)
-        if self._mixes and valid[UTF_8]:
-            self._of_utf_8.add(number, data)
-        for encoding, found in valid.items():
-            self._whole[encoding] &= found
-
-    @property
-    def _mixes(self) -> bool:
-        return self._encoding == CP932
+        if self._encoding == CP932 and text is not None:
+            if self._private is None and _PRIVATE.search(text):
+                self._private = number
+            if self._of_utf_8.room > 0 and _text(data, UTF_8) is not None:
+                self._of_utf_8.add(number, data)
 
     def end(self) -> None:
         """Raises WrongEncoding if a row cannot be decoded, or the file is more probable in another encoding."""
-        named, bits = _NAMED[self._encoding], self._sample.bits
-        others = [*_OTHERS, *(_NAMED[one] for one, whole in self._whole.items() if whole and one != self._encoding)]
-        costs = {one.name: (bits(one), one) for one in others} if self._sample.cells else {}
         if self._undecodable is not None:
-            _, found = min([(bits(named), named), *costs.values()], key=lambda one: one[0])
-            raise _wrong(self._undecodable, self._encoding, found.name)
-        if not costs:
+            raise self._wrong(self._undecodable, self._cheapest(lambda _: 0.0))
+        if self._confirmed or not self._sample.cells:
             return
-        cheapest, found = min(((each + one.margin, one) for each, one in costs.values()), key=lambda one: one[0])
-        if cheapest < bits(named):
-            raise _wrong(
-                self._sample.first(found, named), self._encoding, found.name, sure=costs[found.name][0] < bits(named)
+        named, found = _NAMED[self._encoding], self._cheapest(lambda one: one.margin)
+        if found is not named:
+            raise self._wrong(self._sample.first(found, named), found)
+        if self._of_utf_8.bits(_UTF_8) + _MARGIN_OF_ROWS < self._of_utf_8.bits(_CP932):
+            raise self._wrong(self._of_utf_8.first(_UTF_8, _CP932), _UTF_8)
+        if self._private is not None:
+            raise self._wrong(self._private, _GAIJI)
+        if lost := self._sample.lost():
+            raise self._wrong(lost, _LOST)
+
+    def _cheapest(self, margin: Callable[[_Candidate], float]) -> _Candidate:
+        """The encoding in which the file is most probable. margin: bits by which another must be more probable."""
+        named = _NAMED[self._encoding]
+        others = [*_OTHERS, *(_NAMED[one] for one, whole in self._whole.items() if whole and one != self._encoding)]
+        if all(map(bytes.isascii, self._sample.cells)):
+            others = [_ASCII_ONLY]
+        costs = [(self._sample.bits(one) + margin(one), one) for one in others]
+        return min([(self._sample.bits(named), named), *costs], key=lambda cost: cost[0])[1]
+
+    def _wrong(self, number: int, found: _Candidate) -> WrongEncoding:
+        """found: what the file looks like."""
+        row, named = f"row {number}" if number else "the header", _NAMED[self._encoding]
+        if found is named:
+            return WrongEncoding(
+                f"{row} is not {named.name}, although the file looks like {named.name}: correct the row"
             )
-        if self._of_utf_8.bits(_UTF_8) + 20.0 < self._of_utf_8.bits(_CP932):
-            raise _wrong(self._of_utf_8.first(_UTF_8, _CP932), self._encoding, _UTF_8.name)
+        remedy = found.remedy
+        if self._encoding == CP932 and found.remedy == _SAVE:
+            remedy += f", and {_SAY}=utf-8"
+        if self._undecodable is None:
+            remedy += "; if the file is right, import it with --encoding-confirmed"
+        if found is _CP932 and self._undecodable is None:
+            return WrongEncoding(f"{row} may be UTF-8, or half-width katakana in cp932: {remedy}")
+        return WrongEncoding(f"{row} is not {named.name}; the file looks like {found.name}: {remedy}")
 
 
 class _Sample:
@@ -171,6 +211,10 @@ class _Sample:
     def __init__(self) -> None:
         self.cells: dict[bytes, int] = {}
         self.room = _MAX_SAMPLE
+
+    def make_room(self) -> None:
+        """Take one more row, if the sample is full."""
+        self.room = max(self.room, 1)
 
     def add(self, number: int, data: bytes) -> None:
         if self.room <= 0:
@@ -184,15 +228,11 @@ class _Sample:
         return sum(map(candidate.bits, self.cells))
 
     def first(self, found: _Candidate, named: _Candidate) -> int:
-        """The first row that speaks for another encoding."""
-        return next((row for cell, row in self.cells.items() if found.bits(cell) < named.bits(cell)), 0)
+        """The first row that is more probable in another encoding, or else the first row."""
+        rows = (row for cell, row in self.cells.items() if found.bits(cell) < named.bits(cell))
+        return next(rows, next(iter(self.cells.values()), 0))
 
-
-def _wrong(number: int, encoding: Encoding, found: str, *, sure: bool = True) -> WrongEncoding:
-    """found: the name of the encoding that the file looks like."""
-    row, named = f"row {number}" if number else "the header", _NAMED[encoding].name
-    if found == named:
-        return WrongEncoding(f"{row} is not {named}, as the rest of the file is: correct it")
-    if not sure:
-        return WrongEncoding(f"{row}: not sure, {found}")
-    return WrongEncoding(f"{row} is not {named}; the file looks like {found}")
+    def lost(self) -> int:
+        """The first row with U+FFFD, if most cells have it; 0 otherwise: a single one is refused with its row."""
+        rows = [row for cell, row in self.cells.items() if _REPLACEMENT in cell]
+        return rows[0] if len(rows) > max(2, len(self.cells) // 2) else 0

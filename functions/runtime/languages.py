@@ -93,12 +93,6 @@ class Language:
         return sum(map(self.bits, text)) + _WRONG * sum(1 for _ in self.wrong.finditer(text)) + beside
 
 
-def cost(self, text: str) -> float:
-    beside += _RARE_BESIDE * sum(1 for _ in _BETWEEN_LETTERS.finditer(text))
-    beside += _ALONE * sum(1 for _ in _LONE.finditer(text))
-    return sum(map(self.bits, text)) + _WRONG * sum(1 for _ in self.wrong.finditer(text))
-
-
 def cost(text: str, names: Iterable[str]) -> float:
     """Bits of a text in the most probable of these languages."""
     return min(LANGUAGES[name].cost(text) for name in names)
@@ -117,17 +111,23 @@ def _ascii(character: str) -> float:
 def _alphabet(*groups: dict[float, str]) -> Callable[[str], float]:
     """Bits by letter; a capital is rarer."""
     lower = {one: bits for group in groups for bits, letters in group.items() for one in letters}
-    known = {one: 9.0 for one in _SYMBOLS}
+    known = dict.fromkeys(_SYMBOLS, 9.0)
     known |= {one.upper(): bits + 2.5 for one, bits in lower.items() if len(one.upper()) == 1}
     known |= lower
     return lambda one: known.get(one, UNLIKELY)
+
+
+def _any_latin(one: str) -> float:
+    return 8.0 if (one.isalpha() and one < "\u0250") or "Ḁ" <= one <= "ỿ" else _other(one)
 
 
 def _other(one: str) -> float:
     """Of any text at all."""
     match unicodedata.category(one)[0]:
         case "L" | "M":
-            return 9.0 if one >= "\u0370" else UNLIKELY
+            if one < "\u0370":
+                return UNLIKELY
+            return 14.0 if "\u3041" <= one <= "\u9fff" or "가" <= one <= "힣" else 9.0
         case "C":
             return 9.0 if one in "\u200c\u200d" else PRIVATE
     return 12.0 if one > "\xff" else 9.0 if one in _SYMBOLS else UNLIKELY
@@ -136,12 +136,12 @@ def _other(one: str) -> float:
 def _ideographs(
     common: str, codec: str, levels: tuple[int, int, int], other: Callable[[str], float]
 ) -> Callable[[str], float]:
-    """Bits by the rows of a national table. levels: first row of the frequent ones, of the rare ones, and after them."""
+    """Bits by the rows of a national table. levels: first rows of frequent ones, of rare ones, and after."""
     frequent, (first, second, last) = frozenset(common), levels
 
     def bits(one: str) -> float:
         if one in frequent:
-            return 9.5
+            return 9.0
         data = one.encode(codec, "replace")
         if len(data) == 2 and first <= data[0] < last:
             return 13.0 if data[0] < second else 18.0
@@ -181,10 +181,8 @@ LANGUAGES = {
     "cyrillic": _language(_alphabet(_CYRILLIC), _NO_CYRILLIC),
     "greek": _language(_alphabet(_GREEK), _NO_OTHER),
     # Vietnamese, Baltic, African, and every other script: only UTF-8 has all of them.
-    "latin": _language(
-        lambda one: 8.0 if one.isalpha() and one < "\u0250" or "Ḁ" <= one <= "ỿ" else _other(one), _NO_SYMBOL
-    ),
-    "other": _language(lambda one: _other(one), _NO_OTHER),
+    "latin": _language(_any_latin, _NO_SYMBOL),
+    "other": _language(_other, _NO_OTHER),
     "hebrew": _language(_alphabet({5.0: _HEBREW}), _NO_OTHER),
     "arabic": _language(_alphabet({5.0: _ARABIC}), _NO_OTHER),
     "thai": _language(_alphabet({6.0: _THAI}), _NO_OTHER),
