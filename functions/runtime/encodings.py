@@ -130,7 +130,7 @@ class EncodingCheck:
     """
 
     def __init__(self, encoding: Encoding, *, confirmed: bool = False) -> None:
-        self._encoding, self._confirmed = encoding, confirmed
+        self.encoding, self._confirmed = encoding, confirmed
         self._whole: dict[Encoding, bool] = {UTF_8: True, CP932: True}
         self._sample = _Sample()
         # Rows of a cp932 file that are also valid UTF-8: they may come from another file.
@@ -149,15 +149,15 @@ class EncodingCheck:
             if b"+" in data:
                 self._sample.add(number, data)
             return
-        texts = {one: _text(data, one) for one, whole in self._whole.items() if whole or one == self._encoding}
-        text = texts[self._encoding]
+        texts = {one: _text(data, one) for one, whole in self._whole.items() if whole or one == self.encoding}
+        text = texts[self.encoding]
         for one, found in texts.items():
             self._whole[one] &= found is not None
         if text is None and self._undecodable is None:
             self._undecodable = number
             self._sample.make_room()
         self._sample.add(number, data)
-        if self._encoding == CP932 and text is not None:
+        if self.encoding == CP932 and text is not None:
             if self._private is None and _PRIVATE.search(text):
                 self._private = number
             if self._of_utf_8.room > 0 and _text(data, UTF_8) is not None:
@@ -169,7 +169,7 @@ class EncodingCheck:
             raise self._wrong(self._undecodable, self._cheapest(lambda _: 0.0))
         if self._confirmed or not self._sample.cells:
             return
-        named, found = _NAMED[self._encoding], self._cheapest(lambda one: one.margin)
+        named, found = _NAMED[self.encoding], self._cheapest(lambda one: one.margin)
         if found is not named:
             raise self._wrong(self._sample.first(found, named), found)
         if self._of_utf_8.bits(_UTF_8) + _MARGIN_OF_ROWS < self._of_utf_8.bits(_CP932):
@@ -181,8 +181,8 @@ class EncodingCheck:
 
     def _cheapest(self, margin: Callable[[_Candidate], float]) -> _Candidate:
         """The encoding in which the file is most probable. margin: bits by which another must be more probable."""
-        named = _NAMED[self._encoding]
-        others = [*_OTHERS, *(_NAMED[one] for one, whole in self._whole.items() if whole and one != self._encoding)]
+        named = _NAMED[self.encoding]
+        others = [*_OTHERS, *(_NAMED[one] for one, whole in self._whole.items() if whole and one != self.encoding)]
         if all(map(bytes.isascii, self._sample.cells)):
             others = [_ASCII_ONLY]
         costs = [(self._sample.bits(one) + margin(one), one) for one in others]
@@ -190,13 +190,13 @@ class EncodingCheck:
 
     def _wrong(self, number: int, found: _Candidate) -> WrongEncoding:
         """found: what the file looks like."""
-        row, named = f"row {number}" if number else "the header", _NAMED[self._encoding]
+        row, named = f"row {number}" if number else "the header", _NAMED[self.encoding]
         if found is named:
             return WrongEncoding(
                 f"{row} is not {named.name}, although the file looks like {named.name}: correct the row"
             )
         remedy = found.remedy
-        if self._encoding == CP932 and found.remedy == _SAVE:
+        if self.encoding == CP932 and found.remedy == _SAVE:
             remedy += f", and {_SAY}=utf-8"
         if self._undecodable is None:
             remedy += "; if the file is right, import it with --encoding-confirmed"
