@@ -125,7 +125,7 @@ def retry(
     earlier, stack = imports.parse_key(of), chosen_stack(port, aws, name)
     if encoding_confirmed and file and not encoding:
         encoding = Encoding.utf_8
-    changed = {"encoding": encoding} if encoding else {}
+    changed: dict[str, Any] = {"encoding": encoding} if encoding else {}
     changed |= {"encoding_confirmed": True} if encoding_confirmed else {}
     request = {
         "tenant_code": earlier.tenant_code,

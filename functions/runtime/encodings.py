@@ -122,6 +122,11 @@ _OTHERS = (
 )
 
 
+def _is_utf_8(cell: bytes) -> bool:
+    """Whether a cell cannot come from a file in cp932."""
+    return _UTF_8.bits(cell) + _MARGIN_OF_ROWS < _CP932.bits(cell)
+
+
 class EncodingCheck:
     """Checks a file whose rows are shown to it one after the other, in constant memory.
 
@@ -166,7 +171,9 @@ class EncodingCheck:
     def end(self) -> None:
         """Raises WrongEncoding if a row cannot be decoded, or the file is more probable in another encoding."""
         if self._undecodable is not None:
-            raise self._wrong(self._undecodable, self._cheapest(lambda _: 0.0))
+            found = self._cheapest(lambda _: 0.0)
+            mixed = found is _CP932 and any(map(_is_utf_8, self._sample.cells))
+            raise self._wrong(self._undecodable, _UTF_8 if mixed else found)
         if self._confirmed or not self._sample.cells:
             return
         named, found = _NAMED[self.encoding], self._cheapest(lambda one: one.margin)

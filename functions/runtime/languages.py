@@ -60,7 +60,7 @@ _KANA = {5.0: "ｱｲｳｶｷｸｼｽﾀﾄﾅﾆﾉﾏﾐﾗﾘﾙﾝﾞｺ�
 _HALF_WIDTH = {one: bits for bits, letters in _KANA.items() for one in letters}
 # What no word has. Of katakana: a mark that the sound before it cannot carry, or that nothing precedes.
 _NO_KANA = (
-    "(?<![ｳｶ-ﾄﾊ-ﾎﾜ])ﾞ|(?<![ﾊ-ﾎ])ﾟ|(?<![ｷｼﾁﾆﾋﾐﾘﾌﾃﾄﾞﾟ])[ｬｭｮ]|(?<![ｦ-ﾟ])[ｯｰﾝｧｨｩｪｫ]|[｡､･｢｣]{2}|[ｧ-ｯ]{2}|ｯ(?![ｦ-ﾟ])|"
+    "(?<![ｳｶ-ﾄﾊ-ﾎﾜ])ﾞ|(?<![ﾊ-ﾎ])ﾟ|(?<![ｷｼﾁﾆﾋﾐﾘﾌﾃﾄﾞﾟ])[ｬｭｮ]|(?<![ｦ-ﾟ])[ｯｰﾝｧｨｩｪｫ]|[｡､･｢｣]{2}|[ｧ-ｯ]{2}|ｯ(?![ｦ-ﾟ])|\\d[｡-ﾟ]|[｡-ﾟ]\\d|"
     "[\u3400-\u9fff][｡-ﾟ]|[｡-ﾟ][\u3400-\u9fff]"
 )
 _NO_WIDE = "(?!)"
@@ -68,11 +68,16 @@ _NO_LATIN = "[a-zß-öø-ÿ][À-ÖØ-Þ]|[a-z][°ºª±²³½¼¾£€§©®«»
 _NO_SYMBOL = "[a-zà-ÿ][À-ÖØ-Þ]|[a-z][°ºª±²³½¼¾£€§©®«»×÷¿¡][a-z]"
 _NO_CYRILLIC = "[а-џ][А-Я]|[A-Za-z][Ѐ-ӿ]|[Ѐ-ӿ][A-Za-z]"
 _NO_OTHER = "[α-ώ][Α-Ω]|[A-Za-z][Ͱ-Ͽ֐-ۿก-๛]|[Ͱ-Ͽ֐-ۿก-๛][A-Za-z]"
-# A cell of one accented letter, or of one sign, is rare, and may be two half-width katakana.
-_LONE = re.compile(r"(?<![A-Za-z\d\u00c0-\u024f\u1e00-\u1eff])[\u00a1-\u024f](?![A-Za-z\d\u00c0-\u024f\u1e00-\u1eff])")
+# A cell of one letter, or of one sign, is rare, and may be two half-width katakana.
+_LONE = re.compile(r"(?<![A-Za-z\d\u00a1-\u07ff\u1e00-\u1eff])[\u00a1-\u07ff](?![A-Za-z\d\u00a1-\u07ff\u1e00-\u1eff])")
 # Japanese product names have a frequent ideograph beside a letter, but no word has a rare one or half-width katakana.
 _BESIDE_LETTER = re.compile(r"(?<=[a-z])[\u3041-\ufb00｡-ﾟ]|[\u3041-\ufb00｡-ﾟ](?=[a-z])")
 _BETWEEN_LETTERS = re.compile(r"(?<=[a-z])[\u3041-\ufb00](?=[a-z])")
+# Letters of two bytes in UTF-8 that people write today, and their alphabets, which no word mixes.
+_LIVING = re.compile("[\u0386-\u03ce\u0400-\u04ff\u0531-\u0587\u05b0-\u05ea\u0620-\u0652\u0679-\u06d3]")
+_ALPHABETS = "\u00c0-\u024f", "\u0370-\u03ff", "\u0400-\u052f", "\u0530-\u058f", "\u0590-\u05ff", "\u0600-\u077f"
+_MIXED = re.compile("|".join(f"[{one}](?=(?![{one}])[\u00c0-\u07ff])" for one in _ALPHABETS))
+_ARCHAIC = 15.0
 _WRONG, _ALONE, _BESIDE, _RARE_BESIDE, _RARE = 6.0, 8.0, 2.0, 12.0, 14.0
 
 
@@ -89,6 +94,7 @@ class Language:
             for found in _BESIDE_LETTER.finditer(text)
         )
         beside += _RARE_BESIDE * sum(1 for _ in _BETWEEN_LETTERS.finditer(text))
+        beside += _RARE_BESIDE * sum(1 for _ in _MIXED.finditer(text))
         beside += _ALONE * sum(1 for _ in _LONE.finditer(text))
         return sum(map(self.bits, text)) + _WRONG * sum(1 for _ in self.wrong.finditer(text)) + beside
 
@@ -118,15 +124,21 @@ def _alphabet(*groups: dict[float, str]) -> Callable[[str], float]:
 
 
 def _any_latin(one: str) -> float:
-    return 8.0 if (one.isalpha() and one < "\u0250") or "Ḁ" <= one <= "ỿ" else _other(one)
+    if "Ḁ" <= one <= "ỿ" or one in "ơưșțǎƠƯȘȚǍ":
+        return 8.0
+    if one.isalpha() and one < "\u0250":
+        return 8.0 if one < "\u0180" else _ARCHAIC
+    return _other(one)
 
 
 def _other(one: str) -> float:
     """Of any text at all."""
     match unicodedata.category(one)[0]:
         case "L" | "M":
-            if one < "\u0370":
+            if one < "\u0250":
                 return UNLIKELY
+            if one < "\u0900" and not _LIVING.match(one):
+                return _ARCHAIC
             return 14.0 if "\u3041" <= one <= "\u9fff" or "가" <= one <= "힣" else 9.0
         case "C":
             return 9.0 if one in "\u200c\u200d" else PRIVATE
