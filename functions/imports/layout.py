@@ -143,7 +143,11 @@ class Layout:
         A spreadsheet adds empty cells at the end of each row.
         """
         size = self.own + len(self.names)
-        return found[self.own : size] if len(found) >= size and are_empty(found[size:]) else None
+        if len(found) > size and are_empty(found[size:]):
+            found = found[:size]
+        if len(found) != size:
+            return None
+        return found[self.own :] if self.own else found
 
     def _checked(self, number: int, found: Sequence[str], duplicate: bool) -> Row:
         values: dict[str, Any] = {}

@@ -20,6 +20,7 @@ UPLOADS = "imports/"
 RESERVED = (UPLOADS, "work/", "results/")
 ZIP = ".zip"
 ENDINGS = (".csv", ZIP)
+"""Of the name of a file, in any case of letters."""
 
 type Mode = Literal["DIRECT", "STEP_FUNCTION"]
 type Key = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]{1,1024}\Z")]
@@ -175,15 +176,27 @@ def parse_create(event: Any) -> CreateRequest | Upload:
         raise InvalidImport("type: required")
     if request.key is not None and request.key.startswith(RESERVED):
         raise InvalidImport(f"key: must not start with {', '.join(RESERVED)}")
-    if request.key is not None and not request.key.endswith(ENDINGS):
-        raise InvalidImport("key: must end in .csv or .zip")
+    if request.key is not None:
+        _check_ending(request.key)
     return request
+
+
+def _check_ending(key: str) -> None:
+    """Raises InvalidImport."""
+    if not key.lower().endswith(ENDINGS):
+        raise InvalidImport("key: must end in .csv or .zip")
+
+
+def is_zip(key: str) -> bool:
+    """Whether the file is a ZIP, by its name."""
+    return key.lower().endswith(ZIP)
 
 
 def _uploaded(created: _Created) -> Upload:
     parts = created.object.key.removeprefix(UPLOADS).split("/")
     if not created.object.key.startswith(UPLOADS) or len(parts) < 3:
         raise InvalidImport("key: must be imports/<tenant>/<type>/<name>")
+    _check_ending(created.object.key)
     given = {"tenant_code": parts[0], "type": parts[1], "key": created.object.key}
     text = json.dumps([created.bucket.name, created.object.key, created.object.version_id])
     return Upload(request=_parse_request(given), import_id=_digest(text), version_id=created.object.version_id)

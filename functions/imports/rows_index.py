@@ -15,7 +15,8 @@ class Keys:
 
     def put(self, position: int, cell: str) -> None:
         """The key of a row after all before; "" for none. The rows that were passed over have none."""
-        self.hashes.extend([_NONE] * (position - 1 - len(self.hashes)))
+        if passed := position - 1 - len(self.hashes):
+            self.hashes.extend([_NONE] * passed)
         self.hashes.append(_hash(cell) if cell else _NONE)
 
     def duplicates(self, *, keep_last: bool) -> "Duplicates":

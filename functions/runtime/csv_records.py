@@ -1,7 +1,7 @@
 """Finds where each record of a CSV stream begins and ends, in constant memory and one pass, and reads its cells.
 
 A record ends where Python's csv module ends it (RFC 4180; lone carriage returns are accepted). Its cells are
-read as that module reads them when it is strict: nothing may follow a closing quote. Elsewhere in a cell, a quote is text.
+read as that module reads them when it is strict: nothing may follow a closing quote. In an unquoted cell, it is text.
 In UTF-8 and cp932, only these characters themselves contain the byte of a comma, a quote or a line end.
 """
 
@@ -17,7 +17,8 @@ from .encodings import UTF_8, Encoding, decoded
 from .text import REQUIRED, problem
 
 _BOM = b"\xef\xbb\xbf"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""The marks with which a file in UTF-16 may start."""
 # Possessive: an incomplete field must not match in part.
 _FIELD = rb'(?:"(?:[^"]++|"")*+"[^,\r\n]*+|[^",\r\n][^,\r\n]*+|)'
 _RECORD = re.compile(rb"(%b(?:,%b)*+)(?:\r\n?|\n)" % (_FIELD, _FIELD))
@@ -188,7 +189,7 @@ def _head(source: Iterator[bytes]) -> bytes:
     head = b""
     while len(head) < len(_BOM) and (chunk := next(source, None)) is not None:
         head += chunk
-    if head.startswith(_UTF_16):
+    if head.startswith(UTF_16):
         raise Utf16Found("the file is in UTF-16")
     return head
 

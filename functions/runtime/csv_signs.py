@@ -3,6 +3,8 @@
 import re
 from collections.abc import Collection, Sequence
 
+from .csv_records import UTF_16
+
 START = 4096
 """Bytes of the start of a file that are looked at."""
 
@@ -11,7 +13,7 @@ _BINARY = {
     b"PK\x05\x06": "an empty ZIP archive",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an Excel workbook (.xls) or another Office document",
     b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
+    b"BZh91AY&SY": "bzip2",
     b"\xfd7zXZ\x00": "xz",
     b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
     b"Rar!\x1a\x07": "a RAR archive",
@@ -33,6 +35,9 @@ def found_instead(head: bytes) -> str:
     """What a file is instead of CSV; "" if nothing shows it. head: its first bytes, START or more if it has them."""
     if not head:
         return "the file has no bytes"
+    if head.startswith(UTF_16):
+        # It says so itself.
+        return ""
     if head.startswith(b"PK\x03\x04"):
         what = "an Excel workbook (.xlsx) or another spreadsheet" if _WORKBOOKS.search(head) else "a ZIP archive"
         return f"the file is {what}"
@@ -41,6 +46,10 @@ def found_instead(head: bytes) -> str:
             return f"the file is {what}"
     if order := _utf_16(head):
         return f"the file is UTF-16{order} without a mark"
+    return _text_instead(head)
+
+
+def _text_instead(head: bytes) -> str:
     text = head.decode("utf-8", "replace").lstrip(_BOM).lstrip()
     if not text:
         return "the file has only blank lines" if head.strip(b"\xef\xbb\xbf") else "the file has only a byte order mark"
@@ -76,6 +85,6 @@ def _utf_16(head: bytes) -> str:
     """By the bytes 0 that are half of each ASCII character. A file is mostly ASCII where it names its columns."""
     start = head[:64]
     even, odd = start[::2].count(0), start[1::2].count(0)
-    if 2 * max(even, odd) < len(start) // 2 or min(even, odd):
+    if len(start) < 4 or 2 * max(even, odd) < len(start) // 2 or min(even, odd):
         return ""
     return " (little-endian)" if odd else " (big-endian)"

@@ -21,6 +21,7 @@ _NO_CP932 = re.compile("[\x80\xa0\uf8f0-\uf8f3]")
 # ISO-2022-JP, -KR and -CN, and HZ. Between their escapes, ASCII stands for other characters.
 _ESCAPES = re.compile(rb"\x1b(?:\$[@AB]|\$\([CDOPQ]|\$\)[ACEG]|\([IJ])|~\{(?:[!-w][!-~])++~\}")
 _PRIVATE = re.compile("[\ue000-\uf8ff]")
+_NO_ASCII = re.compile(rb"[\x80-\xff]")
 _REPLACEMENT = "\ufffd".encode()
 _UTF_7 = re.compile(rb"\+[A-Za-z0-9+/]{3,}")
 # Bytes of distinct cells that are compared. More of them change no decision.
@@ -122,6 +123,12 @@ _OTHERS = (
 )
 
 
+def _may_be_utf_8(data: bytes) -> bool:
+    """Whether the first byte that is not ASCII may start a character. Most cp932 is told apart by it, cheaply."""
+    found = _NO_ASCII.search(data)
+    return found is not None and b"\xc2" <= found[0] <= b"\xf4"
+
+
 def _is_utf_8(cell: bytes) -> bool:
     """Whether a cell cannot come from a file in cp932."""
     return _UTF_8.bits(cell) + _MARGIN_OF_ROWS < _CP932.bits(cell)
@@ -165,7 +172,7 @@ class EncodingCheck:
         if self.encoding == CP932 and text is not None:
             if self._private is None and _PRIVATE.search(text):
                 self._private = number
-            if self._of_utf_8.room > 0 and _text(data, UTF_8) is not None:
+            if self._of_utf_8.room > 0 and _may_be_utf_8(data) and _text(data, UTF_8) is not None:
                 self._of_utf_8.add(number, data)
 
     def end(self) -> None:

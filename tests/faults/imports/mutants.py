@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import imports.finalizing
+import imports.loading
 import imports.request
 import imports.results
 import imports.table
@@ -300,3 +301,29 @@ def _erased() -> AbstractContextManager[None]:
         return check(replace(self, kind=replace(self.kind, type=replace(self.kind.type, secret=()))), *row)
 
     return replaced(Layout, "_checked", checked)
+
+
+@mutant("rows of empty cells that are rows", breaks.COMPLETE)
+def _counts_blank() -> AbstractContextManager[None]:
+    return replaced(imports.loading, "is_blank_row", lambda *_: False)
+
+
+@mutant("rows of empty cells without a number", breaks.COMPLETE, breaks.OUTCOME, breaks.KEPT)
+def _numbers_no_blank() -> AbstractContextManager[None]:
+    places = imports.loading._places
+
+    def dense(*given: Any, **options: Any) -> Any:
+        return ((position, record) for position, (_, record) in enumerate(places(*given, **options), start=1))
+
+    return replaced(imports.loading, "_places", dense)
+
+
+@mutant("an open quote that is a row", breaks.REFUSED)
+def _takes_open_quotes() -> AbstractContextManager[None]:
+    see = imports.loading.Reader.see
+
+    def closed(self: Any, layout: Any, place: Any) -> None:
+        position, record = place
+        see(self, layout, (position, replace(record, closed=True)))
+
+    return replaced(imports.loading.Reader, "see", closed)
