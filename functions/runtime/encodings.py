@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .languages import LANGUAGES, UNDECODABLE, cost
-
 type Encoding = Literal["utf-8", "cp932"]
 
 UTF_8: Encoding = "utf-8"
@@ -27,6 +25,8 @@ _UTF_7 = re.compile(rb"\+[A-Za-z0-9+/]{3,}")
 # Bytes of distinct cells that are compared. More of them change no decision.
 _MAX_SAMPLE = 8 * 1024
 _MARGIN_OF_ROWS = 20.0
+# Bits of a cell that an encoding does not have, besides its bytes.
+_UNDECODABLE = 40.0
 # The command's option; the request's field has the same name.
 _SAY = "import it with --encoding"
 _SAVE, _AGAIN = "save it as CSV in UTF-8", "export it again as CSV in UTF-8"
@@ -54,7 +54,7 @@ def _text(data: bytes, encoding: Encoding) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """An encoding that a file may be in. languages: that are written in it. read: raises UnicodeError.
+    """An encoding that a file may be in. languages: that are written in it; none for all. read: raises UnicodeError.
 
     margin: bits by which it must be more probable than the named encoding; right files stayed below half of it.
     remedy: what to do with a file that is in it.
@@ -68,10 +68,13 @@ class _Candidate:
 
     def bits(self, cell: bytes) -> float:
         """How improbable a cell is in this encoding."""
+        # Only a file that is not ASCII needs it, and most cold starts see none.
+        from .languages import cost
+
         try:
             return cost(self.read(cell), self.languages)
         except UnicodeError:
-            return UNDECODABLE + 8.0 * len(cell)
+            return _UNDECODABLE + 8.0 * len(cell)
 
 
 def _codec(name: str) -> Callable[[bytes], str]:
@@ -87,7 +90,7 @@ def _twice(codec: str) -> Callable[[bytes], str]:
     return read
 
 
-_UTF_8 = _Candidate("UTF-8", (*LANGUAGES,), _codec("utf-8"), 10.0, f"{_SAY}=utf-8")
+_UTF_8 = _Candidate("UTF-8", (), _codec("utf-8"), 10.0, f"{_SAY}=utf-8")
 # Half-width katakana that are valid UTF-8 by chance are refused as UTF-8 unless that is clearly more probable.
 _CP932 = _Candidate(
     "cp932", ("japanese", "katakana"), lambda cell: decoded(cell, CP932), -4.0, f"{_SAY}=cp932, or {_SAVE}"
@@ -96,7 +99,7 @@ _ISO_2022 = _Candidate("ISO-2022 or HZ, with escape sequences", (), bytes.decode
 _GAIJI = _Candidate("cp932 with characters of private use (gaiji), or another encoding", (), bytes.decode)
 _LOST = _Candidate("a file that lost its characters in a conversion (U+FFFD)", (), bytes.decode, 0.0, _AGAIN)
 _NAMED = {UTF_8: _UTF_8, CP932: _CP932}
-_ASCII_ONLY = _Candidate("UTF-7", (*LANGUAGES,), _codec("utf-7"))
+_ASCII_ONLY = _Candidate("UTF-7", (), _codec("utf-7"))
 _OTHERS = (
     _Candidate("EUC-JP", ("japanese",), _codec("euc_jp"), margin=6.0),
     _Candidate("GB18030", ("simplified",), _codec("gb18030"), margin=10.0),
@@ -115,9 +118,7 @@ _OTHERS = (
     _Candidate("cp437", ("western",), _codec("cp437")),
     _ASCII_ONLY,
     *(
-        _Candidate(
-            "UTF-8 that was once read as another encoding, and saved", (*LANGUAGES,), _twice(codec), 12.0, _AGAIN
-        )
+        _Candidate("UTF-8 that was once read as another encoding, and saved", (), _twice(codec), 12.0, _AGAIN)
         for codec in ("cp1252", "latin-1", "cp932")
     ),
 )
@@ -143,6 +144,7 @@ class EncodingCheck:
 
     def __init__(self, encoding: Encoding, *, confirmed: bool = False) -> None:
         self.encoding, self._confirmed = encoding, confirmed
+        self._other = CP932 if encoding == UTF_8 else UTF_8
         self._whole: dict[Encoding, bool] = {UTF_8: True, CP932: True}
         self._sample = _Sample()
         # Rows of a cp932 file that are also valid UTF-8: they may come from another file.
@@ -160,15 +162,19 @@ class EncodingCheck:
         if data.isascii():
             if b"+" in data:
                 self._sample.add(number, data)
-            return
-        texts = {one: _text(data, one) for one, whole in self._whole.items() if whole or one == self.encoding}
-        text = texts[self.encoding]
-        for one, found in texts.items():
-            self._whole[one] &= found is not None
+        else:
+            self._read(number, data)
+
+    def _read(self, number: int, data: bytes) -> None:
+        text = _text(data, self.encoding)
+        self._whole[self.encoding] &= text is not None
+        if self._whole[self._other]:
+            self._whole[self._other] = _text(data, self._other) is not None
         if text is None and self._undecodable is None:
             self._undecodable = number
             self._sample.make_room()
-        self._sample.add(number, data)
+        if self._sample.room > 0:
+            self._sample.add(number, data)
         if self.encoding == CP932 and text is not None:
             if self._private is None and _PRIVATE.search(text):
                 self._private = number

@@ -6,7 +6,7 @@ become characters that no text has, in an order that no word has, and cost twice
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,8 +14,6 @@ UNLIKELY = 24.0
 """Bits of a character that the language does not have."""
 PRIVATE = 34.0
 """Bits of a character that has no meaning outside one organization."""
-UNDECODABLE = 40.0
-"""Bits of a cell that the encoding does not have, besides its bytes."""
 
 _WESTERN = "éèêëàâäáãåçíìîïñóòôöõøúùûüßæœšžı"
 _CENTRAL = "ąćęłńóśźżáčďéěíňřšťúůýžäöüőűăâîșțşţđőģķļņāēīūėįųčğı"
@@ -99,9 +97,9 @@ class Language:
         return sum(map(self.bits, text)) + _WRONG * sum(1 for _ in self.wrong.finditer(text)) + beside
 
 
-def cost(text: str, names: Iterable[str]) -> float:
-    """Bits of a text in the most probable of these languages."""
-    return min(LANGUAGES[name].cost(text) for name in names)
+def cost(text: str, names: Sequence[str]) -> float:
+    """Bits of a text in the most probable of these languages; of all, if none is named."""
+    return min(LANGUAGES[name].cost(text) for name in names or LANGUAGES)
 
 
 def _language(bits: Callable[[str], float], wrong: str) -> Language:
