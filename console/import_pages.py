@@ -134,7 +134,7 @@ def rows(visit: Visit) -> Mapping[str, Any]:
     found = import_rows.page(visit.stack, made, first, count)
     tenant = quote_path(made.key.tenant_code)
     lines = [asdict(row) | {"page": f"/commands/{tenant}/{quote_path(row.sk)}" if row.sk else ""} for row in found]
-    return {"total": made.total_rows, "final": made.status.final, "rows": lines}
+    return {"total": made.last_row, "final": made.status.final, "rows": lines}
 
 
 def next_failed(visit: Visit) -> Mapping[str, Any]:

@@ -43,7 +43,7 @@ class Direct:
         contents = {record.offset: record.data for _, record in rows if record.data is not None}
         if self.finalization.refuses(made, found):
             return self.finalization.refuse_rows(made, found, at)
-        if found.gaps:
+        if found.last > found.rows:
             # Without them, the rows of a file that is deleted meanwhile are numbered one after the other.
             index = self.finalization.loader.index(made)
             for place in rows:

@@ -18,7 +18,7 @@ from .errors import FileRefused, InvalidImport
 from .files import Files, Writer
 from .layout import Layout, read_header, unclosed_quote
 from .rows_index import Duplicates, Keys, Marks
-from .state import HAS_GAPS, Import
+from .state import LAST_ROW, Import
 
 MAX_ROWS = 2_000_000
 """Of a file, with those of empty cells."""
@@ -33,14 +33,14 @@ type Place = tuple[int, Record]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the loader found. gaps: rows of empty cells were passed over.
+    """What the loader found. last: the position of the last row; rows of empty cells were passed over.
 
     wrong: whether a row is refused by what the file says.
     """
 
     layout: Layout
     rows: int
-    gaps: bool
+    last: int
     duplicates: Duplicates
     moved: Duplicates
     wrong: bool = False
@@ -57,7 +57,7 @@ class Loaded:
             "own_columns": self.layout.own,
             "total_rows": self.rows,
             "unprocessed_rows": self.rows,
-            HAS_GAPS: self.gaps,
+            LAST_ROW: self.last,
             "has_duplicates": self.duplicates.count > 0,
             "has_moved": self.moved.count > 0,
         }
@@ -157,7 +157,7 @@ class Reader:
         for position in self.moved:
             moved.mark(position)
         wrong = self.failed + duplicates.count + moved.count > 0
-        return Loaded(layout, self.rows, self.rows < self.last, duplicates, moved, wrong)
+        return Loaded(layout, self.rows, self.last, duplicates, moved, wrong)
 
     def _compare(self, layout: Layout, place: Place) -> None:
         """Note a row that has another key than before."""

@@ -25,8 +25,8 @@ TOTALS = ("total_rows", "unprocessed_rows", *COUNTERS)
 RECORD_DAYS = "record_days"
 """The shortest lifetime of the records of rows in a chain."""
 DEFAULT_RECORD_DAYS = 90
-HAS_GAPS = "has_gaps"
-"""Whether rows of empty cells were passed over. An import that was read by an earlier release lacks it."""
+LAST_ROW = "last_row"
+"""The position of the last row, which is higher than their count if rows of empty cells were passed over."""
 # No import has its callback tokens: not in a list, a plan or a log.
 _TOKENS = "tokens"
 
@@ -107,12 +107,17 @@ class Import:
     @property
     def has_gaps(self) -> bool:
         """Whether the positions of its rows have gaps."""
-        return bool(self.values.get(HAS_GAPS))
+        return self.last_row > self.total_rows
+
+    @property
+    def last_row(self) -> int:
+        """The position of its last row."""
+        return int(self.values.get(LAST_ROW, self.total_rows))
 
     @property
     def counts_blank_rows(self) -> bool:
         """Whether its rows were counted by an earlier release, where a row of empty cells was a row."""
-        return self.loaded and HAS_GAPS not in self.values
+        return self.loaded and LAST_ROW not in self.values
 
     @property
     def decided(self) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ import pytest
 from imports import codes
 from imports.errors import InvalidImport, TooManyRows
 from imports.loading import MAX_ROWS
-from imports.state import HAS_GAPS
+from imports.state import LAST_ROW
 from tests.kit.import_world import TENANT, ImportWorld
 
 HEADER = "code,name,category,price,currency\n"
@@ -138,7 +138,7 @@ def test_import_that_an_earlier_release_has_read_is_finalized_by_its_numbers(
         import_id = world.create(content, processing_mode="STEP_FUNCTION")
         world.load(import_id)
     made = world.made(import_id)
-    values = {name: value for name, value in made.values.items() if name != HAS_GAPS} | {"processing_mode": mode}
+    values = {name: value for name, value in made.values.items() if name != LAST_ROW} | {"processing_mode": mode}
     world.finalization.finish(dataclasses.replace(made, values=values), world.now)
 
     assert world.counts(import_id) == (3, 0, 0, 3)
