@@ -16,7 +16,7 @@ from operations.user_imports import Summary
 
 from . import checks, hints, output, views, waiting
 from .interruption import interrupted
-from .options import Encoding, OnAws, Port, StackName, chosen_stack
+from .options import Encoding, EncodingConfirmed, OnAws, Port, StackName, chosen_stack
 
 File = Annotated[Path, typer.Argument(help="CSV; its first line names the columns.", exists=True, dir_okay=False)]
 
@@ -26,6 +26,7 @@ def import_users(
     validate_only: Annotated[bool, typer.Option("--validate-only", help="Check every row, create nothing.")] = False,
     retry_of: Annotated[str, typer.Option(help="Key of a result file: run only its failed rows.")] = "",
     encoding: Annotated[Encoding | None, typer.Option(help="Encoding of the file. Japanese Excel saves cp932.")] = None,
+    encoding_confirmed: EncodingConfirmed = False,
     instance_id: Annotated[str, typer.Option(help="Connect instance to use, instead of the stack's own.")] = "",
     result: Annotated[
         Path | None, typer.Option(callback=checks.new_file, help="Where to save the result file.")
@@ -40,6 +41,7 @@ def import_users(
         "validate_only": validate_only,
         "retry_of": retry_of,
         "encoding": encoding,
+        "encoding_confirmed": encoding_confirmed,
         "instance_id": instance_id,
     }
     request = {field: value for field, value in options.items() if value}
@@ -122,4 +124,5 @@ def again(file: str, request: Mapping[str, Any]) -> list[str]:
     for field in ("retry_of", "instance_id", "encoding"):
         if request.get(field):
             words += [f"--{field.replace('_', '-')}", str(request[field])]
+    words += ["--encoding-confirmed"] if request.get("encoding_confirmed") else []
     return words + (["--validate-only"] if request.get("validate_only") else [])

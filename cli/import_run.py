@@ -19,7 +19,11 @@ from . import hints, import_views, output, shapes, views, waiting
 from .import_progress import progress
 from .interruption import interrupted
 
-_FLAGS = {"unknown_columns": "--ignore-unknown-columns", "all_or_nothing_validation": "--all-or-nothing"}
+_FLAGS = {
+    "unknown_columns": "--ignore-unknown-columns",
+    "all_or_nothing_validation": "--all-or-nothing",
+    "encoding_confirmed": "--encoding-confirmed",
+}
 """Options of an import that take no value on the command line."""
 
 
@@ -91,6 +95,9 @@ def _again(made: Import, file: str) -> Iterator[str]:
         options = {name: value for name, value in options.items() if name == "encoding"}
     else:
         yield from ("imports", "create", file, "--tenant", made.key.tenant_code, "--type", str(made.values["type"]))
+    if made.values.get("error", {}).get("code") == "WrongEncoding":
+        # The error says which encoding it takes.
+        options = {name: value for name, value in options.items() if name != "encoding"}
     for name, value in options.items():
         yield _FLAGS.get(name) or f"--{name.replace('_', '-')}"
         if name not in _FLAGS:

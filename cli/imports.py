@@ -12,7 +12,7 @@ from operations.stack import STACK_NAME
 
 from . import hints, import_views, output, shapes, views
 from .import_run import explain, run, to_its_end
-from .options import Encoding, OnAws, Port, StackName, Yes, chosen_stack
+from .options import Encoding, EncodingConfirmed, OnAws, Port, StackName, Yes, chosen_stack
 
 app = typer.Typer(
     help="Imports of CSV and ZIP files whose every row is published as one command. "
@@ -62,6 +62,7 @@ def create(
         bool, typer.Option("--ignore-unknown-columns", help="Instead of refusing.")
     ] = False,
     encoding: Annotated[Encoding | None, typer.Option(help="Of the file. Japanese Excel saves cp932.")] = None,
+    encoding_confirmed: EncodingConfirmed = False,
     all_or_nothing: Annotated[
         bool, typer.Option("--all-or-nothing", help="Check all rows first; run none if one is wrong.")
     ] = False,
@@ -80,6 +81,7 @@ def create(
         "duplicates": duplicates,
         "unknown_columns": "ignore" if ignore_unknown_columns else None,
         "encoding": encoding,
+        "encoding_confirmed": encoding_confirmed,
         "all_or_nothing_validation": all_or_nothing,
         "parallel": parallel,
         "max_concurrency": max_concurrency,
@@ -112,6 +114,7 @@ def retry(
         Encoding | None,
         typer.Option(help="Of the file. Default: utf-8 of a corrected file, otherwise that of the first one."),
     ] = None,
+    encoding_confirmed: EncodingConfirmed = False,
     wait: Follow = True,
     save: Save = None,
     port: Port = 4566,
@@ -120,12 +123,16 @@ def retry(
 ) -> None:
     """Run rows of an import again: a row that is stored is reported, and never stored twice. Exits as 'create'."""
     earlier, stack = imports.parse_key(of), chosen_stack(port, aws, name)
+    if encoding_confirmed and file and not encoding:
+        encoding = Encoding.utf_8
+    changed: dict[str, Any] = {"encoding": encoding} if encoding else {}
+    changed |= {"encoding_confirmed": True} if encoding_confirmed else {}
     request = {
         "tenant_code": earlier.tenant_code,
         "retry_of": earlier.import_id,
         "processing_mode": mode,
         "validate_only": validate_only,
-        "options": imports.options_with(stack, earlier, encoding) if encoding else None,
+        "options": imports.options_with(stack, earlier, changed) if changed else None,
     }
     run(stack, file, _given(request), wait=wait, save=save)
 

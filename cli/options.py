@@ -27,6 +27,11 @@ StackName = Annotated[str, typer.Option("--stack", help="Name of the stack.", ca
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
+EncodingConfirmed = Annotated[
+    bool, typer.Option("--encoding-confirmed", help="The encoding is right, whatever the file looks like.")
+]
+
+
 class Encoding(StrEnum):
     """Of a CSV file."""
 

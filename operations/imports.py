@@ -119,9 +119,14 @@ def view(stack: Stack, key: ImportKey) -> ImportView:
     return ImportView(made, _children(stack, made))
 
 
-def options_with(stack: Stack, key: ImportKey, encoding: str) -> dict[str, Any]:
-    """The options of an import, with this encoding: CreateImport replaces all of them. Raises ImportNotFound."""
-    return {**view(stack, key).made.values.get("options", {}), "encoding": encoding}
+def options_with(stack: Stack, key: ImportKey, changed: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of an import, with changes: CreateImport replaces all of them. Raises ImportNotFound.
+
+    encoding_confirmed is left out: it was about one file in one encoding.
+    """
+    earlier = view(stack, key).made.values.get("options", {})
+    kept = {name: value for name, value in earlier.items() if name != "encoding_confirmed"}
+    return {**kept, **changed}
 
 
 def follow(stack: Stack, key: ImportKey) -> Iterator[ImportView]:

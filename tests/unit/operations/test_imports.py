@@ -89,17 +89,27 @@ def test_a_lost_answer_is_not_repeated(desk: Desk) -> None:
     assert desk.calls == [("CreateImport", REQUEST)]
 
 
-def test_a_retry_with_another_encoding_keeps_the_other_options(desk: Desk, tmp_path: Path) -> None:
-    first = desk.world.run(text(1), options={"duplicates": "last", "max_concurrency": 3})
+@pytest.mark.parametrize(
+    ("said", "changed"),
+    [
+        (("--encoding", "cp932"), {"encoding": "cp932"}),
+        (("--encoding-confirmed",), {"encoding": "utf-8", "encoding_confirmed": True}),
+    ],
+)
+def test_a_retry_with_another_encoding_keeps_the_other_options(
+    desk: Desk, tmp_path: Path, said: tuple[str, ...], changed: dict[str, Any]
+) -> None:
+    earlier = {"duplicates": "last", "max_concurrency": 3}
+    first = desk.world.run(text(1), options={**earlier, "encoding": "cp932", "encoding_confirmed": True})
     (tmp_path / "failed.csv").write_bytes("row,code,name\n1,p1,煎茶\n".encode("cp932"))
     desk.answer = {"import_id": "0" * 32}
     with mock.patch.object(Stack, "local", return_value=desk.stack):
-        of = ("--of", f"{TENANT}/{first}", "--encoding", "cp932", "--no-follow")
+        of = ("--of", f"{TENANT}/{first}", *said, "--no-follow")
         ended = stepwise("imports", "retry", str(tmp_path / "failed.csv"), *of)
 
     ((_, request),) = desk.calls
     assert (ended.code, request["retry_of"]) == (0, first)
-    assert request["options"] == {"duplicates": "last", "max_concurrency": 3, "encoding": "cp932"}
+    assert request["options"] == {**earlier, **changed}
     assert parse_create(request)
 
 
@@ -109,7 +119,7 @@ def test_a_retry_with_another_encoding_keeps_the_other_options(desk: Desk, tmp_p
         {},
         {"validate_only": True, "processing_mode": "STEP_FUNCTION"},
         {"options": {"all_or_nothing_validation": True, "encoding": "cp932", "max_concurrency": 3}},
-        {"options": {"duplicates": "last", "unknown_columns": "ignore", "parallel": 2}},
+        {"options": {"duplicates": "last", "unknown_columns": "ignore", "parallel": 2, "encoding_confirmed": True}},
     ],
     ids=str,
 )
