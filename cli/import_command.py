@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
 from operations import user_imports
+from operations.errors import Word
 from operations.stack import STACK_NAME, Stack
 from operations.user_imports import Summary
 
@@ -49,7 +50,7 @@ def import_users(
         follow(stack, started, out)
         ended = _ended(stack, started, file, request)
     output.show(asdict(ended), summary_table(ended))
-    out.print(_what_next(stack, file, ended, request), soft_wrap=True)
+    out.print(_what_next(stack, file, ended, request))
     if result:
         result.write_bytes(user_imports.result_file(stack, ended))
         out.print(f"Saved as {result}.")
@@ -116,10 +117,10 @@ def _what_next(stack: Stack, file: Path, ended: Summary, request: Mapping[str, A
     return f"{where}; correct the rows with False, and run them again with\n{command}"
 
 
-def again(file: str, request: Mapping[str, Any]) -> list[str]:
+def again(file: str, request: Mapping[str, Any]) -> list[Word]:
     """The words that import a file with these fields of the workflow's input."""
-    words = ["import", file]
+    words: list[Word] = ["import", file]
     for field in ("retry_of", "instance_id", "encoding"):
         if request.get(field):
-            words += [f"--{field.replace('_', '-')}", str(request[field])]
-    return words + (["--validate-only"] if request.get("validate_only") else [])
+            words.append((f"--{field.replace('_', '-')}", str(request[field])))
+    return words + ([("--validate-only",)] if request.get("validate_only") else [])

@@ -185,8 +185,6 @@ def stop(
     command = hints.command("imports", "follow", name_)
     out.print(
         f"Stopped by {by}. Its results follow, once its last batches have ended:\n{command}",
-        markup=False,
-        soft_wrap=True,
     )
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
+from local.drawing import Text
 from operations import recovery
 from operations.orders import Execution, ended, finalized, follow, place, require_id, view, watched
 from operations.stack import STACK_NAME, Stack
@@ -53,7 +53,7 @@ def place_order(
         out.print(f"Order {placement.order_id} was placed before; nothing runs twice.")
     if not wait:
         output.document_only({"order_id": placement.order_id, "again": placement.again})
-        out.print(f"Placed order {placement.order_id}. See {hints.command('show', placement.order_id)}", soft_wrap=True)
+        out.print(f"Placed order {placement.order_id}. See {hints.command('show', placement.order_id)}")
         return
     with _comes_back(placement.order_id):
         last = _followed(stack, placement.order_id)
@@ -131,7 +131,7 @@ def _item(text: str) -> dict[str, Any]:
 
 
 def _comes_back(order_id: str) -> AbstractContextManager[None]:
-    return interrupted(f"The order goes on. Come back with {hints.command('show', order_id, '--watch')}")
+    return interrupted(f"The order goes on. Come back with {hints.command('show', order_id, ('--watch',))}")
 
 
 def _followed(stack: Stack, order_id: str) -> Execution:

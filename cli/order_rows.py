@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from rich.text import Text
-
+from local.drawing import Text
 from operations import money
 from operations.stack import Row
 from operations.times import read_time

@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
-from rich.text import Text
 
+from local.drawing import Text
 from operations.executions import RUNNING, Execution, StateVisit
 from operations.orders import OrderView
 from operations.stack import Row
@@ -53,7 +53,7 @@ def watch(views: Iterable[OrderView]) -> OrderView:
             if live:
                 live.update(order(seen), refresh=True)
             elif told != (told := "; ".join(path(one).plain for one in _executions(seen))):
-                out.print(told, markup=False, soft_wrap=True)
+                out.print(told)
     if not out.is_terminal:
         out.print(order(seen))
     return seen

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from local.drawing import Text
 from operations import import_results, imports
 from operations.imports import ImportView
 from operations.stack import Stack

@@ -80,7 +80,7 @@ def _change(name: str, title: str, verb: str, effect: str, operation: _Operation
         name,
         title,
         effect=lambda visit: f"{visit.asked('sku')}: {effect}",
-        command=lambda visit: ("stock", verb, visit.asked("sku"), "PIECES", "--reason", "WHY"),
+        command=lambda visit: ("stock", verb, visit.asked("sku"), "PIECES", ("--reason", "WHY")),
         run=run,
         parameters=("sku",),
         fields=(_PIECES, _REASON),
@@ -100,7 +100,7 @@ NEW = Change(
     "new-stock",
     "Stock a SKU",
     effect=lambda _: "Adds pieces to the stock of a SKU, which may be new.",
-    command=lambda _: ("stock", "add", "SKU", "PIECES", "--reason", "WHY"),
+    command=lambda _: ("stock", "add", "SKU", "PIECES", ("--reason", "WHY")),
     run=lambda visit, values, who: _told(
         stock.add(visit.stack, values["sku"], _whole(values["pieces"]), values["reason"], who)
     ),

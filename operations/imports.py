@@ -105,7 +105,7 @@ def create(stack: Stack, request: Mapping[str, Any]) -> ImportKey:
     try:
         answer = call(stack, "CreateImport", request, _ERRORS, client)
     except (ConnectionClosedError, ReadTimeoutError) as error:
-        see = ("imports", "list", "--tenant", tenant_code)
+        see = ("imports", "list", ("--tenant", tenant_code))
         raise AnswerLost(f"no answer ({type(error).__name__}); look at the list before you repeat it", see) from error
     return ImportKey(tenant_code, answer["import_id"])
 

@@ -11,6 +11,6 @@ from .concern import Concern
 def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
     for one in recovery.needing_attention(stack):
         problem = f"{', '.join(one.standing)} not undone; saga {one.problem}"
-        document = ("--file", "ORDER.json") if one.document_lost else ()
+        document = [("--file", "ORDER.json")] if one.document_lost else []
         see = ("show", one.saga_id) if one.row_edited else ("recover", one.saga_id, *document)
         yield Concern("orders", one.saga_id, problem, str(one.cause or ""), see)
