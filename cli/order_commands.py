@@ -10,6 +10,7 @@ from local.drawing import Text
 from operations import recovery
 from operations.orders import Execution, ended, finalized, follow, place, require_id, view, watched
 from operations.stack import STACK_NAME, Stack
+from operations.values import whole_number
 from ordering.order import parse_order
 
 from . import hints, order_views, output, shapes, views, waiting
@@ -125,9 +126,10 @@ def _from_options(
 def _item(text: str) -> dict[str, Any]:
     try:
         sku, quantity, unit_price = text.split(":")
-        return {"sku": sku, "quantity": int(quantity), "unit_price": int(unit_price)}
+        return {"sku": sku, "quantity": whole_number(quantity), "unit_price": whole_number(unit_price)}
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not SKU:QUANTITY:UNIT_PRICE", param_hint="--item") from None
+        message = f"{text!r} is not SKU:QUANTITY:UNIT_PRICE with numbers in digits from 0 to 9"
+        raise typer.BadParameter(message, param_hint="--item") from None
 
 
 def _comes_back(order_id: str) -> AbstractContextManager[None]:

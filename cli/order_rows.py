@@ -6,7 +6,7 @@ from datetime import datetime
 from local.drawing import Text
 from operations import money
 from operations.stack import Row
-from operations.times import read_time
+from operations.values import read_time
 
 
 def moment(at: datetime | str | None) -> str:

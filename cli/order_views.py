@@ -62,7 +62,10 @@ def watch(views: Iterable[OrderView]) -> OrderView:
 def path(execution: Execution) -> Text:
     """The states in one line: `✓ ProcessOrder ✗ ProcessPayment GatewayUnavailable x7 ↩ UpdateOrderStatus`."""
     marks = [mark for visit in execution.states if (mark := _mark(visit, execution))]
-    return Text(" ").join(marks) if marks else Text("no state yet")
+    shown = Text("" if marks else "no state yet")
+    for number, mark in enumerate(marks):
+        shown.append(" " if number else "").append_text(mark)
+    return shown
 
 
 def states(execution: Execution, title: str = "States") -> Table:

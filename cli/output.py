@@ -11,9 +11,7 @@ import typer
 from local.terminal import readable
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from local.drawing import Screen
+    from rich.console import Console, RenderableType
 
 _state = {"json": False}
 
@@ -77,7 +75,7 @@ def say(message: str) -> None:
         _screen().print(message)
 
 
-def _screen() -> "Screen":
+def _screen() -> "Console":
     # Rich takes a third of the time of a short command, and JSON needs none of it.
     from . import views
 

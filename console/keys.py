@@ -7,6 +7,7 @@ from entities.command import Attempt, Key
 from entities.state import CommandRow
 from operations import commands, targets
 from operations.commands import KeyView, Listed, error_of, name_of
+from operations.values import whole_number
 
 from .changes import Change, Field, Form, InvalidForm
 from .filters import one_of
@@ -108,7 +109,7 @@ def _turn(visit: Visit) -> int:
 def _to_skip(visit: Visit) -> int:
     """The version that the dialog names. Raises InvalidForm."""
     try:
-        return int(visit.asked("version"))
+        return whole_number(visit.asked("version"))
     except ValueError:
         raise InvalidForm("version: the form does not name the version to skip; open it again") from None
 

@@ -8,6 +8,7 @@ from operations.errors import CommandError
 from operations.sharding import InvalidStock
 from operations.stack import Stack
 from operations.stock import Changed
+from operations.values import whole_number
 
 from .changes import Change, Field, Form
 from .kept import Kept
@@ -58,9 +59,10 @@ def _told(done: Changed) -> str:
 
 def _whole(text: str) -> int:
     """Raises InvalidStock for a number that no stock has."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(stock.MAX_PIECES))):
-        raise InvalidStock(f"pieces: a whole number up to {stock.MAX_PIECES}")
-    return int(text)
+    try:
+        return whole_number(text)
+    except ValueError:
+        raise InvalidStock(f"pieces: a whole number up to {stock.MAX_PIECES}") from None
 
 
 _REASON = Field(

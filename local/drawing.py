@@ -17,8 +17,9 @@ class Text(rich.text.Text):
     def __init__(self, text: str = "", *arguments: Any, **options: Any) -> None:
         super().__init__(readable(text), *arguments, **options)
 
-    def append(self, text: "rich.text.Text | str", style: Any = None) -> "rich.text.Text":
-        return super().append(readable(text) if isinstance(text, str) else text, style)
+    def append(self, text: "rich.text.Text | str", style: Any = None) -> "Text":
+        super().append(readable(text) if isinstance(text, str) else text, style)
+        return self
 
 
 class Screen(Console):
@@ -28,7 +29,7 @@ class Screen(Console):
         stream = door(sys.stderr if stderr else sys.stdout).styled
         super().__init__(file=stream, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
-    def render_str(self, text: str, **options: Any) -> rich.text.Text:  # type: ignore[override]
+    def render_str(self, text: str, **options: Any) -> rich.text.Text:
         return super().render_str(readable(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:

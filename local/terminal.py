@@ -2,15 +2,15 @@
 
 import io
 import os
-import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TextIO, cast
 
+from runtime.text import UNSAFE_TO_PRINT
+
 BROKEN_PIPE = 141
 """Exit code if the reader of the output, such as `head`, has ended: 128 and the number of SIGPIPE."""
-_UNSAFE = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202f-\u2065\u2070-\ud7ff\ue000-\U0010ffff]")
 
 
 def _escape(one: str) -> str:
@@ -19,8 +19,10 @@ def _escape(one: str) -> str:
 
 
 def readable(text: str, escape: Callable[[str], str] = _escape) -> str:
-    """The text with an escape, such as `\\x1b`, for each character that a terminal obeys or hides."""
-    return _UNSAFE.sub(lambda found: escape(found[0]), text)
+    """The text with an escape, such as `\\x1b`, for each character that a terminal obeys or hides, but line ends."""
+    if text.isascii() and text.isprintable():
+        return text
+    return UNSAFE_TO_PRINT.sub(lambda found: found[0] if found[0] in "\t\n" else escape(found[0]), text)
 
 
 class Door(io.TextIOBase):
@@ -56,7 +58,7 @@ class Door(io.TextIOBase):
             self._sent(lambda: self._stream.write(readable(text) if self.isatty() else text))
             return
         self.flush()
-        self._sent(lambda: self._stream.buffer.write(text.encode()))  # type: ignore[attr-defined]
+        self._sent(lambda: self._stream.buffer.write(text.encode()))
 
     def flush(self) -> None:
         self._sent(self._stream.flush)
