@@ -19,9 +19,9 @@ from .archive_errors import (
     UnsafeName,
     UnsupportedCompression,
     WrongSize,
-    shown,
 )
 from .archive_names import is_of_the_system, name_of, require_csv, same, stored_name
+from .codes import shown
 from .ranged_file import RangedFile
 
 MAX_SIZE = 1024**3

@@ -5,7 +5,8 @@ import unicodedata
 from contextlib import suppress
 from zipfile import ZipInfo
 
-from .archive_errors import INVISIBLE, NestedArchive, NotCsv, UnsafeName, shown
+from .archive_errors import INVISIBLE, NestedArchive, NotCsv, UnsafeName
+from .codes import shown
 
 MAX_NAME = 255
 """Characters, with folders."""

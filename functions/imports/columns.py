@@ -87,17 +87,21 @@ class ImportType:
 
 
 CODE_COLUMN, NAME_COLUMN = "code", "name"
+ERROR_COLUMNS = ("error_code", "error_column", "error_message")
+"""What failed.csv says of a row."""
 
 
 @cache
 def import_type(kind: EntityType) -> ImportType | None:
-    """The columns of a type: code, name, and its attributes. None if a file cannot hold it."""
+    """The columns of a type: code, name, and its attributes. None if a file, or its results, cannot hold it."""
     if kind.schema is None:
         return None
     known: Any = msgspec.inspect.type_info(kind.schema)
     try:
         attributes = [_column(field) for field in known.fields]
     except NotImplementedError:
+        return None
+    if {"row", *ERROR_COLUMNS} & {column.name for column in attributes}:
         return None
     columns = [
         Column(CODE_COLUMN, True, "up to 100 letters, digits, _ and -", _text(pattern=_CODE)),

@@ -54,8 +54,12 @@ class Files:
 
     def part(self, source: Source, offset: int, length: int) -> bytes:
         """These bytes. Raises InvalidImport, BucketUnavailable."""
+        return b"".join(self.ranged(source, offset, length))
+
+    def ranged(self, source: Source, offset: int, length: int) -> Iterator[bytes]:
+        """These bytes, in chunks. Raises InvalidImport, BucketUnavailable."""
         body = self._get(source.key, VersionId=source.version_id, Range=f"bytes={offset}-{offset + length - 1}")
-        return b"".join(guarded(body.iter_chunks(_CHUNK), source.key))
+        return guarded(body.iter_chunks(_CHUNK), source.key)
 
     def read(self, key: str) -> bytes:
         """A whole object of our own. Raises InvalidImport, BucketUnavailable."""

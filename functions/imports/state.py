@@ -25,6 +25,8 @@ TOTALS = ("total_rows", "unprocessed_rows", *COUNTERS)
 RECORD_DAYS = "record_days"
 """The shortest lifetime of the records of rows in a chain."""
 DEFAULT_RECORD_DAYS = 90
+HAS_GAPS = "has_gaps"
+"""Whether rows of empty cells were passed over. An import that was read by an earlier release lacks it."""
 # No import has its callback tokens: not in a list, a plan or a log.
 _TOKENS = "tokens"
 
@@ -103,6 +105,16 @@ class Import:
         return "columns" in self.values
 
     @property
+    def has_gaps(self) -> bool:
+        """Whether the positions of its rows have gaps."""
+        return bool(self.values.get(HAS_GAPS))
+
+    @property
+    def counts_blank_rows(self) -> bool:
+        """Whether its rows were counted by an earlier release, where a row of empty cells was a row."""
+        return self.loaded and HAS_GAPS not in self.values
+
+    @property
     def decided(self) -> dict[str, Any] | None:
         """How it ends: the values of the end, its status, and the finalization whose results count. None if open."""
         return self.values.get("decided")
@@ -129,5 +141,8 @@ def importable(kind: EntityType) -> ImportType:
     """Raises InvalidImport if no file can hold entities of this type."""
     found = import_type(kind)
     if found is None:
-        raise InvalidImport("type: must be a registered type with a schema of texts, whole numbers and booleans")
+        raise InvalidImport(
+            "type: must be a registered type with a schema of texts, whole numbers and booleans, "
+            "whose columns have not the names that results add"
+        )
     return found

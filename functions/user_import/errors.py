@@ -21,6 +21,14 @@ class InvalidRow(BusinessError):
 class WrongColumnCount(InvalidRow): ...
 
 
+class QuoteNotDoubled(InvalidRow):
+    """Text, or a space, follows a closing quote."""
+
+
+class RowSpansLines(InvalidRow):
+    """The row has wrong quotes or too many cells, and lines of the file that may be other rows."""
+
+
 class UsernameMissing(InvalidRow): ...
 
 

@@ -2,14 +2,25 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
+from runtime.csv_signs import found_instead
 from runtime.encodings import UTF_8, Encoding
 
 from . import results
 from .bucket import Bucket, Source, Stored, date_in_name, folder_of
 from .csv_file import MAX_ROW, Record, RowPointer, parse_header, parse_row, records
 from .encoding import EncodingCheck
-from .errors import InvalidHeader, InvalidImport, InvalidResultFile, InvalidRow, NoImportFile, TooManyRows
+from .errors import (
+    InvalidHeader,
+    InvalidImport,
+    InvalidResultFile,
+    InvalidRow,
+    NoImportFile,
+    RowTooLong,
+    TooManyRows,
+    UnclosedQuote,
+)
 from .outcomes import NOT_REGISTERED, Outcome
 from .profiles import ProfileNames, profile_names
 from .results import Result, ResultKey
@@ -26,7 +37,7 @@ _MANUAL = "manual/"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """columns: of the header. pointers: of all rows. profiles: every pair of names that a row uses.
+    """columns: of the header. pointers: of all rows that are not empty. profiles: every pair of names that a row uses.
 
     contents: identifies each row for `retry`; b"" for an unreadable one.
     """
@@ -67,10 +78,15 @@ class Files:
     def check_start(self, source: Source, defaults: ProfileNames, encoding: Encoding | None = None) -> None:
         """Raises InvalidHeader. For a short file, which this reads completely, also what `count` raises."""
         head = self.bucket.part(source, 0, MAX_ROW)
-        if len(head) < MAX_ROW:
-            self._count([head], defaults, encoding)
-        else:
-            _header(records([head, b"\n"]))
+        try:
+            if len(head) < MAX_ROW:
+                self._count([head], defaults, encoding)
+            else:
+                _header(records(self.bucket.stream(source)))
+        except (InvalidHeader, RowTooLong, UnclosedQuote):
+            if what := found_instead(head):
+                raise InvalidHeader(f"{what}; save the table as CSV in UTF-8, with commas") from None
+            raise
 
     def count(self, source: Source, defaults: ProfileNames, encoding: Encoding | None = None) -> Rows:
         """Read the whole file, once, in constant memory.
@@ -80,16 +96,16 @@ class Files:
         return self._count(self.bucket.stream(source), defaults, encoding)
 
     def _count(self, chunks: Iterable[bytes], defaults: ProfileNames, encoding: Encoding | None) -> Rows:
-        found = records(chunks)
+        found = records(chunks, encoding or UTF_8)
         counting = _Counting(_header(found), defaults, encoding)
-        number = 0
-        for number, record in enumerate(found, start=1):
-            if number > _MAX_COUNTED:
+        count = 0
+        for count, record in enumerate(found, start=1):
+            if count > _MAX_COUNTED:
                 break
-            if number <= self.max_rows:
-                counting.add(number, record)
-        if number > self.max_rows:
-            raise TooManyRows(_too_many(number, self.max_rows))
+            if count <= self.max_rows:
+                counting.add(record)
+        if count > self.max_rows:
+            raise TooManyRows(_too_many(count, self.max_rows))
         return counting.rows()
 
     def result_key(self, origin: str, *, validate_only: bool) -> str:
@@ -106,8 +122,9 @@ class Files:
         if len(data) > _MAX_RESULT:
             raise InvalidResultFile("retry_of: longer than any result file")
         earlier = results.read(data)
-        if [result.csv_row for result in earlier] != list(range(1, len(earlier) + 1)):
-            raise InvalidResultFile("retry_of: its rows must be numbered from 1 without a gap")
+        numbers = [0, *(result.csv_row for result in earlier)]
+        if any(number >= following for number, following in pairwise(numbers)):
+            raise InvalidResultFile("retry_of: its rows must have the numbers of the file's rows, in their order")
         return earlier
 
     def announce(self, key: str, rows: Iterable[Result], note: Mapping[str, str]) -> Source:
@@ -154,8 +171,9 @@ class _Counting:
         self._profiles: set[ProfileNames] = {defaults}
         self._first_with: dict[str, int] = {}
 
-    def add(self, number: int, record: Record) -> None:
+    def add(self, record: Record) -> None:
         """Raises WrongEncoding."""
+        number = record.number
         self._check.see(number, record.data)
         repeats, known = 0, b""
         try:
@@ -183,14 +201,16 @@ def merged(
     earlier: Sequence[Result],
     kept: Iterable[Kept],
     instance_arn: str,
+    unnamed: Iterable[int] = (),
 ) -> list[Result]:
     """One result for every row: its outcome, or else the earlier result that it keeps.
 
-    A row without either gets NotRegistered.
+    unnamed: numbers of rows without a pointer. A row without an outcome or an earlier result gets NotRegistered.
     """
-    numbers = {result.csv_row for result in earlier} | {pointer.number for pointer in pointers}
+    before = {result.csv_row: result for result in earlier}
+    numbers = {*unnamed, *(pointer.number for pointer in pointers)}
     known = {number: Result.of(Outcome(number, NOT_REGISTERED), "") for number in numbers}
-    known |= {one.number: replace(earlier[one.earlier - 1], csv_row=one.number) for one in kept}
+    known |= {one.number: replace(before[one.earlier], csv_row=one.number) for one in kept}
     known |= {outcome.number: Result.of(outcome, instance_arn) for outcome in outcomes}
     return [known[number] for number in sorted(known)]
 

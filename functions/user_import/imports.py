@@ -123,21 +123,24 @@ class Imports:
 
     def _results(self, call: ResultCsvFileCreate, outcomes: list[Outcome], instance_arn: str) -> list[Result]:
         earlier = self.files.earlier(call.plan.retry_of) if call.plan.retry_of else []
-        return merged(call.pointers, outcomes, earlier, call.kept_rows, instance_arn)
+        # State data of an earlier release does not name the rows that keep their results.
+        unnamed = [] if call.plan.schema else [result.csv_row for result in earlier]
+        return merged(call.pointers, outcomes, earlier, call.kept_rows, instance_arn, unnamed)
 
     def _kept(self, call: CountCsvFiles, found: Rows) -> list[Kept]:
         """The rows that keep their results. None if the earlier file is gone: then all rows run."""
         plan = call.plan
         earlier = self.files.earlier(plan.retry_of) if plan.retry_of else []
         try:
-            contents = self._contents(plan.retried) if plan.retried else []
+            contents = self._contents(plan.retried) if plan.retried else {}
         except ImportRefused:
-            contents = []
+            contents = {}
         rows = list(zip(found.pointers, found.contents, strict=True))
         return kept(rows, earlier, contents, None if plan.validate_only else call.instance_id)
 
-    def _contents(self, retried: Imported) -> list[bytes]:
-        return self.files.count(retried.source, self.defaults, retried.encoding).contents
+    def _contents(self, retried: Imported) -> dict[int, bytes]:
+        found = self.files.count(retried.source, self.defaults, retried.encoding)
+        return {pointer.number: known for pointer, known in zip(found.pointers, found.contents, strict=True)}
 
     def _note(self, call: ResultCsvFileCreate) -> Mapping[str, str]:
         imported = Imported(call.plan.source, call.plan.encoding or UTF_8)
