@@ -1,6 +1,5 @@
 """`stepwise commands`: publish versions of a key, look them up, and decide what only a person can."""
 
-import csv
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -166,13 +165,12 @@ def export(
         for entity in entities.export(stack, commands.tables(stack), kind):
             _print_json(entity)
         return
-    out = csv.writer(sys.stdout, lineterminator="\n")
     header, left_out = csv_export.header(kind), []
     tenant = tenant or csv_export.tenant_of(stack, commands.tables(stack), kind)
-    out.writerow(header)
+    output.data(header)
     for row in csv_export.rows(stack, commands.tables(stack), kind, tenant):
-        if row.cells:
-            out.writerow(row.cells)
+        if row.line:
+            output.data(row.line)
         else:
             left_out.append(commands.name_of(row.key))
     if left_out:

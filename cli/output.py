@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from local.terminal import readable
+from local.terminal import door, readable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -67,6 +67,11 @@ def listing(title: str, name: str, records: Sequence[Mapping[str, Any]], columns
 def ask(question: str) -> None:
     """Go on only if a person says yes. Asks on standard error, which a pipe leaves to the terminal. Raises Abort."""
     typer.confirm(question, abort=True, err=True)
+
+
+def data(text: str) -> None:
+    """A part of a document that is no JSON: unchanged to a file or a pipe."""
+    door(sys.stdout).data(text)
 
 
 def say(message: str) -> None:
