@@ -68,6 +68,11 @@ def shown(name: str) -> str:
     return f'"{escaped(name, _SHOWN)}{"…" if len(name) > _SHOWN else ""}"'
 
 
+def shown_bytes(name: bytes) -> str:
+    """As `shown`, for a name in an unknown encoding."""
+    return shown(name.decode("ascii", "backslashreplace"))
+
+
 def escaped(name: str, length: int) -> str:
     """The start of a name, where it cannot move a cursor, hide its ending, or have a character that nobody sees."""
     return "".join(one if _is_plain(one) else f"\\u{ord(one):04x}" for one in name[:length])

@@ -15,7 +15,7 @@ from .errors import InvalidImport, TooManyRows
 from .files import Files, Source
 from .keys import ImportKey
 from .loading import Loader
-from .request import DIRECT, STEP_FUNCTION, ZIP, CreateRequest, Options, Upload
+from .request import DIRECT, STEP_FUNCTION, CreateRequest, Options, Upload, is_zip
 from .state import DEFAULT_RECORD_DAYS, RECORD_DAYS, TOTALS, Import, Status, importable
 from .table import OPEN_SINCE, ImportsTable
 
@@ -184,7 +184,7 @@ def _inherited(request: CreateRequest, earlier: Import | None) -> Options:
 
 def _check_zip(key: str, request: CreateRequest) -> None:
     """Raises InvalidImport."""
-    if key.endswith(ZIP) and request.processing_mode == DIRECT:
+    if is_zip(key) and request.processing_mode == DIRECT:
         raise InvalidImport(f"processing_mode: a ZIP runs as {STEP_FUNCTION}")
-    if key.endswith(ZIP) and request.retry_of:
+    if is_zip(key) and request.retry_of:
         raise InvalidImport("key: a retry takes a CSV file")

@@ -20,6 +20,7 @@ UPLOADS = "imports/"
 RESERVED = (UPLOADS, "work/", "results/")
 ZIP = ".zip"
 ENDINGS = (".csv", ZIP)
+"""Of the name of a file, in any case of letters."""
 
 type Mode = Literal["DIRECT", "STEP_FUNCTION"]
 type Key = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]{1,1024}\Z")]
@@ -173,9 +174,14 @@ def parse_create(event: Any) -> CreateRequest | Upload:
         raise InvalidImport("type: required")
     if request.key is not None and request.key.startswith(RESERVED):
         raise InvalidImport(f"key: must not start with {', '.join(RESERVED)}")
-    if request.key is not None and not request.key.endswith(ENDINGS):
+    if request.key is not None and not request.key.lower().endswith(ENDINGS):
         raise InvalidImport("key: must end in .csv or .zip")
     return request
+
+
+def is_zip(key: str) -> bool:
+    """Whether the file is a ZIP, by its name."""
+    return key.lower().endswith(ZIP)
 
 
 def _uploaded(created: _Created) -> Upload:

@@ -16,7 +16,7 @@ from .errors import InvalidImport
 from .files import Source
 from .keys import ImportKey
 from .layout import Layout
-from .request import DIRECT, ZIP, Options
+from .request import DIRECT, Options, is_zip
 
 BATCH_ROWS = 100
 """Rows of a batch: of the Map's, and of a DIRECT import's."""
@@ -66,7 +66,7 @@ class Import:
 
     @property
     def zip(self) -> bool:
-        return str(self.values["key"]).endswith(ZIP)
+        return is_zip(str(self.values["key"]))
 
     @property
     def source(self) -> Source:

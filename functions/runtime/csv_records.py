@@ -1,7 +1,7 @@
 """Finds where each record of a CSV stream begins and ends, in constant memory and one pass, and reads its cells.
 
 A record ends where Python's csv module ends it (RFC 4180; lone carriage returns are accepted). Its cells are
-read as that module reads them when it is strict: nothing may follow a closing quote. Elsewhere in a cell, a quote is text.
+read as that module reads them when it is strict: nothing may follow a closing quote. In an unquoted cell, it is text.
 In UTF-8 and cp932, only these characters themselves contain the byte of a comma, a quote or a line end.
 """
 

@@ -11,7 +11,7 @@ _BINARY = {
     b"PK\x05\x06": "an empty ZIP archive",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an Excel workbook (.xls) or another Office document",
     b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
+    b"BZh91AY&SY": "bzip2",
     b"\xfd7zXZ\x00": "xz",
     b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
     b"Rar!\x1a\x07": "a RAR archive",
@@ -76,6 +76,6 @@ def _utf_16(head: bytes) -> str:
     """By the bytes 0 that are half of each ASCII character. A file is mostly ASCII where it names its columns."""
     start = head[:64]
     even, odd = start[::2].count(0), start[1::2].count(0)
-    if 2 * max(even, odd) < len(start) // 2 or min(even, odd):
+    if len(start) < 4 or 2 * max(even, odd) < len(start) // 2 or min(even, odd):
         return ""
     return " (little-endian)" if odd else " (big-endian)"

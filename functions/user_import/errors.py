@@ -124,7 +124,7 @@ class NoImportFile(ImportRefused):
 
 
 class UploadNameInvalid(ImportRefused):
-    """The name of an uploaded file has the prefix but no valid date after it: nothing imports it."""
+    """The name of an uploaded file is not the prefix and a valid date: nothing imports it, and it never expires."""
 
 
 class InvalidHeader(ImportRefused):
