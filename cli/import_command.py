@@ -31,12 +31,15 @@ def import_users(
     result: Annotated[
         Path | None, typer.Option(callback=checks.new_file, help="Where to save the result file.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="With --result: replace the file.")] = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
     """Create Amazon Connect users from a CSV file, and show its progress. Exits with 1 unless every row succeeds."""
     stack, out = chosen_stack(port, aws, name), views.console()
+    if result and result.exists() and not force:
+        raise typer.BadParameter(f"{result} exists; choose another name, or pass --force", param_hint="--result")
     options = {
         "validate_only": validate_only,
         "retry_of": retry_of,

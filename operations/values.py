@@ -1,7 +1,9 @@
-"""Numbers and times that people typed, or that rows have as text."""
+"""Numbers, times and names that people typed, or that rows have as text."""
 
 import re
 from datetime import UTC, datetime
+
+from runtime.text import UNSAFE_TO_PRINT
 
 _WHOLE, _DECIMAL = re.compile("-?[0-9]{1,38}"), re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
@@ -31,6 +33,11 @@ def utc_time(text: str) -> datetime:
         return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except OverflowError:
         raise ValueError(f"{text!r} is in no year of UTC") from None
+
+
+def in_key(name: str) -> str:
+    """The name of a file as a part of a key of S3: `_` for what cannot be printed, such as a byte that is not UTF-8."""
+    return UNSAFE_TO_PRINT.sub("_", name)
 
 
 def read_time(at: datetime | str | None) -> datetime | str | None:
