@@ -20,6 +20,8 @@ def _escape(one: str) -> str:
 
 def readable(text: str, escape: Callable[[str], str] = _escape) -> str:
     """The text with an escape, such as `\\x1b`, for each character that a terminal obeys or hides, but line ends."""
+    if not isinstance(text, str):
+        raise TypeError("text is expected")
     if text.isascii() and text.isprintable():
         return text
     return UNSAFE_TO_PRINT.sub(lambda found: found[0] if found[0] in "\t\n" else escape(found[0]), text)
@@ -49,7 +51,9 @@ class Door(io.TextIOBase):
         return "backslashreplace"
 
     def write(self, text: str) -> int:
-        self._sent(lambda: self._stream.write(self._shown(text)))
+        # A library finds out what a stream takes by writing nothing.
+        if shown := self._shown(text):
+            self._sent(lambda: self._stream.write(shown))
         return len(text)
 
     def data(self, text: str) -> None:
