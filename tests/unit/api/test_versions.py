@@ -78,6 +78,7 @@ def test_a_page_reads_no_command_but_the_one_whose_turn_it_is(world: World, read
     ["2026-02-30T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:60Z", "2026-01-01T00:00:00+24:00"],
 )
 def test_a_time_that_no_clock_shows_is_refused(world: World, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "dynamodb", lambda: world.client)
     request = Request("GET /keys/{pk}/{sk}", "tenant1", "p", {**KEY, "at": at}, {})
     with pytest.raises(Problem) as refused:
         commands.show_key(request, SimpleNamespace(**dict.fromkeys(TABLES, "t")))  # type: ignore[arg-type]

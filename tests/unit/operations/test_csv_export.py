@@ -66,4 +66,4 @@ def test_a_wrong_guard_is_refused() -> None:
 
     assert refusal
     assert (refusal.code, refusal.column) == ("NotAllowed", GUARD.name)
-    assert kind().message(refusal.code, refusal.column).endswith("true or false.")
+    assert "true or false" in kind().message(refusal.code, refusal.column)

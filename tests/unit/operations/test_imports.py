@@ -86,7 +86,7 @@ def test_a_lost_answer_is_not_repeated(desk: Desk) -> None:
     desk.answer = ReadTimeoutError(endpoint_url="")
     with pytest.raises(AnswerLost) as lost:
         imports.create(desk.stack, REQUEST)
-    assert lost.value.see == ("imports", "list", "--tenant", TENANT)
+    assert lost.value.see == ("imports", "list", ("--tenant", TENANT))
     assert desk.calls == [("CreateImport", REQUEST)]
 
 
