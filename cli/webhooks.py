@@ -158,9 +158,7 @@ def _sent(answer: Any) -> None:
     time = f" after {answer['milliseconds']} ms" if "milliseconds" in answer else ""
     out.print(f"{'Delivered' if answer['delivered'] else 'Not delivered'}: {answer['outcome']}{time}")
     if answer.get("body"):
-        # It may hold control sequences of the terminal.
-        shown = "".join(one if one.isprintable() or one == "\n" else "?" for one in answer["body"])
-        out.print(shown)
+        out.print(answer["body"])
     raise typer.Exit(0 if answer["delivered"] else 1)
 
 
