@@ -83,4 +83,5 @@ def test_a_time_that_no_clock_shows_is_refused(world: World, at: str, monkeypatc
     with pytest.raises(Problem) as refused:
         commands.show_key(request, SimpleNamespace(**dict.fromkeys(TABLES, "t")))  # type: ignore[arg-type]
 
-    assert (refused.value.status, [one["parameter"] for one in refused.value.errors]) == (400, ["at"])
+    answer: Any = refused.value.answer
+    assert (answer.status, [one["parameter"] for one in answer.body["errors"]]) == (400, ["at"])
