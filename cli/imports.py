@@ -43,6 +43,7 @@ Save = Annotated[
         "--save", metavar="FOLDER", help="Save the results here.", exists=True, file_okay=False, writable=True
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="With --save: replace files that are there already.")]
 
 
 @app.command()
@@ -70,6 +71,7 @@ def create(
     max_concurrency: Annotated[int | None, typer.Option(min=1, max=50, help="Batches of 100 rows at once.")] = None,
     wait: Follow = True,
     save: Save = None,
+    force: Force = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
@@ -94,7 +96,7 @@ def create(
         "validate_only": validate_only,
         "options": _given(options),
     }
-    run(chosen_stack(port, aws, name), file, _given(request), wait=wait, save=save)
+    run(chosen_stack(port, aws, name), file, _given(request), wait=wait, save=save, force=force)
 
 
 @app.command()
@@ -117,6 +119,7 @@ def retry(
     encoding_confirmed: EncodingConfirmed = False,
     wait: Follow = True,
     save: Save = None,
+    force: Force = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
@@ -134,23 +137,37 @@ def retry(
         "validate_only": validate_only,
         "options": imports.options_with(stack, earlier, changed) if changed else None,
     }
-    run(stack, file, _given(request), wait=wait, save=save)
+    run(stack, file, _given(request), wait=wait, save=save, force=force)
 
 
 @app.command()
-def follow(name_: Name, save: Save = None, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def follow(
+    name_: Name,
+    save: Save = None,
+    force: Force = False,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
     """Follow an import to its end: rows, rate, failed rows, time left. Exits with 1 unless every row succeeds."""
     key, stack = imports.parse_key(name_), chosen_stack(port, aws, name)
-    to_its_end(stack, key, save)
+    to_its_end(stack, key, save, force=force)
 
 
 @app.command()
-def show(name_: Name, save: Save = None, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def show(
+    name_: Name,
+    save: Save = None,
+    force: Force = False,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
     """Show an import, and why rows failed. --save fetches failed.csv, succeeded.csv and unprocessed.csv."""
     key, stack, out = imports.parse_key(name_), chosen_stack(port, aws, name), views.console()
     seen = imports.view(stack, key)
     out.print(import_views.details(seen))
-    explain(stack, out, seen, save)
+    explain(stack, out, seen, save, force=force)
 
 
 @app.command("list")
@@ -192,8 +209,6 @@ def stop(
     command = hints.command("imports", "follow", name_)
     out.print(
         f"Stopped by {by}. Its results follow, once its last batches have ended:\n{command}",
-        markup=False,
-        soft_wrap=True,
     )
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -17,7 +18,7 @@ from imports.keys import ImportKey
 from imports.request import parse_create
 from imports.state import Import
 from operations import import_results, imports
-from operations.import_results import ImportNotEnded
+from operations.import_results import ImportNotEnded, ResultsExist
 from operations.imports import AnswerLost, ImportEnded, ImportNotFound, ImportView
 from operations.stack import Stack
 from tests.kit.command_line import stepwise
@@ -85,7 +86,7 @@ def test_a_lost_answer_is_not_repeated(desk: Desk) -> None:
     desk.answer = ReadTimeoutError(endpoint_url="")
     with pytest.raises(AnswerLost) as lost:
         imports.create(desk.stack, REQUEST)
-    assert lost.value.see == ("imports", "list", "--tenant", TENANT)
+    assert lost.value.see == ("imports", "list", ("--tenant", TENANT))
     assert desk.calls == [("CreateImport", REQUEST)]
 
 
@@ -242,6 +243,31 @@ def test_results_are_saved_only_after_the_end(desk: Desk, tmp_path: Path) -> Non
 
     assert {path.name for path in saved} == {"succeeded.csv", "failed.csv", "unprocessed.csv"}
     assert (tmp_path / "failed.csv").read_text() == desk.world.text(import_id, "failed")
+
+
+def test_results_never_replace_what_a_person_has_changed(desk: Desk, tmp_path: Path) -> None:
+    seen = desk.view(desk.world.run(text(1, "x")))
+    import_results.save(desk.stack, seen, tmp_path)
+    # The same content again changes nothing.
+    import_results.save(desk.stack, seen, tmp_path)
+    (tmp_path / "succeeded.csv").unlink()
+    (tmp_path / "failed.csv").write_text("corrected")
+    with pytest.raises(ResultsExist, match=r"failed\.csv would be replaced"):
+        import_results.save(desk.stack, seen, tmp_path)
+    with pytest.raises(ResultsExist):
+        import_results.check_folder(tmp_path)
+
+    assert (tmp_path / "failed.csv").read_text() == "corrected"
+    assert {path.name for path in tmp_path.iterdir()} == {"failed.csv", "unprocessed.csv"}
+    import_results.save(desk.stack, seen, tmp_path, force=True)
+    assert (tmp_path / "failed.csv").read_text() != "corrected"
+
+
+def test_a_file_may_have_any_name(desk: Desk, tmp_path: Path) -> None:
+    file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\x82\n\x1b.csv"))
+    file.write_text("code")
+
+    assert imports.upload(desk.stack, file).endswith("/caf___.csv")
 
 
 def test_a_stop_names_the_caller_and_an_import_that_has_ended_is_not_stopped(desk: Desk) -> None:
