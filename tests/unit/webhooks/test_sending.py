@@ -13,11 +13,12 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from local.simulators.webhook_receiver.client import ReceiverClient, parameters
 from local.simulators.webhook_receiver.faults import Drip, Drop, Endless, Hang, Injection, Status
+from runtime.exchange import tls_context
 from tests.unit.dynamodb import Clock
 from webhooks.addresses import Receivers
 from webhooks.delivering import utc_now
 from webhooks.errors import AddressRefused, InvalidWebhook, NotSent
-from webhooks.sending import Answer, Sender, tls_context
+from webhooks.sending import Answer, Sender
 from webhooks.signature import headers, new_secret
 
 METADATA = "https://169.254.169.254/latest/meta-data/"
@@ -187,7 +188,7 @@ def test_a_resolver_that_hangs_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     ("resolve", "error", "reason"),
     [
         (lambda *_: ["169.254.169.254"], AddressRefused, "link-local"),
-        (lambda *_: [], NotSent, "no answer"),
+        (lambda *_: [], NotSent, "does not resolve"),
         (lambda *_: socket.getaddrinfo("no.such.invalid", 443), NotSent, "does not resolve"),
     ],
 )
