@@ -12,7 +12,17 @@ from typing import Any
 
 import pytest
 
-from idempotency import AlreadyInProgress, BusinessError, LeaseOperations, LeaseStore, StepCompensated, TransientError
+from idempotency import (
+    AlreadyInProgress,
+    BusinessError,
+    LeaseOperations,
+    LeaseStore,
+    Step,
+    StepCompensated,
+    StepStore,
+    TransientError,
+)
+from idempotency.saga import SagaSteps
 from idempotency.saga.state import may_stand_outside
 from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import (
@@ -31,14 +41,19 @@ from local.simulators.payment_gateway.faults import (
     SlowWorking,
 )
 from local.simulators.payment_gateway.plan import Injection
-from ordering.definition import PROCESS_PAYMENT
+from ordering.definition import ORDER_SAGA, PROCESS_PAYMENT
+from ordering.order import parse_order
 from ordering.payments.charge import Charge, PaymentDeclined
 from ordering.payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
+from ordering.payments.service import Payments
+from ordering.payments.table import PaymentsTable
+from ordering.task import Task
 from runtime import bearer
 from runtime.bearer import BearerSession
 from runtime.exchange import Place, Request, Response
 from runtime.keyed import derived_key
 from runtime.secrets import Secret, SecretRefused, SecretUnavailable
+from tests.kit.orders import good_order
 from tests.unit import dynamodb
 from tests.unit.ordering import secrets_manager
 from tests.unit.ordering.gateway import SECRET, Fixed, answering, counts
@@ -720,6 +735,39 @@ def test_a_secret_that_cannot_be_read_is_our_fault_or_an_outage(desk: Desk, monk
         with pytest.raises(expected):
             desk.charge()
     assert desk.sent == []
+
+
+@pytest.mark.parametrize("by_gateway", [True, False])
+def test_a_free_order_is_paid_without_a_charge_and_can_be_refunded(
+    desk: Desk, gateway: GatewayClient, by_gateway: bool
+) -> None:
+    """Its token does not matter, either."""
+    client = dynamodb.client()
+    tables = {step.table: dynamodb.new_table(client, key=step.key) for step in ORDER_SAGA.steps}
+    store = StepStore(client, desk.gateway.leases._backend.table.name)
+    payments = Payments(
+        SagaSteps(ORDER_SAGA, store, tables),
+        PaymentsTable(tables["PaymentsTable"]),
+        desk.gateway if by_gateway else None,
+    )
+    free = good_order("o-1", items=[{"sku": "gift", "quantity": 2, "unit_price": 0}])
+    free["payment"]["token"] = "tok_declined"
+    store.commit(Step("o-1", "ProcessOrder", free, "r", desk.clock()), [], {})
+    step = Step("o-1", PROCESS_PAYMENT.name, free, "r", desk.clock())
+    task = Task(parse_order(free), step, desk.clock() + timedelta(seconds=15))
+
+    def row() -> Any:
+        found = client.get_item(TableName=tables["PaymentsTable"], Key={PROCESS_PAYMENT.key: {"S": "o-1"}})["Item"]
+        return found["amount"]["N"], found["status"]["S"], "charge_id" in found
+
+    first, second = payments.process(task), payments.process(task)
+    assert (first, first["amount"], row()) == (second, 0, ("0", "Captured", False))
+    assert desk.sent == []
+
+    assert [payments.refund(task) for _ in range(2)] == [{"undone": True}] * 2
+    assert row() == ("0", "Refunded", False)
+    assert desk.sent == ([f"POST /charges/{KEY}/cancel"] if by_gateway else [])
+    assert counts(gateway, KEY) == (0, 0)
 
 
 def test_finalization_knows_the_lease_by_its_name() -> None:

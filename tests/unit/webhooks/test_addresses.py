@@ -79,8 +79,35 @@ RESOLVED = {
     "not assigned": (["4000::1"], "reserved"),
     "one bad address of several": (["93.184.215.14", "10.0.0.1"], "private"),
 }
+AS_REGISTERED = [
+    "/%2e%2e/x",
+    "/a/../b",
+    "/./x",
+    "/x?",
+    "/x??",
+    "/?a=[1]",
+    "/%zz",
+    "/%7E",
+    "/~",
+    "//x",
+    "/a//b",
+    "/?a=/../",
+]
 PUBLIC = ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"]
 URL = "https://hooks.example.com/in?token=t0ken"
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        *((f"https://hooks.example.com{rest}", rest) for rest in AS_REGISTERED),
+        ("https://hooks.example.com", "/"),
+        ("https://hooks.example.com?a=b", "/?a=b"),
+        ("https://hooks.example.com:443/a:b@c", "/a:b@c"),
+    ],
+)
+def test_an_address_is_called_as_registered(url: str, target: str) -> None:
+    assert Receivers().parse(url).target == target
 
 
 @pytest.mark.parametrize("trick", ADDRESSES)
