@@ -129,9 +129,9 @@ def _no_question(_: Engine) -> AbstractContextManager[None]:
     return both()
 
 
-@mutant("an answer to another request that is believed", breaks.PAID, orders=BY_GATEWAY)
+@mutant("an answer to another request that is believed", breaks.REFUSED, breaks.PAID, orders=BY_GATEWAY)
 def _any_answer(_: Engine) -> AbstractContextManager[None]:
-    """A cancel of another key is taken for the refund."""
+    """A decline or a cancel of another key is taken for that of the order."""
     from runtime.keyed import Answer
 
     return replaced(Answer, "bound", True)

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from .claim import Backend, Claim
 from .dynamodb import Action, Outcome, put, state_conflict, transact
-from .errors import LeaseLost, OutcomeHeld, ResultUnavailable, StateConflict
+from .errors import DeferredResult, LeaseLost, OutcomeHeld, ResultUnavailable, StateConflict
 from .payloads import payload_hash
 from .records import LeaseRecord, Status
-from .results import DeferredResult, finished, storable
+from .results import finished, storable
 from .work import Unknown, Work, stored_error
 
 # A transaction takes 100 actions, and one is the lease's.

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from .errors import DeferredResult
+
 RESULT_LIMIT = 256 * 1024
 """Maximum bytes of a stored result's JSON: the limit of Step Functions, well below DynamoDB's 400 KB."""
 
 # Methods of awaitables, generators and other iterators, context managers, and futures of `concurrent.futures`.
 _DEFERRED = ("__await__", "__next__", "__anext__", "__aiter__", "__enter__", "__aenter__", "add_done_callback")
 _CREATES_ONLY = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-
-
-class DeferredResult(TypeError):
-    """A result that is yet to be computed, so nothing says that the work was done. It decides nothing."""
 
 
 def require_plain(*functions: Any) -> None:
