@@ -17,7 +17,6 @@ from idempotency import (
     LeaseStore,
     OutcomeHeld,
     PayloadMismatch,
-    ResultUnavailable,
     StoredFailure,
     Work,
 )
@@ -37,7 +36,6 @@ from tests.store.charging import (
     StolenCard,
     Unreachable,
     every_policy,
-    must_not_run,
 )
 
 not_held = pytest.mark.parametrize("work", [RUN_AGAIN, RESOLVE], ids=lambda work: work.unknown.name)
@@ -222,21 +220,6 @@ def test_any_json_is_a_result(charge: Charge, result: Any) -> None:
     assert (lease.completed, lease.result) == (True, result)
 
 
-@pytest.mark.parametrize("result", [object(), "x" * (256 * 1024)], ids=["not JSON", "too large"])
-def test_a_result_that_cannot_be_stored_is_returned_once_and_reported(
-    charge: Charge, result: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert charge.run(lambda _: result) is result
-    (line,) = caplog.records
-    assert (line.levelno, line.getMessage()) == (
-        logging.ERROR,
-        "the result is not JSON, or too large to be stored",
-    )
-    assert charge.status == "COMPLETED"
-    with pytest.raises(ResultUnavailable, match=charge.key):
-        charge.run(must_not_run)
-
-
 def test_the_largest_result_fits_the_table(charge: Charge) -> None:
     largest = "x" * (256 * 1024 - 2)
     charge.completes(largest)
@@ -305,17 +288,6 @@ def test_stored_error_of_an_unknown_class_is_stored_failure(charge: Charge) -> N
     with pytest.raises(StoredFailure, match=r"^RefusedByAnOlderVersion: the reason$") as replayed:
         charge.lease()
     assert replayed.value.name == "RefusedByAnOlderVersion"
-
-
-def test_stored_error_with_other_arguments_is_raised_again(charge: Charge) -> None:
-    class OverLimit(BusinessError):
-        def __init__(self, limit: int, *, asked: int) -> None:
-            super().__init__(f"{asked} is more than {limit}")
-
-    picky = charge.under(replace(RUN_AGAIN, final=(OverLimit,)))
-    picky.raises(OverLimit(100, asked=4200))
-    with pytest.raises(OverLimit, match=r"^4200 is more than 100$"):
-        picky.lease()
 
 
 def test_a_long_message_is_cut(charge: Charge) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .dynamodb import LeaseClient, put
-from .errors import AlreadyInProgress, OutcomeHeld, PayloadMismatch, StoredFailure
+from .errors import AlreadyInProgress, OutcomeHeld, PayloadMismatch
 from .lease_table import LeaseTable
 from .records import LeaseRecord, Status
 from .work import Unknown, Work
@@ -114,7 +114,7 @@ class Claim:
         if found.in_progress(now):
             raise AlreadyInProgress(self.key, found.lease_until)
         if found.error:
-            raise self.work.error(*found.error) or StoredFailure(*found.error)
+            raise self.work.error(*found.error)
         if found.status is Status.HELD or self._mark_held(found, now):
             raise OutcomeHeld(
                 f"{self.key}: outcome unknown; find out whether it took effect, then release or resolve it"

@@ -19,7 +19,8 @@ from typing import Any
 
 from .dynamodb import Action, StepClient, state_conflict, transact
 from .expressions import conditional_put
-from .payloads import canonical_json, payload_hash
+from .payloads import payload_hash
+from .results import as_stored, finished
 from .steps import COMMITTED, Step
 
 REFUSED = "REFUSED"
@@ -58,11 +59,11 @@ class RoundStore:
         number: of the round, from 1.
         Raises StateConflict (the condition of a write failed), Contention, StoreUnavailable.
         """
-        return self._write(step, Decided(True, number, result), writes)
+        return self._write(step, Decided(True, number, as_stored(finished(result))[1]), writes)
 
     def refuse(self, step: Step, number: int, writes: Sequence[Action], result: Mapping[str, Any]) -> Decided:
         """Refuse the step in this round, or return what is decided. One DynamoDB call. Raises as `commit`."""
-        return self._write(step, Decided(False, number, result), writes)
+        return self._write(step, Decided(False, number, as_stored(finished(result))[1]), writes)
 
     def _write(self, step: Step, decided: Decided, writes: Sequence[Action]) -> Decided:
         cancelled = transact(self.client, [{"Put": self._record(step, decided)}, *writes])
@@ -78,7 +79,7 @@ class RoundStore:
             "pk": step.key,
             "status": COMMITTED if decided.committed else REFUSED,
             "round": decided.round,
-            "result": canonical_json(decided.result),
+            "result": as_stored(decided.result)[0],
             "payload_hash": payload_hash(step.payload),
             "owner": step.owner,
             "created_at": step.at.isoformat(),

@@ -35,7 +35,8 @@ from typing import Any
 from .dynamodb import Action, Cancellation, StepClient, row, state_conflict, transact
 from .errors import Contention, InvalidKey, PayloadMismatch, StateConflict, StepCompensated
 from .expressions import condition_check, conditional_update
-from .payloads import canonical_json, payload_hash
+from .payloads import payload_hash
+from .results import as_stored, finished, require_plain
 
 COMMITTED = "COMMITTED"
 COMPENSATING = "COMPENSATING"
@@ -112,15 +113,17 @@ class StepStore:
 
         writes: actions of `TransactWriteItems` on different items, each with its condition; up to 99, including
             `after`.
-        result: a JSON object, returned to this call and to every duplicate.
+        result: a JSON object, returned to this call and to every duplicate as it is stored, with lists for tuples.
         after: names of earlier steps of the same saga. T does not run once one of them is compensated.
 
         Raises PayloadMismatch, StepCompensated, StateConflict (the condition of a write failed, and there is no
-        record), Contention, StoreUnavailable. After a BusinessError nothing was written.
+        record), Contention, StoreUnavailable; TypeError or ValueError if the result is not JSON, or deferred. After any
+        error but the transient ones nothing was written.
         """
-        actions = [self._committed(step, result), *writes, *self._not_compensated(step, after)]
+        _, stored = as_stored(finished(result))
+        actions = [self._committed(step, stored), *writes, *self._not_compensated(step, after)]
         cancelled = transact(self._client, actions)
-        return result if cancelled is None else self._answer(step, writes, cancelled)
+        return stored if cancelled is None else self._answer(step, writes, cancelled)
 
     def bar(self, steps: Sequence[Step], writes: Sequence[Action]) -> None:
         """Write a tombstone for each of these steps, none of which happened, and all `writes`. One DynamoDB call.
@@ -155,10 +158,11 @@ class StepStore:
         nothing was undone, and nothing outside was touched by this call.
         """
         if outside is not None:
+            require_plain(outside)
             barred = self._bar(step, stands, absence)
             if not isinstance(barred, bool):
                 return self._compensated_before(step, barred)
-            outside()
+            finished(outside())
         return self._compensate(step, undo, absence)
 
     def _bar(self, step: Step, stands: Sequence[Action], absence: Sequence[Action]) -> bool | Mapping[str, Any]:
@@ -310,7 +314,7 @@ class StepStore:
             "Item": {
                 "pk": {"S": step.key},
                 "status": {"S": status},
-                "result": {"S": canonical_json(result)},
+                "result": {"S": as_stored(result)[0]},
                 "payload_hash": {"S": payload_hash(step.payload)},
                 "owner": {"S": step.owner},
                 "created_at": {"S": step.at.isoformat()},
@@ -326,7 +330,7 @@ class StepStore:
                 condition=_HAPPENED,
                 assign={
                     "status": COMPENSATED,
-                    "result": canonical_json(result),
+                    "result": as_stored(result)[0],
                     "owner": step.owner,
                     "updated_at": step.at.isoformat(),
                     "expires_at": self._expires_at(step),
