@@ -124,7 +124,7 @@ def skip(
 
 @app.command()
 def rebuild(
-    target: Annotated[str, typer.Argument(help=f"{', '.join(sorted(targets.TARGETS))}.")],
+    target: Annotated[str, typer.Argument(help=f"{', '.join(sorted(targets.TARGETS))}; with --key, also gate.")],
     key_name: Annotated[str, typer.Option("--key", metavar="KEY", help="Only this key: TENANT_CODE/SK.")] = "",
     port: Port = 4566,
     aws: OnAws = False,

@@ -103,7 +103,7 @@ def recover(
         execution_name = recovery.recover(stack, order_id, document)
         with _comes_back(order_id), waiting.waiting(f"recovering {order_id}"):
             last = ended(stack, execution_name, seconds=RECOVERY_SECONDS, output="OrderRecoveryArn")
-            seen = view(stack, order_id)
+            seen = finalized(stack, order_id, undone=last.status == "SUCCEEDED")
     output.show(shapes.order(seen), order_views.order(seen))
     raise typer.Exit(0 if last.status == "SUCCEEDED" else 1)
 

@@ -15,7 +15,7 @@ from idempotency.saga.table import UNSETTLED
 
 from . import recovery
 from .errors import CommandError, StillRunning
-from .executions import Execution, find
+from .executions import SUCCEEDED, Execution, find
 from .functions import call
 from .orders import ended, patiently
 from .recovery import NothingToRecover
@@ -24,7 +24,7 @@ from .stack import Row, Stack
 _ERRORS = {one.__name__: one for one in (InvalidApplication, PayloadMismatch)}
 # Of an account that is set up with all its retries.
 _MAX_SECONDS = 9_600
-_RECOVERY_SECONDS = 43_200
+_RECOVERY_SECONDS, _FINALIZED_SECONDS = 43_200, 10
 """The life of account-recovery."""
 
 
@@ -106,12 +106,21 @@ def recover(stack: Stack, application_id: str) -> str:
     return recovery.recover(stack, application_id, setup_input(application_id), saga=ACCOUNT_SETUP)
 
 
-def recovered(stack: Stack, application_id: str, name: str) -> Execution:
-    """Wait until the recovery of this name has ended. Raises StillRunning otherwise; it goes on."""
+def recovered(stack: Stack, application_id: str, name: str) -> tuple[Execution, Summary]:
+    """Wait until the recovery of this name has ended, and until its finalization shows that nothing is left.
+
+    Finalization follows the end asynchronously, by an event. Raises StillRunning; the recovery goes on.
+    """
     try:
-        return ended(stack, name, seconds=_RECOVERY_SECONDS, output=f"{ACCOUNT_SETUP.recovery}Arn")
+        last = ended(stack, name, seconds=_RECOVERY_SECONDS, output=f"{ACCOUNT_SETUP.recovery}Arn")
     except StillRunning:
         raise _still_running(application_id, "is still being recovered") from None
+    seen = view(stack, application_id)
+    for _ in patiently(_FINALIZED_SECONDS):
+        if last.status != SUCCEEDED or not seen.standing:
+            break
+        seen = view(stack, application_id)
+    return last, seen
 
 
 def listed(stack: Stack, status: str, last: int) -> list[Summary]:

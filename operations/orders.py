@@ -114,14 +114,15 @@ def ended(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "
     raise _still_running(order_id)
 
 
-def finalized(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
+def finalized(stack: Stack, order_id: str, *, undone: bool = False, seconds: float = 10) -> OrderView:
     """Read an order once it is finalized, or its state at the deadline.
 
-    Finalization follows the saga's end asynchronously, by an event.
+    Finalization follows the end of a saga, or of a recovery, asynchronously, by an event.
+    undone: whether a recovery has undone everything, so that nothing will be listed as standing.
     """
     seen = view(stack, order_id)
     for _ in patiently(seconds):
-        if seen.order is None or seen.order["status"] != NEW:
+        if seen.order is None or (seen.order["status"] != NEW and not (undone and seen.order.get("standing"))):
             break
         seen = view(stack, order_id)
     return seen

@@ -14,14 +14,14 @@ from .answer import Defect, Problem, Unavailable
 _STATUS = {
     **dict.fromkeys(("InvalidCommand", "InvalidImport", "InvalidTask", "InvalidWebhook", "InvalidKey"), 422),
     **dict.fromkeys(("InvalidApplication", "InvalidDecision", "TooManyItems", "TooManyRows"), 422),
-    **dict.fromkeys(("PayloadMismatch", "PendingCommand", "VersionConflict", "VersionGap"), 409),
+    **dict.fromkeys(("PayloadMismatch", "PendingCommand", "StateConflict", "VersionConflict", "VersionGap"), 409),
     **dict.fromkeys(("AlreadyDecided", "ApprovalCancelled", "ApprovalExpired"), 409),
     "ApprovalNotFound": 404,
     "AttributesTooLarge": 413,
 }
-# Both end once the older version does. A PendingCommand may follow a write whose answer was lost, which only a repeat
-# under the same key finds.
-_FOR_NOW = frozenset({"PendingCommand", "VersionGap"})
+# Two end once the older version does, one once an operator has mended the key. A PendingCommand may follow a write
+# whose answer was lost, which only a repeat under the same key finds.
+_FOR_NOW = frozenset({"PendingCommand", "StateConflict", "VersionGap"})
 # Their messages start with an id, not with a field.
 _ABOUT_AN_ID = frozenset({"AlreadyDecided", "ApprovalCancelled", "ApprovalExpired", "ApprovalNotFound"})
 _TRANSIENT = frozenset(

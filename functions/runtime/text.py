@@ -13,9 +13,15 @@ Ranges: Default_Ignorable_Code_Point in https://www.unicode.org/Public/15.1.0/uc
 
 import re
 import unicodedata
+from functools import cache
 
 REQUIRED, NOT_ALLOWED = "Required", "NotAllowed"
 """Codes of `problem`: nothing visible, and a forbidden character."""
+SENTENCES = {
+    REQUIRED: "has no visible character",
+    NOT_ALLOWED: "has a control character or another one that is no text; type it again",
+}
+"""What follows the name of a field with a problem. Never a value."""
 
 _BIDI = "\u202a-\u202e\u2066-\u2069"
 _NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
@@ -47,11 +53,16 @@ UNSAFE_TO_PRINT = re.compile(
 )
 """Matches a character that controls a terminal, reorders its text or is hidden, also tab and line feed."""
 
-_is_forbidden = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f{_FORBIDDEN}]").search
-_has_break = re.compile(f"[{_BREAKS}]").search
-_not_compared = re.compile(f"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{_WITHOUT_MEANING}{_IGNORED}{_APOSTROPHES}]")
-_ignored = re.compile(f"[{_IGNORED}{_WITHOUT_MEANING}]").match
-_decomposing_ideographs = re.compile("[^\uf900-\ufaff\U0002f800-\U0002fa1f]+")
+_REFUSED = f"\x00-\x08\x0b\x0c\x0e-\x1f{_FORBIDDEN}"
+_NOT_COMPARED = f"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{_WITHOUT_MEANING}{_IGNORED}{_APOSTROPHES}"
+_HIDDEN = _IGNORED + _WITHOUT_MEANING
+_COMPATIBILITY_IDEOGRAPHS = "\uf900-\ufaff\U0002f800-\U0002fa1f"
+
+
+@cache
+def _any_of(characters: str) -> re.Pattern[str]:
+    # Compiled at the first use: most functions never look at a text, and a pattern takes a millisecond.
+    return re.compile(f"[{characters}]")
 
 
 def is_blank(text: str) -> bool:
@@ -63,11 +74,11 @@ def problem(text: str, *, lines: bool = False) -> str | None:
     """Find what is wrong with a text: REQUIRED, NOT_ALLOWED or None. lines: it may have tabs and more than one line."""
     if text.isascii() and text.isprintable():
         return REQUIRED if is_blank(text) else None
-    if _is_forbidden(text):
+    if _any_of(_REFUSED).search(text):
         return NOT_ALLOWED
     if is_blank(text):
         return REQUIRED
-    return NOT_ALLOWED if not lines and _has_break(text) else None
+    return NOT_ALLOWED if not lines and _any_of(_BREAKS).search(text) else None
 
 
 def composed(text: str) -> str:
@@ -77,14 +88,16 @@ def composed(text: str) -> str:
     """
     if unicodedata.is_normalized("NFC", text):
         return text
-    return _decomposing_ideographs.sub(lambda found: unicodedata.normalize("NFC", found[0]), text)
+    parts = re.split(f"([{_COMPATIBILITY_IDEOGRAPHS}]+)", text)
+    # Every second part is what separates the others.
+    return "".join(part if index % 2 else unicodedata.normalize("NFC", part) for index, part in enumerate(parts))
 
 
 def has_stray_mark(text: str) -> bool:
     """Check whether an accent or vowel sign is on no character: at the beginning, or after white space."""
     before = " "
     for sign in text:
-        if _ignored(sign):
+        if _any_of(_HIDDEN).match(sign):
             continue
         if before.isspace() and unicodedata.category(sign)[0] == "M":
             return True
@@ -99,7 +112,7 @@ def normal_words(text: str) -> list[str]:
     and symbols separate words. Hebrew and Arabic points are accents. Vowel signs, viramas and dakuten are not, on a
     letter of their own script. Letters of two scripts differ, even if they look alike.
     """
-    plain = unicodedata.normalize("NFKD", _not_compared.sub("", unicodedata.normalize("NFKD", text)))
+    plain = unicodedata.normalize("NFKD", _any_of(_NOT_COMPARED).sub("", unicodedata.normalize("NFKD", text)))
     folded = unicodedata.normalize("NFKD", _without_accents(plain).casefold())
     return "".join(map(_word_sign, folded)).split()
 
@@ -142,4 +155,4 @@ def _word_sign(sign: str) -> str:
 
 def _is_visible(sign: str) -> bool:
     kind = unicodedata.category(sign)
-    return (kind[0] in "LNPS" or kind == "Cn") and not _ignored(sign)
+    return (kind[0] in "LNPS" or kind == "Cn") and not _any_of(_HIDDEN).match(sign)

@@ -354,6 +354,8 @@ def test_what_is_another_tenants_does_not_exist(client: HttpClient, command: Jso
     assert [other.get(one).status_code for one in seen] == [404] * len(seen)
     assert other.post("/commands", command, uuid.uuid4().hex).status_code == 404
     assert other.post("/imports", request).status_code == 404
+    checksum = {"task_type": "checksum-object", "items": [{"bucket": "jobs", "key": "tenant1/report.pdf"}]}
+    assert other.post("/tasks", checksum).status_code == 422
     assert other.get("/imports").json()["imports"] == []
 
 

@@ -30,7 +30,7 @@ def having(given: Any, **headers: str | None) -> Any:
     return {**given, "headers": {k: v for k, v in {**given["headers"], **names}.items() if v is not None}}
 
 
-def jwt(**claims: str) -> Any:
+def jwt(**claims: Any) -> Any:
     return {"jwt": {"claims": {"iss": "https://issuer.example", "sub": "user-1", **claims}, "scopes": []}}
 
 
@@ -61,6 +61,25 @@ def test_under_jwt_the_claim_is_the_tenant_and_the_header_is_ignored() -> None:
     assert parsed(having(given, x_tenant_code="!")).tenant_code == "tenant2"
     for claims in ({}, {"tenant_code": ""}, {"tenant_code": "a/b"}, {"tenant_code": "tenant1\n"}):
         assert refused(authorized(event(), jwt(**claims)), 403) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["null", "None", "nil", "<nil>", "", "[]", "[a b]", "undefined", "NULL", "map[]", None, ["a"]]
+)
+def test_a_claim_without_a_value_is_no_tenant_and_no_subject(text: Any) -> None:
+    assert refused(authorized(event(), jwt(tenant_code=text)), 403) is None
+    assert refused(authorized(event(), jwt(tenant_code="tenant1", sub=text)), 403) is None
+    assert parsed(authorized(event(), jwt(tenant_code="t", sub=text, client_id="c"))).subject == "c"
+
+
+@pytest.mark.parametrize("text", ["null", "undefined", "None"])
+@pytest.mark.parametrize("name", ["X-Tenant-Code", "Idempotency-Key"])
+def test_a_header_without_a_value_is_refused(name: str, text: str) -> None:
+    given = event("handle_request_task")
+
+    errors = refused(having(given, **{name.lower().replace("-", "_"): text}), 400)
+
+    assert errors[0]["parameter"] == name
 
 
 def test_orders_have_no_tenant() -> None:
