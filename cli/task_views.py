@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from local.drawing import Text
 from operations.tasks import TaskView, name_of
 from tasks.state import Item, Status, Task
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from operations.times import read_time
+from operations.values import read_time
 
 from .redaction import redacted_text
 

@@ -6,7 +6,7 @@ from runtime.csv_records import Flaw
 from runtime.text import UNSAFE_TO_PRINT
 
 MISSING_COLUMN, UNKNOWN_COLUMN = "MissingColumn", "UnknownColumn"
-UNCLOSED_QUOTE, NOT_CSV = "UnclosedQuote", "NotCsv"
+UNCLOSED_QUOTE, NOT_CSV, WRONG_ENCODING = "UnclosedQuote", "NotCsv", "WrongEncoding"
 NOT_UTF_8, RAGGED_ROW, ROW_TOO_LONG = "NotUtf8", "RaggedRow", "RowTooLong"
 REQUIRED, NOT_A_NUMBER, OUT_OF_RANGE, NOT_ALLOWED = "Required", "NotANumber", "OutOfRange", "NotAllowed"
 DUPLICATE_KEY, PENDING_COMMAND, STORE_UNAVAILABLE = "DuplicateKey", "PendingCommand", "StoreUnavailable"
@@ -16,7 +16,7 @@ MAX_ROW = 64 * 1024
 _SHOWN = 80
 
 SENTENCES: Mapping[str, str] = {
-    NOT_UTF_8: "The row is not in the encoding of the import. Save the file as CSV in UTF-8, or import it as cp932.",
+    NOT_UTF_8: "The row is not in the encoding of the import. Save the file as CSV in UTF-8, and import all of it.",
     RAGGED_ROW: "The row has more or fewer cells than the header, or a wrong quote. Quote a cell that has a comma.",
     ROW_TOO_LONG: f"The row has more than {MAX_ROW} bytes. Shorten it, or correct a quote that is closed too late.",
     REQUIRED: "The cell is empty. Fill it in{rule}.",

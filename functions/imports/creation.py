@@ -177,9 +177,12 @@ def _answer(made: Import, status: Status) -> Answer:
 
 
 def _inherited(request: CreateRequest, earlier: Import | None) -> Options:
-    """The options of the import that is retried. A corrected file is a result, which is in UTF-8."""
+    """The options of the import that is retried.
+
+    A corrected file is a result, which is in UTF-8, and nobody has confirmed its encoding yet.
+    """
     options = earlier.options if earlier else Options()
-    return msgspec.structs.replace(options, encoding=UTF_8) if request.key else options
+    return msgspec.structs.replace(options, encoding=UTF_8, encoding_confirmed=False) if request.key else options
 
 
 def _check_zip(key: str, request: CreateRequest) -> None:

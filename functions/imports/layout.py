@@ -10,7 +10,7 @@ from runtime.encodings import UTF_8, Encoding
 from runtime.text import is_blank, normal_words
 
 from . import codes
-from .columns import CODE_COLUMN, ERROR_COLUMNS, NAME_COLUMN, ROW, BadCell, ImportType
+from .columns import CODE_COLUMN, ERROR_COLUMNS, GUARD, NAME_COLUMN, ROW, BadCell, ImportType
 from .errors import FileRefused
 
 ROW_COLUMN = ROW.name
@@ -61,7 +61,7 @@ class Layout:
     def key_cell(self, data: bytes | None) -> str:
         """The code of a row as the file has it, and its number where the rows have one; "" for none."""
         found = self._fitting(self._seen(data))
-        return found[self.names.index(CODE_COLUMN)] if found else ""
+        return self._unguarded(found)[self.names.index(CODE_COLUMN)] if found else ""
 
     def code(self, data: bytes | None) -> str:
         """The code of a row; "" if it is none."""
@@ -149,11 +149,17 @@ class Layout:
             return None
         return found[self.own :] if self.own else found
 
+    def _unguarded(self, found: Sequence[str]) -> Sequence[str]:
+        """The cells of a row as they were before an export guarded them."""
+        if GUARD.name not in self.names or found[self.names.index(GUARD.name)].strip().lower() != "true":
+            return found
+        return [restored(cell) for cell in found]
+
     def _checked(self, number: int, found: Sequence[str], duplicate: bool) -> Row:
         values: dict[str, Any] = {}
         refusal: Refusal | None = None
-        for name, cell in zip(self.names, found, strict=True):
-            column = self.kind.columns.get(name)
+        for name, cell in zip(self.names, self._unguarded(found), strict=True):
+            column = GUARD if name == GUARD.name else self.kind.columns.get(name)
             if column is None:
                 continue
             try:
@@ -168,6 +174,7 @@ class Layout:
                 continue
             if value is not None:
                 values[name] = value
+        values.pop(GUARD.name, None)
         code, name = values.pop(CODE_COLUMN, ""), values.pop(NAME_COLUMN, "")
         return Row(number, self.kind.sk(code) if code else "", code, name, values, refusal)
 
@@ -235,7 +242,7 @@ def _check_names(layout: Layout, header: str, ignore: bool) -> None:
             raise FileRefused(codes.MISSING_COLUMN, name, message)
     for index, name in enumerate(names):
         place = f"Column {layout.own + index + 1} of the header"
-        if name not in kind.columns and not ignore:
+        if name not in kind.columns and name != GUARD.name and not ignore:
             what = f", {codes.shown(name)}, is none of {kind.name}" if not is_blank(name) else " has no name"
             message = f"{place}{what}. Remove it, or ignore unknown columns."
             raise FileRefused(codes.UNKNOWN_COLUMN, codes.escaped(name, 64), message)

@@ -2,6 +2,7 @@
 
 import json
 from array import array
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -10,6 +11,7 @@ from typing import Any
 from entities.types import Types
 from runtime.csv_records import Record, Utf16Found, is_blank_row, records
 from runtime.csv_signs import START, found_instead
+from runtime.encodings import EncodingCheck, WrongEncoding
 
 from . import codes
 from .errors import FileRefused, InvalidImport
@@ -71,11 +73,15 @@ class Scan:
 
 @dataclass
 class Reader:
-    """Reads the file of one import. first: the keys of the chain's first file, for a corrected one."""
+    """Reads the file of one import. first: the keys of the chain's first file, for a corrected one.
+
+    check: of its encoding; None if a person has confirmed it, or the file was accepted before.
+    """
 
     made: Import
     types: Types
     first: Keys | None = None
+    check: EncodingCheck | None = None
     keys: Keys = field(default_factory=Keys)
     numbers: Keys = field(default_factory=Keys)
     moved: array[int] = field(default_factory=lambda: array("L"))
@@ -87,8 +93,8 @@ class Reader:
         """Read the header. Raises FileRefused."""
         head, chunks = _start(chunks)
         try:
-            found = _records(chunks)
-            layout = self._header(next(found, None))
+            found = self._checked(_records(chunks))
+            layout = self._header(next(found, None), found)
         except FileRefused:
             what = found_instead(head)
             if not what:
@@ -97,15 +103,35 @@ class Reader:
             raise FileRefused(codes.NOT_CSV, "", message) from None
         return Scan(layout, _places(found, layout, blank=self.made.counts_blank_rows))
 
-    def _header(self, record: Record | None) -> Layout:
+    def _header(self, record: Record | None, rest: Iterator[Record]) -> Layout:
         options = self.made.options
-        return read_header(
-            record,
-            self.made.type(self.types),
-            options.encoding,
-            corrected=self.made.corrected,
-            ignore=options.unknown_columns == "ignore",
-        )
+        try:
+            return read_header(
+                record,
+                self.made.type(self.types),
+                options.encoding,
+                corrected=self.made.corrected,
+                ignore=options.unknown_columns == "ignore",
+            )
+        except FileRefused as refused:
+            if refused.code == codes.NOT_UTF_8:
+                # The check says what the file looks like, once it has seen all of it.
+                deque(rest, maxlen=0)
+            raise
+
+    def _checked(self, found: Iterator[Record]) -> Iterator[Record]:
+        """The records of a file. After the last one, raises FileRefused if the file is in another encoding."""
+        if self.check is None:
+            yield from found
+            return
+        try:
+            for number, record in enumerate(found):
+                self.check.see(number, record.data)
+                yield record
+            self.check.end()
+        except WrongEncoding as wrong:
+            message = str(wrong)
+            raise FileRefused(codes.WRONG_ENCODING, "", f"{message[0].upper()}{message[1:]}.") from None
 
     def see(self, layout: Layout, place: Place) -> None:
         """Take notice of the next row. Raises FileRefused."""
@@ -178,7 +204,9 @@ class Loader:
 
     def reader(self, made: Import) -> Reader:
         """Raises BucketUnavailable."""
-        return Reader(made, self.types, self._first_keys(made) if made.corrected else None)
+        first = self._first_keys(made) if made.corrected else None
+        options = made.options
+        return Reader(made, self.types, first, None if options.encoding_confirmed else EncodingCheck(options.encoding))
 
     def _first_keys(self, made: Import) -> Keys | None:
         """The keys of the chain's first file: none if it is gone, None if it was refused and no row was ever known."""
@@ -210,10 +238,12 @@ class Loader:
                     return
 
         try:
-            count = self._count(made, noted(), max_rows + 1)
-        except FileRefused:
-            # The start of the file is enough to refuse it.
+            count = self._count(made, chunks := noted(), max_rows + 1)
+        except FileRefused as refused:
+            # The start of the file is enough to refuse it, but not to say which encoding it looks like.
             count = 0
+            if refused.code == codes.NOT_UTF_8:
+                deque(chunks, maxlen=0)
         stream.close()
         return [bytes(kept)] if count <= max_rows and len(kept) <= max_bytes else None
 

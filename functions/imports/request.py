@@ -31,12 +31,14 @@ type Name = Annotated[str, Meta(pattern=r"^[^\ud800-\udfff]{1,256}\Z")]
 class Options(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """duplicates: what becomes of rows with one key: all are refused, or all but the last one.
 
+    encoding_confirmed: the file is in the encoding, whatever it looks like.
     parallel: children of a ZIP at once. max_concurrency: batches at once.
     """
 
     duplicates: Literal["refuse", "last"] = "refuse"
     unknown_columns: Literal["refuse", "ignore"] = "refuse"
     encoding: Encoding = UTF_8
+    encoding_confirmed: bool = False
     all_or_nothing_validation: bool = False
     parallel: Annotated[int, Meta(ge=1, le=10)] = 10
     max_concurrency: Annotated[int, Meta(ge=1, le=50)] = 50

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.csv_records import safe
-
 from . import codes
 from .batch_record import BatchRecord, Outcome, Unprocessed
 from .batches import Contents, lines_left, rows_left
@@ -36,7 +34,7 @@ class Results:
     reasons: Counter[Refusal] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        names = tuple(map(safe, self.layout.names))
+        names = self.layout.names
         headers = dict(zip(NAMES, (SUCCEEDED_COLUMNS, (*FAILED_COLUMNS, *names), (ROW_COLUMN, *names)), strict=True))
         self._writers = {name: self.files.writer(self.made.key.draft(self.finalization, name)) for name in headers}
         for name, header in headers.items():
@@ -73,7 +71,7 @@ class Results:
     def _add(self, one: Outcome | Unprocessed, data: bytes | None) -> None:
         if isinstance(one, Unprocessed):
             corrected = self.layout.corrected
-            self.unprocessed(safe(self.layout.number_cell(data)) if corrected else one.position, data)
+            self.unprocessed(self.layout.number_cell(data) if corrected else one.position, data)
         elif one.succeeded:
             self._writers["succeeded"].row((one.row, self.made.key.pk, one.sk, one.version))
         else:
@@ -87,7 +85,7 @@ class Results:
         self._row("failed", (one.row or "", refusal.code, refusal.column, message), data)
 
     def _row(self, name: str, own: Sequence[object], data: bytes | None) -> None:
-        self._writers[name].row((*own, *map(safe, self.layout.shown(data))))
+        self._writers[name].row((*own, *self.layout.shown(data)))
 
 
 def status_of(rows: int, succeeded: int) -> Status:

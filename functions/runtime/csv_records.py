@@ -8,10 +8,10 @@ In UTF-8 and cp932, only these characters themselves contain the byte of a comma
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal
+from typing import Literal, TextIO
 
 from .encodings import UTF_8, Encoding, decoded
 from .text import REQUIRED, problem
@@ -142,6 +142,12 @@ def without_empty_end(names: Sequence[str]) -> Sequence[str]:
 def lines(text: str) -> int:
     """How many lines of the file a record, or a cell, spans."""
     return len(_LINE_END.findall(text)) + 1
+
+
+def writer(file: TextIO, line_end: str = "\n") -> Callable[[Iterable[object]], None]:
+    """The function that writes one record to a file. Every file with data of others is written by it."""
+    write = csv.writer(file, lineterminator=line_end).writerow
+    return lambda record: write([safe(cell) if isinstance(cell, str) else cell for cell in record])
 
 
 def safe(cell: str) -> str:

@@ -49,7 +49,7 @@ class Imports:
         origin = self.files.origin(request.retried) if request.retried else None
         field = "key" if request.key else "retry_of"
         source = self.files.chosen(request.key or origin, request.version_id, field)
-        self.files.check_start(source, self.defaults, request.encoding)
+        self.files.check_start(source, self.defaults, request.encoding, confirmed=request.encoding_confirmed)
         retry_of, retried = self._retry_of(request.retry_of) if request.retry_of else (None, None)
         instance_id = self.instances.chosen(request.instance_id)
         deleted = self.instances.delete_own() if request.reset else []
@@ -62,6 +62,7 @@ class Imports:
             origin or source.key,
             request.encoding,
             retried,
+            encoding_confirmed=request.encoding_confirmed,
             schema=SCHEMA,
         )
 
@@ -85,7 +86,7 @@ class Imports:
         Raises what `Files.count` raises, TooManyProfiles, InvalidResultFile.
         """
         plan = call.plan
-        found = self.files.count(plan.source, self.defaults, plan.encoding)
+        found = self.files.count(plan.source, self.defaults, plan.encoding, confirmed=plan.encoding_confirmed)
         keeping = self._kept(call, found) if plan.retry_of else []
         done = {one.number for one in keeping}
         profiles: ProfileIds | None = None
@@ -139,7 +140,8 @@ class Imports:
         return kept(rows, earlier, contents, None if plan.validate_only else call.instance_id)
 
     def _contents(self, retried: Imported) -> dict[int, bytes]:
-        found = self.files.count(retried.source, self.defaults, retried.encoding)
+        # An earlier import has accepted it.
+        found = self.files.count(retried.source, self.defaults, retried.encoding, confirmed=True)
         return {pointer.number: known for pointer, known in zip(found.pointers, found.contents, strict=True)}
 
     def _note(self, call: ResultCsvFileCreate) -> Mapping[str, str]:

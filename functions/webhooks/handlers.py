@@ -69,7 +69,9 @@ def send_webhook(request: SendRequest, call: Call) -> dict[str, Any]:
     if subscription is None:
         raise InvalidWebhook("webhook_id: no such subscription")
     if request.event_id is None:
-        return _shown(own.send(Delivery.new(subscription, try_out(call.aws_request_id, call.at), call.at)))
+        return _shown(
+            own.send(subscription, Delivery.new(subscription, try_out(call.aws_request_id, call.at), call.at))
+        )
     found = own.table.delivery(request.key, request.event_id)
     if found is None:
         raise InvalidWebhook("event_id: no such delivery")

@@ -136,6 +136,7 @@ def test_a_command_sent_20_times_with_its_answer_lost_is_one_version(client: Htt
     assert (again.status_code, again.text) == (304, "")
     assert client.get(location.removesuffix("/versions"), at="1").json() == entity.json()
     assert client.get(location.removesuffix("/versions"), at="2020-01-01T00:00:00Z").status_code == 404
+    assert client.get(location.removesuffix("/versions"), at="2020-02-30T00:00:00Z").status_code == 400
 
 
 def test_a_command_that_came_before_its_predecessor_is_accepted_under_its_key_later(

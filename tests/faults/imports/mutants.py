@@ -14,10 +14,11 @@ import imports.loading
 import imports.request
 import imports.results
 import imports.table
+from entities.backoff import written
 from entities.values import to_value
 from idempotency import Decided
 from idempotency.dynamodb import put
-from idempotency.expressions import condition_check, conditional_update
+from idempotency.expressions import condition_check, conditional_put, conditional_update
 from imports.batch_record import Unprocessed
 from imports.batches import read_rows
 from imports.creation import Creation
@@ -33,6 +34,7 @@ from imports.table import ImportsTable
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.mutant import Mutants
+from tests.faults.imports import executing
 from tests.faults.imports import invariants as breaks
 from tests.faults.imports.executing import Executing
 from tests.faults.imports.schedule import CHILD_LOST, READER_FAILS, REMOVED_AT, STRAY_AT, SWEEP_AT
@@ -57,6 +59,24 @@ def _unmarked() -> AbstractContextManager[None]:
         return {"Update": conditional_update(self.name, key.batch(first_row), condition=condition, assign=assign)}
 
     return replaced(ImportsTable, "_mark", mark)
+
+
+@mutant(
+    "an import that a second call creates again",
+    *(breaks.FINAL, breaks.COUNTERS, breaks.ENDS, breaks.ONCE, breaks.RECORDED, breaks.STATUS),
+    focus=((r"^CreateImport.*call[2-5]$", (s.SLOW, s.HELD)),),
+)
+def _created_again() -> AbstractContextManager[None]:
+    def create(self: Any, made: Any, tip: str | None = None) -> Any:
+        put_row = conditional_put(self.name, {}, "attribute_exists(#pk) OR attribute_not_exists(#pk)", {})
+        actions: list[Any] = [{"Put": {**put_row, "Item": imports.table._item(made.values)}}]
+        actions += [self._follows(made, tip)] if tip else []
+        return made if written(self.client, actions) is None else None
+
+    stack, plan = ExitStack(), executing.plan
+    stack.enter_context(replaced(executing, "plan", lambda one: replace(plan(one), uploaded=True, twice=True)))
+    stack.enter_context(replaced(ImportsTable, "create", create))
+    return stack
 
 
 @mutant("queued counted as stored", breaks.STATUS, breaks.OUTCOME)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import requests
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
-import operations.webhooks
 from operations.stack import Stack
 from runtime import clients
 from tests.faults.actors import engine as shared
 from tests.faults.actors import wire
 from tests.faults.actors.engine import functions_of
 from tests.faults.seams import Document
-from tests.faults.webhooks.threads import Pool
+from tests.faults.webhooks.threads import Pool, wait_for
 from tests.kit.engines.in_process import Answer, replace
 from webhooks import delivering, handlers, notifying, sending, state, subscribe_handlers, subscribing, sweep, table
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 # The same protocol in fewer calls: a small backlog fills several lanes, and a failing day has fewer tries.
 _SHARDS, _AT_ONE, _HUNG, _FIRST_PAUSE = 1, 2, 1, timedelta(minutes=10)
+_SENDERS, _SHARE = 2, 1
 _ENVIRONMENTS = 2
 _PUBLIC = ["93.184.216.34"]
 _ERRORS = {name: type(name, (ClientError,), {}) for name in ("ParameterNotFound", "ParameterAlreadyExists")}
@@ -55,6 +55,8 @@ class Engine(shared.Engine):
     def begin(self, run: "Run") -> None:
         super().begin(run)
         replace(sweep, "_OF_ONE", run.plan.of_one)
+        replace(handlers, "_MILLISECONDS_FOR_A_TRY", run.plan.reserved)
+        replace(subscribing, "MAX_SUBSCRIPTIONS", run.plan.limit)
         run.environments = [
             dataclasses.replace(
                 self.deliveries,
@@ -74,9 +76,12 @@ class Engine(shared.Engine):
         for module in (state, table):
             replace(module, "SHARDS", _SHARDS)
         for module in (notifying, sweep):
-            replace(module, "ThreadPoolExecutor", lambda most: Pool(self.on, most))
-        for module in (subscribing, operations.webhooks):
-            replace(module, "new_secret", self._secret)
+            replace(module, "ThreadPoolExecutor", lambda _: Pool(self.on))
+        replace(sweep, "wait", wait_for)
+        replace(sweep, "_SENDERS", _SENDERS)
+        replace(sweep, "_SHARE", _SHARE)
+        replace(subscribing, "new_secret", self._secret)
+        replace(subscribing, "new_version", lambda: str(self.on.new_id().hex))
         replace(sweep, "_AT_ONE", _AT_ONE)
         replace(sweep, "_HUNG", _HUNG)
         replace(delivering, "_FIRST_PAUSE", _FIRST_PAUSE)
