@@ -23,7 +23,7 @@ from .errors import (
 from .lease import Lease
 from .leases import LeaseStore
 from .operators import LeaseOperations
-from .payloads import payload_hash
+from .payloads import PayloadHash, payload_hash
 from .records import LeaseRecord, Status
 from .resolution import NEVER_HAPPENED, Happened, Resolution
 from .rounds import REFUSED, Decided, RoundStore
@@ -54,6 +54,7 @@ __all__ = [
     "LeaseRecord",
     "LeaseStore",
     "OutcomeHeld",
+    "PayloadHash",
     "PayloadMismatch",
     "PersonalKey",
     "Refusal",

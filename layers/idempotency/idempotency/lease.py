@@ -1,6 +1,5 @@
 """One owner's lease of one piece of work. The table in `leases` and docs/leases.md explain the cases."""
 
-import json
 import logging
 import uuid
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import Any, Self
 from .claim import Backend, Claim
 from .dynamodb import Action, Outcome, put, state_conflict, transact
 from .errors import DeferredResult, LeaseLost, OutcomeHeld, ResultUnavailable, StateConflict
-from .payloads import payload_hash
+from .payloads import PayloadHash, read_json
 from .records import LeaseRecord, Status
 from .results import finished, storable
 from .work import Unknown, Work, stored_error
@@ -40,7 +39,7 @@ class Lease:
         self.result: Any = None
         self._work = work
         self._backend = backend
-        self._claim = Claim(backend, work, self.key, self.owner, payload_hash(payload), deadline)
+        self._claim = Claim(backend, work, self.key, self.owner, PayloadHash.of(payload), deadline)
         self._record: LeaseRecord | None = None
         self._extended_at: datetime | None = None
         self._completing: Sequence[Action] | None = None
@@ -125,7 +124,7 @@ class Lease:
         if record.result is None:
             raise self._unavailable()
         _logger.warning("duplicate call: the stored result is returned", extra=self._log(first_owner=record.owner))
-        self.completed, self.result = True, json.loads(record.result)
+        self.completed, self.result = True, read_json(record.result)
 
     def _unavailable(self) -> ResultUnavailable:
         return ResultUnavailable(f"{self.key} is done, but its result could not be stored")

@@ -2,14 +2,14 @@
 
 | record found                           | what a call gets                                                      |
 | -------------------------------------- | --------------------------------------------------------------------- |
-| none, expired, or RELEASED             | the lease                                                             |
+| none, expired, or RELEASED             | the lease, with any payload                                           |
 | COMPLETED                              | the stored result; one WARNING line                                   |
 | FAILED                                 | the stored error                                                      |
 | IN_PROGRESS, lease running             | AlreadyInProgress, at once or after waiting for the result            |
 | IN_PROGRESS, lease expired; or UNKNOWN | the lease, with `unsure` set; or OutcomeHeld, with `Unknown.HOLD`     |
-| the same, with `Unknown.NEVER`         | the lease                                                             |
+| the same, with `Unknown.NEVER`         | the lease, with any payload                                           |
 | HELD                                   | OutcomeHeld, until a person releases or resolves it                   |
-| any of these, with a different payload | PayloadMismatch                                                       |
+| any other, with a different payload    | PayloadMismatch                                                       |
 
 Every write after the first has owner and attempt in its condition, so that a late owner can neither overwrite nor
 delete what a newer one wrote: Kleppmann's fencing token ("How to do distributed locking").
@@ -59,7 +59,8 @@ class LeaseStore:
         """Acquire the lease of `work` for `key`, or find its result. One DynamoDB call unless it waits or takes over.
 
         key: the business id, up to 1,024 bytes.
-        payload: the request, anything that JSON can hold. The same key with a different payload is an error.
+        payload: the request, anything that JSON can hold, with Decimals as numbers. The same key with a different
+            payload is an error, unless nothing has taken effect under the key.
         deadline: when the invocation times out, aware UTC. The lease expires at most a second later.
         wait: how long to wait for another owner to finish.
 

@@ -1,12 +1,12 @@
 """Results as they are stored: a first call returns exactly what a duplicate will."""
 
 import inspect
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from .errors import DeferredResult
+from .payloads import canonical_json, read_json
 
 RESULT_LIMIT = 256 * 1024
 """Maximum bytes of a stored result's JSON: the limit of Step Functions, well below DynamoDB's 400 KB."""
@@ -46,8 +46,8 @@ def as_stored(result: Any) -> tuple[str, Any]:
     Raises TypeError or ValueError for what JSON cannot hold, such as NaN, a set, or keys of different types.
     """
     try:
-        text = json.dumps(result, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return text, json.loads(text)
+        text = canonical_json(result)
+        return text, read_json(text)
     except RecursionError:
         raise ValueError("the result is nested too deeply for JSON") from None
 

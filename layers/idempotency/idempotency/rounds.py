@@ -11,7 +11,6 @@
 COMMITTED is final. Rounds of one step must not overlap: start the next one after the one before has ended.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,7 +18,7 @@ from typing import Any
 
 from .dynamodb import Action, StepClient, state_conflict, transact
 from .expressions import conditional_put
-from .payloads import payload_hash
+from .payloads import PayloadHash, read_json
 from .results import as_stored, finished
 from .steps import COMMITTED, Step
 
@@ -38,7 +37,7 @@ class Decided:
     @classmethod
     def of(cls, item: Mapping[str, Any]) -> "Decided":
         """Read a record from DynamoDB JSON."""
-        return cls(item["status"]["S"] == COMMITTED, int(item["round"]["N"]), json.loads(item["result"]["S"]))
+        return cls(item["status"]["S"] == COMMITTED, int(item["round"]["N"]), read_json(item["result"]["S"]))
 
     def is_final(self, number: int) -> bool:
         """Whether it decides in the round of this number."""
@@ -80,7 +79,7 @@ class RoundStore:
             "status": COMMITTED if decided.committed else REFUSED,
             "round": decided.round,
             "result": as_stored(decided.result)[0],
-            "payload_hash": payload_hash(step.payload),
+            **PayloadHash.of(step.payload).attributes,
             "owner": step.owner,
             "created_at": step.at.isoformat(),
             "updated_at": step.at.isoformat(),
