@@ -28,7 +28,8 @@ def created(stack: Stack, _: Any, import_id: str = _ID) -> Mapping[str, str]:
     """The import has a row, and no machine."""
     version = _put(stack, _KEY)
     item = {**_ROW, "version_id": {"S": version}, "processing_mode": {"S": "DIRECT"}}
-    item |= {"sk": {"S": f"IMPORT#{import_id}"}, **dict.fromkeys(("import_id", "first_import_id"), {"S": import_id})}
+    own = {"S": import_id}
+    item |= {"sk": {"S": f"IMPORT#{import_id}"}, "import_id": own, "first_import_id": own}
     stack.dynamodb.put_item(TableName=stack.outputs["ImportsTable"], Item=item)
     return {}
 
