@@ -87,7 +87,7 @@ verify: setup ## Linters; every sample event by `sam local` in Docker. REQUIRE='
 	@.venv-verify/bin/checkov --file template.yaml stacks/*.yaml
 	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers operations cli console deployment local
 	@echo "sample events in the order of SEED=$(VERIFY_SEED)"
-	@REQUIRE='$(REQUIRE)' SEED='$(VERIFY_SEED)' python -m pytest -q --numprocesses 2 --max-worker-restart 0 --dist loadfile tests/verify
+	@REQUIRE='$(REQUIRE)' SEED='$(VERIFY_SEED)' python -m pytest -q --numprocesses 2 --max-worker-restart 0 --dist loadgroup tests/verify
 
 preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
 	@python -m deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)

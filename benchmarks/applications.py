@@ -34,7 +34,7 @@ def main() -> None:
     used, latencies = {}, list[float]()
     with metered() as at:
         for kind, decision in KINDS.items():
-            for prefix, count in (("warm", 2), ("run", COUNT)):
+            for prefix, count in size([("warm", 2), ("run", COUNT)], [("run", COUNT)]):
                 latencies.clear()
                 run = partial(_run, at.stack, f"{prefix}-{decision or 'clean'}", decision, count, latencies)
                 use = consumption(at, run) / count

@@ -29,7 +29,7 @@ from .pricing import Use, costs, express_cost
 from .results import show, size
 from .stacks import Metered, metered
 
-ORDERS, FEW = size(20, 2), size(5, 1)
+ORDERS, FEW, WARM_UP = size(20, 1), size(5, 1), size(3, 0)
 ROWS, USERS = size((10, 50), (1, 2)), 1000
 _PRICES = Path(__file__).with_name("prices.json")
 _QUIET_SECONDS = size(3.0, 0.5)
@@ -103,7 +103,7 @@ def _orders(on: Metered) -> Iterator[tuple[str, Use]]:
         "out of stock": ("pot-01", "tok_visa"),
     }
     for case, (sku, token) in cases.items():
-        _place(stack, [_order(f"warm-{sku}-{token}-{number}", sku, token) for number in range(3)])
+        _place(stack, [_order(f"warm-{sku}-{token}-{number}", sku, token) for number in range(WARM_UP)])
         documents = [_order(f"{sku}-{token}-{number}", sku, token) for number in range(ORDERS)]
         yield case, consumption(on, partial(_place, stack, documents)) / ORDERS
 
@@ -149,7 +149,7 @@ def _publish(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
 
 def _import_of_many(on: Metered) -> Use:
     """One user of a large import, with a share of the fixed costs: from the difference of two files."""
-    _import(on.stack, "warm", 5)
+    _import(on.stack, "warm", size(5, 1))
     short, long = (consumption(on, partial(_import, on.stack, f"u{count}", count)) for count in ROWS)
     row = (long - short) / (ROWS[1] - ROWS[0])
     return (short + row * (USERS - ROWS[0])) / USERS

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from functools import cache
 
 from tests.kit.project import ROOT
 
@@ -10,7 +11,7 @@ MAKEFILE = ROOT / "Makefile"
 TARGETS = re.findall(r"^([a-z][a-z-]*):(?!=)", MAKEFILE.read_text(), re.MULTILINE)
 
 _FEW = "OPTIONS=--schedules 2"
-# Run by tests/load/test_targets.py with these variables, at their smallest size. All of them take two minutes.
+# Run by tests/load/test_targets.py and test_benchmarks.py with these variables, at their smallest size, in two minutes.
 SMALLEST: dict[str, list[str]] = {
     "help": [],
     "bench": [],
@@ -87,3 +88,19 @@ def recipe(target: str, *variables: str) -> list[str]:
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.replace("\\\n", " ").splitlines()
+
+
+def commands(*, on_stack: bool) -> list[tuple[str, str]]:
+    """(target, command) of each that runs at its smallest size. on_stack: of the benchmarks that share local stacks."""
+    found = [(target, line.strip()) for target, given in SMALLEST.items() for line in recipe(target, *given)]
+    return [(target, line) for target, line in found if (_program(line) in _on_stack()) is on_stack]
+
+
+def _program(line: str) -> str:
+    found = re.match(r"python -m benchmarks\.(\w+)", line)
+    return found[1] if found else ""
+
+
+@cache
+def _on_stack() -> set[str]:
+    return {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "from .stacks import" in path.read_text()}

@@ -1,13 +1,13 @@
 """Every sample event with the real `sam local` in Docker: its result, and that of a second delivery.
 
 Each function's first event runs by `sam local invoke`, everything else in containers that `sam local start-lambda`
-keeps. No event depends on another: their order is drawn at random, and `TIMES=2` runs each twice in a row.
+keeps. No event depends on another: their order is drawn at random, and `TIMES=2` runs each twice in a row. The
+functions are divided between two processes, each with a local stack.
 """
 
 import json
 import os
 import random
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,14 @@ from operations.stack import Stack
 from tests.kit.project import EVENTS, ROOT, read_json
 from tests.kit.sample_events.expectations import EXPECTED
 from tests.kit.sample_events.expected import Expected
+from tests.kit.template import HANDLERS, handler_of
 from tests.kit.user_imports import QUICK
 
-SEED, TIMES = os.environ.get("SEED", "0"), range(int(os.environ.get("TIMES", "1")))
+SEED, TIMES = os.environ.get("SEED", "0"), int(os.environ.get("TIMES", "1"))
 # The bucket of the events that name one.
 SAMPLE_BUCKET = "bucket"
 SHUFFLED = random.Random(SEED).sample(sorted(EVENTS), len(EVENTS))  # noqa: S311
+PARTS = 2
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +94,14 @@ def seen(answer: Answer, fields: Any) -> tuple[str | None, Any]:
     }
 
 
-@pytest.mark.parametrize(("event", "time"), list(product(SHUFFLED, TIMES)))
+def part(event: str) -> pytest.MarkDecorator:
+    """The process that runs all events of a function."""
+    return pytest.mark.xdist_group(f"functions {HANDLERS.index(handler_of(event) or '') % PARTS}")
+
+
+@pytest.mark.parametrize(
+    ("event", "time"), [pytest.param(event, time, marks=part(event)) for event in SHUFFLED for time in range(TIMES)]
+)
 def test_an_event_is_answered_and_so_is_its_duplicate(
     event: str, time: int, docker: Containers, kept: KeptContainers, invoked: set[str], stack: Stack, tmp_path: Path
 ) -> None:
