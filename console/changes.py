@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import Literal
 
-from operations.errors import CommandError
+from operations.errors import CommandError, Word
+from runtime.text import is_blank
+from runtime.validation import check_text
 
 from .pages import Visit
 
@@ -48,7 +50,7 @@ class Change:
     name: str
     title: str
     effect: Callable[[Visit], str]
-    command: Callable[[Visit], Sequence[str]]
+    command: Callable[[Visit], Sequence[Word]]
     run: Callable[[Visit, Form, str], str]
     parameters: tuple[str, ...] = ()
     seen: Callable[[Visit], Form] = lambda _: {}
@@ -62,8 +64,11 @@ def checked(change: Change, form: Form) -> Form:
     values = {field.name: form.get(field.name, "").strip() for field in change.fields}
     for field in change.fields:
         _require(field, values[field.name])
-    if not form.get(WHO, "").strip():
+        if values[field.name]:
+            check_text(field.name, values[field.name], InvalidForm, lines=True)
+    if is_blank(form.get(WHO, "")):
         raise InvalidForm("who: enter the name of the person who makes the change")
+    check_text(WHO, form[WHO].strip(), InvalidForm)
     return values
 
 

@@ -11,6 +11,7 @@ from entities.command import Decision, Key, Pk, Sk
 from entities.lagging import LAGGING_SINCE
 from entities.registered import TYPES
 from entities.state import CommandRow, Gate, States, Tables
+from idempotency import StateConflict
 from idempotency.dynamodb import read_rows
 from runtime.validation import parser
 
@@ -33,6 +34,7 @@ _ERRORS = {
         errors.PendingCommand,
         errors.VersionConflict,
         errors.VersionGap,
+        StateConflict,
     )
 }
 

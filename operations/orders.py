@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from botocore.exceptions import ClientError
 
+from idempotency.payloads import json_text
 from ordering.definition import NEW, ORDER_SAGA, PROCESS_PAYMENT, STEPS
 from ordering.inventory.table import reservation_key
 from ordering.order import Id, InvalidOrder, Order, parse_order
@@ -78,7 +79,7 @@ def place(stack: Stack, document: Any) -> Placement:
     Raises InvalidOrder (nothing is started) or OrderReused.
     """
     order: Order = parse_order(document)
-    text = json.dumps(document, sort_keys=True)
+    text = json_text(document, sort_keys=True)
     try:
         stack.stepfunctions.start_execution(
             stateMachineArn=stack.outputs["OrderSagaArn"], name=order.order_id, input=text
@@ -114,14 +115,15 @@ def ended(stack: Stack, order_id: str, *, seconds: float = 3600, output: str = "
     raise _still_running(order_id)
 
 
-def finalized(stack: Stack, order_id: str, *, seconds: float = 10) -> OrderView:
+def finalized(stack: Stack, order_id: str, *, undone: bool = False, seconds: float = 10) -> OrderView:
     """Read an order once it is finalized, or its state at the deadline.
 
-    Finalization follows the saga's end asynchronously, by an event.
+    Finalization follows the end of a saga, or of a recovery, asynchronously, by an event.
+    undone: whether a recovery has undone everything, so that nothing will be listed as standing.
     """
     seen = view(stack, order_id)
     for _ in patiently(seconds):
-        if seen.order is None or seen.order["status"] != NEW:
+        if seen.order is None or (seen.order["status"] != NEW and not (undone and seen.order.get("standing"))):
             break
         seen = view(stack, order_id)
     return seen

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .daemons import mapped
-from .errors import CommandError
+from .errors import CommandError, Word
 from .replay.kept import KEPT, KeptRecords, deliverer
 from .stack import Stack
 
@@ -23,6 +23,8 @@ REPORTS = "FailedRecordsBucket"
 _RECORDS = re.compile(r"Failed\w*RecordsBucket")
 _AT_A_TIME = 8
 _POLL_SECONDS = 1
+# SQS counts within seconds, usually.
+_COUNTS = 10
 _VISIBILITY_SECONDS = 60
 _AT_ONCE = 10
 
@@ -85,9 +87,9 @@ def find(stack: Stack, name: str, queue: str) -> QueueView:
     return views[queue]
 
 
-def command_of(name: str) -> tuple[str, ...]:
-    """The command that sends what failed through again, as words. name: of a dead-letter queue or a bucket."""
-    return ("replay", "--failed") if name == REPORTS else ("queues", "redrive", name)
+def command_of(name: str) -> tuple[Word, ...]:
+    """The command that sends what failed through again. name: of a dead-letter queue or a bucket."""
+    return ("replay", ("--failed",)) if name == REPORTS else ("queues", "redrive", name)
 
 
 def redrive(stack: Stack, queue: QueueView) -> Redriven:
@@ -95,7 +97,7 @@ def redrive(stack: Stack, queue: QueueView) -> Redriven:
     if queue.holds_records:
         return _redrive_records(stack, queue.name)
     if queue.source:
-        return _move(stack.client("sqs"), queue.arn)
+        return _move(stack.client("sqs"), queue)
     return _invoke_again(stack, queue)
 
 
@@ -149,14 +151,32 @@ def _cause(message: Mapping[str, Any]) -> str:
     return ": ".join(told) or "every attempt failed; the log of its function says why"
 
 
-def _move(sqs: Any, arn: str) -> Redriven:
-    """Let SQS move the messages back to the queues that they came from, where they get new ids."""
-    sqs.start_message_move_task(SourceArn=arn)
-    while (task := sqs.list_message_move_tasks(SourceArn=arn, MaxResults=1)["Results"][0])["Status"] == "RUNNING":
+def _move(sqs: Any, queue: QueueView) -> Redriven:
+    """Let SQS move the messages back to the queues that they came from, where they get new ids.
+
+    A message that somebody sent to the queue by hand came from none, and stays.
+    """
+    sqs.start_message_move_task(SourceArn=queue.arn)
+    while (task := sqs.list_message_move_tasks(SourceArn=queue.arn, MaxResults=1)["Results"][0])["Status"] == "RUNNING":
         time.sleep(_POLL_SECONDS)
     if task["Status"] != "COMPLETED":
         raise CommandError(f"the move is {task['Status']}: {task.get('FailureReason', '')}")
-    return Redriven(task["ApproximateNumberOfMessagesMoved"])
+    moved = task["ApproximateNumberOfMessagesMoved"]
+    return Redriven(moved, _left(sqs, queue, queue.waiting - moved))
+
+
+def _left(sqs: Any, queue: QueueView, unmoved: int) -> int:
+    """How many messages are still in the queue. The count lags behind, so one that does not fit is read again.
+
+    unmoved: how many there should be, by the move.
+    """
+    left = 0
+    for _ in range(_COUNTS):
+        left = int(_attributes(sqs, queue.url)["ApproximateNumberOfMessages"])
+        if left <= max(unmoved, 0):
+            break
+        time.sleep(_POLL_SECONDS)
+    return left
 
 
 def _invoke_again(stack: Stack, queue: QueueView) -> Redriven:

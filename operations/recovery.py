@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from idempotency import COMMITTED, COMPENSATED, StateConflict, StepStore, payload_hash
+from idempotency import COMMITTED, COMPENSATED, PayloadHash, StateConflict, StepStore
 from idempotency.saga import Saga, SagaStep
 from idempotency.saga.executions import INTERRUPTED
 from idempotency.saga.finalization import adopt_lost
@@ -21,6 +21,7 @@ from .causes import Cause
 from .errors import CommandError
 from .executions import RUNNING, SUCCEEDED, Execution, execution_arn, find, recoveries, recovery_names
 from .orders import OrderNotFound
+from .retrying import Retrying, retrying
 from .sagas import saga_of
 from .stack import Stack
 
@@ -41,6 +42,7 @@ class Attention:
     """A saga that a person should look at. standing: the steps that are not undone. cause: of the last failure.
 
     document_lost: whether no execution has the input any more, so that `recover` needs it.
+    retrying: what its saga, or its recovery, which is still running, fails at.
     """
 
     saga_id: str
@@ -49,6 +51,7 @@ class Attention:
     standing: tuple[str, ...]
     cause: Cause | None = None
     document_lost: bool = False
+    retrying: Retrying | None = None
 
     @property
     def row_edited(self) -> bool:
@@ -58,6 +61,9 @@ class Attention:
     @property
     def problem(self) -> str:
         """What is wrong, after the name of the saga's execution."""
+        if self.retrying:
+            again = f"{self.retrying.state} fails, next try by {self.retrying.next_by:%H:%M:%S} UTC"
+            return f"{self.saga}, recovery {self.recovery}: {again}"
         write_back = "; first write the edited row back (docs/alarms.md, RecoveryFailedAlarm), then recover"
         return f"{self.saga}, recovery {self.recovery}{write_back if self.row_edited else ''}"
 
@@ -71,6 +77,9 @@ def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = OR
     """
     called, reader = saga.called(saga_id), _reader(stack, saga)
     state = reader.read(saga_id)
+    if state.confirmed:
+        lost = "" if state.row else "; its row is lost: put it back (docs/deploy.md, Put back one row)"
+        raise NothingToRecover(f"{called} has succeeded{lost}")
     found = saga_of(stack, saga_id, _created(state), saga)
     if found is None and state.untouched:
         raise OrderNotFound(f"{called} is unknown")
@@ -78,8 +87,6 @@ def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = OR
         raise OrderNotFound(f"{called} has no saga whose input is known; pass the original {saga.noun} with --file")
     if found and found.status == RUNNING:
         raise NothingToRecover(f"the saga of {called} is still running; stop it first if it must not continue")
-    if state.confirmed:
-        raise NothingToRecover(f"{called} has succeeded")
     if found and found.status == "SUCCEEDED" and state.all_standing:
         raise NothingToRecover(f"{called} has succeeded; its finalization or the sweep will confirm it")
     if document is None and found:
@@ -142,6 +149,11 @@ def recovery(stack: Stack, name: str) -> Execution | None:
 
 def needing_attention(stack: Stack, saga: Saga = ORDER_SAGA) -> list[Attention]:
     """Sagas that ended with something left to undo, and for which no recovery is running."""
+    return [one for one in failing(stack, saga) if one.retrying is None]
+
+
+def failing(stack: Stack, saga: Saga = ORDER_SAGA) -> list[Attention]:
+    """The same, and sagas that are running, or being recovered, and fail again and again at one state."""
     reader = _reader(stack, saga)
     listed = sorted(row[UNSETTLED] for row in stack.rows(saga.first.table, index=UNSETTLED))
     found = (_attention(stack, saga, saga_id, reader.read(saga_id)) for saga_id in listed)
@@ -179,7 +191,7 @@ def _is_of(step: SagaStep, state: SagaState, document: Any) -> bool | None:
     """Whether this document made a standing step: by its record, else by its row. None if neither tells."""
     record, row = state.records[step.name], state.rows[step.name]
     if record and "result" in record and record["status"]["S"] != COMPENSATED:
-        return bool(record["payload_hash"]["S"] == payload_hash(document))
+        return PayloadHash.of(document).matches(record)
     return step.is_of(row, state.saga.parse(document)) if row else None
 
 
@@ -188,9 +200,15 @@ def _attention(stack: Stack, saga: Saga, saga_id: str, state: SagaState) -> Atte
         return None
     found = saga_of(stack, saga_id, _created(state), saga)
     ended = [*([found] if found else []), *recoveries(stack, saga.recovery, saga_id)]
-    if any(one.status == RUNNING for one in ended) or _is_about_to_be_confirmed(ended[-1:]):
-        return None
     tried = len(ended) > bool(found)
+    running = [one for one in ended if one.status == RUNNING]
+    if running:
+        again = retrying(stack, saga.machine if running[-1] is found else saga.recovery, running[-1])
+        status, recovery_status = found.status if found else "none", ended[-1].status if tried else "none"
+        standing = saga.named(state.standing)
+        return Attention(saga_id, status, recovery_status, standing, again.cause, retrying=again) if again else None
+    if _is_about_to_be_confirmed(ended[-1:]):
+        return None
     return Attention(
         saga_id,
         found.status if found else "none",

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from functools import partial
 from itertools import batched
 
 from entities.command import Key
+from entities.consistency import GATE, Consistency
 from entities.rebuild import Rebuild
 from entities.registered import TARGETS, TYPES, TargetEnvironment, targets
 from entities.state import Tables
@@ -38,10 +40,12 @@ def targets_of(stack: Stack, kind: EntityType) -> Mapping[str, Target]:
 
 
 def rebuild(stack: Stack, tables: Tables, key: Key, name: str) -> int:
-    """Bring a target of one key to its data. Returns the version; 0 for none.
+    """Bring a target of one key, or its gate, to its data. Returns the version; 0 for none.
 
     Raises NoSuchTarget, Contention, StoreUnavailable, TargetUnavailable.
     """
+    if name == GATE:
+        return Consistency(stack.dynamodb, tables).rebuild(key, datetime.now(UTC))
     return Rebuild(stack.dynamodb, tables).run(key, name, _target(stack, name))
 
 

@@ -6,15 +6,20 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
 from urllib.parse import unquote
+
+from runtime.json_documents import NotJson, parse_json
 
 from .answer import Problem
 from .document import Operation
 
 MAX_BODY = 256 * 1024
 _KEY, _TENANT = "idempotency-key", "x-tenant-code"
+_ABSENT = frozenset({"", "null", "none", "nil", "undefined", "nan", "true", "false"})
+_LISTS = ("[", "{", "map[")
+_BRACKETS = " <>()\"'"
+_MAX_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A valid request. values: of its parameters, by name. body: parsed JSON.
+    """A valid request. values: of its parameters, by name. body: parsed JSON, with all digits of its numbers.
 
     tenant_code: empty for what belongs to the stack. key: the Idempotency-Key, or empty. subject: of a JWT.
     """
@@ -86,8 +91,8 @@ def parse_event(event: Any) -> Received:
 
 def read(operation: Operation, received: Received) -> Request:
     """The request of an operation. Raises Problem: 400 with everything that is wrong, 403, 413, 415."""
-    if received.claims is None and not received.principal:
-        raise Problem(403, "no-caller", "The request is not signed.")
+    if not received.principal:
+        raise Problem(403, "no-caller", "The request is not signed, or its token names no subject.")
     tenant_code = _tenant(operation, received) if operation.for_tenants else ""
     body, errors = _body(operation, received)
     values: dict[str, Any] = {}
@@ -115,14 +120,24 @@ def _content(event: Any) -> bytes:
 
 
 def _principal(claims: Mapping[str, str] | None, iam: Mapping[str, Any]) -> str:
-    """Who calls: the subject of a token; or the role or the user, whatever the session is called."""
+    """Who calls: the subject of a token; or the role or the user, whatever the session is called. Empty for nobody."""
     if claims is not None:
-        return json.dumps([claims.get("iss"), _subject(claims)])
+        subject = _subject(claims)
+        return json.dumps([claims.get("iss"), subject]) if subject else ""
     return str(iam.get("callerId") or "").partition(":")[0]
 
 
 def _subject(claims: Mapping[str, str]) -> str:
-    return claims.get("sub") or claims.get("client_id") or ""
+    found = (claims.get(name) for name in ("sub", "client_id"))
+    return next((str(subject) for subject in found if not _is_absent(subject)), "")
+
+
+def _is_absent(value: Any) -> bool:
+    """Whether a claim or a header has no value, or is the text of none, of a list or of a map.
+
+    API Gateway turns each claim into text.
+    """
+    return not isinstance(value, str) or value.startswith(_LISTS) or value.strip(_BRACKETS).casefold() in _ABSENT
 
 
 def _tenant(operation: Operation, received: Received) -> str:
@@ -131,7 +146,7 @@ def _tenant(operation: Operation, received: Received) -> str:
     tenant_code = received.claims.get("tenant_code", "")
     (schema,) = [one["schema"] for one in operation.parameters if one["name"].lower() == _TENANT]
     # Paths and keys are made of it: `a/b` would be below the folder of `a`.
-    if any(operation.document.schemas.violations(schema, tenant_code)):
+    if _is_absent(tenant_code) or any(operation.document.schemas.violations(schema, tenant_code)):
         raise Problem(403, "no-tenant", "The token has no valid claim tenant_code.")
     return tenant_code
 
@@ -144,9 +159,9 @@ def _body(operation: Operation, received: Received) -> tuple[Any, list[Mapping[s
     if received.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Problem(415, "not-json", "The Content-Type must be application/json.")
     try:
-        body = json.loads(received.content, parse_constant=_refused, parse_float=_finite)
-    except (ValueError, RecursionError):
-        return None, [{"pointer": "#", "detail": "must be JSON, without numbers above 1.7E+308"}]
+        body = parse_json(received.content)
+    except NotJson as error:
+        return None, [{"pointer": f"#{flaw.pointer}", "detail": flaw.problem} for flaw in error.flaws]
     found = operation.document.schemas.violations(operation.body, body)
     return body, [{"pointer": f"#{one.pointer}", "detail": one.detail} for one in found]
 
@@ -161,6 +176,10 @@ def _parameter(
         if parameter["required"]:
             yield {"parameter": name, "detail": "required"}
         return
+    # Scripts send such a text for a variable without a value, and all their requests would share it.
+    if name.lower() in (_TENANT, _KEY) and _is_absent(text):
+        yield {"parameter": name, "detail": f"{text[:_MAX_SHOWN]} is no value; leave the header out, or set it"}
+        return
     value = _typed(text, parameter["schema"])
     for one in operation.document.schemas.violations(parameter["schema"], value):
         yield {"parameter": name, "detail": one.detail}
@@ -173,13 +192,3 @@ def _typed(text: str, schema: Mapping[str, Any]) -> Any:
     """The text as its type; the text itself if it is not of this type."""
     is_number = text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 20
     return int(text) if schema["type"] == "integer" and is_number else text
-
-
-def _finite(text: str) -> float:
-    """The number. Python reads 1E400 as infinite, which no JSON that is sent on can hold."""
-    number = float(text)
-    return number if isfinite(number) else _refused(text)
-
-
-def _refused(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

@@ -4,12 +4,13 @@ from typing import Any
 
 from idempotency.dynamodb import read_rows
 from runtime.dynamodb import dynamodb
+from tasks.errors import InvalidTask
 from tasks.keys import TaskKey
 from tasks.state import Item, Status, Task
 from tasks.table import TasksTable
 
-from .answer import Answer, not_found
-from .calls import invoke
+from .answer import Answer, Problem, not_found
+from .calls import invoke, located
 from .cursor import cursor, limit, place
 from .environment import Environment
 from .request import Request
@@ -20,6 +21,13 @@ _TIMES = ("created_at", "updated_at", "started_at", "ended_at")
 
 
 def create_task(request: Request, own: Environment) -> Answer:
+    # Other routes do without the types.
+    from tasks.registered import TYPES
+
+    try:
+        TYPES.of(request.body["task_type"]).check_owner(request.body["items"], request.tenant_code)
+    except InvalidTask as error:
+        raise Problem(422, "InvalidTask", str(error), located(str(error))) from None
     named = {"task_id": request.digest} if request.key else {}
     answer = invoke(own.create_task_function, {**named, **request.body, "tenant_code": request.tenant_code})
     return Answer(202, answer, {"location": f"/tasks/{answer['task_id']}"})

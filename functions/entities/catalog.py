@@ -1,6 +1,7 @@
 """CatalogBucket: one JSON object for each product."""
 
 import json
+import secrets
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from idempotency import Contention
-from idempotency.dynamodb import Action
+from idempotency.dynamodb import Action, LeaseClient
 from runtime.transient import transient_as
 
-from .errors import TargetUnavailable
+from .errors import StaleCommand, TargetUnavailable
 from .products import facts
+from .rows import Rows
 from .targets import Document, is_shown
 
 if TYPE_CHECKING:
@@ -36,25 +38,33 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class CatalogBucket:
-    """client: a `boto3.client("s3")`. name: of the bucket."""
+    """client: a `boto3.client("s3")`. name: of the bucket. gates: a `boto3.client("dynamodb")`."""
 
     client: "S3Client"
     name: str
+    gates: LeaseClient
 
     def version(self, pk: str, sk: str) -> int:
         """The version that the object shows. One call."""
         found = self._read(_key(pk, sk))
         return found.version if found else 0
 
-    def write(self, document: Document, _turn: Action | None = None, /, *, skipped: int = 0) -> None:
-        """Show the document. One read and one put, on the condition that the object is as it was read.
+    def write(self, document: Document, turn: Action | None = None, /, *, skipped: int = 0) -> None:
+        """Show the document. Reads the object and the gate, then puts on the condition that the object is as read.
 
-        S3 cannot check whose turn it is, so the bucket may show a version that is skipped later.
+        S3 cannot check whose turn it is, so the bucket may show a version that is skipped later. After a skip, a late
+        put of that version must not land on what a rebuild wrote or left: each put makes another ETag, the gate is
+        read after the object, and a rebuild writes even if the object shows the document already.
         """
         key = _key(document.pk, document.sk)
         for _ in range(_ROUNDS):
             found = self._read(key)
-            if is_shown(document, found.version if found else 0, skipped) or self._put(key, document, found):
+            shown = found.version if found else 0
+            if is_shown(document, shown, skipped) and not shown == document.version < skipped:
+                return
+            if turn and not Rows.is_turn(self.gates, turn):
+                raise StaleCommand(f"{document.sk}@{document.version}: it is not its turn")
+            if self._put(key, document, found):
                 return
         raise Contention(f"{key} is being written by other calls")
 
@@ -71,7 +81,7 @@ class CatalogBucket:
     def _put(self, key: str, document: Document, old: _Object | None) -> bool:
         """Whether the object was as it was read."""
         unchanged: Any = {"IfMatch": old.etag} if old else {"IfNoneMatch": "*"}
-        body = json.dumps(_shown(document), ensure_ascii=False).encode()
+        body = json.dumps(_shown(document), ensure_ascii=False).encode() + _salt()
         try:
             with _answers():
                 self.client.put_object(
@@ -93,6 +103,11 @@ def _shown(document: Document) -> dict[str, Any]:
     if document.deleted:
         return {"deleted": True, "version": document.version}
     return {"code": document.code, "category": document.attributes["category"], **facts(document)}
+
+
+def _salt() -> bytes:
+    """White space for the end of the text, so that the same document has another ETag each time."""
+    return bytes(b" \n"[bit == "1"] for bit in f"{secrets.randbits(64):064b}")
 
 
 def _version(body: bytes) -> int:

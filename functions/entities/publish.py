@@ -11,6 +11,7 @@ from idempotency.dynamodb import Action, read_rows
 
 from .backoff import pause
 from .command import MAX_VERSION, Command
+from .consistency import Consistency
 from .document import Change
 from .errors import InvalidCommand, PendingCommand, StaleCommand, VersionConflict, VersionGap
 from .gate import Gates
@@ -24,6 +25,8 @@ type Answer = Mapping[str, Any]
 # A command without a version races with every other one of its key.
 _ROUNDS = 5
 _SYNC_ROUNDS = 3
+# The first write finds a gate whose type the command's takes over.
+_ASYNC_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class Publication:
 
         owner: who is calling. Returns {"pk", "sk", "version", "status": "published" | "finished" | "duplicate"}.
         Raises InvalidCommand, VersionConflict, VersionGap or AttributesTooLarge, and has written nothing.
+        Raises StateConflict if the gate is older than the key's rows; the key is then listed.
         Raises PendingCommand, Contention or StoreUnavailable, which may hide a write whose answer was lost.
         """
         if not isinstance(command.version, int):
@@ -49,13 +53,18 @@ class Publication:
         return self._async(command, command.version, at)
 
     def _async(self, command: Command, version: int, at: datetime) -> Answer:
-        cancelled = self.gates.write(self._writes(command, version, None, None, at))
-        if cancelled is None:
-            return _answer(command, version, _done(command))
-        if 0 in cancelled.refusals:
-            return _repeated(command, version, cancelled.refusals[0].item, at)
-        _check_version(command, version, _gate(cancelled.refusals[1].item))
-        raise _lost(command)
+        gate: Gate | None = None
+        for _ in range(_ASYNC_ROUNDS):
+            cancelled = self.gates.write(self._writes(command, version, gate, None, at))
+            if cancelled is None:
+                return _answer(command, version, _done(command))
+            if 0 in cancelled.refusals:
+                return _repeated(command, version, cancelled.refusals[0].item, at)
+            gate = _gate(cancelled.refusals[1].item)
+            self._check_version(command, version, gate)
+            if gate is None or gate.type == command.type:
+                break
+        raise self.lost(command, at)
 
     def _sync(self, command: Command, version: int, at: datetime) -> Answer:
         for number in range(1, _SYNC_ROUNDS + 1):
@@ -65,11 +74,11 @@ class Publication:
                 _, _, published = self._read(command, version)
             if published:
                 return _repeated(command, version, published, at)
-            _check_version(command, version, gate)
+            self._check_version(command, version, gate)
             if self._written(command, version, gate, data, at):
                 return _answer(command, version, _done(command))
             pause(number)
-        raise _lost(command)
+        raise self.lost(command, at)
 
     def _written(self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime) -> bool:
         """Whether the race was won. It may be lost between two reads, for a condition, or for a transaction."""
@@ -98,7 +107,7 @@ class Publication:
                 if duplicate := self._duplicate(step, command):
                     return duplicate
                 raise
-            _check_type(command, gate)
+            self._check_type(command, gate)
             try:
                 kept = self.steps.commit(
                     step, self._writes(command, version, gate, data, at), {"version": version, "owner": owner}
@@ -107,7 +116,7 @@ class Publication:
                 pause(number)
                 continue
             return _answer(command, kept["version"], _done(command) if kept["owner"] == owner else "duplicate")
-        raise _lost(command)
+        raise self.lost(command, at)
 
     def _duplicate(self, step: Step, command: Command) -> Answer | None:
         kept = self.steps.find(step, absence=[])
@@ -119,15 +128,17 @@ class Publication:
         command: has that version. Raises PendingCommand, InvalidCommand, AttributesTooLarge; StaleCommand, Contention:
         gate and data were not read at one moment.
         """
-        _check_type(command, gate)
+        self._check_type(command, gate)
         return self._writes(command, next_version(gate), gate, data, at)
 
     def _writes(
         self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime
     ) -> list[Action]:
         """Everything that a publication writes. Raises what the version, or the document, is refused with."""
+        seen_type = gate.type if gate else command.type
         if command.mode == "async":
-            return [self.rows.command(command, version, at), self.rows.published(command, version, at.isoformat())]
+            published = self.rows.published(command, version, at.isoformat(), seen_type)
+            return [self.rows.command(command, version, at), published]
         if gate and gate.pending:
             raise PendingCommand(f"version: an older version of {command.sk} is pending or blocked")
         kind = self.types.of(command.type)
@@ -137,10 +148,37 @@ class Publication:
         change.check_document(kind, at)
         return [
             self.rows.finished_command(command, version, at, kind.lifetime_days or self.lifetime_days),
-            self.rows.published_finished(command, version, at.isoformat()),
+            self.rows.published_finished(command, version, at.isoformat(), seen_type),
             self.rows.data(change, at.isoformat()),
             *self.rows.history(change),
         ]
+
+    def _check_version(self, command: Command, version: int, gate: Gate | None) -> None:
+        """Raises VersionGap or VersionConflict, if the version is not the next one, or InvalidCommand."""
+        following = next_version(gate)
+        if version > following:
+            raise VersionGap(f"version: the next one of {command.sk} is {following}")
+        if version < following:
+            raise _expired(command, version)
+        self._check_type(command, gate)
+
+    def _check_type(self, command: Command, gate: Gate | None) -> None:
+        """A key keeps its type, unless it belongs to a registered one: that type takes it over.
+
+        A release without this rule, or an application in which the type was not registered yet, published another.
+        """
+        if gate and gate.type != command.type and self.types.owner(command.sk) != command.type:
+            raise InvalidCommand(f"type: must not change; {command.sk} has the type {gate.type}")
+
+    def lost(self, command: Command, at: datetime) -> Exception:
+        """The error of a call that lost every race, or that only seemed to: of which the gate contradicts its rows."""
+        problem = Consistency(self.gates.client, self.gates.tables).problem(command.key, at)
+        if problem:
+            return StateConflict(
+                f"{command.sk}: {problem}; repeating the call does not help (see commands rebuild gate)"
+            )
+        message = f"version: other calls publish {command.sk} at the same time; try again"
+        return PendingCommand(message) if command.mode == "sync" else Contention(message)
 
     def _read(self, command: Command, version: int | None) -> tuple[Gate | None, Item | None, Item | None]:
         """The gate, the data row, and the command that has this version."""
@@ -184,19 +222,9 @@ def _repeated(command: Command, version: int, published: Item | None, at: dateti
     """The answer if the version is taken. A row that has expired counts as deleted. Raises VersionConflict."""
     if published and _has_expired(published, at):
         raise _expired(command, version)
-    if published and published["payload_hash"]["S"] == command.payload_hash(version):
+    if published and command.payload(version).matches(published):
         return _answer(command, version, "duplicate")
     raise VersionConflict(f"version: {version} of {command.sk} is another command")
-
-
-def _check_version(command: Command, version: int, gate: Gate | None) -> None:
-    """Raises VersionGap or VersionConflict, if the version is not the next one, or InvalidCommand."""
-    following = next_version(gate)
-    if version > following:
-        raise VersionGap(f"version: the next one of {command.sk} is {following}")
-    if version < following:
-        raise _expired(command, version)
-    _check_type(command, gate)
 
 
 def _has_expired(row: Item, at: datetime) -> bool:
@@ -205,13 +233,3 @@ def _has_expired(row: Item, at: datetime) -> bool:
 
 def _expired(command: Command, version: int) -> VersionConflict:
     return VersionConflict(f"version: {version} of {command.sk} was published, and its row has expired")
-
-
-def _check_type(command: Command, gate: Gate | None) -> None:
-    if gate and gate.type != command.type:
-        raise InvalidCommand(f"type: must not change; {command.sk} has another one")
-
-
-def _lost(command: Command) -> Exception:
-    message = f"version: other calls publish {command.sk} at the same time; try again"
-    return PendingCommand(message) if command.mode == "sync" else Contention(message)

@@ -25,7 +25,9 @@ type Clients = Callable[[str], Any]
 
 TARGETS: Mapping[str, Callable[[TargetEnvironment, Clients], Target]] = {
     "products": lambda environment, clients: ProductsTable(clients("dynamodb"), environment.products_table),
-    "catalog": lambda environment, clients: CatalogBucket(clients("s3"), environment.catalog_bucket),
+    "catalog": lambda environment, clients: CatalogBucket(
+        clients("s3"), environment.catalog_bucket, clients("dynamodb")
+    ),
 }
 TYPES = Types([PRODUCT], TARGETS)
 

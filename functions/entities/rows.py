@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from idempotency.dynamodb import Action
+from idempotency.dynamodb import Action, LeaseClient, read_rows
 from idempotency.expressions import attribute_values, condition_check, conditional_put, conditional_update
 
 from .command import Attempt, Command, Decision, Key
@@ -28,24 +28,28 @@ class Rows:
 
     # Gate
 
-    def published(self, command: Command, version: int, at: str) -> Action:
-        """published n-1 -> n; the first version makes the gate."""
+    def published(self, command: Command, version: int, at: str, seen_type: str) -> Action:
+        """published n-1 -> n; the first version makes the gate. seen_type: which the gate has until then."""
         values = {"published": version, "updated_at": at}
         if version == 1:
             made = {**values, "finished": 0, "type": command.type, "pending_since": at}
             return self._gate(command.key, _NEW, assign=made)
         pending = {"pending_since": "if_not_exists(#pending_since, :updated_at)"}
-        previous = {"previous": version - 1, "type": command.type}
-        condition = "#published = :previous AND #type = :type"
+        previous = {"previous": version - 1, "seen_type": seen_type}
+        condition = "#published = :previous AND #type = :seen_type"
+        values |= {"type": command.type}
         return self._gate(command.key, condition, assign=values, computed=pending, values=previous)
 
-    def published_finished(self, command: Command, version: int, at: str) -> Action:
-        """published and finished n-1 -> n, at once."""
+    def published_finished(self, command: Command, version: int, at: str, seen_type: str) -> Action:
+        """published and finished n-1 -> n, at once. seen_type: as for `published`."""
         values = {"published": version, "finished": version, "data_version": version, "updated_at": at}
+        values |= {"type": command.type}
         if version == 1:
-            return self._gate(command.key, _NEW, assign={**values, "type": command.type})
-        condition = "#published = :previous AND #finished = :previous AND #type = :type"
-        return self._gate(command.key, condition, assign=values, values={"previous": version - 1, "type": command.type})
+            return self._gate(command.key, _NEW, assign=values)
+        condition = "#published = :previous AND #finished = :previous AND #type = :seen_type"
+        return self._gate(
+            command.key, condition, assign=values, values={"previous": version - 1, "seen_type": seen_type}
+        )
 
     def passed(self, gate: Gate, at: str, *, skip: bool = False) -> Action:
         """finished n-1 -> n, and dead without n. The key stays pending if it has newer versions.
@@ -87,6 +91,15 @@ class Rows:
         """It is the attempt's turn."""
         return self._check(attempt.key, "#finished = :previous", attempt.version - 1)
 
+    @staticmethod
+    def is_turn(client: LeaseClient, turn: Action) -> bool:
+        """Whether the condition of `turn` is met now, for a target that cannot check it in its write."""
+        check = turn["ConditionCheck"]
+        ((expected),) = check["ExpressionAttributeValues"].values()
+        key = {name: value["S"] for name, value in check["Key"].items()}
+        (gate,) = read_rows(client, [(check["TableName"], key)])
+        return gate is not None and gate["finished"] == expected
+
     def too_early(self, attempt: Attempt) -> Action:
         """An older version has not finished."""
         return self._check(attempt.key, "#finished < :previous", attempt.version - 1)
@@ -107,7 +120,7 @@ class Rows:
         fields = {name: value for name, value in command.fields.items() if name not in ("attributes", "version")}
         own = {"version": version, "mode": command.mode, "attempt": 1, "status": status}
         times = {"created_at": at.isoformat(), "updated_at": at.isoformat()}
-        known = {**fields, **own, **times, "payload_hash": command.payload_hash(version), **command.key.at(version)}
+        known = {**fields, **own, **times, **command.payload(version).attributes, **command.key.at(version)}
         return {**attribute_values(known), "attributes": to_value(command.attributes)}
 
     def parked(self, attempt: Attempt, token: str, at: str) -> Action:

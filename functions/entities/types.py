@@ -82,6 +82,11 @@ class Types:
         """Whether a type of this name is registered."""
         return name in self._types
 
+    def owner(self, sk: str) -> str:
+        """The registered type that keys of this beginning belong to; "" for none."""
+        name = sk.partition("#")[0]
+        return name if name in self._types and self._types[name].code_in_sk else ""
+
     def of(self, name: str) -> EntityType:
         """The type of this name. One that is not registered is stored unchanged."""
         return self._types.get(name) or EntityType(name)

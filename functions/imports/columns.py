@@ -10,6 +10,7 @@ import msgspec
 from msgspec import NODEFAULT
 
 from entities.types import EntityType
+from runtime.text import composed, is_blank, problem
 
 from . import codes
 
@@ -18,6 +19,7 @@ _INTEGER = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
 # As many as DynamoDB stores.
 _MAX_DIGITS = 38
 _LEFT_OUT = "results leave out secrets"
+_TEXT = "no control characters"
 _BOOLEANS = {"true": True, "false": False}
 
 type Check = Callable[[str], Any]
@@ -42,8 +44,10 @@ class Column:
     check: Check
 
     def value(self, cell: str) -> Any:
-        """The value of a cell; None if it is empty. Raises BadCell."""
-        if not cell.strip():
+        """The value of a cell; None if there is nothing to see. Raises BadCell."""
+        if is_blank(cell):
+            if problem(cell) == codes.NOT_ALLOWED:
+                raise BadCell(codes.NOT_ALLOWED)
             if self.required:
                 raise BadCell(codes.REQUIRED)
             return None
@@ -70,7 +74,7 @@ class ImportType:
 
     def message(self, code: str, column: str) -> str:
         """What is wrong with a row, and how to fix it."""
-        known = {ROW.name: ROW, **self.columns}
+        known = {ROW.name: ROW, GUARD.name: GUARD, **self.columns}
         if code == codes.REQUIRED:
             return codes.sentence(code, _LEFT_OUT if column in self.type.secret else "")
         rule = known[column].rule if column in known else ""
@@ -87,11 +91,13 @@ class ImportType:
 
 
 CODE_COLUMN, NAME_COLUMN = "code", "name"
+ERROR_COLUMNS = ("error_code", "error_column", "error_message")
+"""What failed.csv says of a row."""
 
 
 @cache
 def import_type(kind: EntityType) -> ImportType | None:
-    """The columns of a type: code, name, and its attributes. None if a file cannot hold it."""
+    """The columns of a type: code, name, and its attributes. None if a file, or its results, cannot hold it."""
     if kind.schema is None:
         return None
     known: Any = msgspec.inspect.type_info(kind.schema)
@@ -99,9 +105,13 @@ def import_type(kind: EntityType) -> ImportType | None:
         attributes = [_column(field) for field in known.fields]
     except NotImplementedError:
         return None
+    if {"row", GUARD.name, *ERROR_COLUMNS} & {column.name for column in attributes}:
+        return None
     columns = [
         Column(CODE_COLUMN, True, "up to 100 letters, digits, _ and -", _text(pattern=_CODE)),
-        Column(NAME_COLUMN, True, "1 to 256 characters", _text(shortest=1, longest=256)),
+        Column(
+            NAME_COLUMN, True, f"1 to 256 characters in one line, {_TEXT}", _text(shortest=1, longest=256, lines=False)
+        ),
         *attributes,
     ]
     return ImportType(kind, {column.name: column for column in columns})
@@ -119,7 +129,7 @@ def _rule(kind: Any) -> tuple[str, Check]:
         case msgspec.inspect.BoolType():
             return "true or false", _boolean
         case msgspec.inspect.StrType():
-            words = _bounds(kind.min_length, kind.max_length, " characters")
+            words = ", ".join(filter(None, (_bounds(kind.min_length, kind.max_length, " characters"), _TEXT)))
             return _readable(kind.pattern) or words, _text(kind.pattern, kind.min_length, kind.max_length)
         case msgspec.inspect.LiteralType() if all(isinstance(value, str) for value in kind.values):
             values = [str(value) for value in kind.values]
@@ -179,15 +189,19 @@ def _boolean(cell: str) -> bool:
     return value
 
 
-def _text(pattern: str | None = None, shortest: int | None = None, longest: int | None = None) -> Check:
+def _text(
+    pattern: str | None = None, shortest: int | None = None, longest: int | None = None, *, lines: bool = True
+) -> Check:
+    """The check of a text. It is stored in NFC, so that a name has one spelling. lines: it may have several."""
     matches = re.compile(pattern).search if pattern else None
 
     def check(cell: str) -> str:
-        if not (shortest or 0) <= len(cell) <= (longest if longest is not None else len(cell)):
+        text = composed(cell)
+        if not (shortest or 0) <= len(text) <= (longest if longest is not None else len(text)):
             raise BadCell(codes.OUT_OF_RANGE)
-        if matches and not matches(cell):
+        if problem(text, lines=lines) or (matches and not matches(text)):
             raise BadCell(codes.NOT_ALLOWED)
-        return cell
+        return text
 
     return check
 
@@ -203,3 +217,5 @@ def _one_of(allowed: frozenset[str]) -> Check:
 
 ROW = Column("row", True, "1 to 999999999", integer(1, 999_999_999))
 """Which row of the first file a row of a corrected one is."""
+GUARD = Column("formula_guard", False, "true or false", _boolean)
+"""Of an exported file: whether an apostrophe was put before each cell of the row that a spreadsheet would run."""

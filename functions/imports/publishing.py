@@ -1,17 +1,19 @@
 """One row: one command in sync mode, as one step. The step's record alone decides the row's outcome."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from entities.backoff import pause
 from entities.command import Command, Key
+from entities.consistency import Consistency
 from entities.errors import AttributesTooLarge, InvalidCommand, PendingCommand, StaleCommand
 from entities.publish import Publication, next_version
 from entities.state import Gate
 from entities.values import Item, from_value
-from idempotency import Contention, Decided, RoundStore, StateConflict, Step, StoreUnavailable
+from idempotency import Contention, Decided, RoundStore, StateConflict, Step, StoreUnavailable, TransientError
 from idempotency.dynamodb import Action, read_rows
 from idempotency.expressions import condition_check
 
@@ -96,11 +98,17 @@ class Publisher:
                 code = codes.STORE_UNAVAILABLE
             except PendingCommand:
                 break
+            # The cells are valid: the whole document, or the history of the key, is at fault, and no column.
             except InvalidCommand:
-                return self._refused(row, Refusal(codes.NOT_ALLOWED, CODE_COLUMN), row.sk)
+                return self._refused(row, Refusal(codes.NOT_ALLOWED), row.sk)
             except AttributesTooLarge:
-                return self._refused(row, Refusal(codes.OUT_OF_RANGE, CODE_COLUMN), row.sk)
+                return self._refused(row, Refusal(codes.OUT_OF_RANGE), row.sk)
             pause(number)
+        if code == codes.PENDING_COMMAND and row.sk:
+            # A gate that is older than the key's rows looks the same. Its key is listed.
+            with suppress(TransientError):
+                gates = self.publication.gates
+                Consistency(gates.client, gates.tables).problem(Key(self.made.key.pk, row.sk), self.at)
         return self._refused(row, Refusal(code), row.sk)
 
     def _once(self, row: Row, found: Found) -> Decided:

@@ -4,11 +4,14 @@ botocore creates them, as it does boto3's. Importing boto3 takes an eighth of a 
 transfers that nothing here uses. They have only the operations that are called.
 """
 
+import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from botocore.config import Config
+from botocore.exceptions import ClientError
 from botocore.session import Session, get_session
 
 # Two attempts of 1 + 2 s each, with up to 1 s between them. The two calls of a tombstone fit the function timeout of
@@ -24,6 +27,9 @@ _WAITING = Config(connect_timeout=2, read_timeout=30, retries={"mode": "standard
 # Service models with these operations; the build makes them (service_models.py).
 _SERVICE_MODELS = Path(__file__).with_name("service_models")
 
+# Parameters that name the resource of a call.
+_RESOURCES = ("Bucket", "FunctionName", "Name", "QueueUrl", "SecretId", "TableName", "TopicArn", "stateMachineArn")
+
 # By default, botocore presigns requests to S3 with Signature Version 2, which newer Regions do not know, and for the
 # global endpoint, which redirects to them.
 _PRESIGNING = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
@@ -34,6 +40,9 @@ def session() -> Session:
     """The session of this execution environment, which creates all its clients."""
     made = get_session()
     made.set_config_variable("data_path", str(_SERVICE_MODELS))
+    # Each client gets a copy of them.
+    made.register("before-parameter-build", _note_resources)
+    made.register("after-call", _name_call)
     return made
 
 
@@ -67,3 +76,28 @@ def _created(service: str, config: Config) -> Any:
 
     trace_aws_calls()
     return session().create_client(service, config=config)
+
+
+def call_of(error: ClientError) -> str:
+    """Name the call that failed: `dynamodb:UpdateItem on PaymentsTable`. It never contains a value."""
+    named = error.response.get("ResponseMetadata", {}).get("Call", error.operation_name)
+    return str(named)
+
+
+def _note_resources(**event: Any) -> None:
+    """Keep which resources a call names. In the request, keys and values are among them."""
+    params: Mapping[str, Any] = event["params"]
+    found = [params[name] for name in _RESOURCES if isinstance(params.get(name), str)]
+    found += list(params.get("RequestItems", ()))
+    for action in params.get("TransactItems", ()):
+        found += [part["TableName"] for part in action.values()]
+    event["context"]["stepwise_resources"] = ", ".join(sorted({re.split("[:/]", name)[-1] for name in found}))
+
+
+def _name_call(**event: Any) -> None:
+    """Name the call in its response, which becomes that of a ClientError."""
+    parsed, model = event["parsed"], event["model"]
+    if "Error" in parsed:
+        call = f"{model.service_model.endpoint_prefix}:{model.name}"
+        resources = event["context"].get("stepwise_resources")
+        parsed["ResponseMetadata"]["Call"] = f"{call} on {resources}" if resources else call

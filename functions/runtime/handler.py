@@ -136,7 +136,12 @@ def _named(error: Exception) -> str:
     name = type(error).__name__
     if isinstance(error, InvalidEnvironment):
         return f"{name}: {error}"
-    return f"{name} {error.response['Error']['Code']}" if isinstance(error, ClientError) else name
+    if not isinstance(error, ClientError):
+        return name
+    # Only a function that has a client can get here.
+    from .clients import call_of
+
+    return f"{error.response['Error']['Code']} of {call_of(error)}"
 
 
 def _places(error: Exception) -> list[str]:

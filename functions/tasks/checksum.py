@@ -20,6 +20,7 @@ _RESERVE = timedelta(seconds=35)
 _PAUSE = 2
 _FINAL = frozenset({"InvalidJob", "ObjectNotReadable"})
 _TRANSIENT = frozenset({"ServiceException", "TooManyRequestsException"})
+_DOTS = frozenset({".", ".."})
 
 
 class ObjectItem(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,8 +71,15 @@ def _problem(item: ObjectItem, scope: Scope) -> str:
     return "" if item.bucket == scope.jobs_bucket else "bucket: must be JobsBucket"
 
 
+def _foreign(item: ObjectItem, tenant_code: str) -> str:
+    # Tenants share the bucket. Some clients of S3 resolve `..` in a path.
+    if item.key.startswith(f"{tenant_code}/") and _DOTS.isdisjoint(item.key.split("/")):
+        return ""
+    return f"key: must start with {tenant_code}/, without . or .. between slashes"
+
+
 def _made(environment: HandlerEnvironment, clients: Clients) -> ChecksumObject:
     return ChecksumObject(clients("lambda"), environment.run_job_function)
 
 
-CHECKSUM_OBJECT = TaskType("checksum-object", ObjectItem, _made, problem=_problem)
+CHECKSUM_OBJECT = TaskType("checksum-object", ObjectItem, _made, problem=_problem, foreign=_foreign)

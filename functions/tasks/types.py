@@ -56,7 +56,7 @@ It raises a BusinessError if the item fails for good, and a TransientError if th
 type Made[R] = Callable[[HandlerEnvironment, Clients], Callable[[Any, Run], R]]
 
 
-def _nothing(_item: Any, _scope: Scope) -> str:
+def _nothing(_item: Any, _scope: Any) -> str:
     return ""
 
 
@@ -69,6 +69,7 @@ class TaskType:
         `unknown` says what becomes of an item whose owner crashed.
     resolve: makes what asks the outside system, for `Unknown.RESOLVE`.
     problem: what is wrong with an item, as "field: what to do"; empty if nothing is.
+    foreign: the same for what an item names that does not belong to a tenant, by its tenant_code.
     """
 
     name: str
@@ -77,6 +78,7 @@ class TaskType:
     work: Work | None = None
     resolve: Made[Resolution[Any]] | None = None
     problem: Callable[[Any, Scope], str] = _nothing
+    foreign: Callable[[Any, str], str] = _nothing
 
     def item(self, value: Mapping[str, Any]) -> Struct:
         """An item that was checked when the task was created."""
@@ -84,17 +86,20 @@ class TaskType:
 
     def check(self, items: list[dict[str, Any]], scope: Scope) -> None:
         """Raises InvalidTask, with a line for each item that is wrong, naming item and field."""
-        if problems := list(self._problems(items, scope)):
-            raise InvalidTask("\n".join(problems))
+        _refuse(self._problems(items, lambda item: self.problem(item, scope)))
 
-    def _problems(self, items: list[dict[str, Any]], scope: Scope) -> Iterator[str]:
+    def check_owner(self, items: list[dict[str, Any]], tenant_code: str) -> None:
+        """For a call by the tenant itself. Raises InvalidTask, as `check`, which operators' calls go through alone."""
+        _refuse(self._problems(items, lambda item: self.foreign(item, tenant_code)))
+
+    def _problems(self, items: list[dict[str, Any]], problem_of: Callable[[Any], str]) -> Iterator[str]:
         for index, item in enumerate(items):
             try:
                 (parsed,) = _parser(self.schema)({"items": [item]}).items
             except InvalidTask as error:
                 yield str(error).replace("\n", " ").replace("items[0]", f"items[{index}]", 1)
                 continue
-            if problem := self.problem(parsed, scope):
+            if problem := problem_of(parsed):
                 yield f"items[{index}].{problem}"
 
 
@@ -119,6 +124,11 @@ class TaskTypes:
         if name not in self._types:
             raise InvalidTask(f"task_type: must be one of {', '.join(self.names)}")
         return self._types[name]
+
+
+def _refuse(problems: Iterable[str]) -> None:
+    if text := "\n".join(problems):
+        raise InvalidTask(text)
 
 
 @cache

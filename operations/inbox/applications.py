@@ -10,7 +10,8 @@ from .concern import Concern
 
 
 def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
-    for one in recovery.needing_attention(stack, ACCOUNT_SETUP):
+    for one in recovery.failing(stack, ACCOUNT_SETUP):
+        since = one.retrying.since.isoformat() if one.retrying else ""
         problem = f"{', '.join(one.standing)} not undone; setup {one.problem}"
-        see = ("applications", "show" if one.row_edited else "recover", one.saga_id)
-        yield Concern("applications", one.saga_id, problem, str(one.cause or ""), see)
+        see = ("applications", "show" if one.row_edited or one.retrying else "recover", one.saga_id)
+        yield Concern("applications", one.saga_id, problem, str(one.cause or ""), see, since)

@@ -60,6 +60,7 @@ COVERED = {
     "api": "tests/contract/test_api.py",
     "pictures": "tests/contract/test_pictures.py",
     "preflight": "tests/integration/test_preflight.py",
+    "corpus": "tests/unit/imports/test_corpus.py",
 }
 # Not in `make test`: the reason, and the job of check.yml that runs the target, or what else does.
 ELSEWHERE = {

@@ -22,6 +22,7 @@ class Ledger(Judging["Run"]):
 
     rows: by table and key, in DynamoDB's own JSON. gate: the key's. newest: version that was published.
     catalog: the version that the bucket shows; shown: its object.
+    rebuilt: by target, the newest finished version when the last complete rebuild began.
     disturbed: whether a fault may cost the five minutes of a sweep. excess: seconds that faults cost.
     published: answers by version. expired: versions whose row TTL has deleted; `rows` still has it.
     states, starts: what was reached.
@@ -43,6 +44,7 @@ class Ledger(Judging["Run"]):
         self.newest = 0
         self.dead: set[int] = set()
         self.catalog = 0
+        self.rebuilt: Counter[str] = Counter()
         self.shown: Document = {}
         self.states: set[str] = set()
         self.starts: list[int] = []

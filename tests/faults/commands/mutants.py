@@ -17,6 +17,7 @@ from entities.products import ProductsTable
 from entities.publish import Publication
 from entities.rows import Rows
 from entities.state import CommandRow, Gate, State, States
+from entities.types import Types
 from idempotency import transact
 from idempotency.dynamodb import read_rows, update
 from tests.faults import faults as f
@@ -203,8 +204,8 @@ def _sync_unchecked() -> AbstractContextManager[Any]:
     published = Rows.published_finished
     writes = Publication._writes
 
-    def whatever(self: Any, command: Any, version: int, at: str) -> Any:
-        action: Any = published(self, command, version, at)
+    def whatever(self: Any, *arguments: Any) -> Any:
+        action: Any = published(self, *arguments)
         parameters = action["Update"]
         parameters["ConditionExpression"] = parameters["ConditionExpression"].replace(" AND #finished = :previous", "")
         return action
@@ -260,3 +261,14 @@ def _expired_at_first_sight() -> AbstractContextManager[None]:
         return found
 
     return replaced(Publication, "_read", read)
+
+
+@mutant(
+    "a first version of any type",
+    breaks.TYPE,
+    breaks.ANSWERS,
+    focus=((r"^PublishCommand@(1|next)#1\.call", (s.STRAY_AT,)),),
+)
+def _any_type() -> AbstractContextManager[None]:
+    """A caller that writes `Product` decides the type permanently."""
+    return replaced(Types, "owner", lambda *_: "")

@@ -68,9 +68,11 @@ class Run(Months):
         for name in ("products", "catalog"):
             for _ in range(_REBUILDS):
                 self.counts["Rebuild"] += 1
+                finished = self.judge.finished
                 event = json.dumps({**self.judge.key.row, "target": name})
                 invocation = Rebuilding(f"Rebuild{_at(self.judge)}#{self.counts['Rebuild']}", REBUILD, event)
                 if not self.run_invocation(invocation).get("error"):
+                    self.judge.rebuilt[name] = max(self.judge.rebuilt[name], finished)
                     break
                 self.simulation.sleep(30)
 
@@ -113,6 +115,8 @@ class Run(Months):
                 *(("SyncDataFunction", {**task, "target": target}) for target in ("products", "catalog")),
                 ("SweepCommandsFunction", {}),
                 *(("PublishCommandFunction", one.document) for one in self._strays()),
+                # A mistake that must not decide the type of the key.
+                *(("PublishCommandFunction", {**one.document, "type": "Product"}) for one in self._strays()),
             ]
         )
         self.say(f"stray call of {function} {version}.{attempt} as {task['execution'][-8:]}")

@@ -16,10 +16,11 @@ from operations import money
 from operations.causes import message_of
 from operations.executions import execution
 from operations.orders import view, watched
-from operations.recovery import OrderNotFound, needing_attention, recover
+from operations.recovery import OrderNotFound, failing, needing_attention, recover
 from operations.sagas import saga_of
 from operations.stack import Stack
 from tests.kit.command_line import stepwise
+from tests.kit.project import ROOT
 from tests.unit.operations.test_recovery import NOW, ORDER, ORDER_ID, Desk
 
 LONG_AGO = NOW - timedelta(days=2)
@@ -66,6 +67,10 @@ class Executions:
         if (machine, name) not in self.found:
             raise ClientError({"Error": {"Code": "ExecutionDoesNotExist"}}, "DescribeExecution")
         return self.found[machine, name]
+
+    def describe_state_machine(self, *, stateMachineArn: str) -> Any:
+        name = {"saga": "order-saga", "recovery": "order-recovery"}[stateMachineArn]
+        return {"definition": (ROOT / "statemachine" / f"{name}.asl.json").read_text()}
 
     def get_paginator(self, _: str) -> Any:
         return self
@@ -210,6 +215,39 @@ def test_running_order_under_another_name_needs_no_attention(listed: Shop) -> No
     listed.executions.put("saga", "by-hand", "RUNNING", *state("ProcessPayment", UNAVAILABLE, left=False))
 
     assert needing_attention(listed.stack) == []
+
+
+DENIED = failed("UnexpectedFailure", "AccessDeniedException of dynamodb:UpdateItem on PaymentsTable-1")
+
+
+@pytest.mark.parametrize(
+    ("machine", "failures", "listed_as"),
+    [
+        ("saga", [UNAVAILABLE], ""),
+        ("saga", [UNAVAILABLE] * 2, "GatewayUnavailable x2"),
+        # The saga does not retry it: a recovery follows.
+        ("saga", [DENIED], ""),
+        ("recovery", [UNAVAILABLE], ""),
+        ("recovery", [UNAVAILABLE] * 2, "GatewayUnavailable x2"),
+        ("recovery", [DENIED], "UnexpectedFailure: AccessDenied"),
+    ],
+)
+def test_state_that_fails_again_and_again_is_listed_while_it_is_retried(
+    listed: Shop, machine: str, failures: list[Any], listed_as: str
+) -> None:
+    """No alarm goes off before the recovery gives up, a quarter of an hour later."""
+    listed.executions.put(machine, ORDER_ID, "RUNNING", *state("ProcessRefund", *failures, left=False))
+    if machine == "recovery":
+        listed.executions.put("saga", ORDER_ID, "FAILED", *OUT_OF_STOCK, error="OutOfStock")
+
+    assert needing_attention(listed.stack) == []
+    found = failing(listed.stack)
+    assert len(found) == bool(listed_as)
+    for one in found:
+        assert str(one.cause).startswith(listed_as)
+        assert "ProcessRefund fails, next try by" in one.problem
+        assert one.retrying
+        assert one.retrying.next_by - NOW < timedelta(seconds=30)
 
 
 @pytest.mark.parametrize(("minutes", "needed"), [(1, False), (11, True)])

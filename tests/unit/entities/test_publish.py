@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from entities.command import MAX_VERSION
+from entities.command import MAX_VERSION, Key
+from entities.consistency import Consistency
 from entities.errors import (
     AttributesTooLarge,
     InvalidCommand,
@@ -13,7 +14,18 @@ from entities.errors import (
     VersionConflict,
     VersionGap,
 )
-from tests.kit.commands import LIFETIME_DAYS, START, World, order
+from entities.lagging import Lagging
+from entities.registered import TYPES
+from entities.types import Types
+from idempotency import StateConflict
+from tests.kit.commands import LIFETIME_DAYS, START, World, order, product
+
+
+@pytest.fixture
+def products(world: World) -> World:
+    """A world in which PRODUCT is registered."""
+    world.types = TYPES
+    return world
 
 
 def refused(world: World, document: dict[str, Any], kind: type[Exception]) -> str:
@@ -91,6 +103,38 @@ def test_type_may_not_change(world: World, mode: str) -> None:
     world.run(order())
 
     assert refused(world, order(2, type="OTHER", mode=mode), InvalidCommand).startswith("type: ")
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+@pytest.mark.parametrize(
+    "changes", [{"type": "Product"}, {"type": "NOTE"}, {"sk": "PRODUCT#tea-01#note", "type": "NOTE"}]
+)
+def test_key_of_a_registered_type_takes_no_other_type(products: World, mode: str, changes: dict[str, Any]) -> None:
+    assert refused(products, product(mode=mode, **changes), InvalidCommand).startswith("type: must be PRODUCT")
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+@pytest.mark.parametrize("version", [2, None], ids=["numbered", "next"])
+@pytest.mark.parametrize("unfinished", [False, True], ids=["finished", "pending"])
+def test_registered_type_takes_over_a_key_of_its_own(
+    products: World, mode: str, version: int | None, unfinished: bool
+) -> None:
+    """An application in which PRODUCT was not registered yet has published `Product`."""
+    registered, products.types = products.types, Types([], [])
+    products.publish(product(type="Product", mode="async" if unfinished else "sync"))
+    products.types = registered
+    following = product(version or 1, mode=mode, request_id="r-1")
+    if version is None:
+        del following["version"]
+
+    if unfinished and mode == "sync":
+        assert refused(products, following, PendingCommand)
+        return
+    assert products.publish(following)["version"] == 2
+    gate = products.gate("PRODUCT#tea-01")
+    assert (gate.type, gate.published) == ("PRODUCT", 2)
+    assert products.publish(following)["status"] == "duplicate"
+    assert refused(products, product(3, type="Product"), InvalidCommand).startswith("type: ")
 
 
 def test_publication_while_others_are_pending_keeps_the_time_of_the_first(world: World) -> None:
@@ -184,3 +228,72 @@ def test_an_answer_that_the_sdk_lost_changes_nothing(world: World) -> None:
     before = world.everything()
     assert world.publish(command, owner="call-1")["status"] == "duplicate"
     assert world.everything() == before
+
+
+# A gate that is older than the rows of its key
+
+
+def restore_gate(world: World, item: Any) -> None:
+    world.client.put_item(TableName=world.tables.gates, Item=item)
+
+
+def stored_gate(world: World) -> Any:
+    key: Any = {name: {"S": value} for name, value in world.gate().key.row.items()}
+    return world.client.get_item(TableName=world.tables.gates, Key=key)["Item"]
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+def test_gate_older_than_its_data_is_no_contention(world: World, numbered: bool) -> None:
+    world.publish(order(mode="sync"))
+    older = stored_gate(world)
+    for version in (2, 3, 4):
+        world.publish(order(version, mode="sync"))
+        key: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": f"ORDER#order123@{version}"}}
+        world.client.delete_item(TableName=world.tables.commands, Key=key)
+    restore_gate(world, older)
+
+    with pytest.raises(StateConflict, match="the data has version 4, by the gate 1"):
+        world.publish(order(2 if numbered else None, mode="sync", request_id="r-9"))
+    assert world.gate().lagging == {"gate"}
+    consistency = Consistency(world.client, world.tables)
+    assert consistency.rebuild(world.gate().key, world.now) == 4
+    gate = world.gate()
+    assert (gate.published, gate.finished, gate.data_version, gate.lagging) == (4, 4, 4, frozenset())
+    assert consistency.problem(gate.key, world.now) == ""
+    assert world.publish(order(5, mode="sync"))["status"] == "finished"
+
+
+def test_gate_that_lacks_a_pending_version_learns_it_and_keeps_other_lagging_targets(world: World) -> None:
+    world.publish(order(mode="sync"))
+    Lagging(world.client, world.tables.gates).mark(world.gate().key, "catalog", world.now)
+    older = stored_gate(world)
+    world.publish(order(2))
+    restore_gate(world, older)
+
+    with pytest.raises(StateConflict, match="version 2 has a row"):
+        world.publish(order(None, request_id="r-9"))
+    assert Consistency(world.client, world.tables).rebuild(world.gate().key, world.now) == 1
+    gate = world.gate()
+    assert (gate.published, gate.finished, gate.lagging) == (2, 1, frozenset({"catalog"}))
+    assert gate.pending_since
+    world.finish(2)
+    assert world.publish(order(3, mode="sync"))["status"] == "finished"
+
+
+def test_missing_gate_is_made_from_the_data(world: World) -> None:
+    world.publish(order(mode="sync"))
+    version: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123@1"}}
+    world.client.delete_item(TableName=world.tables.commands, Key=version)
+    key: Any = {name: {"S": value} for name, value in world.gate().key.row.items()}
+    world.client.delete_item(TableName=world.tables.gates, Key=key)
+
+    with pytest.raises(StateConflict, match="the data has version 1, by the gate 0"):
+        world.publish(order(None, mode="sync", request_id="r-9"))
+    assert Consistency(world.client, world.tables).rebuild(Key("TENANT#tenant1", "ORDER#order123"), world.now) == 1
+    assert world.gate().type == "ORDER"
+
+
+def test_a_race_is_still_contention(world: World) -> None:
+    world.publish(order(mode="sync"))
+
+    assert Consistency(world.client, world.tables).problem(world.gate().key, world.now) == ""

@@ -47,7 +47,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[CatalogBucket]:
     with mock_aws():
         s3 = boto3.client("s3", region_name="us-east-1")
         s3.create_bucket(Bucket="catalog")
-        yield CatalogBucket(s3, "catalog")
+        yield CatalogBucket(s3, "catalog", dynamodb.client())
 
 
 @pytest.fixture
@@ -168,10 +168,30 @@ def test_a_writer_that_lost_a_race_looks_again(
         assert len(rows(target)) == 2
 
 
-def test_a_rebuild_of_a_product_that_was_never_shown_writes_no_object(bucket: CatalogBucket) -> None:
-    bucket.write(tea(0, deleted=True), skipped=1)
+@pytest.mark.parametrize("first", [0, 1], ids=["never shown", "shown"])
+def test_late_put_of_a_skipped_version_does_not_land_after_a_rebuild(
+    bucket: CatalogBucket, world: World, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    """The rebuilt object must not have the ETag that the late put has read."""
+    for version in range(1, first + 1):
+        world.run(order(version))
+        bucket.write(tea(version))
+    skipped = first + 1
+    world.publish(order(skipped))
+    put = CatalogBucket._put
 
-    assert "Contents" not in bucket.client.list_objects_v2(Bucket="catalog")
+    def late(self: CatalogBucket, key: str, document: Document, old: Any) -> bool:
+        monkeypatch.setattr(CatalogBucket, "_put", put)
+        world.die(skipped)
+        world.gates.skip(world.gate().key, "me", "wrong", world.now, lambda _: 1)
+        bucket.write(tea(first, deleted=not first), skipped=skipped)
+        return put(self, key, document, old)
+
+    monkeypatch.setattr(CatalogBucket, "_put", late)
+    with pytest.raises(StaleCommand):
+        bucket.write(tea(skipped), world.gates.rows.turn(Attempt(world.gate().key, skipped, 1)))
+
+    assert shown(bucket)["version"] == first
 
 
 def test_a_race_lost_too_often_is_contention(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,16 +203,16 @@ def test_a_race_lost_too_often_is_contention(target: Target, monkeypatch: pytest
         target.write(tea(2))
 
 
-def test_products_are_written_at_their_turn_only(products: ProductsTable, world: World) -> None:
+def test_a_target_is_written_at_its_turn_only(target: Target, world: World) -> None:
     for version in (1, 2):
         world.publish(order(version))
     late = world.gates.rows.turn(Attempt(world.gate().key, 2, 1))
 
     with pytest.raises(StaleCommand):
-        products.write(tea(2), late)
-    assert rows(products) == {}
-    products.write(tea(1), world.gates.rows.turn(Attempt(world.gate().key, 1, 1)))
-    assert products.version(TEA.pk, TEA.sk) == 1
+        target.write(tea(2), late)
+    assert target.version(TEA.pk, TEA.sk) == 0
+    target.write(tea(1), world.gates.rows.turn(Attempt(world.gate().key, 1, 1)))
+    assert target.version(TEA.pk, TEA.sk) == 1
 
 
 @pytest.mark.parametrize(("code", "status"), [("SlowDown", 503), ("RequestTimeout", 400), ("InternalError", 500)])

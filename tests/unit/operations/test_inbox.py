@@ -132,7 +132,7 @@ def test_an_event_that_a_rule_could_not_deliver_has_the_error_of_the_rule(desk: 
     [
         (NOTICES, ("queues", "redrive", NOTICES)),
         ("FailedCommandRecordsBucket", ("queues", "redrive", "FailedCommandRecordsBucket")),
-        ("FailedRecordsBucket", ("replay", "--failed")),
+        ("FailedRecordsBucket", ("replay", ("--failed",))),
     ],
 )
 def test_failed_stream_records_are_listed_by_bucket(desk: Desk, output: str, see: tuple[str, ...]) -> None:
@@ -301,10 +301,10 @@ def test_an_order_is_recovered_unless_a_row_of_it_was_edited(desk: Desk, error: 
     executions.put("recovery", "o-1", "FAILED", error=error, cause="no")
     desk.stack._clients["stepfunctions"] = executions
     desk.put("OrdersTable", order_id="o-1", status="Pending", unsettled="o-1", created_at=NOW.isoformat())
-    desk.put("PaymentsTable", order_id="o-1", status="Captured")
+    desk.put("PaymentsTable", order_id="o-1", status="Captured", amount=46_500, currency="JPY")
 
     (found,) = (one for one in desk.concerns if one.context == "orders")
-    assert found.problem == f"ProcessPayment not undone; saga FAILED, recovery FAILED{hint}"
+    assert found.problem == f"ProcessPayment not undone (46,500 JPY captured); saga FAILED, recovery FAILED{hint}"
     assert found.see == (command, "o-1")
 
 

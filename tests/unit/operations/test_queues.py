@@ -130,7 +130,7 @@ def test_changes_of_orders_are_replayed_instead(stack: Stack) -> None:
     with pytest.raises(CommandError, match="in the order of its changes") as refused:
         queues.find(reports, "stepwise", "FailedRecordsBucket")
 
-    assert refused.value.see == ("replay", "--failed")
+    assert refused.value.see == ("replay", ("--failed",))
     with mock.patch.object(Stack, "local", return_value=reports):
         shown = stepwise("queues", "list").out
     assert ("./stepwise replay --failed" in shown, "redrive FailedRecordsBucket" in shown) == (True, False)
@@ -143,6 +143,28 @@ def test_what_is_left_may_be_visible_again_before_a_long_redrive_ends(stack: Sta
 
     with mock.patch.object(sqs, "change_message_visibility", side_effect=visible):
         assert queues.redrive(stack, view(stack, "JobFailuresQueue")) == Redriven(again=0, left=1)
+
+
+@pytest.mark.parametrize(("moved", "back"), [(0, Redriven(0, 2)), (1, Redriven(1, 1)), (2, Redriven(2, 0))])
+def test_messages_that_sqs_does_not_move_are_left(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, moved: int, back: Redriven
+) -> None:
+    """SQS reports a move of a message that came from no queue as completed."""
+    queue, sqs = "ImportActionFailuresQueue", stack.client("sqs")
+    for number in range(2):
+        send(stack, queue, f"by hand {number}")
+    found = view(stack, queue)
+
+    def move(**_: Any) -> None:
+        for _number in range(moved):
+            (message,) = sqs.receive_message(QueueUrl=found.url)["Messages"]
+            sqs.delete_message(QueueUrl=found.url, ReceiptHandle=message["ReceiptHandle"])
+
+    task = {"Status": "COMPLETED", "ApproximateNumberOfMessagesMoved": moved}
+    monkeypatch.setattr(sqs, "start_message_move_task", move)
+    monkeypatch.setattr(sqs, "list_message_move_tasks", lambda **_: {"Results": [task]})
+
+    assert queues.redrive(stack, found) == back
 
 
 def test_a_function_gets_its_failed_events_again(stack: Stack, functions: Functions) -> None:

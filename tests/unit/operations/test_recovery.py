@@ -1,6 +1,7 @@
 """The documents that a recovery by command accepts, and its name."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from idempotency import Step, StepStore
+from operations import orders
 from operations.recovery import NothingToRecover, NotTheOrder, recover, redrive
 from operations.stack import Stack
 from ordering.definition import ORDER_SAGA, STEPS
@@ -199,3 +201,36 @@ def test_partly_standing_saga_continues(desk: Desk, names: list[str]) -> None:
     desk.commit(ORDER, *names)
     redrive(desk.stack, ORDER_ID, saga=HELD)
     assert desk.recoveries.redriven == [f"saga:{ORDER_ID}"]
+
+
+def test_recovery_of_a_succeeded_order_whose_row_is_lost_is_refused(desk: Desk) -> None:
+    desk.commit(ORDER, *(step.name for step in STEPS))
+    desk.steps.seal(ORDER_ID, ORDER_SAGA.step_names, [desk.orders.confirm(ORDER_ID, NOW)], NOW)
+    desk.client.delete_item(TableName=desk.stack.outputs["OrdersTable"], Key={"order_id": {"S": ORDER_ID}})
+
+    for document in (None, ORDER):
+        with pytest.raises(NothingToRecover, match="has succeeded; its row is lost"):
+            recover(desk.stack, ORDER_ID, document)
+    assert desk.recoveries.by_name == {}
+
+
+@pytest.mark.parametrize(("undone", "standing"), [(True, None), (False, {"ProcessPayment"})])
+def test_result_of_a_recovery_is_read_after_its_finalization(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, undone: bool, standing: set[str] | None
+) -> None:
+    """The recovery's execution has ended, and its event clears the row a moment later."""
+    desk.commit(ORDER, "ProcessOrder")
+    desk.undo_order(ORDER)
+    note = desk.orders.list_standing(ORDER_ID, "Pending", NOW, ["ProcessPayment"])
+    desk.client.transact_write_items(TransactItems=[note])
+
+    def polls(_: float) -> Iterator[None]:
+        yield
+        clear = desk.orders.list_standing(ORDER_ID, "Pending", NOW, [])
+        desk.client.transact_write_items(TransactItems=[clear])
+        yield
+
+    monkeypatch.setattr(orders, "patiently", polls)
+    row = orders.finalized(desk.stack, ORDER_ID, undone=undone).order
+    assert row is not None
+    assert row.get("standing") == standing

@@ -240,6 +240,19 @@ def test_confirmed_order_without_records_is_not_undone(after: Callable[[str], De
     assert (desk.state, desk.executions.started) == (before, [])
 
 
+@pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "ABORTED"])
+def test_sealed_records_keep_an_order_whose_row_is_lost(after: Callable[[str], Desk], status: str) -> None:
+    """Nobody writes it again as failed, so that the row can be put back."""
+    desk = after("SUCCEEDED")
+    desk.finalize()
+    desk.client.delete_item(TableName=desk.tables["OrdersTable"], Key={"order_id": {"S": ORDER_ID}})
+    desk.executions.status = status
+    before = desk.state
+
+    assert desk.finalize() is Finalized.YES
+    assert (desk.state, desk.executions.started) == (before, [])
+
+
 def test_the_steps_that_a_failed_saga_never_called_are_barred() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessOrder").compensate_order()
 

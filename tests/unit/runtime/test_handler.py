@@ -120,7 +120,7 @@ def test_an_error_of_our_own_passes_unchanged_and_is_logged(lines: Any, error: E
     ("error", "named"),
     [
         (ValueError("tok_visa"), "ValueError"),
-        (DENIED, "ClientError AccessDenied"),
+        (DENIED, f"AccessDenied of {DENIED.operation_name}"),
         (UNSET, "InvalidEnvironment: TABLE is not set"),
     ],
     ids=repr,

@@ -41,8 +41,10 @@ class SagaState:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the saga has succeeded, which is final regardless of its records."""
-        return self.status == self.saga.confirmed
+        """Whether the saga has succeeded, which is final: by its row, or, if the row is lost, by a sealed record."""
+        return self.status == self.saga.confirmed or any(
+            "sealed_at" in record for record in self.records.values() if record
+        )
 
     @property
     def untouched(self) -> bool:
