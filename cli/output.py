@@ -46,11 +46,14 @@ def document_only(document: Mapping[str, Any]) -> None:
 
 def json_text(value: Any, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
     """JSON that stands on a terminal as it is: each character that a terminal obeys, or lacks, is escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent, default=default)
+    # Wrong calls and --help need none of the kit.
+    from idempotency.payloads import json_text as exact
+
+    text = exact(value, ensure_ascii=False, indent=indent, default=default)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        return json.dumps(value, indent=indent, default=default)
+        return exact(value, indent=indent, default=default)
     return readable(text, lambda one: json.dumps(one)[1:-1])
 
 
@@ -88,11 +91,9 @@ def _screen() -> "Console":
 
 
 def _plain(value: Any) -> Any:
-    """Times in UTC, enumerations as text, numbers of DynamoDB as integers where they are."""
+    """Times in UTC, enumerations as text."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
-    if hasattr(value, "as_integer_ratio"):
-        return int(value) if value == int(value) else float(value)
     if isinstance(value, set | frozenset | tuple):
         return sorted(value)
     return str(value)

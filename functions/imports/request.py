@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from entities.command import TenantCode
 from runtime.encodings import UTF_8, Encoding
 from runtime.ended import Ended, detail_parser
+from runtime.json_documents import parse_json
 from runtime.validation import InvalidEvent, parser
 
 from .errors import InvalidImport
@@ -118,7 +119,7 @@ class ImportEnded(Ended, frozen=True, rename="camel"):
     def job(self) -> Job | None:
         """The import that it ran; None if it is no execution of an import, which has the import's name."""
         try:
-            own = parse_job(json.loads(self.input or ""))
+            own = parse_job(parse_json(self.input or ""))
         except (InvalidEvent, ValueError):
             return None
         return own if own.import_id == self.name else None

@@ -23,8 +23,8 @@ from imports.batches import read_rows
 from imports.layout import Row
 from runtime.csv_records import Utf16Found, records
 from runtime.encodings import CP932, UTF_8, Encoding
+from tests.kit.engines import in_process
 from tests.kit.import_world import ImportWorld
-from tests.unit import dynamodb
 
 _SHOWN = 3
 # Longer files are loaded and compared; running their batches would say nothing more.
@@ -66,7 +66,7 @@ def compare(name: str, data: bytes) -> Compared:
     expected = _second_reader(data, encoding)
     if not expected:
         return Compared(name, encoding, "no rows")
-    world = ImportWorld(dynamodb.client(), types=_types(width := len(expected[0])))
+    world = ImportWorld(in_process.ministack().client(), types=_types(width := len(expected[0])))
     try:
         content = b"".join(_framed(data, width))
     except Utf16Found:
@@ -109,12 +109,15 @@ def _decodes(data: bytes, encoding: Encoding) -> bool:
 
 def _second_reader(data: bytes, encoding: Encoding) -> list[list[str]]:
     """The rows of a file as Python's csv module reads them, without blank lines and rows of empty cells."""
-    csv.field_size_limit(_MAX_CELL)
+    # The limit is the process's: other readers in it must keep theirs.
+    before = csv.field_size_limit(_MAX_CELL)
     text = data.decode("utf-8-sig" if encoding == UTF_8 else encoding, "replace")
     try:
         found = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error:
         return []
+    finally:
+        csv.field_size_limit(before)
     return [row for row in found if any(cell.strip() for cell in row)]
 
 

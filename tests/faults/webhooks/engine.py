@@ -6,11 +6,11 @@ import types
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import requests
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
 from operations.stack import Stack
-from runtime import clients
+from runtime import clients, exchange
+from runtime.exchange import NoResponse, Response
 from tests.faults.actors import engine as shared
 from tests.faults.actors import wire
 from tests.faults.actors.engine import functions_of
@@ -88,7 +88,8 @@ class Engine(shared.Engine):
         delivering.pause_after.__defaults__ = (lambda: self.on.chance.random(),)
         log = types.SimpleNamespace(info=_unread, warning=lambda message, extra: self.on.logged(message, extra))
         replace(delivering, "_logger", log)
-        replace(sending, "time", types.SimpleNamespace(monotonic=self._seconds))
+        for module in (sending, exchange):
+            replace(module, "time", types.SimpleNamespace(monotonic=self._seconds))
         replace(sending, "_within", lambda _, call: call())
         replace(sending.Sender, "_post", lambda _, *given: self._post(*given))
 
@@ -99,18 +100,17 @@ class Engine(shared.Engine):
         return f"whsec_{base64.b64encode(self.on.new_id().hex.encode()).decode()}"
 
     def _post(self, address: Any, _ips: Any, deadline: Any, headers: Document, body: str) -> Any:
-        """A request to a receiver, as requests sends it."""
+        """A request to a receiver, as the HTTP client sends it."""
         self.call("receiver.Post")
         deadline.left()
         try:
             status, given, _ = self.sent("receiver", lambda: self.on.receive(address.url, deadline, headers, body), b"")
         except EndpointConnectionError:
-            raise requests.ConnectionError from None
+            raise NoResponse("no connection") from None
         except ReadTimeoutError:
             self.pause(deadline.left())
-            raise requests.ReadTimeout from None
-        raw = types.SimpleNamespace(read=lambda *_, **__: b"thanks")
-        return types.SimpleNamespace(status_code=status, headers=given, raw=raw, close=_unread)
+            raise NoResponse("no answer in time") from None
+        return Response(status, {name.lower(): value for name, value in given.items()}, b"thanks")
 
     def execute(self, operation: str, parameters: Document) -> Answer:
         answer: Any = super().execute(operation, parameters)

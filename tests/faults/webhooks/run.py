@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-import requests
-
 from operations import webhooks
+from runtime.exchange import NoResponse
 from tests.faults.actors import executing as shared
 from tests.faults.actors.rows import plain
 from tests.faults.invocation import Died, Invocation
@@ -285,7 +284,7 @@ class Run(shared.Executing):
             if does == HANGS:
                 self.judge.hangs[one.number] = self.simulation.now
                 self.simulation.sleep(deadline.left())
-                raise requests.ReadTimeout
+                raise NoResponse("no answer in time")
             if does in {CRAWLS, DRAGS}:
                 self.judge.hangs[one.number] = self.simulation.now
                 self.simulation.sleep(min(_SLOW_SECONDS, deadline.left()))

@@ -27,7 +27,7 @@ texts = st.text(st.characters() | st.sampled_from(HOSTILE))
 PROGRAM = [sys.executable, "-m", "cli"]
 # Other ways to a terminal than the door.
 AROUND = re.compile(
-    r"(?<![.\w])print\(|__std(out|err)__|\.buffer\b|os\.write\(|/dev/tty|rich(\.text)? import|\bConsole\("
+    r"(?<![.\w])print\(|__std(out|err)__|(?<!stdin)\.buffer\b|os\.write\(|/dev/tty|rich(\.text)? import|\bConsole\("
 )
 
 

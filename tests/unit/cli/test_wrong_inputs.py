@@ -65,7 +65,7 @@ BAD_TIMES = (
     ),
 )
 BAD_NUMBERS = ("1_0", "１", "٣", "+1", " 1", "1 ", "0x1", "1.0", "", "9" * 5000)
-BAD_FILES = {NOWHERE: "", FOLDER: "", BINARY: "", DEEP: "nested too deeply", CSV: ""}
+BAD_FILES = {NOWHERE: "", FOLDER: "", BINARY: "", DEEP: "nested deeper than 64 levels", CSV: ""}
 
 VALUES = {
     "orders place": ("--order-id", "o-1", "--item", "tea-01:1:5"),
