@@ -13,6 +13,7 @@ from accounts.screening import DEFAULTS, MAX_LIMIT
 from accounts.submit_request import parse_submit
 from operations import applications, screening
 from operations.applications import Summary
+from operations.rewriting import Rewriting
 from operations.screening import Screening
 from operations.stack import STACK_NAME
 
@@ -41,7 +42,7 @@ ApplicationId = Annotated[
 ]
 Name = Annotated[
     str,
-    typer.Argument(metavar="NAME", help="In any case, spelling and order of words.", callback=checks.business_id),
+    typer.Argument(metavar="NAME", help="In any case, spelling and order of words.", callback=checks.line),
 ]
 
 
@@ -98,6 +99,17 @@ def recover(application_id: ApplicationId, port: Port = 4566, aws: OnAws = False
     document = {"application": shapes.application(found), "recovery": shapes.execution(last)}
     output.show(document, order_views.states(last, "States of the recovery"), _details(found))
     raise typer.Exit(0 if last.status == "SUCCEEDED" else 1)
+
+
+@app.command("rewrite-keys")
+def rewrite_keys(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """Rewrite keys of customers, barred names and addresses that an earlier release wrote. Safe to repeat."""
+    found = Rewriting.of(chosen_stack(port, aws, name)).run()
+    twice = [{"application_id": first, "same_person_as": other} for other, first in found.twice]
+    columns = ["rows", "rewritten", "removed", "left"]
+    output.show({"keys": found.rows, "twice": twice}, views.records("Keys", columns, found.rows))
+    for pair in twice:
+        output.say(f"{pair['application_id']} and {pair['same_person_as']} are one person with two accounts.")
 
 
 @barred_app.command("add")

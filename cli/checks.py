@@ -7,17 +7,27 @@ from pathlib import Path
 import typer
 
 from operations import work
+from runtime import text as readable
 
 _MAX_REASON, _MAX_ID = 1000, 1000
 
 
 def reason(text: str) -> str:
     """Why somebody decides: kept for years, so it must say something."""
-    if not text.strip():
-        raise typer.BadParameter("say why; it is kept on the record")
+    if problem := readable.problem(text, lines=True):
+        raise typer.BadParameter(f"say why; it is kept on the record. This {readable.SENTENCES[problem]}")
     if len(text) > _MAX_REASON:
         raise typer.BadParameter(f"at most {_MAX_REASON} characters")
     return text.strip()
+
+
+def line(text: str) -> str:
+    """A text in one line that people read, such as a name."""
+    if problem := readable.problem(text):
+        raise typer.BadParameter(readable.SENTENCES[problem])
+    if len(text) > _MAX_REASON:
+        raise typer.BadParameter(f"at most {_MAX_REASON} characters")
+    return text
 
 
 def business_id(text: str) -> str:

@@ -7,6 +7,8 @@ from secrets import token_urlsafe
 from typing import Literal
 
 from operations.errors import CommandError
+from runtime.text import is_blank
+from runtime.validation import check_text
 
 from .pages import Visit
 
@@ -62,8 +64,11 @@ def checked(change: Change, form: Form) -> Form:
     values = {field.name: form.get(field.name, "").strip() for field in change.fields}
     for field in change.fields:
         _require(field, values[field.name])
-    if not form.get(WHO, "").strip():
+        if values[field.name]:
+            check_text(field.name, values[field.name], InvalidForm, lines=True)
+    if is_blank(form.get(WHO, "")):
         raise InvalidForm("who: enter the name of the person who makes the change")
+    check_text(WHO, form[WHO].strip(), InvalidForm)
     return values
 
 

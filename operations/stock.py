@@ -32,10 +32,10 @@ _ROUNDS = 20
 class _Change(msgspec.Struct, frozen=True):
     sku: Sku
     pieces: Annotated[int, msgspec.Meta(ge=0, le=MAX_PIECES)]
-    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+    reason: Annotated[str, msgspec.Meta(max_length=1000)]
 
 
-_parse = parser(_Change, InvalidStock, "the change")
+_parse = parser(_Change, InvalidStock, "the change", free_text=["reason"])
 
 
 @dataclass(frozen=True, slots=True)

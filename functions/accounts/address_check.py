@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from runtime.text import normal_words
+
 from .reasons import Reason
 
 # https://en.wikipedia.org/wiki/List_of_postal_codes; spaces at the ends are ignored, and so is case.
@@ -50,4 +52,4 @@ def check_address(address: Mapping[str, str]) -> Iterator[Reason]:
 
 
 def _is_placeholder(text: str) -> bool:
-    return sum(sign.isalnum() for sign in text) < _MIN_SIGNS
+    return len("".join(normal_words(text))) < _MIN_SIGNS

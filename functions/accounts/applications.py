@@ -18,7 +18,7 @@ from idempotency.saga.step import check
 from idempotency.saga.table import UNSETTLED, SagaTable
 
 from .definition import ACCOUNT_SETUP, FAILED, SUBMIT_APPLICATION, SUBMITTED
-from .people import address_key
+from .people import address_keys
 from .setup import setup_input
 
 SCHEMA = 1
@@ -84,7 +84,7 @@ class ApplicationsTable(SagaTable):
             "revision": 1,
             "schema": SCHEMA,
             OPEN_SINCE: time,
-            ADDRESS_KEY: address_key(application.address),
+            ADDRESS_KEY: address_keys(application.address)[0],
         }
         condition = "attribute_not_exists(application_id)"
         return {"Put": {"TableName": self.name, "Item": attribute_values(row), "ConditionExpression": condition}}

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from .applications import Application
 from .definition import APPROVED
 from .documents import Documents
 from .openings import Neighbour, Openings
-from .people import address_key
+from .people import address_keys
 from .reasons import Reason, finding
 from .screening import Limits, ScreeningTable
 
@@ -72,12 +72,16 @@ class FraudCheck:
             yield Reason.NAME_BARRED
 
     def _neighbours(self, address: Mapping[str, str]) -> Iterable[Neighbour]:
-        return islice(self.openings.at_address(address_key(address)), _MAX_NEIGHBOURS)
+        found = chain.from_iterable(map(self.openings.at_address, address_keys(address)))
+        return islice(found, _MAX_NEIGHBOURS)
 
 
 def too_many(application: Application, neighbours: Iterable[Neighbour], limits: Limits) -> bool:
     """Whether others from the address have reached a limit: of applications of late, or of customers."""
-    others = [one for one in neighbours if one.application_id != application.application_id]
+    # While a row is rewritten, the index may have it under both of its keys.
+    others = {
+        one.application_id: one for one in neighbours if one.application_id != application.application_id
+    }.values()
     since = datetime.fromisoformat(application.submitted_at) - timedelta(days=limits.days)
     applied = sum(one.submitted_at >= since for one in others)
     customers = sum(one.status == APPROVED for one in others)

@@ -1,6 +1,8 @@
 """RegisterCustomer and its compensation, RemoveCustomer; and the two ends of the saga."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from idempotency import StateConflict
 from idempotency.saga import SagaSteps
@@ -9,6 +11,7 @@ from .applications import Application, Applications
 from .definition import ACCOUNT_SETUP, APPROVED, FAILED, REJECTED
 from .errors import ApplicationNotFound, CustomerExists
 from .numbers import customer_id
+from .people import UNIQUE
 from .tables import CustomersTable
 from .task import Result, Task
 
@@ -24,25 +27,45 @@ class Customers:
         step, application = task.step, self._application(task)
         self.applications.begin(step.saga_id, step.at)
         own = self.steps.insert(step, task.request, customer_id=customer_id(step.saga_id))
-        customer, unique = self.customers.register(application, step.at)
+        customer, *bars = self.customers.register(application, step.at)
         try:
-            return self.steps.commit(step, [unique, own, customer], {"status": "Registered"})
+            return self.steps.commit(step, [*bars, own, customer], {"status": "Registered"})
         except StateConflict as conflict:
-            if all(refusal.index == 0 for refusal in conflict.refusals):
+            if all(refusal.index < len(bars) for refusal in conflict.refusals):
                 raise CustomerExists("another application made this customer") from None
             raise
 
     def remove(self, task: Task) -> Result:
         """Delete the customer, or bar one that was never registered."""
         step, application = task.step, self.applications.find(task.step.saga_id)
-        rows = self.customers.remove(application) if application else []
-        return self.steps.compensate(step, [self.steps.undo(step), *rows])
+        if application is None:
+            return self.steps.compensate(step, [self.steps.undo(step)])
+        try:
+            return self.steps.compensate(step, [self.steps.undo(step), *self.customers.remove(application)])
+        except StateConflict as conflict:
+            # Two customers of earlier releases may be one person now: the newer key bars the other one.
+            others = _bars_of_others(conflict, application.application_id)
+            if not others:
+                raise
+            rows = self.customers.remove(application, others)
+            return self.steps.compensate(step, [self.steps.undo(step), *rows])
 
     def _application(self, task: Task) -> Application:
         found = self.applications.find(task.step.saga_id)
         if found is None:
             raise ApplicationNotFound("application.id: no such application was submitted")
         return found
+
+
+def _bars_of_others(conflict: StateConflict, application_id: str) -> set[str]:
+    """The keys of the second form that bar another customer."""
+    rows = [refusal.item for refusal in conflict.refusals if refusal.item]
+    keys = {_text(row, "customer_id") for row in rows if _text(row, "application_id") != application_id}
+    return {key for key in keys if key.startswith(UNIQUE)}
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    return str(row.get(name, {}).get("S", ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 from idempotency.dynamodb import read_rows
 
 from .applications import Application
-from .numbers import uniqueness_key
+from .people import uniqueness_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,6 @@ class KnownCustomers:
 
     def has(self, application: Application) -> bool:
         """Whether another application has made this person a customer. Raises StoreUnavailable."""
-        key = {"customer_id": uniqueness_key(application.name, application.date_of_birth)}
-        (row,) = read_rows(self.client, [(self.name, key)])
-        return row is not None and row["application_id"]["S"] != application.application_id
+        keys = uniqueness_keys(application.name, application.date_of_birth)
+        rows = read_rows(self.client, [(self.name, {"customer_id": key}) for key in keys])
+        return any(row is not None and row["application_id"]["S"] != application.application_id for row in rows)

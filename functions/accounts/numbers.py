@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import unicodedata
 import uuid
 from collections.abc import Callable
 
@@ -17,12 +16,6 @@ def customer_id(application_id: str) -> str:
 
 def card_id(application_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"card/{application_id}"))
-
-
-def uniqueness_key(name: str, date_of_birth: str) -> str:
-    """The key of the row that bars a second customer of this name and date of birth. Case and spacing do not count."""
-    folded = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-    return f"UNIQUE#{hashlib.sha256(f'{folded}\n{date_of_birth}'.encode()).hexdigest()}"
 
 
 def account_number(secret: str, application_id: str) -> str:

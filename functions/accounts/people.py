@@ -1,46 +1,79 @@
-"""How names and addresses are compared: by a normal form that no spelling changes."""
+"""How names and addresses are compared, and the keys of the rows that are found by a person or an address.
+
+A key says which form of the text it is a hash of. Rows of the first form have keys without a number. Until none of
+them is left, a row is looked for under its keys of both forms, and a new person gets a row under each, because
+functions of the release before look for the first form only: during a deployment, and after a rollback.
+"""
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Mapping
 
-# Unicode names of marks that do not count. Others, such as vowel signs, tell one name from another.
-_ACCENTS = ("COMBINING ", "HEBREW ", "ARABIC ", "SYRIAC ", "VARIATION SELECTOR")
-_DAKUTEN = "COMBINING KATAKANA-HIRAGANA"
+from runtime.text import normal_words
+
+UNIQUE, FIRST_UNIQUE = "UNIQUE2#", "UNIQUE#"
+"""Prefixes of the keys of CustomersTable that bar a second customer: of the second form, and of the first."""
+SECOND_FORM = "2#"
+"""Prefix of the keys of barred names and addresses in the second form."""
+
 # A second line names a flat, a floor, or a person: the house is the same.
 _OF_A_HOUSE = ("line1", "city", "postal_code", "country")
+# Japanese writers type the long vowel mark for a hyphen.
+_BETWEEN_NUMBERS = re.compile(r"(?<=\d)[ \u30fc]+(?=\d)")
+# Of the first form: Unicode names of marks that do not count.
+_FIRST_ACCENTS = ("COMBINING ", "HEBREW ", "ARABIC ", "SYRIAC ", "VARIATION SELECTOR")
+_FIRST_DAKUTEN = "COMBINING KATAKANA-HIRAGANA"
 
 
 def normal_name(name: str) -> str:
-    """A name without case, accents, punctuation and order of words: `Zuse, Konrad` is `Konrad Zuse`.
+    """A name in the form that is compared: its `normal_words` in any order. `Zuse, Konrad` is `Konrad Zuse`."""
+    return " ".join(sorted(normal_words(name)))
 
-    Hebrew and Arabic points are accents; vowel signs, viramas and dakuten are not.
+
+def uniqueness_keys(name: str, date_of_birth: str) -> tuple[str, str]:
+    """The keys of the rows that bar a second customer of this name and date of birth: second form, first form."""
+    # An application that an earlier release accepted may have a name without a letter.
+    person = normal_name(name) or unicodedata.normalize("NFKC", name).casefold()
+    return UNIQUE + _digest(f"{person}\n{date_of_birth}"), FIRST_UNIQUE + _digest(f"{_folded(name)}\n{date_of_birth}")
+
+
+def name_keys(name: str) -> tuple[str, str]:
+    """The keys of a barred name: second form, first form."""
+    return SECOND_FORM + _digest(normal_name(name)), _digest(" ".join(sorted(_first_words(name))))
+
+
+def address_keys(address: Mapping[str, str]) -> tuple[str, str]:
+    """The keys of the applications from one address: second form, first form.
+
+    Numbers stay apart: 1-2-34 and 12-34 are two houses. A postal code has no such numbers: 150-0001 is 1500001.
     """
-    return " ".join(sorted(_words(name)))
+    parts = {name: address.get(name, "") for name in _OF_A_HOUSE}
+    second = (_place(text) if name != "postal_code" else "".join(normal_words(text)) for name, text in parts.items())
+    first = ("".join(_first_words(text)) for text in parts.values())
+    return SECOND_FORM + _digest("\n".join(second)), _digest("\n".join(first))
 
 
-def name_key(name: str) -> str:
-    """What a barred name is found by."""
-    return _digest(normal_name(name))
+def _place(text: str) -> str:
+    return _BETWEEN_NUMBERS.sub("-", " ".join(normal_words(text))).replace(" ", "")
 
 
-def address_key(address: Mapping[str, str]) -> str:
-    """What the applications from one address have in common."""
-    parts = ("".join(_words(address.get(name, ""))) for name in _OF_A_HOUSE)
-    return _digest("\n".join(parts))
+def _folded(name: str) -> str:
+    """The first form of a customer's name: case, width and spacing do not count."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def _words(text: str) -> list[str]:
-    """The runs of letters, marks and numbers."""
-    plain = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not _is_accent(sign)).casefold()
+def _first_words(text: str) -> list[str]:
+    """The first form of barred names and addresses: the runs of letters, marks and numbers."""
+    plain = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not _is_first_accent(sign)).casefold()
     return "".join(sign if unicodedata.category(sign)[0] in "LMN" else " " for sign in plain).split()
 
 
-def _is_accent(sign: str) -> bool:
+def _is_first_accent(sign: str) -> bool:
     if not unicodedata.category(sign).startswith("M"):
         return False
     name = unicodedata.name(sign, "")
-    return name.startswith(_ACCENTS) and not name.startswith(_DAKUTEN)
+    return name.startswith(_FIRST_ACCENTS) and not name.startswith(_FIRST_DAKUTEN)
 
 
 def _digest(text: str) -> str:

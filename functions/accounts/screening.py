@@ -7,7 +7,7 @@ from typing import Any
 from idempotency.dynamodb import put, read_rows
 from idempotency.expressions import conditional_put
 
-from .people import name_key
+from .people import name_keys
 
 BARRED, LIMIT, DOCUMENT = "BARRED", "LIMIT", "DOCUMENT"
 DEFAULTS = {"max_applications_from_address": 3, "max_customers_at_address": 5, "days_of_applications": 30}
@@ -39,8 +39,7 @@ class ScreeningTable:
 
     def is_barred(self, name: str) -> bool:
         """Whether an operator has barred a name, in any spelling that has the same normal form."""
-        (row,) = read_rows(self.client, [(self.name, barred_key(name))])
-        return row is not None
+        return any(read_rows(self.client, [(self.name, key) for key in barred_keys(name)]))
 
     def limits(self) -> dict[str, int]:
         """Each limit by its name."""
@@ -57,9 +56,9 @@ class ScreeningTable:
         return put(self.client, conditional_put(self.name, row, own, {"application_id": application_id})).applied
 
 
-def barred_key(name: str) -> dict[str, str]:
-    """Equal for every spelling of a name that has the same normal form."""
-    return {"pk": BARRED, "sk": name_key(name)}
+def barred_keys(name: str) -> list[dict[str, str]]:
+    """The keys of a barred name, the newest form first. Equal for every spelling that has the same normal form."""
+    return [{"pk": BARRED, "sk": key} for key in name_keys(name)]
 
 
 def limit_key(name: str) -> dict[str, str]:

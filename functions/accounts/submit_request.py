@@ -7,20 +7,19 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from idempotency import payload_hash
+from runtime import text
 from runtime.validation import parser
 
 from .errors import InvalidApplication
+from .people import normal_name
 from .setup import ApplicationId
 
 FIRST_BIRTH = date(1900, 1, 1)
-# Something to read, and no control character.
-_TEXT = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*\Z"
-_UNREADABLE = "not valid Unicode"
-
-type Line = Annotated[str, Meta(max_length=100, pattern=_TEXT)]
-type Name = Annotated[str, Meta(max_length=200, pattern=_TEXT)]
+_POSTAL_CODE = "address.postal_code"
+type Line = Annotated[str, Meta(max_length=100)]
+type Name = Annotated[str, Meta(max_length=200)]
 # Empty where a country has none. The check of the address knows each country's form.
-type PostalCode = Annotated[str, Meta(max_length=16, pattern=r"^[^\x00-\x1f\x7f]*\Z")]
+type PostalCode = Annotated[str, Meta(max_length=16)]
 type Country = Annotated[str, Meta(pattern=r"^[A-Z]{2}\Z")]
 type Day = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]
 
@@ -66,7 +65,13 @@ def parse_submit(document: Any) -> SubmitRequest:
 
 
 def _problems(request: SubmitRequest) -> Iterator[str]:
-    yield from (f"{path}: {_UNREADABLE}" for path, text in _texts(request.fields) if not _is_unicode(text))
+    for path, value in _texts(request):
+        if (problem := text.problem(value)) and not (path == _POSTAL_CODE and value == ""):
+            yield f"{path}: {text.SENTENCES[problem]}"
+    if not normal_name(request.name):
+        yield "name: has no letter or digit"
+    elif text.has_stray_mark(request.name):
+        yield "name: has an accent that is on no letter; type it again"
     born = _day(request.date_of_birth)
     if born is None:
         yield "date_of_birth: not a day, as YYYY-MM-DD"
@@ -81,22 +86,13 @@ def document_key(application_id: str) -> str:
     return f"documents/{application_id}"
 
 
-def _texts(fields: dict[str, Any]) -> list[tuple[str, str]]:
-    nested = [(f"address.{name}", text) for name, text in fields["address"].items()]
-    return [*((name, text) for name, text in fields.items() if isinstance(text, str)), *nested]
+def _texts(request: SubmitRequest) -> list[tuple[str, str]]:
+    address: dict[str, str] = to_builtins(request.address)
+    return [("name", request.name), *((f"address.{name}", value) for name, value in address.items())]
 
 
-def _is_unicode(text: str) -> bool:
-    """DynamoDB takes UTF-8, and JSON may hold half of a surrogate pair."""
+def _day(value: str) -> date | None:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
+        return date.fromisoformat(value)
     except ValueError:
         return None

@@ -3,6 +3,7 @@
 They build actions of a transaction; the step store writes them. Each row names its application.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,9 +12,11 @@ from idempotency import Action, PersonalKey
 from idempotency.expressions import conditional_put, conditional_update
 
 from .applications import Application
-from .numbers import customer_id, uniqueness_key
+from .numbers import customer_id
+from .people import UNIQUE, uniqueness_keys
 
 _OWN = "#application_id = :application_id"
+_ABSENT_OR_OWN = "attribute_not_exists(customer_id) OR application_id = :application_id"
 # The other side of each bonus: the bank's own expense.
 BONUS_EXPENSE = "OPENING-BONUSES"
 
@@ -23,27 +26,33 @@ class CustomersTable:
     name: str
 
     def register(self, application: Application, at: datetime) -> list[Action]:
-        """Insert the customer, and the row that bars another of the same name and date of birth."""
-        own: dict[str, Any] = {"application_id": application.application_id}
-        customer = {**own, "name": application.name, "address": application.address, "created_at": at.isoformat()}
+        """Insert the customer, then the rows that bar another of the same name and date of birth."""
+        bar: dict[str, Any] = {"application_id": application.application_id}
+        customer = {**bar, "name": application.name, "address": application.address, "created_at": at.isoformat()}
+        rows = {customer_id(application.application_id): customer, **dict.fromkeys(_bars(application), bar)}
         return [
             {"Put": conditional_put(self.name, {"customer_id": key, **row}, "attribute_not_exists(customer_id)", {})}
-            for key, row in zip(_keys(application), (customer, own), strict=True)
+            for key, row in rows.items()
         ]
 
-    def remove(self, application: Application) -> list[Action]:
-        """Delete both rows."""
-        values = {":application_id": {"S": application.application_id}}
+    def remove(self, application: Application, others: Collection[str] = ()) -> list[Action]:
+        """Delete the customer, and the rows that bar another one. others: keys that bar another customer; they stay.
+
+        A customer of an earlier release has no row under a newer key until it is rewritten.
+        """
         return [
             PersonalKey(
                 Delete={
                     "TableName": self.name,
                     "Key": {"customer_id": {"S": key}},
-                    "ConditionExpression": "application_id = :application_id",
-                    "ExpressionAttributeValues": values,
+                    "ConditionExpression": _ABSENT_OR_OWN
+                    if key.startswith(UNIQUE)
+                    else "application_id = :application_id",
+                    "ExpressionAttributeValues": {":application_id": {"S": application.application_id}},
                 }
             )
-            for key in _keys(application)
+            for key in (customer_id(application.application_id), *_bars(application))
+            if key not in others
         ]
 
 
@@ -119,5 +128,5 @@ class CardsTable:
         }
 
 
-def _keys(application: Application) -> tuple[str, str]:
-    return customer_id(application.application_id), uniqueness_key(application.name, application.date_of_birth)
+def _bars(application: Application) -> tuple[str, ...]:
+    return uniqueness_keys(application.name, application.date_of_birth)

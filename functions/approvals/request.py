@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, Struct, structs, to_builtins
 
 from entities.values import Unstorable, storable
 from idempotency import payload_hash
+from runtime import text
 from runtime.ended import Ended as ExecutionEnded
 from runtime.ended import detail_parser
-from runtime.validation import parser
+from runtime.validation import check_text, parser
 
 from .errors import InvalidApproval, InvalidDecision
 
@@ -23,7 +24,7 @@ type Constant = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
 type ExecutionName = Annotated[str, Meta(pattern=r'^[^\s<>{}\[\]?*"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]{1,80}\Z')]
 type Group = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
 type ApprovalId = Annotated[str, Meta(pattern=r"^[^\s#]{1,256}\Z")]
-type Person = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"\S")]
+type Person = Annotated[str, Meta(max_length=128)]
 
 
 class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -34,7 +35,7 @@ class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     step: Constant
     execution_name: ExecutionName
     execution_arn: Annotated[str, Meta(pattern=r"^arn:[^:]+:states:[^:]+:\d{12}:execution:[^:]+:[^:]+\Z")]
-    subject: Annotated[str, Meta(min_length=1, max_length=256)]
+    subject: Annotated[str, Meta(max_length=256)]
     group: Group
     requested_by: Person
     due_in_seconds: Annotated[int, Meta(ge=1, le=MAX_DUE_SECONDS)]
@@ -66,8 +67,8 @@ class Ended(ExecutionEnded, frozen=True, rename="camel"):
         return self.name
 
 
-_parse_request = parser(ApprovalRequest, InvalidApproval, "the request")
-_parse_decision = parser(DecideRequest, InvalidDecision, "the decision")
+_parse_request = parser(ApprovalRequest, InvalidApproval, "the request", lines=["subject", "requested_by"])
+_parse_decision = parser(DecideRequest, InvalidDecision, "the decision", lines=["decided_by"])
 parse_ended = detail_parser(Ended)
 
 
@@ -80,8 +81,12 @@ def parse_request(document: Any) -> ApprovalRequest:
 
 
 def parse_decision(document: Any) -> DecideRequest:
-    """Read a decision. Raises InvalidDecision."""
-    return _storable(_parse_decision, document, InvalidDecision)
+    """Read a decision; a comment without a visible character is none. Raises InvalidDecision."""
+    request = _storable(_parse_decision, document, InvalidDecision)
+    if request.comment is None or text.problem(request.comment, lines=True) == text.REQUIRED:
+        return structs.replace(request, comment=None)
+    check_text("comment", request.comment, InvalidDecision, lines=True)
+    return request
 
 
 def _storable[T](parse: Callable[[Any], T], document: Any, refusal: type[Exception]) -> T:

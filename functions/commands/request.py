@@ -17,10 +17,8 @@ IDS = ("pk", "sk", "version", "attempt")
 type Number = Annotated[int, Meta(ge=1, le=10**9)]
 type Name = Annotated[str, Meta(min_length=1, max_length=80)]
 type Token = Annotated[str, Meta(min_length=1, max_length=2048)]
-# Half of a surrogate pair is no text, and DynamoDB refuses it.
-_TEXT = r"^(?=\s*\S)[^\ud800-\udfff]*\Z"
-type Person = Annotated[str, Meta(pattern=_TEXT, max_length=256)]
-type Reason = Annotated[str, Meta(pattern=_TEXT, max_length=500)]
+type Person = Annotated[str, Meta(max_length=256)]
+type Reason = Annotated[str, Meta(max_length=500)]
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,8 +100,8 @@ parse_input = parser(Input, InvalidCommand, "the input")
 parse_task = parser(Task, InvalidCommand, "the task")
 parse_waiting_task = parser(WaitingTask, InvalidCommand, "the task")
 parse_target_task = parser(TargetTask, InvalidCommand, "the task")
-parse_order = parser(Order, InvalidCommand, "the request")
-parse_skip = parser(Skip, InvalidCommand, "the request")
+parse_order = parser(Order, InvalidCommand, "the request", lines=["by"], free_text=["reason"])
+parse_skip = parser(Skip, InvalidCommand, "the request", lines=["by"], free_text=["reason"])
 parse_ended = detail_parser(Ended)
 
 

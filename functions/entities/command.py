@@ -105,7 +105,7 @@ class Command(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return payload_hash({**self.fields, "version": version})
 
 
-_parse = parser(Command, InvalidCommand, "the command")
+_parse = parser(Command, InvalidCommand, "the command", lines=["id", "code", "name", "type", "request_id"])
 
 
 def publish_parser(types: Types) -> Callable[[Any], Command]:
@@ -123,12 +123,7 @@ def publish_parser(types: Types) -> Callable[[Any], Command]:
 
 def _storable(command: Command) -> Command:
     try:
-        return structs.replace(
-            command,
-            attributes=storable(command.attributes, "attributes"),
-            **{name: storable(getattr(command, name), name) for name in ("id", "code", "name", "type")},
-            **({} if command.request_id is UNSET else {"request_id": storable(command.request_id, "request_id")}),
-        )
+        return structs.replace(command, attributes=storable(command.attributes, "attributes"))
     except Unstorable as problem:
         raise InvalidCommand(str(problem)) from None
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import NODEFAULT
 
 from entities.types import EntityType
+from runtime.text import composed, is_blank, problem
 
 from . import codes
 
@@ -18,6 +19,7 @@ _INTEGER = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
 # As many as DynamoDB stores.
 _MAX_DIGITS = 38
 _LEFT_OUT = "results leave out secrets"
+_TEXT = "no control characters"
 _BOOLEANS = {"true": True, "false": False}
 
 type Check = Callable[[str], Any]
@@ -42,8 +44,10 @@ class Column:
     check: Check
 
     def value(self, cell: str) -> Any:
-        """The value of a cell; None if it is empty. Raises BadCell."""
-        if not cell.strip():
+        """The value of a cell; None if there is nothing to see. Raises BadCell."""
+        if is_blank(cell):
+            if problem(cell) == codes.NOT_ALLOWED:
+                raise BadCell(codes.NOT_ALLOWED)
             if self.required:
                 raise BadCell(codes.REQUIRED)
             return None
@@ -101,7 +105,9 @@ def import_type(kind: EntityType) -> ImportType | None:
         return None
     columns = [
         Column(CODE_COLUMN, True, "up to 100 letters, digits, _ and -", _text(pattern=_CODE)),
-        Column(NAME_COLUMN, True, "1 to 256 characters", _text(shortest=1, longest=256)),
+        Column(
+            NAME_COLUMN, True, f"1 to 256 characters in one line, {_TEXT}", _text(shortest=1, longest=256, lines=False)
+        ),
         *attributes,
     ]
     return ImportType(kind, {column.name: column for column in columns})
@@ -119,7 +125,7 @@ def _rule(kind: Any) -> tuple[str, Check]:
         case msgspec.inspect.BoolType():
             return "true or false", _boolean
         case msgspec.inspect.StrType():
-            words = _bounds(kind.min_length, kind.max_length, " characters")
+            words = ", ".join(filter(None, (_bounds(kind.min_length, kind.max_length, " characters"), _TEXT)))
             return _readable(kind.pattern) or words, _text(kind.pattern, kind.min_length, kind.max_length)
         case msgspec.inspect.LiteralType() if all(isinstance(value, str) for value in kind.values):
             values = [str(value) for value in kind.values]
@@ -179,15 +185,19 @@ def _boolean(cell: str) -> bool:
     return value
 
 
-def _text(pattern: str | None = None, shortest: int | None = None, longest: int | None = None) -> Check:
+def _text(
+    pattern: str | None = None, shortest: int | None = None, longest: int | None = None, *, lines: bool = True
+) -> Check:
+    """The check of a text. It is stored in NFC, so that a name has one spelling. lines: it may have several."""
     matches = re.compile(pattern).search if pattern else None
 
     def check(cell: str) -> str:
-        if not (shortest or 0) <= len(cell) <= (longest if longest is not None else len(cell)):
+        text = composed(cell)
+        if not (shortest or 0) <= len(text) <= (longest if longest is not None else len(text)):
             raise BadCell(codes.OUT_OF_RANGE)
-        if matches and not matches(cell):
+        if problem(text, lines=lines) or (matches and not matches(text)):
             raise BadCell(codes.NOT_ALLOWED)
-        return cell
+        return text
 
     return check
 

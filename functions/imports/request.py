@@ -155,7 +155,7 @@ class _Event(Struct):
 
 
 _parse_request = parser(CreateRequest, InvalidImport, "the import")
-parse_stop = parser(StopRequest, InvalidImport, "the request")
+parse_stop = parser(StopRequest, InvalidImport, "the request", lines=["by"])
 parse_job = parser(Job, InvalidEvent, "the job")
 parse_batch = parser(Batch, InvalidEvent, "the batch", strict=False)
 _parse_created = parser(_Event)

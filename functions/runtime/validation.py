@@ -1,10 +1,12 @@
 """Validation errors of msgspec, in words that may be logged."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
+
+from . import text
 
 _PATH = re.compile(r"^(?P<problem>.*) - at `\$\.?(?P<path>[^`]*)`$", re.DOTALL)
 # The message names an unknown field, however long its name is.
@@ -20,24 +22,41 @@ class InvalidEvent(Exception):
 
 
 def parser[T](
-    kind: type[T], refusal: type[Exception] = InvalidEvent, whole: str = "the event", *, strict: bool = True
+    kind: type[T],
+    refusal: type[Exception] = InvalidEvent,
+    whole: str = "the event",
+    *,
+    strict: bool = True,
+    lines: Collection[str] = (),
+    free_text: Collection[str] = (),
 ) -> Callable[[Any], T]:
     """A function that reads parsed JSON into `kind`, a msgspec.Struct.
 
     It raises `refusal`, whose message starts with the path of the field, also of one that is missing or unknown, and
     never repeats a value.
     whole: what to call the document if no field can be named. strict: a number in a string is not one.
+    lines: fields that people read, in one line. free_text: those that may have more. Both as `runtime.text.problem`.
     """
 
     def parse(document: Any) -> T:
         try:
-            return msgspec.convert(document, kind, strict=strict)
+            parsed = msgspec.convert(document, kind, strict=strict)
+            for names, many in ((lines, False), (free_text, True)):
+                for name in names:
+                    check_text(name, getattr(parsed, name), refusal, lines=many)
+            return parsed
         except msgspec.ValidationError as error:
             raise refusal(_explained(str(error), whole)) from None
         except UnicodeEncodeError:
             raise refusal(f"{whole}: a field's name is not valid Unicode") from None
 
     return parse
+
+
+def check_text(name: str, value: Any, refusal: type[Exception], *, lines: bool = False) -> None:
+    """Check a field that people read; a value that is not set is none. Raises `refusal`."""
+    if isinstance(value, str) and (problem := text.problem(value, lines=lines)):
+        raise refusal(f"{name}: {text.SENTENCES[problem]}")
 
 
 def _explained(message: str, whole: str) -> str:

@@ -1,7 +1,10 @@
 """Security and routing profiles: names from the rows, ids from Connect."""
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from runtime.text import is_blank
 
 from .errors import TooManyProfiles
 
@@ -31,14 +34,18 @@ class ProfileIds:
 def profile_names(row: Mapping[str, str], defaults: ProfileNames) -> ProfileNames:
     """The profiles that a row names, or the defaults."""
     return ProfileNames(
-        row.get("security_profile", "").strip() or defaults.security,
-        row.get("routing_profile", "").strip() or defaults.routing,
+        _named(row.get("security_profile", "")) or defaults.security,
+        _named(row.get("routing_profile", "")) or defaults.routing,
     )
+
+
+def _named(cell: str) -> str:
+    return "" if is_blank(cell) else unicodedata.normalize("NFC", cell.strip())
 
 
 def listed_names(names: str) -> frozenset[str]:
     """The names in a comma-separated list."""
-    return frozenset(name.strip() for name in names.split(",")) - {""}
+    return frozenset(map(_named, names.split(","))) - {""}
 
 
 def used(profiles: ProfileIds, names: frozenset[ProfileNames]) -> ProfileIds:

@@ -10,14 +10,16 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from runtime.text import REQUIRED, UNSAFE_TO_PRINT, problem
+
 from .errors import (
     EmailInvalid,
     FirstNameMissing,
-    FirstNameNotNormalized,
+    FirstNameNotAllowed,
     FirstNameTooLong,
     InvalidRow,
     LastNameMissing,
-    LastNameNotNormalized,
+    LastNameNotAllowed,
     LastNameTooLong,
     PasswordHasSpace,
     PasswordMissing,
@@ -79,7 +81,7 @@ class User:
 
 
 def _username(text: str) -> str:
-    _require(text.strip() != "", UsernameMissing)
+    _require(problem(text) != REQUIRED, UsernameMissing)
     _require(len(text) <= _MAX_USERNAME, UsernameTooLong)
     _require(_USERNAME.match(text), UsernameInvalid)
     _require("@" not in text or _EMAIL.match(text), UsernameNotEmail)
@@ -87,8 +89,9 @@ def _username(text: str) -> str:
 
 
 def _password(text: str) -> str:
-    _require(text.strip() != "", PasswordMissing)
-    _require(not any(character.isspace() for character in text), PasswordHasSpace)
+    _require(problem(text) != REQUIRED, PasswordMissing)
+    # Nobody can type a hidden character that was pasted into the file.
+    _require(not any(sign.isspace() or UNSAFE_TO_PRINT.match(sign) for sign in text), PasswordHasSpace)
     _require(len(text) >= _MIN_PASSWORD, PasswordTooShort)
     _require(len(text) <= _MAX_PASSWORD, PasswordTooLong)
     _require(all(re.search(part, text) for part in _PASSWORD_PARTS), PasswordTooWeak)
@@ -96,22 +99,28 @@ def _password(text: str) -> str:
 
 
 def _first_name(text: str) -> str:
-    _require(text.strip() != "", FirstNameMissing)
-    _require(len(text) <= _MAX_FIRST_NAME, FirstNameTooLong)
-    _require(unicodedata.is_normalized("NFC", text), FirstNameNotNormalized)
-    return text
+    return _name(text, _MAX_FIRST_NAME, FirstNameMissing, FirstNameTooLong, FirstNameNotAllowed)
 
 
 def _last_name(text: str) -> str:
-    _require(text.strip() != "", LastNameMissing)
-    _require(len(text) <= _MAX_LAST_NAME, LastNameTooLong)
-    _require(unicodedata.is_normalized("NFC", text), LastNameNotNormalized)
-    return text
+    return _name(text, _MAX_LAST_NAME, LastNameMissing, LastNameTooLong, LastNameNotAllowed)
+
+
+def _name(
+    text: str, longest: int, missing: type[InvalidRow], too_long: type[InvalidRow], not_allowed: type[InvalidRow]
+) -> str:
+    """The name as Connect takes it: in NFC, also CJK compatibility ideographs."""
+    name = unicodedata.normalize("NFC", text)
+    found = problem(name)
+    _require(found != REQUIRED, missing)
+    _require(len(name) <= longest, too_long)
+    _require(found is None, not_allowed)
+    return name
 
 
 def _matching(pattern: re.Pattern[str], text: str, error: type[InvalidRow], *, longest: int = 20) -> str | None:
     """The text, or None for an empty cell."""
-    if text == "":
+    if problem(text) == REQUIRED:
         return None
     _require(len(text) <= longest and pattern.match(text), error)
     return text

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ministack.services import stepfunctions
 
 import accounts.opening_sweep
+import accounts.tables
 import approvals.sweep
 import idempotency.leases
 import idempotency.saga.sweep
@@ -93,6 +94,7 @@ class Engine(shared.Engine):
         sampling = types.SimpleNamespace(**vars(STEADY), sample=lambda found, _: found)
         for module in (approvals.sweep, accounts.opening_sweep, idempotency.saga.sweep):
             replace(module, "random", sampling)
+        replace(accounts.tables, "_bars", lambda application: self.on.bars(application))
         replace(Secret, "read", lambda _: SECRET)
         replace(idempotency.leases, "datetime", present)
         # The defaults of a lease's pauses, and of the time that is left to send a request.

@@ -7,6 +7,7 @@ import json
 from contextlib import AbstractContextManager
 from typing import Any
 
+import accounts.tables
 from accounts.bank_accounts import BankAccounts, OpeningBonus
 from accounts.customers import Outcome
 from accounts.ending import Ending
@@ -74,6 +75,18 @@ def _twice() -> AbstractContextManager[None]:
     return replaced(
         CustomersTable, "register", lambda self, *given: [without_condition(one) for one in register(self, *given)]
     )
+
+
+@mutant("a customer of the release before who is not looked for", breaks.ONE)
+def _forgotten() -> AbstractContextManager[None]:
+    known = accounts.tables.uniqueness_keys
+    return replaced(accounts.tables, "uniqueness_keys", lambda *person: known(*person)[:1])
+
+
+@mutant("two spellings that are two persons", breaks.ONE)
+def _two_spellings() -> AbstractContextManager[None]:
+    known = accounts.tables.uniqueness_keys
+    return replaced(accounts.tables, "uniqueness_keys", lambda *person: known(*person)[1:])
 
 
 @mutant("a late step that nothing bars", breaks.NOTHING, breaks.ORDER, breaks.LEDGER, focus=_ACCOUNT_LATE)

@@ -1,7 +1,7 @@
 """What a schedule applies for, and how its reviewers decide."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from accounts.numbers import account_number
@@ -11,11 +11,14 @@ from tests.faults.seams import Document
 
 APPROVE, REJECT = "approve", "reject"
 PERSONAL = (
-    *("Zuse", "Geheimweg", "Babelsberg", "1987-06-05", "1988-07-06", "UNIQUE#"),
+    *("Zuse", "Geheimweg", "Babelsberg", "1987-06-05", "1988-07-06", "UNIQUE#", "UNIQUE2#"),
     *(account_number(SECRET, f"a-{number}") for number in (1, 2)),
 )
 """Parts of names, addresses, dates of birth and hashes of them, and the numbers of the accounts."""
 _PDF = b"%PDF-1.7 "
+# Of one person. The release before knows the first ones as one text.
+_SPELLINGS = ("Konrad Zuse", "KONRAD  zuse", "\uff2bonrad\u00a0Zuse")
+_MORE_SPELLINGS = ("Zuse, Konrad", "Kon\u200brad Zuse", "Ko\u0301nrad Zuse", "K\u3164onrad Zuse", "Konra'd Zuse")
 _DAY = 86_400.0
 
 
@@ -53,11 +56,15 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """processor: whether there is a card processor; else CardsTable is the truth."""
+    """processor: whether there is a card processor; else CardsTable is the truth.
+
+    older: until when functions of the release before register and remove the customer, by application_id.
+    """
 
     applications: Sequence[Application]
     reviews: Sequence[Review]
     processor: bool
+    older: Mapping[str, float]
 
     def label(self, application_id: str) -> str:
         """A short name: its number, with what follows the id in an execution's name."""
@@ -73,7 +80,14 @@ def plan(schedule: Schedule) -> Plan:
     others = []
     if chance.random() < 0.3:
         others.append(_application(chance, 2, chance.choice((0.0, 0.3, 3.0, 60.0)), like=first))
-    return Plan([first, *others], _reviews(chance), schedule.seed % 2 == 1)
+    reviews, spelling = _reviews(chance), schedule.chance("spelling")
+    older = {}
+    if others and spelling.random() < 0.5:
+        older[f"a-{spelling.choice((1, 2))}"] = spelling.choice((1.0, 10.0, 100.0, 10 * _DAY))
+    for one in others:
+        if one.request["name"] in _SPELLINGS:
+            one.request["name"] = spelling.choice(_SPELLINGS if older else _SPELLINGS + _MORE_SPELLINGS)
+    return Plan([first, *others], reviews, schedule.seed % 2 == 1, older)
 
 
 def _application(chance: random.Random, number: int, moment: float, like: Application | None = None) -> Application:

@@ -7,6 +7,9 @@ from functools import partial
 
 from ministack.services import stepfunctions
 
+import accounts.tables
+from accounts.applications import Application
+from accounts.people import uniqueness_keys
 from tests.faults.invocation import Invocation
 from tests.faults.people import schedule as s
 from tests.faults.people.invariants import ANSWERS, OUTCOME
@@ -14,6 +17,8 @@ from tests.faults.people.plan import APPROVE, REJECT
 from tests.faults.people.reviewing import TRIES, Reviewing
 from tests.faults.seams import Document
 from tests.kit.template import FUNCTIONS
+
+_BARS = accounts.tables._bars
 
 
 @dataclass
@@ -49,6 +54,13 @@ class Run(Reviewing):
                 self.judge.broken(ANSWERS, f"{name}: {error}: {answer['body']['errorMessage']}")
                 return
             self.simulation.sleep(self.chance.uniform(1, 30) * (number + 1))
+
+    def bars(self, application: Application) -> tuple[str, ...]:
+        """The keys that bar a second customer, as the release knows them that runs at this moment."""
+        if self.simulation.now < self.plan.older.get(application.application_id, 0):
+            self.say(f"the release before runs for {application.application_id}")
+            return uniqueness_keys(application.name, application.date_of_birth)[1:]
+        return _BARS(application)
 
     # Others.
 

@@ -1,5 +1,7 @@
 """What stands of applications: customers, accounts, entries of the ledger, cards here and at their processor."""
 
+import re
+import unicodedata
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
@@ -87,8 +89,10 @@ class Standing(Judging["Run"]):
                     self.broken(i.ONE, f"{number} customers of {who}")
 
     def _person(self, own_id: str) -> tuple[str, str]:
+        """Who applies, in a form of our own: the words of Latin letters, in any order."""
         row = self.applications[own_id]
-        return row["name"], row["date_of_birth"]
+        plain = unicodedata.normalize("NFKD", row["name"].replace("'", "")).encode("ascii", "ignore").decode()
+        return " ".join(sorted(re.findall(r"[a-z]+", plain.lower()))), row["date_of_birth"]
 
     def _judge_order(self) -> None:
         """Who has an account or a card is a customer."""

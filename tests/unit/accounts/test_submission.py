@@ -32,7 +32,16 @@ def without(document: dict[str, Any], *path: str) -> dict[str, Any]:
         (application("a-1\n"), "application_id: "),
         (application(name=" "), "name: "),
         (application(name="a\x00b"), "name: "),
-        (application(name="\ud800"), "name: not valid Unicode"),
+        *(
+            (application(name=text), "name: has a control character")
+            for text in ("\ud800", "\x1b[31mred", "\u202eA", "A\ufffd")
+        ),
+        *((application(name=text), "name: has no visible character") for text in ("\u200b", "\u3164", "\u00a0\u2800")),
+        (application(name="-"), "name: has no letter or digit"),
+        (application(name="Ada \u0301L"), "name: has an accent that is on no letter"),
+        (application(address={"line1": "\u200b"}), "address.line1: has no visible character"),
+        (application(address={"line2": "\u2066x"}), "address.line2: has a control character"),
+        (application(address={"postal_code": "\u200b"}), "address.postal_code: has no visible character"),
         (application(name=7), "name: "),
         (application(date_of_birth="10.12.1990"), "date_of_birth: "),
         (application(date_of_birth="1990-02-30"), "date_of_birth: not a day"),

@@ -1,5 +1,7 @@
 """Headers and rows: every code of the contract, in the order of the columns."""
 
+import unicodedata
+
 import pytest
 
 from entities.products import PRODUCT
@@ -149,3 +151,41 @@ def test_long_records_are_passed_over_in_any_chunks() -> None:
             (len(long) + 4, 6, False, True),
             (len(long) + 11, 5, False, False),
         ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [
+        *(
+            (cell, "Required")
+            for cell in (" ", "\u00a0", "\u200b", "\u3164", "\u2800", "\ufeff\u00ad", "\U000e0041", "\u0301")
+        ),
+        *(
+            (cell, "NotAllowed")
+            for cell in ("\x00", "\x1b[31mred", "Tea\x9b", "\u202etea", "Tea\ufffd", "\ue000", "T\tea")
+        ),
+        ('"Tea\nGreen"', "NotAllowed"),
+    ],
+)
+def test_a_name_has_a_visible_character_and_no_hidden_command(cell: str, code: str) -> None:
+    assert refusal(f"tea-01,{cell},tea,1,JPY".encode()) == (code, "name")
+
+
+@pytest.mark.parametrize("name", ["Cafe\u0301", "Café", "ハ\u309aン", "パン", "नमस्ते", "نمی\u200cخواهم"])
+def test_names_are_stored_in_one_spelling(name: str) -> None:
+    row = layout().row(1, f"tea-01,{name},tea,1,JPY".encode())
+
+    assert row.refusal is None
+    assert row.name == unicodedata.normalize("NFC", name)
+
+
+def test_a_description_has_lines_and_an_optional_cell_of_nothing_visible_is_empty() -> None:
+    header = HEADER + b",description"
+
+    assert refusal(b'tea-01,Tea,tea,1,JPY,"one\n\ttwo"', header) is None
+    assert refusal("tea-01,Tea,tea,1,JPY,one\u202etwo".encode(), header) == ("NotAllowed", "description")
+    assert layout(header).row(1, "tea-01,Tea,tea,1,JPY,\u200b".encode()).attributes == {
+        "category": "tea",
+        "price": 1,
+        "currency": "JPY",
+    }

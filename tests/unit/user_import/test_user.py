@@ -39,7 +39,13 @@ ACCEPTED = [
     ("phone", "+123456789012345"),
     ("security_profile", "Admin"),
     ("routing_profile", ""),
+    ("routing_profile", "\u200b"),
+    ("phone", "\u00a0"),
+    ("first_name", DECOMPOSED),
+    ("last_name", "Sm\u200bith"),
 ]
+BLANK = ("\u200b", "\u3164", "\u00a0\ufeff", "\u2800", "\U000e0041")
+FORBIDDEN = ("\x00", "\x1b[31mred", "Ta\tro", "\u202eTaro", "Taro\ufffd", "Taro\ue000")
 REFUSED = [
     ("username", "", "UsernameMissing"),
     ("username", "  ", "UsernameMissing"),
@@ -64,13 +70,18 @@ REFUSED = [
     ("default_password", "Pass w0rd", "PasswordHasSpace"),
     ("default_password", "Passw0rd\n", "PasswordHasSpace"),
     ("default_password", "Passw0rd\u3000", "PasswordHasSpace"),
+    ("default_password", "Passw0rd\u200b", "PasswordHasSpace"),
+    ("default_password", "Passw\x000rd", "PasswordHasSpace"),
+    ("username", "\u200b", "UsernameMissing"),
     ("first_name", "", "FirstNameMissing"),
     ("first_name", " ", "FirstNameMissing"),
     ("first_name", "f" * 256, "FirstNameTooLong"),
-    ("first_name", DECOMPOSED, "FirstNameNotNormalized"),
+    *(("first_name", text, "FirstNameMissing") for text in BLANK),
+    *(("first_name", text, "FirstNameNotAllowed") for text in FORBIDDEN),
     ("last_name", "", "LastNameMissing"),
     ("last_name", "l" * 257, "LastNameTooLong"),
-    ("last_name", DECOMPOSED, "LastNameNotNormalized"),
+    *(("last_name", text, "LastNameMissing") for text in BLANK),
+    *(("last_name", text, "LastNameNotAllowed") for text in FORBIDDEN),
     ("email", "taro", "EmailInvalid"),
     ("email", "taro@example", "EmailInvalid"),
     ("email", "taro@example.com ", "EmailInvalid"),
@@ -88,6 +99,13 @@ REFUSED = [
 @pytest.mark.parametrize(("column", "text"), ACCEPTED)
 def test_user_that_connect_accepts_is_accepted(column: str, text: str) -> None:
     assert User.from_row(GOOD | {column: text}, DEFAULTS)
+
+
+def test_connect_gets_names_in_nfc_and_the_same_user_in_both_spellings() -> None:
+    decomposed, composed = (User.from_row(GOOD | {"first_name": name}, DEFAULTS) for name in (DECOMPOSED, "É"))
+
+    assert decomposed.first_name == "É"
+    assert decomposed.fingerprint("origin") == composed.fingerprint("origin")
 
 
 @pytest.mark.parametrize(("column", "text", "code"), REFUSED)
