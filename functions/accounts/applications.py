@@ -24,6 +24,8 @@ from .setup import setup_input
 SCHEMA = 1
 OPEN_SINCE, ADDRESS_KEY = "open_since", "address_key"
 """Attributes, and indexes: of the applications that the sweep looks after, and of those from one address."""
+ASKED_AT = "asked_at"
+"""Attribute that approvals write: when the execution last requested a review."""
 FLAGS = "flags"
 """Attribute: the codes for which the application is reviewed."""
 _UNDECIDED = ACCOUNT_SETUP.undecided

@@ -2,6 +2,7 @@
 
 BusinessError
 ├── InvalidApproval     the state's request is refused; nothing is written (PayloadMismatch is the kit's)
+├── SubjectClosed       what the state asks about is decided, or not there; nothing is written
 ├── InvalidDecision     the decision is refused; nothing is written
 └── ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled
 TransientError
@@ -13,6 +14,10 @@ from idempotency import BusinessError, TransientError
 
 class InvalidApproval(BusinessError):
     """The request of a waiting state is not valid. The message starts with the path of the field."""
+
+
+class SubjectClosed(BusinessError):
+    """What the state asks about is decided, or not there. Nobody is asked, and nothing is written."""
 
 
 class InvalidDecision(BusinessError):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, structs, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, structs, to_builtins
 
 from entities.values import Unstorable, storable
 from idempotency import payload_hash
@@ -27,8 +27,19 @@ type ApprovalId = Annotated[str, Meta(pattern=r"^[^\s#]{1,256}\Z")]
 type Person = Annotated[str, Meta(max_length=128)]
 
 
+class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The row to approve, in a table of the machine's context. statuses: those in which it is undecided."""
+
+    table: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{3,255}\Z")]
+    key: Annotated[dict[str, str], Meta(min_length=1, max_length=2)]
+    statuses: Annotated[list[str], Meta(min_length=1, max_length=20)]
+
+
 class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a waiting state passes. machine, step: constants, which name the wait. token: of this attempt."""
+    """The request of a waiting state. machine, step: constants, which name the wait. token: of this attempt.
+
+    about: the request is refused unless this row is undecided.
+    """
 
     schema: Literal[1]
     machine: Constant
@@ -40,6 +51,7 @@ class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     requested_by: Person
     due_in_seconds: Annotated[int, Meta(ge=1, le=MAX_DUE_SECONDS)]
     token: Annotated[str, Meta(min_length=1, max_length=2048)]
+    about: About | UnsetType = UNSET
 
     @property
     def approval_id(self) -> str:

@@ -13,6 +13,7 @@ from entities.backoff import until_decided, written
 from idempotency.dynamodb import Action, Outcome, read_rows, update
 from idempotency.expressions import condition_check, conditional_put, conditional_update
 
+from .errors import SubjectClosed
 from .request import ApprovalRequest
 from .state import Approval, Status
 
@@ -22,6 +23,8 @@ EXECUTION = "waiting_execution"
 """Attribute, and sparse index, of the execution of what is WAITING."""
 OWED_SINCE = "owed_since"
 """Attribute, and sparse index, of the decisions that a state may wait for."""
+ASKED_AT = "asked_at"
+"""Attribute of the record, and of the row that it is about: when a state asked last."""
 _WAITING_ONLY = ("waiting_until", EXECUTION)
 _NEW = "attribute_not_exists(#approval_id)"
 _AS_SEEN = "#requests = :seen AND #status = :seen_status"
@@ -97,7 +100,7 @@ class ApprovalsTable:
             "group": request.group,
             "requested_by": request.requested_by,
             "requested_at": stamp(at),
-            "asked_at": stamp(at),
+            ASKED_AT: stamp(at),
             "due_at": due_at,
             "execution_arn": request.execution_arn,
             "payload_hash": request.payload_hash,
@@ -107,7 +110,7 @@ class ApprovalsTable:
             EXECUTION: request.execution_arn,
         }
         put = conditional_put(self.name, row, _AS_SEEN if over else _NEW, _seen(over) if over else {})
-        return self._transact({"Put": put}, self._add(request))
+        return self._ask(request, {"Put": put}, at)
 
     def add_token(self, seen: Approval, request: ApprovalRequest, at: datetime) -> Outcome:
         """Store the token of a state that asks again. If the approval is decided, the state is owed the decision."""
@@ -116,14 +119,30 @@ class ApprovalsTable:
             self.name,
             _key(seen.id),
             condition="#status = :seen_status",
-            assign={"asked_at": stamp(at)},
+            assign={ASKED_AT: stamp(at)},
             computed={
                 "requests": "#requests + :one",
                 **({OWED_SINCE: f"if_not_exists(#{OWED_SINCE}, :asked_at)"} if decided else {}),
             },
             values={**_seen(seen), "one": 1},
         )
-        return self._transact({"Update": changes}, self._add(request))
+        return self._ask(request, {"Update": changes}, at)
+
+    def _ask(self, request: ApprovalRequest, record: Action, at: datetime) -> Outcome:
+        """Raises SubjectClosed if the row that the request is about is decided, or not there."""
+        about = request.about
+        if not about:
+            return self._transact(record, self._add(request))
+        undecided = {f"undecided_{number}": status for number, status in enumerate(about.statuses)}
+        # Its owner may end it meanwhile; after this write, it sees that it was asked about.
+        touched = conditional_update(
+            about.table,
+            about.key,
+            condition=f"#status IN ({', '.join(f':{name}' for name in undecided)})",
+            assign={ASKED_AT: stamp(at)},
+            values=undecided,
+        )
+        return self._transact(record, self._add(request), {"Update": touched})
 
     # It ends.
 
@@ -188,7 +207,11 @@ class ApprovalsTable:
 
     def _transact(self, *actions: Action) -> Outcome:
         cancelled = written(self.client, actions)
-        return Outcome(True) if cancelled is None else Outcome(False, cancelled.refusals[0].item)
+        if cancelled is None:
+            return Outcome(True)
+        if 0 not in cancelled.refusals:
+            raise SubjectClosed("about: the row is decided, or not there; nobody is asked")
+        return Outcome(False, cancelled.refusals[0].item)
 
     def _pages(self, operation: str, index: str, condition: Mapping[str, Any] | None = None) -> Iterator[Any]:
         pages = self.client.get_paginator(operation).paginate(TableName=self.name, IndexName=index, **(condition or {}))

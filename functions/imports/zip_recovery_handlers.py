@@ -6,6 +6,7 @@ from functools import cache, partial
 
 from runtime.clients import client
 from runtime.environment import read_environment
+from runtime.executions import was_redriven
 from runtime.handler import Call, handler, unread
 
 from . import zip_handlers
@@ -36,7 +37,7 @@ def sweep() -> ZipSweep:
 def zip_ended(ended: ImportEnded, call: Call) -> None:
     """Finalize a ZIP whose execution was cut off (event of its end), unless children still run: then the sweep does."""
     with suppress(StillRunning):
-        if ended.job:
+        if ended.job and not was_redriven(client("stepfunctions"), ended.execution_arn):
             sweep().cut_off(ended.job.key, call.at)
 
 

@@ -97,7 +97,7 @@ class OpeningWorld:
 
     @property
     def ending(self) -> Ending:
-        return Ending(self.openings, _machine(self.setup, SETUP))
+        return Ending(self.openings, _machine(self.opening, OPENING), _machine(self.setup, SETUP))
 
     def submit(self, document: dict[str, Any], owner: str = "") -> dict[str, str]:
         return self.submission.submit(parse_submit(document), owner or uuid.uuid4().hex, self.now)
@@ -116,7 +116,7 @@ class OpeningWorld:
 
     def sweep(self, *, minutes: int = 5, has_time: bool = True) -> dict[str, int]:
         self.now += timedelta(minutes=minutes)
-        return OpeningSweep(self.ending, _machine(self.opening, OPENING)).run(self.now, lambda: has_time)
+        return OpeningSweep(self.ending).run(self.now, lambda: has_time)
 
     # What is in the tables
 

@@ -15,6 +15,7 @@ from approvals.errors import (
     ApprovalNotFound,
     InvalidApproval,
     InvalidDecision,
+    SubjectClosed,
     SweepUnfinished,
 )
 from approvals.sweep import MAX_LOOKED_AT
@@ -22,6 +23,7 @@ from idempotency import PayloadMismatch
 from runtime.executions import ExecutionsUnavailable
 from tests.kit.approvals import ARN, DUE_SECONDS, ApprovalWorld
 from tests.kit.bounded import Threads
+from tests.kit.commands import new_tables
 
 ID = "account-opening.a-1.review"
 SECRET = "what only the record may say"
@@ -318,6 +320,73 @@ def test_a_redriven_execution_gets_the_decision_that_took_no_effect(world: Appro
     assert world.send()
 
     assert (world.approval.status, world.approval.took_effect) == ("REJECTED", True)
+
+
+@dataclass
+class Subject:
+    """A row that approvals are about."""
+
+    world: ApprovalWorld
+
+    def __post_init__(self) -> None:
+        (self.table,) = new_tables(self.world.client, "rows")
+        self.about = {"table": self.table, "key": {"pk": "a-1", "sk": "a-1"}, "statuses": ["SUBMITTED", "IN_REVIEW"]}
+
+    def write(self, status: str) -> None:
+        self.world.client.put_item(TableName=self.table, Item={**self._key, "status": {"S": status}})
+
+    @property
+    def asked_at(self) -> str | None:
+        found = self.world.client.get_item(TableName=self.table, Key=self._key).get("Item", {})
+        return found["asked_at"]["S"] if "asked_at" in found else None
+
+    @property
+    def _key(self) -> Any:
+        return {name: {"S": "a-1"} for name in ("pk", "sk")}
+
+
+@pytest.fixture
+def subject(world: ApprovalWorld) -> Subject:
+    return Subject(world)
+
+
+@pytest.mark.parametrize("status", ["", "APPROVED", "FAILED"])
+def test_nobody_is_asked_about_what_is_decided_or_not_there(
+    world: ApprovalWorld, subject: Subject, status: str
+) -> None:
+    if status:
+        subject.write(status)
+
+    with pytest.raises(SubjectClosed):
+        world.ask(about=subject.about)
+    assert (list(world.rows()), subject.asked_at) == ([], None)
+
+
+def test_a_row_shows_that_somebody_was_asked_about_it(world: ApprovalWorld, subject: Subject) -> None:
+    subject.write("SUBMITTED")
+    world.ask(about=subject.about)
+
+    assert subject.asked_at == world.approval.values["asked_at"]
+
+
+@pytest.mark.parametrize("before", ["WAITING", "APPROVED", "CANCELLED"])
+def test_a_redriven_state_gets_no_answer_about_what_is_decided(
+    world: ApprovalWorld, subject: Subject, before: str
+) -> None:
+    subject.write("IN_REVIEW")
+    world.ask(about=subject.about)
+    if before == "APPROVED":
+        world.decide("approve")
+    world.states.end("ABORTED", world.at)
+    if before == "CANCELLED":
+        world.reviewing.review_all(ARN, world.at)
+    subject.write("FAILED")
+    tokens, seen = world.tokens, world.approval
+
+    with pytest.raises(SubjectClosed):
+        world.ask(world.states.redrive(), about=subject.about)
+    assert (world.tokens, world.approval) == (tokens, seen)
+    assert seen.status == before
 
 
 def test_a_request_that_lands_after_the_end_is_cancelled(world: ApprovalWorld) -> None:
