@@ -28,9 +28,9 @@ type Person = Annotated[str, Meta(max_length=128)]
 
 
 class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The row to approve, in a table of the machine's context. statuses: those in which it is undecided."""
+    """The row to approve. table: a logical id. statuses: those in which the row is undecided."""
 
-    table: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{3,255}\Z")]
+    table: str
     key: Annotated[dict[str, str], Meta(min_length=1, max_length=2)]
     statuses: Annotated[list[str], Meta(min_length=1, max_length=20)]
 

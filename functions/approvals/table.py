@@ -4,7 +4,7 @@ The record of an approval is one item, and the tokens of the states that wait fo
 of an index: no list reads it. A transaction writes both.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -37,6 +37,23 @@ _DUE = "#status = :waiting AND #due_at <= :decided_at"
 def stamp(at: datetime) -> str:
     """ISO 8601, always with microseconds, so that times are compared as strings."""
     return at.isoformat(timespec="microseconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The row that an approval is about. statuses: those in which it is undecided."""
+
+    table: str
+    key: Mapping[str, str]
+    statuses: Sequence[str]
+
+    def ask(self, at: datetime) -> Action:
+        """Check that the row is undecided, and store in it when somebody was asked."""
+        undecided = {f"undecided_{number}": status for number, status in enumerate(self.statuses)}
+        condition = f"#status IN ({', '.join(f':{name}' for name in undecided)})"
+        asked = {ASKED_AT: stamp(at)}
+        changes = conditional_update(self.table, self.key, condition=condition, assign=asked, values=undecided)
+        return {"Update": changes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +107,13 @@ class ApprovalsTable:
 
     # A state asks.
 
-    def create(self, request: ApprovalRequest, at: datetime, over: Approval | None = None) -> Outcome:
-        """Store a record with its token. over: the record that it replaces, if that has not changed."""
+    def create(
+        self, request: ApprovalRequest, at: datetime, subject: Subject | None, *, over: Approval | None = None
+    ) -> Outcome:
+        """Store a record with its token. over: the record that it replaces, if that has not changed.
+
+        Raises SubjectClosed if the subject is decided, or not there.
+        """
         due_at = stamp(at + timedelta(seconds=request.due_in_seconds))
         row = {
             **_key(request.approval_id),
@@ -110,10 +132,13 @@ class ApprovalsTable:
             EXECUTION: request.execution_arn,
         }
         put = conditional_put(self.name, row, _AS_SEEN if over else _NEW, _seen(over) if over else {})
-        return self._ask(request, {"Put": put}, at)
+        return self._ask(request, {"Put": put}, at, subject)
 
-    def add_token(self, seen: Approval, request: ApprovalRequest, at: datetime) -> Outcome:
-        """Store the token of a state that asks again. If the approval is decided, the state is owed the decision."""
+    def add_token(self, seen: Approval, request: ApprovalRequest, at: datetime, subject: Subject | None) -> Outcome:
+        """Store the token of a state that asks again. If the approval is decided, the state is owed the decision.
+
+        Raises as `create`.
+        """
         decided = seen.status is not Status.WAITING
         changes = conditional_update(
             self.name,
@@ -126,23 +151,11 @@ class ApprovalsTable:
             },
             values={**_seen(seen), "one": 1},
         )
-        return self._ask(request, {"Update": changes}, at)
+        return self._ask(request, {"Update": changes}, at, subject)
 
-    def _ask(self, request: ApprovalRequest, record: Action, at: datetime) -> Outcome:
-        """Raises SubjectClosed if the row that the request is about is decided, or not there."""
-        about = request.about
-        if not about:
-            return self._transact(record, self._add(request))
-        undecided = {f"undecided_{number}": status for number, status in enumerate(about.statuses)}
-        # Its owner may end it meanwhile; after this write, it sees that it was asked about.
-        touched = conditional_update(
-            about.table,
-            about.key,
-            condition=f"#status IN ({', '.join(f':{name}' for name in undecided)})",
-            assign={ASKED_AT: stamp(at)},
-            values=undecided,
-        )
-        return self._transact(record, self._add(request), {"Update": touched})
+    def _ask(self, request: ApprovalRequest, record: Action, at: datetime, subject: Subject | None) -> Outcome:
+        touched = [subject.ask(at)] if subject else []
+        return self._transact(record, self._add(request), *touched)
 
     # It ends.
 

@@ -44,10 +44,10 @@ def sweep() -> ImportSweep:
 @handler(parse_ended, ids=("import_id",))
 def import_ended(ended: ImportEnded, call: Call) -> dict[str, str]:
     """Finalize an import whose execution was cut off (event *Execution Status Change*), after its Map Run has ended."""
-    redriven = partial(was_redriven, client("stepfunctions"), ended.execution_arn)
+    own = sweep()
+    redriven = partial(was_redriven, own.machines.client(), ended.execution_arn)
     if (job := ended.job) is None or redriven():
         return {"status": "ignored"}
-    own = sweep()
     own.machines.wait_for_map_run(job.key, lambda: call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_THE_END)
     # Waiting takes minutes.
     if redriven():

@@ -36,9 +36,10 @@ def sweep() -> ZipSweep:
 @handler(parse_ended, ids=("import_id",))
 def zip_ended(ended: ImportEnded, call: Call) -> None:
     """Finalize a ZIP whose execution was cut off (event of its end), unless children still run: then the sweep does."""
+    own = sweep()
     with suppress(StillRunning):
-        if ended.job and not was_redriven(client("stepfunctions"), ended.execution_arn):
-            sweep().cut_off(ended.job.key, call.at)
+        if ended.job and not was_redriven(own.machines.client(), ended.execution_arn):
+            own.cut_off(ended.job.key, call.at)
 
 
 @handler(unread)

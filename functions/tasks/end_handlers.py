@@ -51,7 +51,7 @@ def task_ended(ended: Ended, call: Call) -> None:
     """End an attempt whose execution was cut off (event *Execution Status Change*)."""
     if ended.status == "SUCCEEDED" or ended.own is None:
         return
-    if was_redriven(client("stepfunctions"), ended.execution_arn):
+    if was_redriven(machine().client(), ended.execution_arn):
         _logger.info("nothing to end", extra={"reason": "the execution was redriven"})
         return
     died = TaskError(error_of(ended.status, ended.error), "its execution ended without finishing it")

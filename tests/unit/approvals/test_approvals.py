@@ -330,7 +330,8 @@ class Subject:
 
     def __post_init__(self) -> None:
         (self.table,) = new_tables(self.world.client, "rows")
-        self.about = {"table": self.table, "key": {"pk": "a-1", "sk": "a-1"}, "statuses": ["SUBMITTED", "IN_REVIEW"]}
+        self.world.subject_tables["Rows"] = self.table
+        self.about = {"table": "Rows", "key": {"pk": "a-1", "sk": "a-1"}, "statuses": ["SUBMITTED", "IN_REVIEW"]}
 
     def write(self, status: str) -> None:
         self.world.client.put_item(TableName=self.table, Item={**self._key, "status": {"S": status}})
@@ -531,6 +532,9 @@ def test_a_bad_decision_names_the_field_and_writes_nothing(
         ({"group": "two words"}, "group"),
         ({"due_in_seconds": 0}, "due_in_seconds"),
         ({"due_in_seconds": 364 * 86_400 + 1}, "due_in_seconds"),
+        ({"about": {"table": "Others", "key": {"pk": "1"}, "statuses": ["NEW"]}}, "about.table"),
+        ({"about": {"table": "Rows", "key": {}, "statuses": ["NEW"]}}, "about.key"),
+        ({"about": {"table": "Rows", "key": {"pk": "1"}, "statuses": []}}, "about.statuses"),
         ({"comment": "-"}, "comment"),
     ],
 )
