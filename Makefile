@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit unit-only unit-first unit-second test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api api-test faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz
+.PHONY: help setup demo up down check lint types unit unit-only unit-first unit-second test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api api-test faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz corpus
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -120,6 +120,9 @@ faults-users: setup ## Play 10,000 schedules of user imports; OPTIONS='--schedul
 
 faults-second-saga: setup ## Every single fault of the example saga in docs/second-saga.md; `make test` draws one of each kind at each state
 	@EVERY_FAULT=1 python -m pytest -q tests/integration/test_second_saga.py
+
+corpus: setup ## Import a folder of CSV and ZIP files with validate_only, and compare every cell with a second reader: FILES=folder
+	@python -m tests.kit.corpus '$(FILES)'
 
 bench: setup ## Cold starts and calls beside Powertools, sagas per second through a warm local stack
 	@python -m benchmarks.cold_start

@@ -1,6 +1,5 @@
 """`python -m cli`, which ./stepwise calls."""
 
-import json
 import os
 import signal
 import sys
@@ -8,6 +7,7 @@ from types import FrameType
 
 import typer
 
+from local import terminal
 from local.proxies import without_proxy
 
 from . import exits, lazy, output
@@ -21,6 +21,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 def main() -> None:
     lazy.install()
+    terminal.install()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     os.environ.update(without_proxy())
@@ -29,13 +30,10 @@ def main() -> None:
     output.choose(as_json=as_json)
     try:
         code = app(prog_name="stepwise", standalone_mode=False)
+        sys.stdout.flush()
     except typer.Abort:
         sys.stderr.write("Aborted: nothing was changed.\n")
         code = exits.FAILED
-    except BrokenPipeError:
-        # The reader, such as head, has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = exits.DONE
     except Exception as error:
         code = exits.code(error)
         # A group that is also a command, such as stock, chooses by its own words.
@@ -54,14 +52,14 @@ def _tell(error: Exception) -> None:
     see = getattr(error, "see", ())
     hint = hints.command(*see) if see else ""
     if output.is_json():
-        sys.stderr.write(json.dumps(exits.document(error, hint), ensure_ascii=False) + "\n")
+        sys.stderr.write(output.json_text(exits.document(error, hint)) + "\n")
     elif hasattr(error, "show"):
         error.show()
     else:
         out = views.console(stderr=True)
-        out.print(f"{type(error).__name__}: {error}", style="red", markup=False, soft_wrap=True)
+        out.print(f"{type(error).__name__}: {error}", style="red")
         if hint:
-            out.print(f"See {hint}", markup=False, soft_wrap=True)
+            out.print(f"See {hint}")
 
 
 main()

@@ -168,7 +168,7 @@ def _details(found: Summary) -> Table:
 
 def _next_steps(found: Summary) -> Iterable[str]:
     if found.status == definition.IN_REVIEW:
-        yield f"It waits for a review: {hints.command('approvals', 'list', '--group', 'account-opening')}"
+        yield f"It waits for a review: {hints.command('approvals', 'list', ('--group', 'account-opening'))}"
     if found.standing:
         undo = hints.command("applications", "recover", found.application_id)
         yield f"Not undone: {', '.join(found.standing)}. Undo it with {undo}"

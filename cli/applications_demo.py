@@ -4,8 +4,8 @@ from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from local.drawing import Text
 from operations import applications, approvals, screening
 from operations.applications import Summary
 from operations.orders import patiently

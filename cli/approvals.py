@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from approvals.state import Approval, Status
+from local.drawing import Text
 from operations import approvals
 from operations.stack import STACK_NAME, Stack
 

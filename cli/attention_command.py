@@ -4,8 +4,8 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
+from local.drawing import Text
 from operations.inbox import inbox
 from operations.inbox.concern import Concern
 from operations.stack import STACK_NAME

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from local.drawing import Text
 from operations.commands import KeyView, Listed, error_of, name_of
 
 from . import hints
@@ -34,7 +34,7 @@ def blocked(keys: Sequence[Listed]) -> Table:
             str(one.gate.published - one.gate.turn),
             one.since,
             Text(one.error, style="red"),
-            hints.command("commands", "retry", name_of(one.gate.key), "--reason", "WHY"),
+            hints.command("commands", "retry", name_of(one.gate.key), ("--reason", "WHY")),
         ]
         for one in keys
     ]
@@ -48,7 +48,7 @@ def lagging(keys: Sequence[Listed]) -> Table:
             name_of(one.gate.key),
             name,
             one.since,
-            hints.command("commands", "rebuild", name, "--key", name_of(one.gate.key)),
+            hints.command("commands", "rebuild", name, ("--key", name_of(one.gate.key))),
         ]
         for one in keys
         for name in sorted(one.gate.lagging)

@@ -1,7 +1,5 @@
 """`stepwise commands`: publish versions of a key, look them up, and decide what only a person can."""
 
-import csv
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,7 +40,7 @@ def publish(
     stack, out = chosen_stack(port, aws, name), views.console()
     answer = commands.publish(stack, document)
     key, version = Key(answer["pk"], answer["sk"].rpartition("@")[0]), answer["version"]
-    out.print(f"{answer['sk']}: {answer['status']}", markup=False)
+    out.print(f"{answer['sk']}: {answer['status']}")
     if not wait:
         output.document_only({"key": commands.name_of(key), "version": version, "status": answer["status"]})
         return
@@ -136,7 +134,7 @@ def rebuild(
     if key:
         version = targets.rebuild(stack, commands.tables(stack), key, target)
         output.document_only({"target": target, "key": key_name, "version": version})
-        out.print(f"{target} shows version {version} of {key_name}.", markup=False)
+        out.print(f"{target} shows version {version} of {key_name}.")
         return
     with waiting.waiting(f"rebuilding {target}") as status:
         rebuilt, failed = targets.rebuild_all(
@@ -145,7 +143,7 @@ def rebuild(
     output.document_only({"target": target, "rebuilt": rebuilt, "failed": len(failed)})
     out.print(f"{target}: {rebuilt} keys rebuilt, {len(failed)} failed.")
     for one in failed[:_FAILED_SHOWN]:
-        out.print(f"{commands.name_of(one.key)}: {one.cause}", markup=False, soft_wrap=True)
+        out.print(f"{commands.name_of(one.key)}: {one.cause}")
     raise typer.Exit(1 if failed else 0)
 
 
@@ -167,18 +165,17 @@ def export(
         for entity in entities.export(stack, commands.tables(stack), kind):
             _print_json(entity)
         return
-    out = csv.writer(sys.stdout, lineterminator="\n")
     header, left_out = csv_export.header(kind), []
     tenant = tenant or csv_export.tenant_of(stack, commands.tables(stack), kind)
-    out.writerow(header)
+    output.data(header)
     for row in csv_export.rows(stack, commands.tables(stack), kind, tenant):
-        if row.cells:
-            out.writerow(row.cells)
+        if row.line:
+            output.data(row.line)
         else:
             left_out.append(commands.name_of(row.key))
     if left_out:
         message = f"Left out {len(left_out)}, which a file cannot hold, such as {left_out[0]}. --json has all."
-        views.console(stderr=True).print(message, style="yellow", markup=False)
+        views.console(stderr=True).print(message, style="yellow")
 
 
 def _moment(text: str) -> Moment:
@@ -193,4 +190,4 @@ def _versions(numbers: list[int]) -> str:
 
 
 def _print_json(value: Any, *, indent: int | None = None) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
+    sys.stdout.write(output.json_text(value, indent=indent) + "\n")

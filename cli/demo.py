@@ -67,8 +67,8 @@ def run_demo() -> None:
     out.print(f"Done in {time.monotonic() - began:.1f} s; everything is stopped.")
     output.document_only({"seconds": round(time.monotonic() - began, 1)})
     for what, command in (
-        ("Keep a stack, and place orders on it", hints.command("start", "--gateway")),
-        ("See what it can do", hints.command("--help")),
+        ("Keep a stack, and place orders on it", hints.command("start", ("--gateway",))),
+        ("See what it can do", hints.command(("--help",))),
     ):
         output.say(f"{what}: {command}")
 

@@ -1,6 +1,6 @@
 """The commands by name, each imported when it is called, and the options that every command has."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -9,9 +9,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from operations.values import decimal_number, whole_number
+
 from . import output
 
 _JSON = "--json"
+_NUMBERS: dict[str, Callable[[str], Any]] = {"int": whole_number, "float": decimal_number}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +88,35 @@ def with_json(command: Any) -> Any:
     command.rich_markup_mode = None
     for below in getattr(command, "commands", {}).values():
         with_json(below)
+    for parameter in command.params:
+        _strict(parameter)
     if _is_leaf(command) and not any(_JSON in parameter.opts for parameter in command.params):
         command.params.append(_option())
     return command
+
+
+def _strict(parameter: Any) -> None:
+    """Let a parameter read only what a person writes: no `1_0`, no foreign digit, no half of a character.
+
+    The name of a file may have bytes of any encoding.
+    """
+    kind, process = parameter.bare_type(), parameter.process_value
+    if kind == "Path":
+        return
+    read = _NUMBERS.get(kind, str.encode)
+
+    def checked(context: Any, value: Any) -> Any:
+        try:
+            for one in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(one, str):
+                    read(one)
+        except UnicodeEncodeError:
+            raise typer.BadParameter(f"{value!r} is not UTF-8", context, parameter) from None
+        except ValueError as error:
+            raise typer.BadParameter(str(error), context, parameter) from None
+        return process(context, value)
+
+    parameter.process_value = checked
 
 
 def _is_leaf(command: Any) -> bool:

@@ -2,10 +2,13 @@
 
 import os
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 
+from local.terminal import readable
+from operations.errors import Word
 from operations.stack import STACK_NAME
 
 DEFAULT_PORT = 4566
@@ -23,20 +26,48 @@ def note(parameter: typer.CallbackParam, value: Any) -> Any:
     return value
 
 
-def command(*words: str) -> str:
-    """A command for the same stack: `command("recover", "o-1")` may be `./stepwise recover o-1 --port 4567`."""
-    program = os.environ.get(PROGRAM) or "./stepwise"
+def command(*words: Word) -> str:
+    """A command for the same stack: `command("recover", "o-1")` may be `./stepwise recover o-1 --port 4567`.
+
+    words: those of the command and its arguments; an option is a tuple, with its value, if it has one.
+    """
     chosen = {"port": _chosen.get("port", DEFAULT_PORT)} if words[0] in _LOCAL else _chosen
-    return shlex.join([program, *words, *options(**chosen)])
+    return _joined(words, options(**chosen))
 
 
 def stopping(port: int) -> str:
     """The command that stops the local stack on another port."""
-    return shlex.join([os.environ.get(PROGRAM) or "./stepwise", "stop", "--port", str(port)])
+    return _joined(["stop"], [("--port", str(port))])
 
 
-def options(port: int = DEFAULT_PORT, aws: bool = False, name: str = STACK_NAME) -> list[str]:
+def options(port: int = DEFAULT_PORT, aws: bool = False, name: str = STACK_NAME) -> list[Word]:
     """The options that choose the same stack in another command; none for the default."""
     usual = port == DEFAULT_PORT and os.environ.get(PORT, str(DEFAULT_PORT)) == str(DEFAULT_PORT)
-    where = ["--aws"] if aws else [] if usual else ["--port", str(port)]
-    return where + ([] if name == STACK_NAME else ["--stack", name])
+    where: list[Word] = [("--aws",)] if aws else [] if usual else [("--port", str(port))]
+    return where + ([] if name == STACK_NAME else [("--stack", name)])
+
+
+def _joined(words: Sequence[Word], more: Sequence[Word]) -> str:
+    """The words as a shell reads them: an argument that looks like an option comes last, behind `--`."""
+    given = [one for one in words if isinstance(one, str)]
+    options = [part for one in (*words, *more) if not isinstance(one, str) for part in _option(*one)]
+    behind = any(one.startswith("-") for one in given)
+    # The words of the command itself come before its options.
+    first = next((index for index, one in enumerate(given) if one.startswith("-")), len(given))
+    program = os.environ.get(PROGRAM) or "./stepwise"
+    parts = [program, *given[:first], *options, *(["--", *given[first:]] if behind else [])]
+    return " ".join(map(_quoted, parts))
+
+
+def _option(name: str, value: str | None = None) -> list[str]:
+    if value is None:
+        return [name]
+    return [f"{name}={value}"] if value.startswith("-") else [name, value]
+
+
+def _quoted(word: str) -> str:
+    """A word for bash and zsh, in characters that a terminal shows."""
+    if readable(word) == word and "\n" not in word:
+        return shlex.quote(word)
+    plain = (chr(one) if 0x20 <= one < 0x7F and one not in b"'\\" else f"\\x{one:02x}" for one in os.fsencode(word))
+    return f"$'{''.join(plain)}'"

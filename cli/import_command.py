@@ -11,12 +11,13 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
 from operations import user_imports
+from operations.errors import Word
 from operations.stack import STACK_NAME, Stack
 from operations.user_imports import Summary
 
 from . import checks, hints, output, views, waiting
 from .interruption import interrupted
-from .options import Encoding, OnAws, Port, StackName, chosen_stack
+from .options import Encoding, EncodingConfirmed, OnAws, Port, StackName, chosen_stack
 
 File = Annotated[Path, typer.Argument(help="CSV; its first line names the columns.", exists=True, dir_okay=False)]
 
@@ -26,20 +27,25 @@ def import_users(
     validate_only: Annotated[bool, typer.Option("--validate-only", help="Check every row, create nothing.")] = False,
     retry_of: Annotated[str, typer.Option(help="Key of a result file: run only its failed rows.")] = "",
     encoding: Annotated[Encoding | None, typer.Option(help="Encoding of the file. Japanese Excel saves cp932.")] = None,
+    encoding_confirmed: EncodingConfirmed = False,
     instance_id: Annotated[str, typer.Option(help="Connect instance to use, instead of the stack's own.")] = "",
     result: Annotated[
         Path | None, typer.Option(callback=checks.new_file, help="Where to save the result file.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="With --result: replace the file.")] = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
     """Create Amazon Connect users from a CSV file, and show its progress. Exits with 1 unless every row succeeds."""
     stack, out = chosen_stack(port, aws, name), views.console()
+    if result and result.exists() and not force:
+        raise typer.BadParameter(f"{result} exists; choose another name, or pass --force", param_hint="--result")
     options = {
         "validate_only": validate_only,
         "retry_of": retry_of,
         "encoding": encoding,
+        "encoding_confirmed": encoding_confirmed,
         "instance_id": instance_id,
     }
     request = {field: value for field, value in options.items() if value}
@@ -49,7 +55,7 @@ def import_users(
         follow(stack, started, out)
         ended = _ended(stack, started, file, request)
     output.show(asdict(ended), summary_table(ended))
-    out.print(_what_next(stack, file, ended, request), soft_wrap=True)
+    out.print(_what_next(stack, file, ended, request))
     if result:
         result.write_bytes(user_imports.result_file(stack, ended))
         out.print(f"Saved as {result}.")
@@ -116,10 +122,11 @@ def _what_next(stack: Stack, file: Path, ended: Summary, request: Mapping[str, A
     return f"{where}; correct the rows with False, and run them again with\n{command}"
 
 
-def again(file: str, request: Mapping[str, Any]) -> list[str]:
+def again(file: str, request: Mapping[str, Any]) -> list[Word]:
     """The words that import a file with these fields of the workflow's input."""
-    words = ["import", file]
+    words: list[Word] = ["import", file]
     for field in ("retry_of", "instance_id", "encoding"):
         if request.get(field):
-            words += [f"--{field.replace('_', '-')}", str(request[field])]
-    return words + (["--validate-only"] if request.get("validate_only") else [])
+            words.append((f"--{field.replace('_', '-')}", str(request[field])))
+    words += [("--encoding-confirmed",)] if request.get("encoding_confirmed") else []
+    return words + ([("--validate-only",)] if request.get("validate_only") else [])

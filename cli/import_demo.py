@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from local.drawing import Text
 from operations import user_imports
 from operations.stack import Stack
 from user_import.results import FAILURE, SUCCESS, Result

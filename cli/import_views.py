@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from imports.state import Import
+from local.drawing import Text
 from operations.import_results import Reason
 from operations.imports import ImportView, name_of
 

@@ -12,7 +12,7 @@ from operations.stack import STACK_NAME
 
 from . import hints, import_views, output, shapes, views
 from .import_run import explain, run, to_its_end
-from .options import Encoding, OnAws, Port, StackName, Yes, chosen_stack
+from .options import Encoding, EncodingConfirmed, OnAws, Port, StackName, Yes, chosen_stack
 
 app = typer.Typer(
     help="Imports of CSV and ZIP files whose every row is published as one command. "
@@ -43,6 +43,7 @@ Save = Annotated[
         "--save", metavar="FOLDER", help="Save the results here.", exists=True, file_okay=False, writable=True
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="With --save: replace files that are there already.")]
 
 
 @app.command()
@@ -62,6 +63,7 @@ def create(
         bool, typer.Option("--ignore-unknown-columns", help="Instead of refusing.")
     ] = False,
     encoding: Annotated[Encoding | None, typer.Option(help="Of the file. Japanese Excel saves cp932.")] = None,
+    encoding_confirmed: EncodingConfirmed = False,
     all_or_nothing: Annotated[
         bool, typer.Option("--all-or-nothing", help="Check all rows first; run none if one is wrong.")
     ] = False,
@@ -69,6 +71,7 @@ def create(
     max_concurrency: Annotated[int | None, typer.Option(min=1, max=50, help="Batches of 100 rows at once.")] = None,
     wait: Follow = True,
     save: Save = None,
+    force: Force = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
@@ -80,6 +83,7 @@ def create(
         "duplicates": duplicates,
         "unknown_columns": "ignore" if ignore_unknown_columns else None,
         "encoding": encoding,
+        "encoding_confirmed": encoding_confirmed,
         "all_or_nothing_validation": all_or_nothing,
         "parallel": parallel,
         "max_concurrency": max_concurrency,
@@ -92,7 +96,7 @@ def create(
         "validate_only": validate_only,
         "options": _given(options),
     }
-    run(chosen_stack(port, aws, name), file, _given(request), wait=wait, save=save)
+    run(chosen_stack(port, aws, name), file, _given(request), wait=wait, save=save, force=force)
 
 
 @app.command()
@@ -112,38 +116,58 @@ def retry(
         Encoding | None,
         typer.Option(help="Of the file. Default: utf-8 of a corrected file, otherwise that of the first one."),
     ] = None,
+    encoding_confirmed: EncodingConfirmed = False,
     wait: Follow = True,
     save: Save = None,
+    force: Force = False,
     port: Port = 4566,
     aws: OnAws = False,
     name: StackName = STACK_NAME,
 ) -> None:
     """Run rows of an import again: a row that is stored is reported, and never stored twice. Exits as 'create'."""
     earlier, stack = imports.parse_key(of), chosen_stack(port, aws, name)
+    if encoding_confirmed and file and not encoding:
+        encoding = Encoding.utf_8
+    changed: dict[str, Any] = {"encoding": encoding} if encoding else {}
+    changed |= {"encoding_confirmed": True} if encoding_confirmed else {}
     request = {
         "tenant_code": earlier.tenant_code,
         "retry_of": earlier.import_id,
         "processing_mode": mode,
         "validate_only": validate_only,
-        "options": imports.options_with(stack, earlier, encoding) if encoding else None,
+        "options": imports.options_with(stack, earlier, changed) if changed else None,
     }
-    run(stack, file, _given(request), wait=wait, save=save)
+    run(stack, file, _given(request), wait=wait, save=save, force=force)
 
 
 @app.command()
-def follow(name_: Name, save: Save = None, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def follow(
+    name_: Name,
+    save: Save = None,
+    force: Force = False,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
     """Follow an import to its end: rows, rate, failed rows, time left. Exits with 1 unless every row succeeds."""
     key, stack = imports.parse_key(name_), chosen_stack(port, aws, name)
-    to_its_end(stack, key, save)
+    to_its_end(stack, key, save, force=force)
 
 
 @app.command()
-def show(name_: Name, save: Save = None, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def show(
+    name_: Name,
+    save: Save = None,
+    force: Force = False,
+    port: Port = 4566,
+    aws: OnAws = False,
+    name: StackName = STACK_NAME,
+) -> None:
     """Show an import, and why rows failed. --save fetches failed.csv, succeeded.csv and unprocessed.csv."""
     key, stack, out = imports.parse_key(name_), chosen_stack(port, aws, name), views.console()
     seen = imports.view(stack, key)
     out.print(import_views.details(seen))
-    explain(stack, out, seen, save)
+    explain(stack, out, seen, save, force=force)
 
 
 @app.command("list")
@@ -185,8 +209,6 @@ def stop(
     command = hints.command("imports", "follow", name_)
     out.print(
         f"Stopped by {by}. Its results follow, once its last batches have ended:\n{command}",
-        markup=False,
-        soft_wrap=True,
     )
 
 

@@ -14,5 +14,5 @@ def interrupted(message: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        views.console(stderr=True).print(f"\n{message}", markup=False, soft_wrap=True)
+        views.console(stderr=True).print(f"\n{message}")
         raise typer.Exit(130) from None

@@ -1,6 +1,5 @@
 """`stepwise invoke`: one function in a container, as `sam local invoke` runs it."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from local.containers import containers
 from local.emulator import emulator
 from operations.stack import StackNotFound
 
+from . import output
 from .options import Port
 
 
@@ -32,5 +32,5 @@ def invoke(
         answer = started.invoke(function or started.function(event), event)
     sys.stderr.write(answer.log)
     found = {"errorType": answer.error, "errorMessage": answer.message} if answer.error else answer.result
-    sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
+    sys.stdout.write(output.json_text(found) + "\n")
     raise typer.Exit(1 if answer.error else 0)

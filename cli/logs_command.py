@@ -1,6 +1,5 @@
 """`stepwise logs`: what the functions logged about an order."""
 
-import json
 import sys
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
@@ -47,7 +46,7 @@ def _follow(stack: Stack, name: str, order_id: str, begin: datetime) -> None:
     try:
         for lines in logs.follow(stack, name, order_id, begin):
             for line in lines:
-                text = json.dumps(_document(line), ensure_ascii=False, default=str) if output.is_json() else _text(line)
+                text = output.json_text(_document(line), default=str) if output.is_json() else _text(line)
                 sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
     except KeyboardInterrupt:

@@ -9,6 +9,7 @@ import typer
 
 from local.emulator import emulator
 from operations.stack import Stack
+from operations.values import EARLIEST, utc_time
 from runtime.encodings import CP932, UTF_8
 
 from . import hints
@@ -27,6 +28,11 @@ StackName = Annotated[str, typer.Option("--stack", help="Name of the stack.", ca
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
+EncodingConfirmed = Annotated[
+    bool, typer.Option("--encoding-confirmed", help="The encoding is right, whatever the file looks like.")
+]
+
+
 class Encoding(StrEnum):
     """Of a CSV file."""
 
@@ -39,17 +45,19 @@ Last = Annotated[int, typer.Option(min=1, max=1000, help="How many.")]
 
 
 def moment(since: str) -> datetime | None:
-    """What --since names, aware; a day begins in UTC. None without it."""
-    ago = re.fullmatch(r"(\d{1,4})([mhd])", since)
+    """What --since names, in UTC; a day begins in UTC. None without it."""
+    ago = re.fullmatch(r"([0-9]{1,4})([mhd])", since)
     try:
         if ago:
             return datetime.now(UTC) - int(ago[1]) * _UNITS[ago[2]]
-        begin = datetime.fromisoformat(since) if since else None
+        begin = utc_time(since) if since else None
     except ValueError:
         raise typer.BadParameter(
             f"{since!r} is no day (YYYY-MM-DD), time (ISO 8601) or duration (24h)", param_hint="--since"
         ) from None
-    return begin.replace(tzinfo=UTC) if begin and begin.tzinfo is None else begin
+    if begin and begin < EARLIEST:
+        raise typer.BadParameter(f"{since!r} is before 1970, when no stack ran", param_hint="--since")
+    return begin
 
 
 def check_filters(status: object, failed: bool) -> None:

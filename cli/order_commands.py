@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
+from local.drawing import Text
 from operations import recovery
 from operations.orders import Execution, ended, finalized, follow, place, require_id, view, watched
 from operations.stack import STACK_NAME, Stack
+from operations.values import whole_number
 from ordering.order import parse_order
 
 from . import hints, order_views, output, shapes, views, waiting
@@ -53,7 +54,7 @@ def place_order(
         out.print(f"Order {placement.order_id} was placed before; nothing runs twice.")
     if not wait:
         output.document_only({"order_id": placement.order_id, "again": placement.again})
-        out.print(f"Placed order {placement.order_id}. See {hints.command('show', placement.order_id)}", soft_wrap=True)
+        out.print(f"Placed order {placement.order_id}. See {hints.command('show', placement.order_id)}")
         return
     with _comes_back(placement.order_id):
         last = _followed(stack, placement.order_id)
@@ -125,13 +126,14 @@ def _from_options(
 def _item(text: str) -> dict[str, Any]:
     try:
         sku, quantity, unit_price = text.split(":")
-        return {"sku": sku, "quantity": int(quantity), "unit_price": int(unit_price)}
+        return {"sku": sku, "quantity": whole_number(quantity), "unit_price": whole_number(unit_price)}
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not SKU:QUANTITY:UNIT_PRICE", param_hint="--item") from None
+        message = f"{text!r} is not SKU:QUANTITY:UNIT_PRICE with numbers in digits from 0 to 9"
+        raise typer.BadParameter(message, param_hint="--item") from None
 
 
 def _comes_back(order_id: str) -> AbstractContextManager[None]:
-    return interrupted(f"The order goes on. Come back with {hints.command('show', order_id, '--watch')}")
+    return interrupted(f"The order goes on. Come back with {hints.command('show', order_id, ('--watch',))}")
 
 
 def _followed(stack: Stack, order_id: str) -> Execution:

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from rich.text import Text
-
+from local.drawing import Text
 from operations import money
 from operations.stack import Row
-from operations.times import read_time
+from operations.values import read_time
 
 
 def moment(at: datetime | str | None) -> str:

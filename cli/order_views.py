@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
-from rich.text import Text
 
+from local.drawing import Text
 from operations.executions import RUNNING, Execution, StateVisit
 from operations.orders import OrderView
 from operations.stack import Row
@@ -53,7 +53,7 @@ def watch(views: Iterable[OrderView]) -> OrderView:
             if live:
                 live.update(order(seen), refresh=True)
             elif told != (told := "; ".join(path(one).plain for one in _executions(seen))):
-                out.print(told, markup=False, soft_wrap=True)
+                out.print(told)
     if not out.is_terminal:
         out.print(order(seen))
     return seen
@@ -62,7 +62,10 @@ def watch(views: Iterable[OrderView]) -> OrderView:
 def path(execution: Execution) -> Text:
     """The states in one line: `✓ ProcessOrder ✗ ProcessPayment GatewayUnavailable x7 ↩ UpdateOrderStatus`."""
     marks = [mark for visit in execution.states if (mark := _mark(visit, execution))]
-    return Text(" ").join(marks) if marks else Text("no state yet")
+    shown = Text("" if marks else "no state yet")
+    for number, mark in enumerate(marks):
+        shown.append(" " if number else "").append_text(mark)
+    return shown
 
 
 def states(execution: Execution, title: str = "States") -> Table:

@@ -2,11 +2,13 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from local.terminal import door, readable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -31,7 +33,7 @@ def show(document: Mapping[str, Any], *drawn: "RenderableType") -> None:
     """
     document_only(document)
     if not is_json():
-        out = _console()
+        out = _screen()
         for one in drawn:
             out.print(one)
 
@@ -39,7 +41,20 @@ def show(document: Mapping[str, Any], *drawn: "RenderableType") -> None:
 def document_only(document: Mapping[str, Any]) -> None:
     """Print the document with --json; what is for a person is printed elsewhere."""
     if is_json():
-        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2, default=_plain) + "\n")
+        sys.stdout.write(json_text(document, indent=2, default=_plain) + "\n")
+
+
+def json_text(value: Any, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
+    """JSON that stands on a terminal as it is: each character that a terminal obeys, or lacks, is escaped."""
+    # Wrong calls and --help need none of the kit.
+    from idempotency.payloads import json_text as exact
+
+    text = exact(value, ensure_ascii=False, indent=indent, default=default)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return exact(value, indent=indent, default=default)
+    return readable(text, lambda one: json.dumps(one)[1:-1])
 
 
 def listing(title: str, name: str, records: Sequence[Mapping[str, Any]], columns: Sequence[str], *more: Any) -> None:
@@ -57,13 +72,18 @@ def ask(question: str) -> None:
     typer.confirm(question, abort=True, err=True)
 
 
+def data(text: str) -> None:
+    """A part of a document that is no JSON: unchanged to a file or a pipe."""
+    door(sys.stdout).data(text)
+
+
 def say(message: str) -> None:
     """A sentence for a person; nothing with --json."""
     if not is_json():
-        _console().print(message, markup=False, soft_wrap=True)
+        _screen().print(message)
 
 
-def _console() -> "Console":
+def _screen() -> "Console":
     # Rich takes a third of the time of a short command, and JSON needs none of it.
     from . import views
 
@@ -71,11 +91,9 @@ def _console() -> "Console":
 
 
 def _plain(value: Any) -> Any:
-    """Times in UTC, enumerations as text, numbers of DynamoDB as integers where they are."""
+    """Times in UTC, enumerations as text."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
-    if hasattr(value, "as_integer_ratio"):
-        return int(value) if value == int(value) else float(value)
     if isinstance(value, set | frozenset | tuple):
         return sorted(value)
     return str(value)

@@ -25,7 +25,7 @@ def list_queues(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_N
     drawn = views.table("Queues", ["queue", "gets", "waiting", "in flight"], rows)
     output.show({"queues": [shapes.queue(one) for one in found]}, drawn)
     for one in (one for one in found if one.is_for_failures and one.waiting):
-        out.print(hints.command(*queues.command_of(one.name)), markup=False, soft_wrap=True)
+        out.print(hints.command(*queues.command_of(one.name)))
 
 
 @app.command()
@@ -38,15 +38,15 @@ def redrive(queue: Name, yes: Yes = False, port: Port = 4566, aws: OnAws = False
     found = queues.find(stack, name, queue)
     if not found.waiting:
         output.document_only({"queue": queue, "again": 0, "left": 0})
-        out.print(f"{queue} is empty.", markup=False)
+        out.print(f"{queue} is empty.")
         return
     if not yes:
         output.ask(f"Send about {found.waiting} of {queue} through again?")
     done = queues.redrive(stack, found)
     output.document_only({"queue": queue, "again": done.again, "left": done.left})
-    out.print(f"{done.again} sent through again, {done.left} left.", markup=False)
+    out.print(f"{done.again} sent through again, {done.left} left.")
     if done.left or found.source:
-        out.print(_left(stack, found), markup=False, soft_wrap=True)
+        out.print(_left(stack, found))
     raise typer.Exit(1 if done.left else 0)
 
 

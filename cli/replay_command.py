@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from botocore.config import Config
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
 from cli import checks, output, views, waiting
 from cli.options import OnAws, Port, StackName, chosen_stack
+from local.drawing import Text
 from operations.orders import OrderNotFound, require_id
 from operations.replay.budget import Budget
 from operations.replay.checkpoint import Checkpoint

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from local.drawing import Text
 from operations import import_results, imports
 from operations.imports import ImportView
 from operations.stack import Stack
@@ -33,7 +33,7 @@ def run(endpoint: str) -> Table:
         before = _outcomes(Path(folder))
         _correct(Path(folder) / "failed.csv")
         second = _run(stack, Path(folder) / "failed.csv", {"retry_of": first.made.key.import_id})
-        import_results.save(stack, second, Path(folder))
+        import_results.save(stack, second, Path(folder), force=True)
         after = _outcomes(Path(folder))
     with _FILE.open(newline="") as file:
         lines = list(csv.reader(file))[1:]

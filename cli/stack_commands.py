@@ -58,9 +58,7 @@ def start(
         stock.seed(stack, json.loads(_SEED.read_text()))
         console = console_process.start(running, default_listen(port))
     seconds = time.monotonic() - began
-    out.print(
-        f"Serving at {running.endpoint} after {seconds:.1f} s. Stop it with {hints.command('stop')}", soft_wrap=True
-    )
+    out.print(f"Serving at {running.endpoint} after {seconds:.1f} s. Stop it with {hints.command('stop')}")
     output.say(f"Console: {console}" if console else f"The console did not start: see {running.log.parent}/console.log")
     told = {"endpoint": running.endpoint, "seconds": round(seconds, 1), "console": console}
     output.show(told, views.stock(stock.listed(stack)))
@@ -70,9 +68,9 @@ def start(
 def _try_next() -> None:
     """What a person may try on a stack that has just started."""
     for what, command in (
-        ("Place an order", hints.command("place", "--order-id", "o-1", "--item", "tea-01:2:1500")),
+        ("Place an order", hints.command("place", ("--order-id", "o-1"), ("--item", "tea-01:2:1500"))),
         ("See what it did", hints.command("logs", "o-1")),
-        ("Inject a fault", hints.command("fault", "answer_lost", "--on", "charge", "--order-id", "o-2")),
+        ("Inject a fault", hints.command("fault", "answer_lost", ("--on", "charge"), ("--order-id", "o-2"))),
         ("See what needs attention", hints.command("attention")),
     ):
         output.say(f"{what}: {command}")
@@ -117,7 +115,7 @@ def status(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) 
     running = None if aws else emulator.running(port)
     if not aws and running is None:
         output.document_only({"running": False, "outputs": {}, "simulators": {}, "console": ""})
-        out.print(f"Nothing is running on port {port}. Start it with {hints.command('start')}", soft_wrap=True)
+        out.print(f"Nothing is running on port {port}. Start it with {hints.command('start')}")
         raise typer.Exit(1)
     outputs = chosen_stack(port, aws, name).outputs
     simulators = dict(running.simulators) if running else {}

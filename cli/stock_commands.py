@@ -7,6 +7,7 @@ import typer
 
 from operations import sharding, stock
 from operations.stack import STACK_NAME, Stack
+from operations.values import whole_number
 
 from . import checks, output, views
 from .options import OnAws, Port, StackName, chosen_stack
@@ -122,6 +123,10 @@ def _show(stack: Stack, kept: list[str]) -> None:
 
 def _pieces(text: str) -> tuple[str, int]:
     sku, _, count = text.partition("=")
-    if not (sku and count.isdecimal()):
-        raise typer.BadParameter(f"{text!r} is not SKU=PIECES", param_hint="SKU=PIECES")
-    return sku, int(count)
+    try:
+        if sku and (number := whole_number(count)) >= 0:
+            return sku, number
+    except ValueError:
+        pass
+    message = f"{text!r} is not SKU=PIECES with a number in digits from 0 to 9"
+    raise typer.BadParameter(message, param_hint="SKU=PIECES")

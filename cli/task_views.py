@@ -1,12 +1,12 @@
 """The output of `stepwise tasks`."""
 
-import json
 from collections.abc import Iterable
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from idempotency.payloads import json_text
+from local.drawing import Text
 from operations.tasks import TaskView, name_of
 from tasks.state import Item, Status, Task
 
@@ -56,7 +56,7 @@ def items(seen: TaskView) -> Table:
 
 
 def _json(item: Item, name: str) -> str:
-    return json.dumps(item.values[name], ensure_ascii=False) if name in item.values else ""
+    return json_text(item.values[name], ensure_ascii=False) if name in item.values else ""
 
 
 def _number(item: Item) -> str:

@@ -103,11 +103,11 @@ def list_tasks(
 
 def _go_on(stack: Stack, key: TaskKey, began: str, *, wait: bool) -> None:
     with _come_back(key):
-        views.console().print(began, markup=False, soft_wrap=True)
+        views.console().print(began)
         if wait:
             _to_its_end(stack, key)
     output.document_only({"task": {"tenant_code": key.tenant_code, "task_id": key.task_id}})
-    views.console().print(f"Follow it with {_follow(name_of(key))}", markup=False, soft_wrap=True)
+    views.console().print(f"Follow it with {_follow(name_of(key))}")
 
 
 def _to_its_end(stack: Stack, key: TaskKey) -> None:
@@ -131,10 +131,10 @@ def _explain(seen: TaskView) -> None:
     if seen.failed:
         out.print(task_views.failures(seen))
     if not seen.task.status.final:
-        out.print(f"It has not ended. Follow it with {_follow(seen.name)}", markup=False, soft_wrap=True)
+        out.print(f"It has not ended. Follow it with {_follow(seen.name)}")
     elif seen.failed:
         again = hints.command("tasks", "retry", seen.name)
-        out.print(f"Run the failed items again with {again}", markup=False, soft_wrap=True)
+        out.print(f"Run the failed items again with {again}")
 
 
 def _follow(name: str) -> str:

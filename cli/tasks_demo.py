@@ -2,8 +2,8 @@
 
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from local.drawing import Text
 from operations import commands, tasks
 from operations.stack import Stack
 from operations.tasks import TaskView

@@ -4,19 +4,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import rich.text
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
-from rich.text import Text
 
 from idempotency import LeaseRecord
+from local.drawing import Screen, Text
 from local.simulators.simulators import SIMULATORS
 from operations import money
 from operations import work as leases
-from operations.recovery import Attention
 from operations.report import Line
 
-from . import hints, output
+from . import output
 from .order_rows import moment
 
 # Border and padding of a column.
@@ -43,7 +43,7 @@ _COLOURS = {
 
 def console(*, stderr: bool = False) -> Console:
     """A console that cuts no word, and prints nothing to standard output with --json."""
-    plain = Console(stderr=stderr, highlight=False, soft_wrap=True, quiet=output.is_json() and not stderr)
+    plain = Screen(stderr=stderr, quiet=output.is_json() and not stderr)
     if not plain.is_terminal:
         plain.width = 140
     return plain
@@ -71,7 +71,9 @@ class Fitted(Table):
         yield Text(str(self.title), style="bold")
         for cells in zip(*(list(column.cells) for column in self.columns), strict=True):
             for column, cell in zip(self.columns, cells, strict=True):
-                yield Text(f"{column.header}: ").append_text(cell if isinstance(cell, Text) else Text(str(cell)))
+                yield Text(f"{column.header}: ").append_text(
+                    cell if isinstance(cell, rich.text.Text) else Text(str(cell))
+                )
             yield Text()
 
 
@@ -111,22 +113,6 @@ def status(word: object) -> Text:
     """A status in its color."""
     text = str(word or "-")
     return Text(text, style=_COLOURS.get(text, ""))
-
-
-def attention(orders: Sequence[Attention]) -> Table:
-    """Orders that need a person, and what to do."""
-    rows: list[list[RenderableType]] = [
-        [
-            order.saga_id,
-            status(order.saga),
-            status(order.recovery),
-            ", ".join(order.standing),
-            Text(str(order.cause or ""), style="red"),
-            hints.command("recover", order.saga_id, *(["--file", "ORDER.json"] if order.document_lost else [])),
-        ]
-        for order in orders
-    ]
-    return table("Orders that need attention", ["order_id", "saga", "recovery", "not undone", "cause", "action"], rows)
 
 
 def stock(records: Sequence[Mapping[str, Any]]) -> Table:

@@ -3,9 +3,12 @@
 import sys
 import threading
 import time
-from contextlib import AbstractContextManager
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace, TracebackType
 from typing import Any
+
+from local.drawing import Text
 
 from . import output, views
 
@@ -44,6 +47,12 @@ def on_terminal() -> bool:
     return views.console().is_terminal and not output.is_json()
 
 
-def waiting(text: str) -> AbstractContextManager[Any]:
+@contextmanager
+def waiting(text: str) -> Iterator[Any]:
     """A context whose value has `update(text)`."""
-    return views.console().status(text) if on_terminal() else Lines(text)
+    if not on_terminal():
+        with Lines(text) as lines:
+            yield lines
+        return
+    with views.console().status(Text(text)) as status:
+        yield SimpleNamespace(update=lambda more: status.update(Text(more) if isinstance(more, str) else more))

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
+from local.drawing import Text
 from operations import webhooks
 from operations.stack import STACK_NAME
 from webhooks.event import EventType
@@ -39,7 +39,7 @@ def add(
     output.document_only({"webhook": shown, "again": made.again})
     out.print(f"{shown} was subscribed before." if made.again else f"Subscribed {shown}.")
     _show_secret(out, made.secret)
-    out.print(f"Try it: {hints.command('webhooks', 'test', shown)}", soft_wrap=True)
+    out.print(f"Try it: {hints.command('webhooks', 'test', shown)}")
 
 
 @app.command("list")
@@ -64,7 +64,7 @@ def list_webhooks(
         if one.values["status"] == SubscriptionStatus.DISABLED:
             output.say(hints.command("webhooks", "enable", shown))
         if any(other.key == one.key for other in lost):
-            output.say(hints.command("webhooks", "resend", shown, "--failed"))
+            output.say(hints.command("webhooks", "resend", shown, ("--failed",)))
 
 
 @app.command("test")
@@ -149,18 +149,16 @@ def remove(
 
 
 def _show_secret(out: Any, secret: str) -> None:
-    out.print(f"Secret for the receiver: {secret}", markup=False, soft_wrap=True)
+    out.print(f"Secret for the receiver: {secret}")
 
 
 def _sent(answer: Any) -> None:
     output.document_only(_told(answer))
     out = views.console()
     time = f" after {answer['milliseconds']} ms" if "milliseconds" in answer else ""
-    out.print(f"{'Delivered' if answer['delivered'] else 'Not delivered'}: {answer['outcome']}{time}", markup=False)
+    out.print(f"{'Delivered' if answer['delivered'] else 'Not delivered'}: {answer['outcome']}{time}")
     if answer.get("body"):
-        # It may hold control sequences of the terminal.
-        shown = "".join(one if one.isprintable() or one == "\n" else "?" for one in answer["body"])
-        out.print(shown, markup=False, soft_wrap=True)
+        out.print(answer["body"])
     raise typer.Exit(0 if answer["delivered"] else 1)
 
 

@@ -53,9 +53,9 @@ def show(key: Key, port: Port = 4566, aws: OnAws = False, name: StackName = STAC
 
 def _say_how_to_decide(key: str, what: str) -> None:
     output.say(f"Find out whether {what} took effect. If not, the next call runs it again after")
-    output.say(hints.command("work", "release", key, what, "--reason", "WHY"))
+    output.say(hints.command("work", "release", key, what, ("--reason", "WHY")))
     output.say("If it did, record its result, or with --error its final error:")
-    output.say(hints.command("work", "resolve", key, what, "--reason", "WHY", "--result", "JSON"))
+    output.say(hints.command("work", "resolve", key, what, ("--reason", "WHY"), ("--result", "JSON")))
 
 
 @app.command()

@@ -44,7 +44,7 @@ class Entry:
 
     @property
     def key(self) -> str:
-        return " ".join([self.concern.context, self.concern.id, *self.concern.see])
+        return " ".join([self.concern.context, self.concern.id, *map(str, self.concern.see)])
 
 
 _INBOX = Kept(lambda visit: list(inbox.concerns(visit.stack, visit.settings.stack_name)))
@@ -86,20 +86,20 @@ def page_of(one: Concern) -> str:
 def buttons_of(one: Concern) -> list[Button]:
     """The changes that a concern's command stands for; none if the command only shows something."""
     match one.see:
-        case ("recover", order_id):
+        case ("recover", str(order_id)):
             return [Button("recover-order", "Recover", {"order_id": order_id})]
-        case ("applications", "recover", application_id):
+        case ("applications", "recover", str(application_id)):
             return [Button("recover-application", "Recover", {"application_id": application_id})]
-        case ("commands", "retry", name, *_):
+        case ("commands", "retry", str(name), *_):
             return [
                 Button("retry-command", "Retry", {"key": name}),
                 Button("skip-command", "Skip", {"key": name}),
             ]
-        case ("commands", "rebuild", target, "--key", name):
+        case ("commands", "rebuild", str(target), ("--key", name)):
             return [Button("rebuild-target", "Rebuild", {"target": target, "key": name})]
-        case ("queues", "redrive", name):
+        case ("queues", "redrive", str(name)):
             return [Button("redrive-queue", "Send again", {"queue": name})]
-        case ("replay", "--failed"):
+        case ("replay", ("--failed",)):
             return [Button("replay-failed", "Replay", {})]
     return []
 
@@ -147,7 +147,7 @@ REPLAY = Change(
     effect=lambda _: (
         "Replays the changes of orders that the reports could not count, in their order. Each is counted once."
     ),
-    command=lambda _: ("replay", "--failed"),
+    command=lambda _: ("replay", ("--failed",)),
     run=_replay,
     needs=(queues.REPORTS,),
 )

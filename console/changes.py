@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import Literal
 
-from operations.errors import CommandError
+from operations.errors import CommandError, Word
 from runtime.text import is_blank
 from runtime.validation import check_text
 
@@ -50,7 +50,7 @@ class Change:
     name: str
     title: str
     effect: Callable[[Visit], str]
-    command: Callable[[Visit], Sequence[str]]
+    command: Callable[[Visit], Sequence[Word]]
     run: Callable[[Visit, Form, str], str]
     parameters: tuple[str, ...] = ()
     seen: Callable[[Visit], Form] = lambda _: {}

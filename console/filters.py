@@ -1,9 +1,10 @@
 """Filters of lists, as the address has them."""
 
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import datetime
 
 from operations.errors import CommandError
+from operations.values import EARLIEST, utc_time
 
 from .pages import Visit
 
@@ -21,10 +22,12 @@ def one_of(visit: Visit, name: str, allowed: Collection[str], usual: str = "") -
 
 
 def moment(visit: Visit, name: str) -> datetime | None:
-    """An aware time of the query; without an offset it is UTC. Raises InvalidFilter."""
+    """A time of the query, in UTC; without an offset it is UTC. Raises InvalidFilter."""
     asked = visit.asked(name)
     try:
-        at = datetime.fromisoformat(asked) if asked else None
+        at = utc_time(asked) if asked else None
     except ValueError:
         raise InvalidFilter(f"{name}: {asked!r} is no time (ISO 8601)") from None
-    return at.replace(tzinfo=UTC) if at and at.tzinfo is None else at
+    if at and at < EARLIEST:
+        raise InvalidFilter(f"{name}: {asked!r} is before 1970")
+    return at

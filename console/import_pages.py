@@ -134,7 +134,7 @@ def rows(visit: Visit) -> Mapping[str, Any]:
     found = import_rows.page(visit.stack, made, first, count)
     tenant = quote_path(made.key.tenant_code)
     lines = [asdict(row) | {"page": f"/commands/{tenant}/{quote_path(row.sk)}" if row.sk else ""} for row in found]
-    return {"total": made.total_rows, "final": made.status.final, "rows": lines}
+    return {"total": made.last_row, "final": made.status.final, "rows": lines}
 
 
 def next_failed(visit: Visit) -> Mapping[str, Any]:
@@ -199,7 +199,7 @@ RETRY = Change(
         f"Runs the rows of {visit.asked('import')} again, as a new import. A row that is stored is reported, and never "
         "stored twice. To correct rows, save failed.csv by the command line and retry with it."
     ),
-    command=lambda visit: ("imports", "retry", "--of", visit.asked("import")),
+    command=lambda visit: ("imports", "retry", ("--of", visit.asked("import"))),
     run=_retry,
     parameters=("import",),
     needs=("ImportsTable",),
@@ -208,7 +208,7 @@ CHECK = Change(
     "check-import",
     "Check the rows",
     effect=lambda visit: f"Checks every row of {visit.asked('import')} again, as a new import that stores nothing.",
-    command=lambda visit: ("imports", "retry", "--of", visit.asked("import"), "--validate-only"),
+    command=lambda visit: ("imports", "retry", (("--of", visit.asked("import"))), ("--validate-only",)),
     run=_check,
     parameters=("import",),
     needs=("ImportsTable",),

@@ -7,6 +7,7 @@ from entities.command import Attempt, Key
 from entities.state import CommandRow
 from operations import commands, targets
 from operations.commands import KeyView, Listed, error_of, name_of
+from operations.values import whole_number
 
 from .changes import Change, Field, Form, InvalidForm
 from .filters import one_of
@@ -108,7 +109,7 @@ def _turn(visit: Visit) -> int:
 def _to_skip(visit: Visit) -> int:
     """The version that the dialog names. Raises InvalidForm."""
     try:
-        return int(visit.asked("version"))
+        return whole_number(visit.asked("version"))
     except ValueError:
         raise InvalidForm("version: the form does not name the version to skip; open it again") from None
 
@@ -128,7 +129,7 @@ RETRY = Change(
     "retry-command",
     "Retry dead versions",
     effect=lambda visit: f"Runs all dead versions of {visit.asked('key')} again, in order.",
-    command=lambda visit: ("commands", "retry", visit.asked("key"), "--reason", "WHY"),
+    command=lambda visit: ("commands", "retry", visit.asked("key"), ("--reason", "WHY")),
     run=_retry,
     parameters=("key",),
     fields=(_REASON,),
@@ -140,7 +141,7 @@ SKIP = Change(
     effect=lambda visit: (
         f"Skips version {_to_skip(visit)} of {visit.asked('key')} for good: it never runs, and the next one does."
     ),
-    command=lambda visit: ("commands", "skip", visit.asked("key"), "--reason", "WHY"),
+    command=lambda visit: ("commands", "skip", visit.asked("key"), ("--reason", "WHY")),
     run=_skip,
     parameters=("key", "version"),
     seen=lambda visit: {"version": str(_turn(visit))},
@@ -152,7 +153,7 @@ REBUILD = Change(
     "rebuild-target",
     "Rebuild the target",
     effect=lambda visit: f"Brings {visit.asked('target')} to the data of {visit.asked('key')}, while commands go on.",
-    command=lambda visit: ("commands", "rebuild", visit.asked("target"), "--key", visit.asked("key")),
+    command=lambda visit: ("commands", "rebuild", visit.asked("target"), ("--key", visit.asked("key"))),
     run=_rebuild,
     parameters=("target", "key"),
     needs=("GatesTable",),

@@ -103,7 +103,7 @@ RELEASE = Change(
         f"Frees {visit.asked('work')} of {visit.asked('key')}: the next call does the work, regardless of earlier "
         f"attempts.{_warning(visit, 'the next call would do it a second time.')}"
     ),
-    command=lambda visit: ("work", "release", visit.asked("key"), visit.asked("work"), "--reason", "WHY"),
+    command=lambda visit: ("work", "release", visit.asked("key"), visit.asked("work"), ("--reason", "WHY")),
     run=_release,
     parameters=("key", "work", "updated_at"),
     seen=_seen,
@@ -120,7 +120,7 @@ RESOLVE = Change(
     ),
     command=lambda visit: (
         *("work", "resolve", visit.asked("key"), visit.asked("work")),
-        *("--result", "JSON", "--reason", "WHY"),
+        *(("--result", "JSON"), ("--reason", "WHY")),
     ),
     run=_resolve,
     parameters=("key", "work", "updated_at"),

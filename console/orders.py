@@ -8,6 +8,7 @@ from operations import gateway, order_list, orders, recovery
 from operations.gateway import LedgerCharge, LedgerUnavailable
 from operations.orders import OrderView
 from operations.stack import Row
+from operations.values import utc_time
 from ordering.definition import CONFIRMED, NEW, ORDER_SAGA, PENDING
 
 from . import facts, money_trail, order_runs
@@ -76,7 +77,7 @@ def _after(visit: Visit) -> Row | None:
     if not created_at:
         return None
     try:
-        datetime.fromisoformat(created_at)
+        utc_time(created_at)
     except ValueError:
         raise InvalidFilter("after: a time and an order_id, as the link to older orders has them") from None
     return {"created_at": created_at, "order_id": order_id}

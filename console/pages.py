@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from operations.errors import CommandError
+from operations.errors import CommandError, Word
 from operations.kinds import kind
 from operations.stack import Stack, StackNotFound
 
@@ -71,7 +71,7 @@ class Problem:
     status: HTTPStatus
     sentence: str
     away: bool = False
-    see: tuple[str, ...] = ()
+    see: tuple[Word, ...] = ()
 
 
 class PageNotFound(CommandError):

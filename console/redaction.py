@@ -7,6 +7,7 @@ hand, anything. Every document passes `redacted`, and every text `redacted_text`
 import json
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 HIDDEN = "•••"
@@ -58,7 +59,7 @@ def shown(text: str | None) -> str:
 
 def _hides(name: object, value: Any) -> bool:
     """Whether a field of this name holds nothing that may be shown. Numbers, flags and nothing at all may."""
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, bool | int | float | Decimal):
         return False
     text = str(name)
     return bool(_SECRET.search(text) or _PERSON.match(text))

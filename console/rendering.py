@@ -1,6 +1,5 @@
 """HTML from templates. Every value is escaped."""
 
-import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -10,7 +9,8 @@ from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from operations.times import read_time
+from idempotency.payloads import json_text
+from operations.values import read_time
 
 from .redaction import redacted_text
 
@@ -89,4 +89,4 @@ def _units(seconds: int) -> list[tuple[int, str]]:
 
 def document(value: object) -> str:
     """A plain value as indented JSON."""
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return json_text(value, ensure_ascii=False, indent=2, default=str)

@@ -8,6 +8,7 @@ from operations.errors import CommandError
 from operations.sharding import InvalidStock
 from operations.stack import Stack
 from operations.stock import Changed
+from operations.values import whole_number
 
 from .changes import Change, Field, Form
 from .kept import Kept
@@ -58,9 +59,10 @@ def _told(done: Changed) -> str:
 
 def _whole(text: str) -> int:
     """Raises InvalidStock for a number that no stock has."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(stock.MAX_PIECES))):
-        raise InvalidStock(f"pieces: a whole number up to {stock.MAX_PIECES}")
-    return int(text)
+    try:
+        return whole_number(text)
+    except ValueError:
+        raise InvalidStock(f"pieces: a whole number up to {stock.MAX_PIECES}") from None
 
 
 _REASON = Field(
@@ -80,7 +82,7 @@ def _change(name: str, title: str, verb: str, effect: str, operation: _Operation
         name,
         title,
         effect=lambda visit: f"{visit.asked('sku')}: {effect}",
-        command=lambda visit: ("stock", verb, visit.asked("sku"), "PIECES", "--reason", "WHY"),
+        command=lambda visit: ("stock", verb, visit.asked("sku"), "PIECES", ("--reason", "WHY")),
         run=run,
         parameters=("sku",),
         fields=(_PIECES, _REASON),
@@ -100,7 +102,7 @@ NEW = Change(
     "new-stock",
     "Stock a SKU",
     effect=lambda _: "Adds pieces to the stock of a SKU, which may be new.",
-    command=lambda _: ("stock", "add", "SKU", "PIECES", "--reason", "WHY"),
+    command=lambda _: ("stock", "add", "SKU", "PIECES", ("--reason", "WHY")),
     run=lambda visit, values, who: _told(
         stock.add(visit.stack, values["sku"], _whole(values["pieces"]), values["reason"], who)
     ),

@@ -18,6 +18,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 from samtranslator.model.preferences.deployment_preference_collection import CODEDEPLOY_PREDEFINED_CONFIGURATIONS_LIST
 
+from local import terminal
 from local.deployment import digest, overrides
 from local.emulator.emulator import ROOT
 
@@ -199,4 +200,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    terminal.install()
     sys.exit(main(sys.argv[1:]))

@@ -27,7 +27,6 @@ OPERATIONS = {
     ),
     "dynamodb": (
         "BatchGetItem",
-        "DeleteItem",
         "PutItem",
         "Query",
         "Scan",

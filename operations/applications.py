@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from accounts.applications import FLAGS
 from accounts.definition import ACCOUNT_SETUP
 from accounts.errors import InvalidApplication
@@ -30,6 +32,10 @@ _RECOVERY_SECONDS, _FINALIZED_SECONDS = 43_200, 10
 
 class ApplicationNotFound(CommandError):
     """There is no such application."""
+
+
+class DocumentChanged(CommandError):
+    """Another call uploads the document of this application. This one has uploaded nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +70,33 @@ def submit(stack: Stack, document: Any, file: Path | None = None) -> dict[str, s
     """Upload the document, if one is given, and submit the application. Returns what SubmitApplication answers.
 
     The document of another application, or of one that is decided, is not replaced.
-    Raises InvalidApplication before anything is uploaded, PayloadMismatch, FunctionFailed.
+    Raises InvalidApplication before anything is uploaded, DocumentChanged, PayloadMismatch, FunctionFailed.
     """
     request = parse_submit(document)
-    standing = stack.row("ApplicationsTable", application_id=request.application_id) if file else None
-    if file and (standing is None or _takes_document(standing, request)):
-        body = file.read_bytes()
-        stack.client("s3").put_object(Bucket=stack.outputs["DocumentsBucket"], Key=request.document_key, Body=body)
+    if file:
+        _upload(stack, request, file)
     answer: dict[str, str] = call(stack, "SubmitApplication", document, _ERRORS)
     return answer
+
+
+def _upload(stack: Stack, request: SubmitRequest, file: Path) -> None:
+    s3, place = stack.client("s3"), {"Bucket": stack.outputs["DocumentsBucket"], "Key": request.document_key}
+    # Before the row: another call that uploads and submits after it changes the object, and this one's put is refused.
+    try:
+        unchanged = {"IfMatch": s3.head_object(**place)["ETag"]}
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in {"403", "404", "NoSuchKey"}:
+            raise
+        unchanged = {"IfNoneMatch": "*"}
+    standing = stack.row("ApplicationsTable", application_id=request.application_id)
+    if standing is not None and not _takes_document(standing, request):
+        return
+    try:
+        s3.put_object(**place, Body=file.read_bytes(), **unchanged)
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in {"ConditionalRequestConflict", "NoSuchKey", "PreconditionFailed"}:
+            raise
+        raise DocumentChanged("document: another call has uploaded it meanwhile; repeat the command") from None
 
 
 def _takes_document(standing: Row, request: SubmitRequest) -> bool:

@@ -1,6 +1,7 @@
 """What an execution is about, in the words of its business. Most are named by it; commands and tasks by a digest."""
 
 import json
+import re
 from typing import Any
 
 from entities.command import Attempt, Key
@@ -21,7 +22,7 @@ def names(text: str) -> list[str]:
     if not (tenant and rest):
         return [text]
     sk, _, version = rest.rpartition("@") if "@" in rest else (rest, "", "")
-    command = Attempt(Key(f"TENANT#{tenant}", sk), int(version) if version.isdecimal() else 0, 1).name
+    command = Attempt(Key(f"TENANT#{tenant}", sk), int(version) if re.fullmatch("[0-9]{1,10}", version) else 0, 1).name
     task = TaskKey(tenant, rest).execution(1)
     return [text, command.rpartition("-")[0] + "-" if version else _digest(command), _digest(task)]
 

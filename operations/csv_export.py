@@ -1,6 +1,7 @@
 """Entities of a type as a CSV file that an import accepts, and that changes nothing when it is imported."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,11 @@ from entities.document import document_of
 from entities.registered import TYPES
 from entities.state import Tables
 from entities.targets import Document
-from imports.columns import CODE_COLUMN, NAME_COLUMN, BadCell, ImportType
+from imports.codes import MAX_ROW
+from imports.columns import CODE_COLUMN, GUARD, NAME_COLUMN, ImportType
+from imports.layout import Layout, Row
 from imports.state import importable
+from runtime.csv_records import safe, writer
 
 from .errors import CommandError
 from .stack import Stack
@@ -24,15 +28,15 @@ class SeveralTenants(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class ExportedRow:
-    """cells: None if a file cannot hold the entity, because of its key or of a value."""
+    """line: None if a file cannot hold the entity, because of its key or of a value."""
 
     key: Key
-    cells: Sequence[str] | None
+    line: str | None
 
 
-def header(kind: str) -> list[str]:
-    """The columns of a type. Raises InvalidImport if no file can hold it."""
-    return list(importable(TYPES.of(kind)).columns)
+def header(kind: str) -> str:
+    """The first line: the columns of a type, and GUARD. Raises InvalidImport if no file can hold it."""
+    return f"{','.join(_layout(kind).names)}\n"
 
 
 def tenant_of(stack: Stack, tables: Tables, kind: str) -> str:
@@ -52,7 +56,7 @@ def tenant_of(stack: Stack, tables: Tables, kind: str) -> str:
 
 def rows(stack: Stack, tables: Tables, kind: str, tenant_code: str) -> Iterator[ExportedRow]:
     """The entities of a type and a tenant that are not deleted, by key, each as it was when it was read."""
-    columns = importable(TYPES.of(kind))
+    layout = _layout(kind)
     pages = stack.dynamodb.get_paginator("query").paginate(
         TableName=tables.data,
         KeyConditionExpression="pk = :pk",
@@ -68,31 +72,33 @@ def rows(stack: Stack, tables: Tables, kind: str, tenant_code: str) -> Iterator[
     for page in pages:
         for item in page["Items"]:
             document = document_of(item)
-            yield ExportedRow(Key(document.pk, document.sk), _cells(columns, document))
+            yield ExportedRow(Key(document.pk, document.sk), _line(layout, document))
 
 
-def _cells(kind: ImportType, document: Document) -> list[str] | None:
+def _layout(kind: str) -> Layout:
+    known = importable(TYPES.of(kind))
+    return Layout(known, (*known.columns, GUARD.name))
+
+
+def _line(layout: Layout, document: Document) -> str | None:
+    """The row of an entity. None if an import of it would change the entity, or refuse it."""
     values = {**document.attributes, CODE_COLUMN: document.code, NAME_COLUMN: document.name}
-    cells = {name: _cell(values.get(name)) for name in kind.columns}
-    return list(cells.values()) if document.sk == kind.sk(document.code) and _is_same(kind, cells, values) else None
+    cells = [_cell(values.get(name)) for name in layout.names if name != GUARD.name]
+    guarded = any(safe(cell) != cell for cell in cells)
+    text = io.StringIO(newline="")
+    writer(text)([*cells, "true" if guarded else ""])
+    line = text.getvalue()
+    data = line.removesuffix("\n").encode()
+    read = layout.row(1, data) if len(data) <= MAX_ROW else None
+    return line if read and read.refusal is None and _is_same(layout.kind, read, document) else None
 
 
 def _cell(value: Any) -> str:
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _is_same(kind: ImportType, cells: Mapping[str, str], values: Mapping[str, Any]) -> bool:
-    """Whether an import of these cells changes nothing."""
-    try:
-        read = {name: kind.columns[name].value(cell) for name, cell in cells.items()}
-    except BadCell:
-        return False
-    own = (CODE_COLUMN, NAME_COLUMN)
-    attributes = [
-        {name: value for name, value in one.items() if name not in own and value is not None} for one in (read, values)
-    ]
-    return (
-        all(read[name] == values[name] for name in own)
-        and kind.normal(attributes[0]) is not None
-        and kind.normal(attributes[0]) == kind.normal(attributes[1])
-    )
+def _is_same(kind: ImportType, read: Row, document: Document) -> bool:
+    attributes = {name: value for name, value in document.attributes.items() if value is not None}
+    normal = kind.normal(read.attributes or {})
+    named = (read.sk, read.code, read.name) == (document.sk, document.code, document.name)
+    return named and normal is not None and normal == kind.normal(attributes)

@@ -1,7 +1,6 @@
 """Entities as data and history have them: now, earlier, all of one type."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from entities import reading
@@ -11,6 +10,10 @@ from entities.state import Tables
 
 from .errors import CommandError
 from .stack import Stack
+from .values import utc_time
+
+# Of a version.
+_MAX_DIGITS = 10
 
 
 class NoSuchVersion(CommandError):
@@ -19,10 +22,7 @@ class NoSuchVersion(CommandError):
 
 def parse_moment(text: str) -> Moment:
     """Read a version, or a time in ISO 8601, which is UTC unless it says otherwise. Raises ValueError."""
-    if text.isdecimal():
-        return int(text)
-    time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else utc_time(text)
 
 
 def as_of(stack: Stack, tables: Tables, key: Key, moment: Moment) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from runtime.json_documents import event_text
+
 from .errors import CommandError
 from .stack import Stack
 
@@ -36,11 +38,12 @@ def call(stack: Stack, function: str, event: Any, errors: Mapping[str, type[Exce
 
 def invoke(client: Any, function: str, event: Any) -> Any:
     """Invoke a function, again if it is throttled. Returns Lambda's answer. Raises ClientError."""
+    payload = event_text(event)
     for pause in _PAUSES:
         try:
-            return client.invoke(FunctionName=function, Payload=json.dumps(event))
+            return client.invoke(FunctionName=function, Payload=payload)
         except ClientError as error:
             if error.response["Error"]["Code"] != "TooManyRequestsException":
                 raise
         time.sleep(pause)
-    return client.invoke(FunctionName=function, Payload=json.dumps(event))
+    return client.invoke(FunctionName=function, Payload=payload)

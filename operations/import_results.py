@@ -1,5 +1,6 @@
 """The files of results of imports: why rows failed, and the files themselves."""
 
+import filecmp
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imports.files import Files
+from imports.results import NAMES
 from imports.state import Import
 from runtime.csv_records import cells, records
 
@@ -21,6 +23,14 @@ _EXAMPLES = 5
 
 class ImportNotEnded(CommandError):
     """The import has no results yet."""
+
+
+class ResultsExist(CommandError):
+    """Files of these names have another content, which may be what a person has corrected."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        names = ", ".join(map(str, paths))
+        super().__init__(f"--save: {names} would be replaced; choose another folder, or pass --force")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +57,48 @@ def reasons(stack: Stack, seen: ImportView) -> list[Reason]:
     return [Reason(*key, count, examples.get(key, [])) for key, count in rows.most_common()]
 
 
-def save(stack: Stack, seen: ImportView, folder: Path) -> list[Path]:
+def check_folder(folder: Path) -> None:
+    """Raises ResultsExist if the folder has results, of whatever import: a person may have corrected them."""
+    if found := [path for name in NAMES if (path := folder / f"{name}.csv").exists()]:
+        raise ResultsExist(found)
+
+
+def save(stack: Stack, seen: ImportView, folder: Path, *, force: bool = False) -> list[Path]:
     """Save the files of results of an import that has ended; those of a ZIP's files in a folder each.
 
-    Raises ImportNotEnded.
+    force: replace files of the same names. Raises ImportNotEnded; ResultsExist, and then nothing is saved.
     """
     if not seen.made.status.final:
         raise ImportNotEnded(f"{seen.name} has not ended, so it has no results yet")
-    saved = []
-    for made in [seen.made, *seen.children]:
-        for name, key in made.values.get("results", {}).items():
-            path = folder / (made.key.import_id if seen.children else "") / f"{name}.csv"
+    keys = {
+        folder / (made.key.import_id if seen.children else "") / f"{name}.csv": key
+        for made in [seen.made, *seen.children]
+        for name, key in made.values.get("results", {}).items()
+    }
+    unfinished = {path: path.with_name(f".{path.name}.part") for path in keys}
+    try:
+        for path, part in unfinished.items():
             path.parent.mkdir(exist_ok=True)
-            _download(stack, key, path)
-            saved.append(path)
-    return saved
+            _download(stack, keys[path], part)
+        others = [path for path, part in unfinished.items() if path.exists() and not _are_equal(path, part)]
+        if others and not force:
+            raise ResultsExist(others)
+        for path, part in unfinished.items():
+            part.replace(path)
+    finally:
+        for part in unfinished.values():
+            part.unlink(missing_ok=True)
+    return list(keys)
 
 
 def _download(stack: Stack, key: str, path: Path) -> None:
-    """Save an object as a whole file, or none."""
     body = stack.client("s3").get_object(Bucket=stack.outputs["ImportsBucket"], Key=key)["Body"]
-    unfinished = path.with_name(f".{path.name}.part")
-    with unfinished.open("wb") as file:
+    with path.open("wb") as file:
         shutil.copyfileobj(body, file)
-    unfinished.replace(path)
+
+
+def _are_equal(path: Path, other: Path) -> bool:
+    return path.is_file() and filecmp.cmp(path, other, shallow=False)
 
 
 def _with_results(seen: ImportView) -> list[Import]:

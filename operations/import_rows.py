@@ -11,7 +11,7 @@ from imports.state import BATCH_ROWS, Import
 
 from .stack import Stack
 
-FAILED, UNPROCESSED, WAITING, NO_RECORD = "failed", "unprocessed", "waiting", "no record"
+FAILED, UNPROCESSED, WAITING, NO_RECORD, EMPTY = "failed", "unprocessed", "waiting", "no record", "empty"
 MAX_ROWS = 200
 """Rows of a page."""
 
@@ -21,7 +21,7 @@ class ImportRow:
     """One row of a file. position: in the file, from 1. row: its number in the first file of the chain; 0 for none.
 
     state: created, updated, unchanged, failed, unprocessed; waiting while it has no outcome; no record if the import
-    has ended, and its batch has no record (any more).
+    has ended, and its batch has no record (any more); empty if the import has passed over a row of empty cells.
     sk, version: of the command, if it succeeded. code, column, message: why it failed. No value of the file is here.
     """
 
@@ -37,9 +37,12 @@ class ImportRow:
 
 def page(stack: Stack, made: Import, first: int, count: int = BATCH_ROWS) -> list[ImportRow]:
     """The rows from this position on, up to 200, in the order of the file; none beyond its end."""
-    last = min(first + min(count, MAX_ROWS) - 1, made.total_rows)
+    last = min(first + min(count, MAX_ROWS) - 1, made.last_row)
     found = {one.position: one for batch in _batches(stack, made, first, last) for one in _rows(made, batch)}
-    absent = NO_RECORD if made.status.final else WAITING
+    absent = WAITING
+    if made.status.final:
+        recorded = made.has_gaps and _newest_record(stack, made, made.last_row) is not None
+        absent = EMPTY if recorded else NO_RECORD
     return [found.get(position) or ImportRow(position, absent) for position in range(first, last + 1)]
 
 
@@ -48,7 +51,7 @@ def next_failed(stack: Stack, made: Import, after: int, code: str = "", column: 
 
     Reads the records from there on.
     """
-    for batch in _batches(stack, made, after + 1, made.total_rows, FilterExpression="failed_rows > :none"):
+    for batch in _batches(stack, made, after + 1, made.last_row, FilterExpression="failed_rows > :none"):
         for one in _rows(made, batch):
             if one.position > after and one.state == FAILED and (not code or (one.code, one.column) == (code, column)):
                 return one.position
@@ -59,8 +62,7 @@ def _batches(stack: Stack, made: Import, first: int, last: int, **more: Any) -> 
     """The records of the batches that may hold these positions."""
     if last < first:
         return
-    # A batch that begins earlier may reach to here.
-    start, end = (made.key.batch(number)["sk"] for number in (max(1, first - BATCH_ROWS + 1), last))
+    start, end = _begin(stack, made, first), made.key.batch(last)["sk"]
     values = {":pk": to_value(made.key.pk), ":start": to_value(start), ":end": to_value(end)}
     if "FilterExpression" in more:
         values[":none"] = to_value(0)
@@ -75,9 +77,33 @@ def _batches(stack: Stack, made: Import, first: int, last: int, **more: Any) -> 
         yield from map(BatchRecord.of, one["Items"])
 
 
+def _begin(stack: Stack, made: Import, first: int) -> str:
+    """The sort key of the first batch that may reach to this position."""
+    if not made.has_gaps:
+        return made.key.batch(max(1, first - BATCH_ROWS + 1))["sk"]
+    return _newest_record(stack, made, first) or made.key.batch(first)["sk"]
+
+
+def _newest_record(stack: Stack, made: Import, position: int) -> str | None:
+    """The sort key of the last batch record that begins here, or before."""
+    values = {"pk": made.key.pk, "start": made.key.batches, "end": made.key.batch(position)["sk"]}
+    found = stack.dynamodb.query(
+        TableName=stack.outputs["ImportsTable"],
+        KeyConditionExpression="pk = :pk AND sk BETWEEN :start AND :end",
+        ExpressionAttributeValues={f":{name}": to_value(value) for name, value in values.items()},
+        ConsistentRead=True,
+        ScanIndexForward=False,
+        ProjectionExpression="sk",
+        Limit=1,
+    )["Items"]
+    return found[0]["sk"]["S"] if found else None
+
+
 def _rows(made: Import, batch: BatchRecord) -> Iterator[ImportRow]:
-    for position, outcome in enumerate(batch.outcomes, start=batch.first_row):
-        yield _row(made, position, outcome)
+    """In a corrected file with gaps, only the numbers of rows are known, and positions are as if there were none."""
+    for place, outcome in enumerate(batch.outcomes, start=batch.first_row):
+        known = outcome.position if isinstance(outcome, Unprocessed) else place if made.corrected else outcome.row
+        yield _row(made, known, outcome)
 
 
 def _row(made: Import, position: int, one: Outcome | Unprocessed) -> ImportRow:

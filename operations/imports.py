@@ -26,6 +26,7 @@ from .errors import CommandError, StillRunning
 from .functions import call
 from .orders import patiently
 from .stack import Stack
+from .values import in_key
 
 _ERRORS = {one.__name__: one for one in (InvalidImport, TooManyRows)}
 # The function's timeout and a bit: a DIRECT import answers when it is done.
@@ -86,9 +87,9 @@ def name_of(key: ImportKey) -> str:
 
 def upload(stack: Stack, file: Path) -> str:
     """Upload a file where uploads start nothing. Returns its key. Raises InvalidImport."""
-    if not file.name.endswith(ENDINGS):
+    if not file.name.lower().endswith(ENDINGS):
         raise InvalidImport(f"file: the name must end in {' or '.join(ENDINGS)}")
-    key = f"uploads/{uuid.uuid4().hex}/{file.name}"
+    key = f"uploads/{uuid.uuid4().hex}/{in_key(file.name)}"
     with file.open("rb") as content:
         stack.client("s3").put_object(Bucket=stack.outputs["ImportsBucket"], Key=key, Body=content)
     return key
@@ -105,7 +106,7 @@ def create(stack: Stack, request: Mapping[str, Any]) -> ImportKey:
     try:
         answer = call(stack, "CreateImport", request, _ERRORS, client)
     except (ConnectionClosedError, ReadTimeoutError) as error:
-        see = ("imports", "list", "--tenant", tenant_code)
+        see = ("imports", "list", ("--tenant", tenant_code))
         raise AnswerLost(f"no answer ({type(error).__name__}); look at the list before you repeat it", see) from error
     return ImportKey(tenant_code, answer["import_id"])
 
@@ -119,9 +120,14 @@ def view(stack: Stack, key: ImportKey) -> ImportView:
     return ImportView(made, _children(stack, made))
 
 
-def options_with(stack: Stack, key: ImportKey, encoding: str) -> dict[str, Any]:
-    """The options of an import, with this encoding: CreateImport replaces all of them. Raises ImportNotFound."""
-    return {**view(stack, key).made.values.get("options", {}), "encoding": encoding}
+def options_with(stack: Stack, key: ImportKey, changed: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of an import, with changes: CreateImport replaces all of them. Raises ImportNotFound.
+
+    encoding_confirmed is left out: it was about one file in one encoding.
+    """
+    earlier = view(stack, key).made.values.get("options", {})
+    kept = {name: value for name, value in earlier.items() if name != "encoding_confirmed"}
+    return {**kept, **changed}
 
 
 def follow(stack: Stack, key: ImportKey) -> Iterator[ImportView]:

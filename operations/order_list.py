@@ -12,6 +12,7 @@ from ordering.definition import ORDER_SAGA
 from . import runs
 from .runs import Run
 from .stack import Row, Stack, plain
+from .values import utc_time
 
 _INDEX = "created_ymd"
 # As many rows as one call reads.
@@ -67,7 +68,7 @@ def _keys(stack: Stack, table: str, since: datetime, after: Row | None) -> Itera
 
 def _day_of(row: Row) -> date:
     """As the index has it."""
-    return datetime.fromisoformat(str(row["created_at"])).astimezone(UTC).date()
+    return utc_time(str(row["created_at"])).date()
 
 
 def _place(row: Row) -> dict[str, dict[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from botocore.exceptions import ClientError
 
+from idempotency.payloads import json_text
 from ordering.definition import NEW, ORDER_SAGA, PROCESS_PAYMENT, STEPS
 from ordering.inventory.table import reservation_key
 from ordering.order import Id, InvalidOrder, Order, parse_order
@@ -78,7 +79,7 @@ def place(stack: Stack, document: Any) -> Placement:
     Raises InvalidOrder (nothing is started) or OrderReused.
     """
     order: Order = parse_order(document)
-    text = json.dumps(document, sort_keys=True)
+    text = json_text(document, sort_keys=True)
     try:
         stack.stepfunctions.start_execution(
             stateMachineArn=stack.outputs["OrderSagaArn"], name=order.order_id, input=text

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .daemons import mapped
-from .errors import CommandError
+from .errors import CommandError, Word
 from .replay.kept import KEPT, KeptRecords, deliverer
 from .stack import Stack
 
@@ -87,9 +87,9 @@ def find(stack: Stack, name: str, queue: str) -> QueueView:
     return views[queue]
 
 
-def command_of(name: str) -> tuple[str, ...]:
-    """The command that sends what failed through again, as words. name: of a dead-letter queue or a bucket."""
-    return ("replay", "--failed") if name == REPORTS else ("queues", "redrive", name)
+def command_of(name: str) -> tuple[Word, ...]:
+    """The command that sends what failed through again. name: of a dead-letter queue or a bucket."""
+    return ("replay", ("--failed",)) if name == REPORTS else ("queues", "redrive", name)
 
 
 def redrive(stack: Stack, queue: QueueView) -> Redriven:

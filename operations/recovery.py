@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from idempotency import COMMITTED, COMPENSATED, StateConflict, StepStore, payload_hash
+from idempotency import COMMITTED, COMPENSATED, PayloadHash, StateConflict, StepStore
 from idempotency.saga import Saga, SagaStep
 from idempotency.saga.executions import INTERRUPTED
 from idempotency.saga.finalization import adopt_lost
@@ -191,7 +191,7 @@ def _is_of(step: SagaStep, state: SagaState, document: Any) -> bool | None:
     """Whether this document made a standing step: by its record, else by its row. None if neither tells."""
     record, row = state.records[step.name], state.rows[step.name]
     if record and "result" in record and record["status"]["S"] != COMPENSATED:
-        return bool(record["payload_hash"]["S"] == payload_hash(document))
+        return PayloadHash.of(document).matches(record)
     return step.is_of(row, state.saga.parse(document)) if row else None
 
 

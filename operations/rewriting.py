@@ -79,8 +79,8 @@ class Rewriting:
     def _customer(self, first: str, application_id: str, found: Rewritten) -> None:
         (row,) = read_rows(self.client, [(self.applications, {"application_id": application_id})])
         application = Application.of(row) if row else None
-        second, known = uniqueness_keys(application.name, application.date_of_birth) if application else ("", "")
-        if first != known:
+        second, *known = uniqueness_keys(application.name, application.date_of_birth) if application else ("",)
+        if first not in known:
             # The application was erased, or somebody edited it.
             found.left[CUSTOMERS] += 1
             return

@@ -15,6 +15,7 @@ from .causes import message_of
 from .errors import CommandError, StillRunning
 from .orders import execution_arn, patiently
 from .stack import Stack
+from .values import in_key
 
 OUTPUT = "UserImportArn"
 _ROW_FAILED = "RowFailed"
@@ -142,7 +143,7 @@ def _key(stack: Stack, file: Path, now: datetime) -> str:
     prefix = stack.parameters["UserFilePrefix"]
     if date_in_name(file.name, prefix):
         return f"manual/{file.name}"
-    return f"manual/{file.stem}/{prefix}{now:%Y%m%d}.csv"
+    return f"manual/{in_key(file.stem)}/{prefix}{now:%Y%m%d}.csv"
 
 
 def _events_after(stack: Stack, arn: str, seen: int) -> list[Any]:

@@ -9,12 +9,10 @@ from entities.command import TenantCode
 from entities.values import to_value
 from runtime.validation import parser
 from webhooks.addresses import Receivers, Resolve, look_up
-from webhooks.endpoints import Endpoint
 from webhooks.errors import DeliveryBusy, InvalidWebhook
 from webhooks.request import SendRequest
-from webhooks.signature import new_secret
 from webhooks.state import OPERATOR, Delivery, Subscription, SubscriptionStatus, WebhookKey
-from webhooks.subscribing import Subscribed, Subscribing, parameter, unknown
+from webhooks.subscribing import Subscribed, Subscribing, unknown
 from webhooks.table import FAILED, WebhooksTable
 
 from .functions import call
@@ -81,18 +79,10 @@ def change(stack: Stack, key: WebhookKey, *, active: bool) -> None:
 def rotate(stack: Stack, key: WebhookKey, *, finish: bool = False) -> str:
     """Add a secret, or with `finish` drop the older one. Returns the newest. Until then, messages have both signatures.
 
-    Raises InvalidWebhook: a second rotation would drop a secret that the receiver may still need.
+    Raises InvalidWebhook: a second rotation would drop a secret that the receiver may still need, or another call
+    was first.
     """
-    own = _subscribing(stack)
-    endpoint = own.endpoint(key)
-    if finish:
-        active = list(endpoint.secrets[:1])
-    elif len(endpoint.secrets) > 1:
-        raise InvalidWebhook("secret: two are active; first end the rotation with --finish")
-    else:
-        active = [new_secret(), *endpoint.secrets]
-    own.ssm.put_parameter(**parameter(own.prefix, key, Endpoint(endpoint.url, active)), Overwrite=True)
-    return active[0]
+    return _subscribing(stack).rotate(key, finish=finish)
 
 
 def remove(stack: Stack, key: WebhookKey) -> bool:

@@ -1,6 +1,5 @@
 """Work under leases, for operators."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from imports.starting import START_IMPORT
 from jobs.service import RUN_JOB
 from ordering.definition import ORDER_SAGA
 from ordering.payments.gateway import CHARGE
+from runtime.json_documents import NotJson, parse_json
 from tasks.queued import RUN_TASK
 from user_import.creation import CREATE_USER
 
@@ -85,9 +85,9 @@ def record(stack: Stack, key: str, name: str) -> LeaseRecord:
 def parse_result(text: str) -> Any:
     """Read the result of work, as JSON. Raises InvalidOutcome."""
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except ValueError as error:
-        raise InvalidOutcome(f"not JSON: {error}") from None
+        return parse_json(text)
+    except NotJson as error:
+        raise InvalidOutcome(str(error)) from None
 
 
 def parse_error(text: str) -> tuple[str, str]:
@@ -96,7 +96,3 @@ def parse_error(text: str) -> tuple[str, str]:
     if not (name.isidentifier() and message.strip()):
         raise InvalidOutcome("give NAME:MESSAGE, such as 'PaymentDeclined: the card was declined'")
     return name, message.strip()
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is Python's, not JSON's")

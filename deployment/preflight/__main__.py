@@ -4,10 +4,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 
 from deployment.stages import pairs
+from local import terminal
+from local.drawing import Screen, Text
 
 from . import change_set, machines, policies, quotas, template
 from .part import Part, Verdict, examined
@@ -30,9 +31,9 @@ def preflight(target: Target, bucket: str, orders: float) -> list[Part]:
 def shown(part: Part) -> Table:
     table = Table("verdict", "what", "detail", title=part.title, title_justify="left")
     for finding in part.findings:
-        table.add_row(f"[{_COLORS[finding.verdict]}]{finding.verdict}[/]", finding.subject, finding.detail)
+        table.add_row(Text(finding.verdict, style=_COLORS[finding.verdict]), finding.subject, finding.detail)
     if part.not_reached:
-        table.add_row("[yellow]not reached[/]", "the rest" if part.findings else "all", part.not_reached)
+        table.add_row(Text("not reached", style="yellow"), "the rest" if part.findings else "all", part.not_reached)
     return table
 
 
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
         target = Target(chosen.stack, pairs(chosen.parameters))
     except ValueError as error:
         parser.error(str(error))
-    console, parts = Console(), preflight(target, chosen.bucket, chosen.orders)
+    console, parts = Screen(), preflight(target, chosen.bucket, chosen.orders)
     for part in parts:
         console.print(shown(part))
     missed = [part.title for part in parts if part.not_reached]
@@ -60,4 +61,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    terminal.install()
     sys.exit(main(sys.argv[1:]))

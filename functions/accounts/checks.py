@@ -77,12 +77,18 @@ class FraudCheck:
 
 
 def too_many(application: Application, neighbours: Iterable[Neighbour], limits: Limits) -> bool:
-    """Whether others from the address have reached a limit: of applications of late, or of customers."""
+    """Whether others from the address have reached a limit: of applications of late, or of customers.
+
+    An earlier application that is not decided counts as a customer: of many at once, each would see none otherwise.
+    """
     # While a row is rewritten, the index may have it under both of its keys.
     others = {
         one.application_id: one for one in neighbours if one.application_id != application.application_id
     }.values()
     since = datetime.fromisoformat(application.submitted_at) - timedelta(days=limits.days)
     applied = sum(one.submitted_at >= since for one in others)
-    customers = sum(one.status == APPROVED for one in others)
+    place = datetime.fromisoformat(application.submitted_at), application.application_id
+    customers = sum(
+        one.status == APPROVED or (one.undecided and (one.submitted_at, one.application_id) < place) for one in others
+    )
     return applied >= limits.applications or customers >= limits.customers

@@ -11,8 +11,7 @@ from .applications import Application, Applications
 from .definition import ACCOUNT_SETUP, APPROVED, FAILED, REJECTED
 from .errors import ApplicationNotFound, CustomerExists
 from .numbers import customer_id
-from .people import UNIQUE
-from .tables import CustomersTable
+from .tables import CustomersTable, newer_bars
 from .task import Result, Task
 
 
@@ -44,7 +43,7 @@ class Customers:
             return self.steps.compensate(step, [self.steps.undo(step), *self.customers.remove(application)])
         except StateConflict as conflict:
             # Two customers of earlier releases may be one person now: the newer key bars the other one.
-            others = _bars_of_others(conflict, application.application_id)
+            others = _bars_of_others(conflict, application)
             if not others:
                 raise
             rows = self.customers.remove(application, others)
@@ -57,11 +56,11 @@ class Customers:
         return found
 
 
-def _bars_of_others(conflict: StateConflict, application_id: str) -> set[str]:
-    """The keys of the second form that bar another customer."""
+def _bars_of_others(conflict: StateConflict, application: Application) -> set[str]:
+    """The newer keys that bar another customer."""
     rows = [refusal.item for refusal in conflict.refusals if refusal.item]
-    keys = {_text(row, "customer_id") for row in rows if _text(row, "application_id") != application_id}
-    return {key for key in keys if key.startswith(UNIQUE)}
+    others = {_text(row, "customer_id") for row in rows if _text(row, "application_id") != application.application_id}
+    return others & newer_bars(application)
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:

@@ -52,6 +52,10 @@ class Neighbour:
     status: str
     submitted_at: datetime
 
+    @property
+    def undecided(self) -> bool:
+        return self.status in _UNDECIDED.values()
+
 
 @dataclass(frozen=True, slots=True)
 class Openings:

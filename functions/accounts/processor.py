@@ -1,6 +1,6 @@
 """The card processor over HTTP: the protocol of docs/gateway.md with cards for charges.
 
-Imported only with a configured processor, because importing requests takes time.
+Imported only with a configured processor, because importing an HTTP client takes time.
 """
 
 import logging

@@ -6,6 +6,7 @@ from typing import Any
 
 from idempotency.dynamodb import put, read_rows
 from idempotency.expressions import conditional_put
+from runtime.text import without_hidden
 
 from .people import name_keys
 
@@ -39,7 +40,9 @@ class ScreeningTable:
 
     def is_barred(self, name: str) -> bool:
         """Whether an operator has barred a name, in any spelling that has the same normal form."""
-        return any(read_rows(self.client, [(self.name, key) for key in barred_keys(name)]))
+        # An earlier release may have barred the name without the hidden characters that this one has.
+        keys = {key["sk"]: key for text in (name, without_hidden(name)) for key in barred_keys(text)}
+        return any(read_rows(self.client, [(self.name, key) for key in keys.values()]))
 
     def limits(self) -> dict[str, int]:
         """Each limit by its name."""

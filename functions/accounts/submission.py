@@ -42,7 +42,7 @@ class Submission:
         Raises PayloadMismatch if a different payload is stored, InvalidApplication if the id is barred.
         """
         application = Application(**request.fields, payload_hash=request.payload_hash)
-        result = {"payload_hash": request.payload_hash}
+        result = {"payload_hash": request.payload_hash, "owner": owner}
         step = submission(request.application_id, owner, at)
         try:
             answer = until_decided(lambda: self.steps.commit(step, [self.table.submit(application, at)], result))
@@ -54,7 +54,7 @@ class Submission:
         if answer["payload_hash"] != request.payload_hash:
             raise PayloadMismatch(f"application_id: {request.application_id} is an application with other content")
         # A duplicate gets what the first call has stored.
-        return answer is result
+        return answer.get("owner") == owner
 
     def _stored_hash(self, application_id: str) -> str | None:
         """Of a row without its record: records expire, and an application that failed is barred."""

@@ -13,7 +13,7 @@ from idempotency.expressions import conditional_put, conditional_update
 
 from .applications import Application
 from .numbers import customer_id
-from .people import UNIQUE, uniqueness_keys
+from .people import uniqueness_keys
 
 _OWN = "#application_id = :application_id"
 _ABSENT_OR_OWN = "attribute_not_exists(customer_id) OR application_id = :application_id"
@@ -38,16 +38,16 @@ class CustomersTable:
     def remove(self, application: Application, others: Collection[str] = ()) -> list[Action]:
         """Delete the customer, and the rows that bar another one. others: keys that bar another customer; they stay.
 
-        A customer of an earlier release has no row under a newer key until it is rewritten.
+        A customer of an earlier release has a row under the first form of the name as given, and no other until it is
+        rewritten.
         """
+        newer = newer_bars(application)
         return [
             PersonalKey(
                 Delete={
                     "TableName": self.name,
                     "Key": {"customer_id": {"S": key}},
-                    "ConditionExpression": _ABSENT_OR_OWN
-                    if key.startswith(UNIQUE)
-                    else "application_id = :application_id",
+                    "ConditionExpression": _ABSENT_OR_OWN if key in newer else "application_id = :application_id",
                     "ExpressionAttributeValues": {":application_id": {"S": application.application_id}},
                 }
             )
@@ -126,6 +126,12 @@ class CardsTable:
                 values={"application_id": application_id, **values},
             )
         }
+
+
+def newer_bars(application: Application) -> set[str]:
+    """The keys that bar another customer, without the one that every release writes."""
+    second, _, *hidden = uniqueness_keys(application.name, application.date_of_birth)
+    return {second, *hidden}
 
 
 def _bars(application: Application) -> tuple[str, ...]:

@@ -1,12 +1,12 @@
 """What the API answers, and its errors as problem+json (RFC 9457)."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Self
 
 from idempotency import BusinessError, TransientError
+from idempotency.payloads import json_text
 
 RETRY_AFTER = 1
 """Seconds."""
@@ -44,7 +44,7 @@ class Answer:
         if self.body is None:
             return {"statusCode": self.status, "headers": headers, "body": ""}
         headers = {"content-type": "application/json", **headers}
-        return {"statusCode": self.status, "headers": headers, "body": json.dumps(self.body)}
+        return {"statusCode": self.status, "headers": headers, "body": json_text(self.body)}
 
 
 class Problem(BusinessError):
@@ -57,6 +57,10 @@ class Problem(BusinessError):
         super().__init__(f"{status} {kind}")
         self.for_now = for_now
         self.answer = problem(status, kind, detail, errors, _REPEAT if for_now else None)
+
+
+class NotYet(Problem):
+    """Nothing was written. The request, or a corrected one under the same key, may be accepted later."""
 
 
 class Unavailable(TransientError):

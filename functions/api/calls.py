@@ -8,8 +8,9 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from runtime.clients import single_try_client
+from runtime.json_documents import event_text
 
-from .answer import Defect, Problem, Unavailable
+from .answer import Defect, NotYet, Problem, Unavailable
 
 _STATUS = {
     **dict.fromkeys(("InvalidCommand", "InvalidImport", "InvalidTask", "InvalidWebhook", "InvalidKey"), 422),
@@ -20,8 +21,8 @@ _STATUS = {
     "AttributesTooLarge": 413,
 }
 # Two end once the older version does, one once an operator has mended the key. A PendingCommand may follow a write
-# whose answer was lost, which only a repeat under the same key finds.
-_FOR_NOW = frozenset({"PendingCommand", "StateConflict", "VersionGap"})
+# whose answer was lost, which only a repeat under the same key finds; after a VersionGap, nothing was written.
+_FOR_NOW = {"PendingCommand": Problem, "StateConflict": Problem, "VersionGap": NotYet}
 # Their messages start with an id, not with a field.
 _ABOUT_AN_ID = frozenset({"AlreadyDecided", "ApprovalCancelled", "ApprovalExpired", "ApprovalNotFound"})
 _TRANSIENT = frozenset(
@@ -42,7 +43,7 @@ _FIELD = re.compile(r"^(?P<path>[A-Za-z_][\w.\[\]-]*): (?P<detail>.*)$")
 def invoke(function: str, payload: Mapping[str, Any]) -> Any:
     """What a function answers. Raises Problem for the errors of its contract, Unavailable, Defect."""
     try:
-        answer = single_try_client("lambda").invoke(FunctionName=function, Payload=json.dumps(payload))
+        answer = single_try_client("lambda").invoke(FunctionName=function, Payload=event_text(payload))
         body = json.loads(answer["Payload"].read())
     except (ClientError, BotoCoreError) as error:
         raise lost(error, "Lambda") from None
@@ -63,7 +64,7 @@ def lost(error: Exception, service: str) -> Exception:
 def _refused(name: str, message: str) -> Exception:
     if name in _STATUS:
         errors = [] if name in _ABOUT_AN_ID else located(message)
-        return Problem(_STATUS[name], name, message, errors, for_now=name in _FOR_NOW)
+        return _FOR_NOW.get(name, Problem)(_STATUS[name], name, message, errors, for_now=name in _FOR_NOW)
     return Unavailable(f"a function ended in {name}") if name in _TRANSIENT or "timed out" in message else Defect(name)
 
 

@@ -10,7 +10,7 @@ from entities.state import CommandRow, Gate, States, Tables
 from idempotency.dynamodb import read_rows
 from runtime.dynamodb import dynamodb
 
-from .answer import Answer, not_found
+from .answer import Answer, Problem, not_found
 from .calls import invoke
 from .cursor import cursor, limit, place
 from .environment import Environment
@@ -91,7 +91,8 @@ def _moment(text: str) -> Moment:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        raise NoSuchVersion("at: is not a time") from None
+        errors = [{"parameter": "at", "detail": "must be a version, or a time that a clock and a calendar can show"}]
+        raise Problem(400, "invalid-request", "The request is not valid; nothing was written.", errors) from None
 
 
 def _matches(given: str, etag: str) -> bool:

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from idempotency import payload_hash
 from idempotency.dynamodb import answered
+from runtime.json_documents import parse_json
 
 from .answer import Problem
 from .request import Request
@@ -42,7 +43,7 @@ def place(request: Request, kinds: Sequence[type], fits: Callable[..., bool]) ->
         own = parts[:1] == [_list(request)] and [type(part) for part in parts[1:]] == list(kinds)
         if own and fits(*parts[1:]):
             return parts[1:]
-    except (ValueError, RecursionError):
+    except ValueError:
         pass
     raise _foreign()
 
@@ -58,11 +59,9 @@ def read_page(request: Request, read: Callable[[], Any]) -> Any:
 
 
 def _parts(given: str) -> list[Any]:
-    """The list in a cursor. Raises ValueError, RecursionError."""
+    """The list in a cursor. Raises ValueError."""
     text = base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)).decode()
-    parts = json.loads(text)
-    # JSON can have half of a character, which no key can.
-    json.dumps(parts, ensure_ascii=False).encode()
+    parts = parse_json(text)
     return parts if isinstance(parts, list) else []
 
 

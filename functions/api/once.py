@@ -1,7 +1,8 @@
 """The Idempotency-Key: a repeated request gets the stored answer, by the layer's leases.
 
 The rules are those of Stripe: an answer is stored once the work has begun, be it a success or a final error. What is
-invalid, and what failed for now, is not stored: the same request may be repeated.
+invalid, and what failed for now, is not stored: the same request may be repeated. Another one is refused as long as the
+first may have taken effect.
 """
 
 from collections.abc import Callable
@@ -9,13 +10,13 @@ from datetime import datetime, timedelta
 
 from idempotency import AlreadyInProgress, LeaseStore, PayloadMismatch, ResultUnavailable, Unknown, Work
 
-from .answer import Answer, Problem
+from .answer import Answer, NotYet, Problem
 from .request import Request
 
 LIFETIME = timedelta(days=2)
 """Of a stored answer, from its last write."""
 # Whatever the API starts is named after the key, so a second attempt finds what the first has done.
-WORK = Work("HttpRequest", unknown=Unknown.RUN_AGAIN, final=(), harmless=(Exception,))
+WORK = Work("HttpRequest", unknown=Unknown.RUN_AGAIN, final=(), harmless=(NotYet,))
 
 
 def once(store: LeaseStore, request: Request, deadline: datetime, run: Callable[[], Answer]) -> Answer:

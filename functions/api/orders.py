@@ -8,6 +8,7 @@ from typing import Any
 
 from entities.values import Item, from_value
 from idempotency.dynamodb import read_rows
+from idempotency.payloads import json_text
 from ordering.definition import NEW
 from ordering.inventory.table import reservation_key
 from ordering.order import InvalidOrder, parse_order
@@ -47,7 +48,7 @@ def place_order(request: Request, own: Environment) -> Answer:
         order = parse_order(request.body)
     except InvalidOrder as error:
         raise Problem(422, "InvalidOrder", str(error), located(str(error))) from None
-    text = json.dumps(request.body, sort_keys=True)
+    text = json_text(request.body, sort_keys=True)
     start = partial(
         client("stepfunctions").start_execution, stateMachineArn=own.order_saga_arn, name=order.order_id, input=text
     )

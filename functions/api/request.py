@@ -6,9 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
 from urllib.parse import unquote
+
+from runtime.json_documents import NotJson, parse_json
 
 from .answer import Problem
 from .document import Operation
@@ -41,7 +42,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A valid request. values: of its parameters, by name. body: parsed JSON.
+    """A valid request. values: of its parameters, by name. body: parsed JSON, with all digits of its numbers.
 
     tenant_code: empty for what belongs to the stack. key: the Idempotency-Key, or empty. subject: of a JWT.
     """
@@ -158,9 +159,9 @@ def _body(operation: Operation, received: Received) -> tuple[Any, list[Mapping[s
     if received.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Problem(415, "not-json", "The Content-Type must be application/json.")
     try:
-        body = json.loads(received.content, parse_constant=_refused, parse_float=_finite)
-    except (ValueError, RecursionError):
-        return None, [{"pointer": "#", "detail": "must be JSON, without numbers above 1.7E+308"}]
+        body = parse_json(received.content)
+    except NotJson as error:
+        return None, [{"pointer": f"#{flaw.pointer}", "detail": flaw.problem} for flaw in error.flaws]
     found = operation.document.schemas.violations(operation.body, body)
     return body, [{"pointer": f"#{one.pointer}", "detail": one.detail} for one in found]
 
@@ -191,13 +192,3 @@ def _typed(text: str, schema: Mapping[str, Any]) -> Any:
     """The text as its type; the text itself if it is not of this type."""
     is_number = text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 20
     return int(text) if schema["type"] == "integer" and is_number else text
-
-
-def _finite(text: str) -> float:
-    """The number. Python reads 1E400 as infinite, which no JSON that is sent on can hold."""
-    number = float(text)
-    return number if isfinite(number) else _refused(text)
-
-
-def _refused(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

@@ -98,7 +98,8 @@ class Approval:
     @property
     def command(self) -> str:
         """What shows it to a person. It decides nothing."""
-        return f"./stepwise approvals show {shlex.quote(self.id)}"
+        end_of_options = "-- " if self.id.startswith("-") else ""
+        return f"./stepwise approvals show {end_of_options}{shlex.quote(self.id)}"
 
     @property
     def answer(self) -> str:

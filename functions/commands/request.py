@@ -1,6 +1,5 @@
 """What calls the functions: the state machine, operators, the end of an execution."""
 
-import json
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -9,6 +8,7 @@ from entities.command import Attempt, Key, Pk, Sk, Version
 from entities.errors import InvalidCommand, StaleCommand
 from runtime.ended import Ended as ExecutionEnded
 from runtime.ended import detail_parser
+from runtime.json_documents import parse_json
 from runtime.validation import parser
 
 IDS = ("pk", "sk", "version", "attempt")
@@ -90,7 +90,7 @@ class Ended(ExecutionEnded, frozen=True, rename="camel"):
     def attempt(self) -> Attempt | None:
         """The attempt that it ran; None if it is no execution of a command."""
         try:
-            own = parse_input(json.loads(self.input or "")).own
+            own = parse_input(parse_json(self.input or "")).own
         except (InvalidCommand, ValueError):
             return None
         return own if own.name == self.name else None

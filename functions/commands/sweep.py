@@ -1,7 +1,6 @@
 """Makes up for lost records and events: looks at the version whose turn it is, of every key that is pending."""
 
 import logging
-import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from entities.command import Attempt
 from entities.lagging import LAGGING_SINCE
 from entities.state import Gate
 from idempotency import TransientError
+from runtime.sweeping import in_turns
 
 from .executions import RUNNING, Executions
 from .waking import Turns
@@ -39,9 +39,7 @@ class CommandSweep:
 
         Raises SweepUnfinished if some could not be looked at.
         """
-        gates = [Gate.of(item) for item in self._index(PENDING_SINCE)]
-        # If time runs out, it must not always run out for the same keys.
-        random.shuffle(gates)
+        gates = in_turns(map(Gate.of, self._index(PENDING_SINCE)), lambda gate: gate.key.pk)
         found = Counter(self._reviewed(gate, at) if time_left() else "failed" for gate in gates)
         counts = {
             "pending": len(gates),

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from idempotency import payload_hash
+from idempotency import PayloadHash
+from runtime.json_documents import read_document
 from runtime.validation import parser
 
 from .errors import AttributesTooLarge, InvalidCommand
@@ -100,19 +101,19 @@ class Command(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """All fields but `mode`; those that are not set are left out."""
         return {name: value for name, value in structs.asdict(self).items() if name != "mode" and value is not UNSET}
 
-    def payload_hash(self, version: int) -> str:
+    def payload(self, version: int) -> PayloadHash:
         """What tells a duplicate from another command of this version."""
-        return payload_hash({**self.fields, "version": version})
+        return PayloadHash.of({**self.fields, "version": version})
 
 
 _parse = parser(Command, InvalidCommand, "the command", lines=["id", "code", "name", "type", "request_id"])
 
 
 def publish_parser(types: Types) -> Callable[[Any], Command]:
-    """A function that reads a Command from parsed JSON. It raises InvalidCommand, naming the field."""
+    """A function that reads a Command from JSON, parsed or as text. It raises InvalidCommand, naming the field."""
 
     def parse_command(document: Any) -> Command:
-        command = _storable(_parse(document))
+        command = _storable(_parse(read_document(document, InvalidCommand, "the command")))
         _check_key(command, types)
         _check_version(command)
         _check_attributes(command, types)

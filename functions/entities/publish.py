@@ -222,7 +222,7 @@ def _repeated(command: Command, version: int, published: Item | None, at: dateti
     """The answer if the version is taken. A row that has expired counts as deleted. Raises VersionConflict."""
     if published and _has_expired(published, at):
         raise _expired(command, version)
-    if published and published["payload_hash"]["S"] == command.payload_hash(version):
+    if published and command.payload(version).matches(published):
         return _answer(command, version, "duplicate")
     raise VersionConflict(f"version: {version} of {command.sk} is another command")
 

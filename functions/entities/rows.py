@@ -120,7 +120,7 @@ class Rows:
         fields = {name: value for name, value in command.fields.items() if name not in ("attributes", "version")}
         own = {"version": version, "mode": command.mode, "attempt": 1, "status": status}
         times = {"created_at": at.isoformat(), "updated_at": at.isoformat()}
-        known = {**fields, **own, **times, "payload_hash": command.payload_hash(version), **command.key.at(version)}
+        known = {**fields, **own, **times, **command.payload(version).attributes, **command.key.at(version)}
         return {**attribute_values(known), "attributes": to_value(command.attributes)}
 
     def parked(self, attempt: Attempt, token: str, at: str) -> Action:

@@ -1,10 +1,10 @@
 """JSON values in DynamoDB's own JSON and back, and their sizes."""
 
-import json
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from idempotency.payloads import Number, is_whole, json_text, number, shortest
 from runtime.dynamodb import attribute
 
 type Item = Mapping[str, Any]
@@ -14,11 +14,14 @@ MAX_ITEM = 400 * 1024
 """Bytes of a row."""
 MAX_DEPTH = 30
 """DynamoDB nests 32 levels, and the attributes are two levels deep themselves."""
-_MAX_INTEGER = 10**38 - 1
-# DynamoDB's range of numbers that are not whole.
-_MIN_REAL, _MAX_REAL = 1e-130, 9.9e125
-# Beyond it, a float that looks whole has lost digits.
-_MAX_WHOLE_FLOAT = 2**53
+# DynamoDB's numbers: their significant digits, and the exponent of the first one.
+_MAX_DIGITS = 38
+_MIN_EXPONENT, _MAX_EXPONENT = -130, 125
+_OUT_OF_RANGE = (
+    f"OutOfRange: a number has up to {_MAX_DIGITS} significant digits, and is 0, or from 1E-130 to 9.9E+125 or negative"
+)
+# A longer one stays a fraction, so that the hash that older releases compare stays the same.
+_MAX_WHOLE_FRACTION = 2**53
 _MAX_NAME = 65_535  # bytes, in DynamoDB
 _MAX_NAME_SHOWN = 64
 
@@ -31,7 +34,7 @@ class Unstorable(ValueError):
 
 
 def storable(value: Any, path: str, depth: int = 0) -> Any:
-    """Check a JSON value, and make whole floats integers, so that 1 and 1.0 are the same. Raises Unstorable."""
+    """Check a JSON value, and make whole numbers integers. Every other number is a Decimal. Raises Unstorable."""
     if depth > MAX_DEPTH:
         raise Unstorable(path, f"nested deeper than {MAX_DEPTH} levels")
     match value:
@@ -39,7 +42,7 @@ def storable(value: Any, path: str, depth: int = 0) -> Any:
             return _text(value, path)
         case bool() | None:
             return value
-        case int() | float():
+        case int() | float() | Decimal():
             return _number(value, path)
         case list():
             return [storable(element, f"{path}[{index}]", depth + 1) for index, element in enumerate(value)]
@@ -50,11 +53,13 @@ def storable(value: Any, path: str, depth: int = 0) -> Any:
 
 def to_value(value: Any) -> dict[str, Any]:
     """A value that `storable` returned, in DynamoDB's own JSON."""
-    return attribute(value, _real)
+    return attribute(value, _fraction)
 
 
-def _real(value: float) -> dict[str, str]:
-    return {"N": str(Decimal(repr(value)))}
+def _fraction(value: Any) -> dict[str, str]:
+    if isinstance(value, float | Decimal):
+        return {"N": str(shortest(value))}
+    raise TypeError(f"no DynamoDB type for {type(value).__name__}")
 
 
 def from_item(item: Item) -> dict[str, Any]:
@@ -63,11 +68,11 @@ def from_item(item: Item) -> dict[str, Any]:
 
 
 def from_value(value: Mapping[str, Any]) -> Any:
-    """The JSON value of a value in DynamoDB's own JSON."""
+    """The JSON value of a value in DynamoDB's own JSON. A fraction is a Decimal if no float has all its digits."""
     ((kind, held),) = value.items()
     match kind:
         case "N":
-            return _plain_number(held)
+            return number(Decimal(held))
         case "NULL":
             return None
         case "L":
@@ -79,7 +84,7 @@ def from_value(value: Mapping[str, Any]) -> Any:
 
 def json_size(value: Any) -> int:
     """Bytes of a JSON value as compact JSON in UTF-8."""
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    return len(json_text(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def item_size(item: Item) -> int:
@@ -123,18 +128,12 @@ def _below(path: str, name: str) -> str:
     return f"{path}.{name[:_MAX_NAME_SHOWN]}"
 
 
-def _number(value: float, path: str) -> int | float:
-    if isinstance(value, float) and value.is_integer() and abs(value) <= _MAX_WHOLE_FLOAT:
-        value = int(value)
-    if isinstance(value, int):
-        if abs(value) > _MAX_INTEGER:
-            raise Unstorable(path, "a whole number of more than 38 digits")
-        return value
-    if not _MIN_REAL <= abs(value) <= _MAX_REAL:
-        raise Unstorable(path, "not a number from 1E-130 to 9.9E+125")
-    return value
-
-
-def _plain_number(text: str) -> int | float:
-    number = Decimal(text)
-    return int(number) if number == number.to_integral_value() and abs(number) <= _MAX_INTEGER else float(number)
+def _number(value: Number, path: str) -> int | Decimal:
+    exact = shortest(value)
+    if not exact.is_finite():
+        raise Unstorable(path, "not a number")
+    digits, exponent = len(exact.as_tuple().digits), exact.adjusted()
+    if exact and not (digits <= _MAX_DIGITS and _MIN_EXPONENT <= exponent <= _MAX_EXPONENT):
+        raise Unstorable(path, _OUT_OF_RANGE)
+    is_short = exponent < _MAX_DIGITS if isinstance(value, int) else exact.copy_abs() <= _MAX_WHOLE_FRACTION
+    return int(exact) if is_short and is_whole(exact) else exact

@@ -18,9 +18,9 @@ from .archive_errors import (
     OverlappingEntries,
     WrongCrc,
     WrongSize,
-    shown,
 )
 from .archive_members import HAS_DESCRIPTOR, HEADER_SIZE, Member
+from .codes import shown
 from .ranged_file import RangedFile
 
 _PIECE = 256 * 1024

@@ -1,11 +1,9 @@
 """Why an archive is refused. A class name is a stable code; the message names the entry and says what to do."""
 
-import unicodedata
 from typing import Any
 
 from idempotency import BusinessError, TransientError
 
-_SHOWN = 80
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode categories that a terminal does not show, or that move its cursor."""
 
@@ -86,11 +84,3 @@ class WrongCrc(ArchiveRefused): ...
 
 class ArchiveCutShort(TransientError):
     """A read returned nothing before the end of the object. The same read is worth a retry."""
-
-
-def shown(name: str) -> str:
-    """A name for a message, where it cannot move a cursor, hide its ending, or fill the page."""
-    visible = "".join(
-        one if unicodedata.category(one) not in INVISIBLE else f"\\u{ord(one):04x}" for one in name[:_SHOWN]
-    )
-    return f'"{visible}…"' if len(name) > _SHOWN else f'"{visible}"'

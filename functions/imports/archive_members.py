@@ -19,9 +19,9 @@ from .archive_errors import (
     UnsafeName,
     UnsupportedCompression,
     WrongSize,
-    shown,
 )
 from .archive_names import is_of_the_system, name_of, require_csv, same, stored_name
+from .codes import shown, shown_bytes
 from .ranged_file import RangedFile
 
 MAX_SIZE = 1024**3
@@ -63,7 +63,7 @@ def members_of(file: RangedFile) -> list[Member]:
     if file.size > MAX_SIZE:
         raise ArchiveTooLarge(f"the archive is over {MAX_SIZE} bytes; split it")
     directory = directory_of(file)
-    named = [(info, name_of(info)) for info in _entries(file, directory)]
+    named = [(info, name_of(info, number)) for number, info in enumerate(_entries(file, directory), start=1)]
     for info, name in named:
         _require_plain(info, name)
         _require_honest(info, name)
@@ -77,8 +77,9 @@ def _entries(file: RangedFile, directory: Directory) -> list[ZipInfo]:
     # cp437 maps each byte to a character of its own, so the bytes of a name can be restored.
     try:
         archive = ZipFile(file, metadata_encoding="cp437")
-    except UnicodeDecodeError:
-        raise UnsafeName("a name that is marked as UTF-8 is not UTF-8; rename it, and zip the files again") from None
+    except UnicodeDecodeError as error:
+        name = shown_bytes(error.object)
+        raise UnsafeName(f"the name {name} is marked as UTF-8 and is not; rename it, and zip the files again") from None
     except (BadZipFile, NotImplementedError, StructError, ValueError, EOFError, OverflowError):
         raise CorruptDirectory(f"the central directory cannot be read; {_AGAIN}") from None
     entries = archive.infolist()

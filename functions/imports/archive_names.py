@@ -5,7 +5,8 @@ import unicodedata
 from contextlib import suppress
 from zipfile import ZipInfo
 
-from .archive_errors import INVISIBLE, NestedArchive, NotCsv, UnsafeName, shown
+from .archive_errors import INVISIBLE, NestedArchive, NotCsv, UnsafeName
+from .codes import shown, shown_bytes
 
 MAX_NAME = 255
 """Characters, with folders."""
@@ -22,13 +23,15 @@ def stored_name(info: ZipInfo) -> bytes:
     return info.orig_filename.encode("utf-8" if info.flag_bits & _UTF_8_FLAG else "cp437")
 
 
-def name_of(info: ZipInfo) -> str:
-    """A safe path, with a slash at the end for a directory. Raises UnsafeName.
+def name_of(info: ZipInfo, number: int) -> str:
+    """A safe path, with a slash at the end for a directory. number: of the entry, from 1. Raises UnsafeName.
 
     A name that is not marked as UTF-8 is UTF-8 if it can be, as on macOS, otherwise cp932, as on Windows in Japanese.
     The Unicode path that Info-ZIP adds has the last word; `zipfile` has checked that it belongs to this name.
     """
     name = _decoded(stored_name(info))
+    if not name.strip("/"):
+        raise UnsafeName(f"entry {number} of the archive has no name; zip the files again")
     require_safe(name)
     if info.filename != info.orig_filename:
         name = info.filename
@@ -39,8 +42,6 @@ def name_of(info: ZipInfo) -> str:
 def require_safe(name: str) -> None:
     """Raises UnsafeName."""
     parts = name.removesuffix("/").split("/")
-    if not name or name == "/":
-        raise UnsafeName("an entry has no name; zip the files again")
     if len(name) > MAX_NAME:
         raise _unsafe(name, f"has over {MAX_NAME} characters", "shorten it")
     if any(unicodedata.category(one) in INVISIBLE for one in name):
@@ -64,9 +65,9 @@ def require_csv(name: str) -> None:
 
 
 def is_of_the_system(name: str) -> bool:
-    """What macOS adds to each archive without being asked: no file of the user."""
+    """What macOS and Windows add to a folder without being asked: no file of the user. `._x.csv` is in AppleDouble."""
     base = name.rpartition("/")[2]
-    return base == ".DS_Store" or (name.startswith("__MACOSX/") and base.startswith("._"))
+    return base.startswith("._") or base.lower() in {".ds_store", "thumbs.db", "desktop.ini"}
 
 
 def same(name: str) -> str:
@@ -80,7 +81,7 @@ def _decoded(name: bytes) -> str:
             decoded = name.decode(encoding)
             if encoding == "utf-8" or not _NO_CP932.search(decoded):
                 return decoded
-    raise UnsafeName("the name of an entry is neither UTF-8 nor cp932; rename it, and zip the files again")
+    raise UnsafeName(f"the name {shown_bytes(name)} is neither UTF-8 nor cp932; rename it, and zip the files again")
 
 
 def _unsafe(name: str, what: str, remedy: str) -> UnsafeName:

@@ -22,7 +22,7 @@ from .state import Import
 from .table import ImportsTable
 
 type Contents = Mapping[int, bytes]
-"""The bytes of rows by position; none for a row that is too long."""
+"""The bytes of rows by offset; none for a row that is too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Batches:
         if record or standing is None or standing.stopped or standing.status.final:
             raise ImportCutOff(f"{made.key.import_id}: was stopped, or has ended")
         layout = made.layout(self.types)
-        rows = [layout.row(one.row, contents.get(one.row), **marks.of(one.row)) for one in pointers]
+        rows = [layout.row(one.row, contents.get(one.offset), **marks.of(one.row)) for one in pointers]
         not_barred = self.table.not_barred(made.key, first)
         publisher = Publisher(made, layout.kind, self.publication, self.records, not_barred, owner, at)
         outcomes: list[Outcome] = []
@@ -98,7 +98,7 @@ def read_rows(files: Files, made: Import, pointers: Sequence[Pointer]) -> Conten
     for run in _runs([one for one in pointers if one.length <= codes.MAX_ROW]):
         start, end = run[0].offset, run[-1].offset + run[-1].length
         data = files.part(made.source, start, end - start)
-        found |= {one.row: data[one.offset - start : one.offset - start + one.length] for one in run}
+        found |= {one.offset: data[one.offset - start : one.offset - start + one.length] for one in run}
     return found
 
 
@@ -108,6 +108,14 @@ def rows_left(files: Files, made: Import, pointers: Sequence[Pointer]) -> Conten
         return read_rows(files, made, pointers)
     except InvalidImport:
         return {}
+
+
+def lines_left(files: Files, made: Import, offset: int, length: int) -> int:
+    """How many lines a row spans that is too long to keep; 1 if the file was removed since it was read."""
+    try:
+        return 1 + sum(chunk.count(b"\n") for chunk in files.ranged(made.source, offset, length)) if length else 1
+    except InvalidImport:
+        return 1
 
 
 _MAX_GAP = 64 * 1024

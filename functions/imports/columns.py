@@ -74,7 +74,7 @@ class ImportType:
 
     def message(self, code: str, column: str) -> str:
         """What is wrong with a row, and how to fix it."""
-        known = {ROW.name: ROW, **self.columns}
+        known = {ROW.name: ROW, GUARD.name: GUARD, **self.columns}
         if code == codes.REQUIRED:
             return codes.sentence(code, _LEFT_OUT if column in self.type.secret else "")
         rule = known[column].rule if column in known else ""
@@ -91,17 +91,21 @@ class ImportType:
 
 
 CODE_COLUMN, NAME_COLUMN = "code", "name"
+ERROR_COLUMNS = ("error_code", "error_column", "error_message")
+"""What failed.csv says of a row."""
 
 
 @cache
 def import_type(kind: EntityType) -> ImportType | None:
-    """The columns of a type: code, name, and its attributes. None if a file cannot hold it."""
+    """The columns of a type: code, name, and its attributes. None if a file, or its results, cannot hold it."""
     if kind.schema is None:
         return None
     known: Any = msgspec.inspect.type_info(kind.schema)
     try:
         attributes = [_column(field) for field in known.fields]
     except NotImplementedError:
+        return None
+    if {"row", GUARD.name, *ERROR_COLUMNS} & {column.name for column in attributes}:
         return None
     columns = [
         Column(CODE_COLUMN, True, "up to 100 letters, digits, _ and -", _text(pattern=_CODE)),
@@ -213,3 +217,5 @@ def _one_of(allowed: frozenset[str]) -> Check:
 
 ROW = Column("row", True, "1 to 999999999", integer(1, 999_999_999))
 """Which row of the first file a row of a corrected one is."""
+GUARD = Column("formula_guard", False, "true or false", _boolean)
+"""Of an exported file: whether an apostrophe was put before each cell of the row that a spreadsheet would run."""

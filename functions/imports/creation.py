@@ -15,7 +15,7 @@ from .errors import InvalidImport, TooManyRows
 from .files import Files, Source
 from .keys import ImportKey
 from .loading import Loader
-from .request import DIRECT, STEP_FUNCTION, ZIP, CreateRequest, Options, Upload
+from .request import DIRECT, STEP_FUNCTION, CreateRequest, Options, Upload, is_zip
 from .state import DEFAULT_RECORD_DAYS, RECORD_DAYS, TOTALS, Import, Status, importable
 from .table import OPEN_SINCE, ImportsTable
 
@@ -177,14 +177,17 @@ def _answer(made: Import, status: Status) -> Answer:
 
 
 def _inherited(request: CreateRequest, earlier: Import | None) -> Options:
-    """The options of the import that is retried. A corrected file is a result, which is in UTF-8."""
+    """The options of the import that is retried.
+
+    A corrected file is a result, which is in UTF-8, and nobody has confirmed its encoding yet.
+    """
     options = earlier.options if earlier else Options()
-    return msgspec.structs.replace(options, encoding=UTF_8) if request.key else options
+    return msgspec.structs.replace(options, encoding=UTF_8, encoding_confirmed=False) if request.key else options
 
 
 def _check_zip(key: str, request: CreateRequest) -> None:
     """Raises InvalidImport."""
-    if key.endswith(ZIP) and request.processing_mode == DIRECT:
+    if is_zip(key) and request.processing_mode == DIRECT:
         raise InvalidImport(f"processing_mode: a ZIP runs as {STEP_FUNCTION}")
-    if key.endswith(ZIP) and request.retry_of:
+    if is_zip(key) and request.retry_of:
         raise InvalidImport("key: a retry takes a CSV file")

@@ -33,16 +33,22 @@ class Direct:
         try:
             scan = reader.open(iter(chunks))
             rows = []
-            for record in scan.rows:
-                reader.see(scan.layout, record)
-                rows.append(record)
+            for place in scan.rows:
+                reader.see(scan.layout, place)
+                rows.append(place)
         except FileRefused as refused:
             return self.finalization.refuse(made, refused, at)
         found = reader.loaded(scan.layout)
-        pointers = [Pointer(number, record.offset, record.length) for number, record in enumerate(rows, start=1)]
-        contents = {number: record.data for number, record in enumerate(rows, start=1) if record.data is not None}
+        pointers = [Pointer(position, record.offset, record.length) for position, record in rows]
+        contents = {record.offset: record.data for _, record in rows if record.data is not None}
         if self.finalization.refuses(made, found):
             return self.finalization.refuse_rows(made, found, at)
+        if found.last > found.rows:
+            # Without them, the rows of a file that is deleted meanwhile are numbered one after the other.
+            index = self.finalization.loader.index(made)
+            for place in rows:
+                index.add(place)
+            index.close()
         self.batches.table.loaded(made.key, found.values, at)
         running = Import(made.key, {**made.values, **found.values})
         self._run(running, pointers, contents, found, owner, at, time_left)

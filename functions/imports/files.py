@@ -1,11 +1,11 @@
 """All calls to S3: ImportsBucket."""
 
-import csv
 import io
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runtime.csv_records import writer
 from runtime.objects import BucketUnavailable, answered, guarded
 
 from .errors import InvalidImport
@@ -54,8 +54,12 @@ class Files:
 
     def part(self, source: Source, offset: int, length: int) -> bytes:
         """These bytes. Raises InvalidImport, BucketUnavailable."""
+        return b"".join(self.ranged(source, offset, length))
+
+    def ranged(self, source: Source, offset: int, length: int) -> Iterator[bytes]:
+        """These bytes, in chunks. Raises InvalidImport, BucketUnavailable."""
         body = self._get(source.key, VersionId=source.version_id, Range=f"bytes={offset}-{offset + length - 1}")
-        return b"".join(guarded(body.iter_chunks(_CHUNK), source.key))
+        return guarded(body.iter_chunks(_CHUNK), source.key)
 
     def read(self, key: str) -> bytes:
         """A whole object of our own. Raises InvalidImport, BucketUnavailable."""
@@ -111,15 +115,15 @@ class Writer:
         self._upload: str | None = None
         self._parts: list[dict[str, Any]] = []
         self._text = io.StringIO(newline="")
-        self._csv = csv.writer(self._text, lineterminator="\n")
+        self._write = writer(self._text)
 
     @property
     def key(self) -> str:
         return self._key
 
     def row(self, cells: Sequence[object]) -> None:
-        """Write a row of CSV. Raises BucketUnavailable."""
-        self._csv.writerow(cells)
+        """Write a row of CSV, whose texts no spreadsheet runs. Raises BucketUnavailable."""
+        self._write(cells)
         if self._text.tell() >= _CHUNK:
             self._flush()
 

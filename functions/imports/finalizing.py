@@ -1,8 +1,9 @@
 """The end of an import: bar what has no record, recount, write the results, set the status."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import batched, islice
 from typing import Any
 
@@ -122,25 +123,40 @@ class Finalization:
                 _unrun(row, decided.get(row.number), position, record)
                 for row, (_, position, record) in zip(rows, some, strict=True)
             ]
-            contents = {position: record.data for _, position, record in some if record.data is not None}
+            contents = {record.offset: record.data for _, _, record in some if record.data is not None}
             yield BatchRecord(some[0][1], len(some), outcomes), contents
 
     def _batches(self, made: Import, at: datetime) -> Iterator[BatchRecord]:
         """A record for every batch, in the order of the file."""
         known = self.table.batches(made.key)
         following = next(known, None)
-        pointers = self._pointers(made)
-        seen = 0
-        for first in range(1, made.total_rows + 1, BATCH_ROWS):
+        for first, pointers in self._expected(made):
             batch = None
             if following and following.first_row == first:
                 batch, following = following, next(known, None)
             if batch is None or len(batch.outcomes) < batch.rows:
-                rows = min(BATCH_ROWS, made.total_rows - first + 1)
-                own = list(islice(pointers, first - 1 - seen, first - 1 - seen + rows))
-                seen = first - 1 + rows
-                batch = self._barred(made, own, at)
+                batch = self._barred(made, pointers(), at)
             yield batch
+
+    def _expected(self, made: Import) -> Iterator[tuple[int, Callable[[], Sequence[Pointer]]]]:
+        """The first position of every batch, and what finds its rows: the index is not read if every batch is known."""
+        found = self._pointers(made)
+        if made.has_gaps:
+            for rows in batched(found, BATCH_ROWS, strict=False):
+                yield rows[0].row, partial(tuple, rows)
+            return
+        seen = 0
+
+        def rows_from(first: int) -> Sequence[Pointer]:
+            nonlocal seen
+            rows = list(
+                islice(found, first - 1 - seen, first - 1 - seen + min(BATCH_ROWS, made.total_rows - first + 1))
+            )
+            seen = first - 1 + len(rows)
+            return rows
+
+        for first in range(1, made.total_rows + 1, BATCH_ROWS):
+            yield first, partial(rows_from, first)
 
     def _barred(self, made: Import, pointers: Sequence[Pointer], at: datetime) -> BatchRecord:
         """Bar a batch, and note what the records of its rows say. From then on they cannot change."""
@@ -171,13 +187,13 @@ class Finalization:
         """The numbers of rows in the chain's first file; 0 where a row of a corrected file says none."""
         layout = made.layout(self.types)
         contents = rows_left(self.files, made, pointers) if layout.corrected else {}
-        numbers = [layout.row(one.row, contents.get(one.row)).number for one in pointers]
+        numbers = [layout.row(one.row, contents.get(one.offset)).number for one in pointers]
         # Only the first row of each number has a record of its own.
         return [0 if number in numbers[:index] else number for index, number in enumerate(numbers)]
 
     def _pointers(self, made: Import) -> Iterator[Pointer]:
         """Where the rows are, in the order of the file."""
-        if made.direct:
+        if made.direct and not made.has_gaps:
             try:
                 for _, position, record in self.loader.reread(made):
                     yield Pointer(position, record.offset, record.length)

@@ -1,20 +1,22 @@
 """The header of a file, and what a row makes of it: a document for a key, or the first reason against it."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runtime.csv_records import Record, cells, restored
+from runtime.csv_records import Malformed, Record, are_empty, cells, lines, restored, without_empty_end
+from runtime.csv_signs import separator
 from runtime.encodings import UTF_8, Encoding
+from runtime.text import is_blank, normal_words
 
 from . import codes
-from .columns import CODE_COLUMN, NAME_COLUMN, ROW, BadCell, ImportType
+from .columns import CODE_COLUMN, ERROR_COLUMNS, GUARD, NAME_COLUMN, ROW, BadCell, ImportType
 from .errors import FileRefused
 
 ROW_COLUMN = ROW.name
-FAILED_COLUMNS = (ROW_COLUMN, "code", "column", "message")
+FAILED_COLUMNS = (ROW_COLUMN, *ERROR_COLUMNS)
 """The columns that failed.csv has before those of the file."""
+_EARLIER_FAILED_COLUMNS = (ROW_COLUMN, "code", "column", "message")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,8 @@ class Layout:
 
     def key_cell(self, data: bytes | None) -> str:
         """The code of a row as the file has it, and its number where the rows have one; "" for none."""
-        found = self._cells(data) if data is not None else None
-        if found is None or len(found) != self.own + len(self.names):
-            return ""
-        return found[self.own + self.names.index(CODE_COLUMN)]
+        found = self._fitting(self._seen(data))
+        return self._unguarded(found)[self.names.index(CODE_COLUMN)] if found else ""
 
     def code(self, data: bytes | None) -> str:
         """The code of a row; "" if it is none."""
@@ -76,8 +76,7 @@ class Layout:
 
     def number_cell(self, data: bytes | None) -> str:
         """The number that a row of a corrected file says; "" for none."""
-        found = self._cells(data) if data is not None else None
-        return found[0].strip() if found else ""
+        return self._seen(data, [""])[0].strip()
 
     def row(self, position: int, data: bytes | None, *, duplicate: bool = False, moved: bool = False) -> Row:
         """Check a row. position: in the file, from 1. data: None if it is too long. duplicate: another has its key.
@@ -86,42 +85,81 @@ class Layout:
         """
         if data is None:
             return Row(0 if self.corrected else position, refusal=Refusal(codes.ROW_TOO_LONG))
-        found = self._cells(data)
-        number, wrong = (position, "") if not self.corrected else _number(found[0] if found else "")
-        if found is None:
+        number, wrong = _number(self.number_cell(data)) if self.corrected else (position, "")
+        try:
+            found = self._fitting(self._cells(data))
+        except UnicodeDecodeError:
             return Row(number, refusal=Refusal(codes.NOT_UTF_8))
-        if len(found) != self.own + len(self.names):
+        except Malformed:
+            found = None
+        if found is None:
             return Row(number, refusal=Refusal(codes.RAGGED_ROW))
         if not number:
             return Row(0, refusal=Refusal(wrong, ROW_COLUMN))
-        return replace(self._checked(number, found[self.own :], duplicate), moved=moved)
+        return replace(self._checked(number, found, duplicate), moved=moved)
 
     def shown(self, data: bytes | None) -> list[str]:
         """The cells of a row as a result shows them: no secret, and no cell if it cannot be read."""
         empty = [""] * len(self.names)
-        found = self._cells(data) if data is not None else None
-        if found is None:
-            return empty
+        seen = self._seen(data)
         secret = self.kind.type.secret
-        if len(found) != self.own + len(self.names):
-            # A cell may be in another column than it seems.
-            return empty if secret else [*found[self.own :], *empty][: len(empty)]
-        return ["" if name in secret else cell for name, cell in zip(self.names, found[self.own :], strict=True)]
+        if found := self._fitting(seen):
+            return ["" if name in secret else cell for name, cell in zip(self.names, found, strict=True)]
+        # A cell may be in another column than it seems.
+        return empty if secret else [*seen[self.own :], *empty][: len(empty)]
 
-    def _cells(self, data: bytes) -> list[str] | None:
+    def message(self, refusal: Refusal, data: bytes | None) -> str:
+        """What is wrong with a row, and how to fix it. It repeats no cell."""
+        general = self.kind.message(refusal.code, refusal.column)
         try:
-            found = cells(data, self.encoding, strict=True)
+            found = self._cells(data) if data is not None else []
+            if refusal.code == codes.RAGGED_ROW and self._fitting(found) is None:
+                general = codes.ragged(len(found), self.own + len(self.names))
         except UnicodeDecodeError:
-            return None
-        except csv.Error:
-            return []
+            found = []
+        except Malformed as malformed:
+            found = malformed.cells
+            general = codes.malformed(malformed.flaw, malformed.cell)
+        longest = max(range(len(found)), key=lambda index: lines(found[index]), default=0)
+        return general + codes.spans(f"Cell {longest + 1}", lines(found[longest])) if found else general
+
+    def _cells(self, data: bytes) -> list[str]:
+        """Raises UnicodeDecodeError, Malformed."""
+        found = cells(data, self.encoding)
         return [restored(cell) for cell in found] if self.corrected else found
+
+    def _seen(self, data: bytes | None, none: Sequence[str] = ()) -> Sequence[str]:
+        """The cells of a row as far as they can be read."""
+        try:
+            return self._cells(data) if data is not None else none
+        except UnicodeDecodeError:
+            return none
+        except Malformed as malformed:
+            return malformed.cells
+
+    def _fitting(self, found: Sequence[str]) -> Sequence[str] | None:
+        """The cells of the columns, without those of a result; None if there are more or fewer.
+
+        A spreadsheet adds empty cells at the end of each row.
+        """
+        size = self.own + len(self.names)
+        if len(found) > size and are_empty(found[size:]):
+            found = found[:size]
+        if len(found) != size:
+            return None
+        return found[self.own :] if self.own else found
+
+    def _unguarded(self, found: Sequence[str]) -> Sequence[str]:
+        """The cells of a row as they were before an export guarded them."""
+        if GUARD.name not in self.names or found[self.names.index(GUARD.name)].strip().lower() != "true":
+            return found
+        return [restored(cell) for cell in found]
 
     def _checked(self, number: int, found: Sequence[str], duplicate: bool) -> Row:
         values: dict[str, Any] = {}
         refusal: Refusal | None = None
-        for name, cell in zip(self.names, found, strict=True):
-            column = self.kind.columns.get(name)
+        for name, cell in zip(self.names, self._unguarded(found), strict=True):
+            column = GUARD if name == GUARD.name else self.kind.columns.get(name)
             if column is None:
                 continue
             try:
@@ -136,6 +174,7 @@ class Layout:
                 continue
             if value is not None:
                 values[name] = value
+        values.pop(GUARD.name, None)
         code, name = values.pop(CODE_COLUMN, ""), values.pop(NAME_COLUMN, "")
         return Row(number, self.kind.sk(code) if code else "", code, name, values, refusal)
 
@@ -147,27 +186,45 @@ def read_header(
 
     Raises FileRefused.
     """
+    if record is not None and not record.closed:
+        raise unclosed_quote("The header")
     if record is not None and record.data is None:
         raise FileRefused(codes.ROW_TOO_LONG, "", f"The header has more than {codes.MAX_ROW} bytes. Shorten it.")
-    names = _names(record, encoding)
+    data = record.data if record and record.data else b""
+    names = without_empty_end(_names(data, encoding))
     own = _own(names) if corrected else 0
     layout = Layout(kind, tuple(names[own:]), own, encoding)
-    _check_names(layout, ignore)
+    _check_names(layout, data.decode(encoding), ignore)
     return layout
 
 
-def _names(record: Record | None, encoding: Encoding) -> list[str]:
+def unclosed_quote(place: str) -> FileRefused:
+    """The refusal of a file of which nobody knows where its rows end. place: where the quote opens."""
+    message = (
+        f"{place} opens a quote that is never closed, so the rows after it cannot be told apart. "
+        "Close the quote, or remove it, and import the file again."
+    )
+    return FileRefused(codes.UNCLOSED_QUOTE, "", message)
+
+
+def _names(data: bytes, encoding: Encoding) -> list[str]:
     try:
-        return [name.strip() for name in cells(record.data, encoding)] if record and record.data else []
+        return [name.strip() for name in cells(data, encoding)] if data else []
     except UnicodeDecodeError:
         raise FileRefused(
             codes.NOT_UTF_8, "", f"The header is not {encoding}. Save the file as CSV in UTF-8."
         ) from None
+    except Malformed as malformed:
+        name = malformed.cells[malformed.cell - 1].strip()
+        message = f"The header is wrong. {codes.malformed(malformed.flaw, malformed.cell)}"
+        raise FileRefused(codes.UNKNOWN_COLUMN, codes.escaped(name, 64), message) from None
 
 
 def _own(names: Sequence[str]) -> int:
-    """Raises FileRefused."""
-    if tuple(names[: len(FAILED_COLUMNS)]) == FAILED_COLUMNS:
+    """How many columns of a corrected file are a result's. Raises FileRefused."""
+    first = tuple(names[: len(FAILED_COLUMNS)])
+    # The earlier names could be the type's own: then its code does not follow.
+    if first == FAILED_COLUMNS or (first == _EARLIER_FAILED_COLUMNS and CODE_COLUMN in names[len(first) :]):
         return len(FAILED_COLUMNS)
     if names[:1] != [ROW_COLUMN]:
         message = "The first column of a corrected file must be row, as in failed.csv and unprocessed.csv. Add it."
@@ -175,23 +232,36 @@ def _own(names: Sequence[str]) -> int:
     return 1
 
 
-def _check_names(layout: Layout, ignore: bool) -> None:
+def _check_names(layout: Layout, header: str, ignore: bool) -> None:
     """Raises FileRefused."""
-    known = layout.kind.columns
-    for name in layout.kind.required:
-        if name not in layout.names:
-            header = ",".join(layout.kind.required)
-            raise FileRefused(codes.MISSING_COLUMN, name, f"The header has no column {name}. It needs {header}.")
-    for position, name in enumerate(layout.names):
-        if name in layout.names[:position]:
-            raise FileRefused(codes.UNKNOWN_COLUMN, _shown(name), "The header names a column twice. Remove one.")
-        if name not in known and not ignore:
-            message = f"The header has a column that {layout.kind.name} lacks. Remove it, or ignore unknown columns."
-            raise FileRefused(codes.UNKNOWN_COLUMN, _shown(name), message)
+    names, kind = layout.names, layout.kind
+    for name in kind.required:
+        if name not in names:
+            found = _found_instead(layout, header, name)
+            message = f"The header has no column {name}{found}. It needs {','.join(kind.required)}."
+            raise FileRefused(codes.MISSING_COLUMN, name, message)
+    for index, name in enumerate(names):
+        place = f"Column {layout.own + index + 1} of the header"
+        if name not in kind.columns and name != GUARD.name and not ignore:
+            what = f", {codes.shown(name)}, is none of {kind.name}" if not is_blank(name) else " has no name"
+            message = f"{place}{what}. Remove it, or ignore unknown columns."
+            raise FileRefused(codes.UNKNOWN_COLUMN, codes.escaped(name, 64), message)
+        if name in names[:index] and not is_blank(name):
+            message = f"{place} is {codes.shown(name)}, as is column {layout.own + names.index(name) + 1}. Remove one."
+            raise FileRefused(codes.UNKNOWN_COLUMN, codes.escaped(name, 64), message)
 
 
-def _shown(name: str) -> str:
-    return name[:64]
+def _found_instead(layout: Layout, header: str, wanted: str) -> str:
+    """What a header has that lacks a column. It repeats no name that is not nearly the column's: it may be a cell."""
+    if found := separator(header, layout.kind.required):
+        return f": {found}. Separate the columns with commas"
+    for index, name in enumerate(layout.names, start=layout.own + 1):
+        if normal_words(name) == normal_words(wanted):
+            return f": column {index} is {codes.shown(name)}. Rename it"
+    count = len(layout.names)
+    if not count:
+        return ": its cells are empty" if header.strip() else ""
+    return f", but {'one other' if count == 1 else f'{count} others'}"
 
 
 def _number(cell: str) -> tuple[int, str]:

@@ -2,33 +2,45 @@
 
 import json
 from array import array
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
 from entities.types import Types
-from runtime.csv_records import Record, Utf16Found, records
+from runtime.csv_records import Record, Utf16Found, is_blank_row, records
+from runtime.csv_signs import START, found_instead
+from runtime.encodings import EncodingCheck, WrongEncoding
 
 from . import codes
 from .errors import FileRefused, InvalidImport
-from .files import Files
-from .layout import Layout, read_header
+from .files import Files, Writer
+from .layout import Layout, read_header, unclosed_quote
 from .rows_index import Duplicates, Keys, Marks
-from .state import Import
+from .state import LAST_ROW, Import
 
 MAX_ROWS = 2_000_000
+"""Of a file, with those of empty cells."""
 INDEX, DUPLICATES, MOVED, PLAN = "rows.csv", "duplicates", "moved", "plan.json"
 """Names in an import's folder `work/<import_id>/`: the Map's input, bits for each row, and what each batch needs."""
 _JSON = "application/json"
 
 
+type Place = tuple[int, Record]
+"""A row and its position: from 1, with the rows of empty cells, which are passed over."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the loader found. wrong: whether a row is refused by what the file says."""
+    """What the loader found. last: the position of the last row; rows of empty cells were passed over.
+
+    wrong: whether a row is refused by what the file says.
+    """
 
     layout: Layout
     rows: int
+    last: int
     duplicates: Duplicates
     moved: Duplicates
     wrong: bool = False
@@ -45,6 +57,7 @@ class Loaded:
             "own_columns": self.layout.own,
             "total_rows": self.rows,
             "unprocessed_rows": self.rows,
+            LAST_ROW: self.last,
             "has_duplicates": self.duplicates.count > 0,
             "has_moved": self.moved.count > 0,
         }
@@ -55,62 +68,103 @@ class Scan:
     """A file that is being read: its layout, and the rows after the header."""
 
     layout: Layout
-    rows: Iterator[Record]
+    rows: Iterator[Place]
 
 
 @dataclass
 class Reader:
-    """Reads the file of one import. first: the keys of the chain's first file, for a corrected one."""
+    """Reads the file of one import. first: the keys of the chain's first file, for a corrected one.
+
+    check: of its encoding; None if a person has confirmed it, or the file was accepted before.
+    """
 
     made: Import
     types: Types
     first: Keys | None = None
+    check: EncodingCheck | None = None
     keys: Keys = field(default_factory=Keys)
     numbers: Keys = field(default_factory=Keys)
     moved: array[int] = field(default_factory=lambda: array("L"))
     rows: int = 0
+    last: int = 0
     failed: int = 0
 
     def open(self, chunks: Iterator[bytes]) -> Scan:
         """Read the header. Raises FileRefused."""
-        found = _records(chunks)
-        options = self.made.options
-        layout = read_header(
-            next(found, None),
-            self.made.type(self.types),
-            options.encoding,
-            corrected=self.made.corrected,
-            ignore=options.unknown_columns == "ignore",
-        )
-        return Scan(layout, found)
+        head, chunks = _start(chunks)
+        try:
+            found = self._checked(_records(chunks))
+            layout = self._header(next(found, None), found)
+        except FileRefused:
+            what = found_instead(head)
+            if not what:
+                raise
+            message = f"This is no CSV: {what}. Save the table as CSV in UTF-8, with commas."
+            raise FileRefused(codes.NOT_CSV, "", message) from None
+        return Scan(layout, _places(found, layout, blank=self.made.counts_blank_rows))
 
-    def see(self, layout: Layout, record: Record) -> None:
+    def _header(self, record: Record | None, rest: Iterator[Record]) -> Layout:
+        options = self.made.options
+        try:
+            return read_header(
+                record,
+                self.made.type(self.types),
+                options.encoding,
+                corrected=self.made.corrected,
+                ignore=options.unknown_columns == "ignore",
+            )
+        except FileRefused as refused:
+            if refused.code == codes.NOT_UTF_8:
+                # The check says what the file looks like, once it has seen all of it.
+                deque(rest, maxlen=0)
+            raise
+
+    def _checked(self, found: Iterator[Record]) -> Iterator[Record]:
+        """The records of a file. After the last one, raises FileRefused if the file is in another encoding."""
+        if self.check is None:
+            yield from found
+            return
+        try:
+            for number, record in enumerate(found):
+                self.check.see(number, record.data)
+                yield record
+            self.check.end()
+        except WrongEncoding as wrong:
+            message = str(wrong)
+            raise FileRefused(codes.WRONG_ENCODING, "", f"{message[0].upper()}{message[1:]}.") from None
+
+    def see(self, layout: Layout, place: Place) -> None:
         """Take notice of the next row. Raises FileRefused."""
-        self.rows += 1
-        if self.rows > MAX_ROWS:
+        position, record = place
+        if not record.closed:
+            raise unclosed_quote(f"Row {position}")
+        if position > MAX_ROWS:
             raise FileRefused("TooManyRows", "", f"The file has more than {MAX_ROWS} rows. Split it.")
-        self.keys.add(layout.key_cell(record.data))
+        self.rows, self.last = self.rows + 1, position
+        self.keys.put(position, layout.key_cell(record.data))
         if layout.corrected:
-            self.numbers.add(layout.number_cell(record.data))
-            self._compare(layout, record)
+            self.numbers.put(position, layout.number_cell(record.data))
+            self._compare(layout, place)
         if self.made.options.all_or_nothing_validation:
-            self.failed += layout.row(self.rows, record.data).refusal is not None
+            self.failed += layout.row(position, record.data).refusal is not None
 
     def loaded(self, layout: Layout) -> Loaded:
         """What was found, after the last row."""
         duplicates = self.keys.duplicates(keep_last=self.made.options.duplicates == "last")
         if layout.corrected:
             duplicates.add(self.numbers.duplicates(keep_last=False))
-        moved = Duplicates(self.rows)
+        moved = Duplicates(self.last)
         for position in self.moved:
             moved.mark(position)
-        return Loaded(layout, self.rows, duplicates, moved, self.failed + duplicates.count + moved.count > 0)
+        wrong = self.failed + duplicates.count + moved.count > 0
+        return Loaded(layout, self.rows, self.last, duplicates, moved, wrong)
 
-    def _compare(self, layout: Layout, record: Record) -> None:
+    def _compare(self, layout: Layout, place: Place) -> None:
         """Note a row that has another key than before."""
+        position, record = place
         number, code = layout.number(record.data), layout.code(record.data)
         if self.first is not None and number and code and self.first.moved(number, code):
-            self.moved.append(self.rows)
+            self.moved.append(position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +185,10 @@ class Loader:
     def _load(self, made: Import) -> Loaded:
         reader = self.reader(made)
         scan = reader.open(self.files.stream(made.source))
-        index = self.files.writer(made.key.work + INDEX)
-        index.row(("row", "offset", "length"))
-        for record in scan.rows:
-            reader.see(scan.layout, record)
-            index.row((reader.rows, record.offset, record.length))
+        index = self.index(made)
+        for place in scan.rows:
+            reader.see(scan.layout, place)
+            index.add(place)
         index.close()
         found = reader.loaded(scan.layout)
         for name, marked in ((DUPLICATES, found.duplicates), (MOVED, found.moved)):
@@ -145,17 +198,25 @@ class Loader:
         self.files.put(made.key.work + PLAN, json.dumps(plan).encode(), _JSON)
         return found
 
+    def index(self, made: Import) -> "Index":
+        """Writes where the rows are, in constant memory."""
+        return Index(self.files.writer(made.key.work + INDEX))
+
     def reader(self, made: Import) -> Reader:
         """Raises BucketUnavailable."""
-        return Reader(made, self.types, self._first_keys(made) if made.corrected else None)
+        first = self._first_keys(made) if made.corrected else None
+        options = made.options
+        return Reader(made, self.types, first, None if options.encoding_confirmed else EncodingCheck(options.encoding))
 
     def _first_keys(self, made: Import) -> Keys | None:
         """The keys of the chain's first file: none if it is gone, None if it was refused and no row was ever known."""
         values = {**made.values, **made.values["first_file"], "corrected": False}
         keys = Keys()
         try:
-            for layout, _, record in islice(self.reread(Import(made.key, values)), MAX_ROWS):
-                keys.add(layout.code(record.data))
+            for layout, position, record in self.reread(Import(made.key, values)):
+                if position > MAX_ROWS:
+                    break
+                keys.put(position, layout.code(record.data))
         except InvalidImport:
             return Keys()
         except FileRefused:
@@ -177,22 +238,62 @@ class Loader:
                     return
 
         try:
-            # The header, the rows, and one more.
-            count = sum(1 for _ in islice(_records(noted()), max_rows + 2))
-        except FileRefused:
-            # The start of the file is enough to refuse it.
+            count = self._count(made, chunks := noted(), max_rows + 1)
+        except FileRefused as refused:
+            # The start of the file is enough to refuse it, but not to say which encoding it looks like.
             count = 0
+            if refused.code == codes.NOT_UTF_8:
+                deque(chunks, maxlen=0)
         stream.close()
-        return [bytes(kept)] if count <= max_rows + 1 and len(kept) <= max_bytes else None
+        return [bytes(kept)] if count <= max_rows and len(kept) <= max_bytes else None
+
+    def _count(self, made: Import, chunks: Iterator[bytes], most: int) -> int:
+        """How many rows there are, up to `most`. Raises FileRefused."""
+        rows = Reader(made, self.types).open(chunks).rows
+        return sum(1 for _ in islice(rows, most))
 
     def reread(self, made: Import) -> Iterator[tuple[Layout, int, Record]]:
         """Read the file again, row by row, with the position of each. Raises FileRefused, BucketUnavailable."""
         scan = Reader(made, self.types).open(self.files.stream(made.source))
-        for position, record in enumerate(scan.rows, start=1):
+        for position, record in scan.rows:
             yield scan.layout, position, record
 
 
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The file that the Map reads: a line for each row."""
+
+    writer: Writer
+
+    def __post_init__(self) -> None:
+        self.writer.row(("row", "offset", "length"))
+
+    def add(self, place: Place) -> None:
+        """Raises BucketUnavailable."""
+        position, record = place
+        self.writer.row((position, record.offset, record.length))
+
+    def close(self) -> None:
+        """Raises BucketUnavailable."""
+        self.writer.close()
+
+
 _PROBE = 8 * 1024
+
+
+def _start(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """The start of a file, and all of it."""
+    read: list[bytes] = []
+    while sum(map(len, read)) < START and (chunk := next(chunks, None)) is not None:
+        read.append(chunk)
+    return b"".join(read)[:START], chain(read, chunks)
+
+
+def _places(found: Iterator[Record], layout: Layout, *, blank: bool) -> Iterator[Place]:
+    """Rows with their positions. blank: also those of empty cells."""
+    for position, record in enumerate(found, start=1):
+        if blank or not is_blank_row(record.data, layout.encoding):
+            yield position, record
 
 
 def _records(chunks: Iterator[bytes]) -> Iterator[Record]:

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from entities.command import TenantCode
 from runtime.encodings import UTF_8, Encoding
 from runtime.ended import Ended, detail_parser
+from runtime.json_documents import parse_json
 from runtime.validation import InvalidEvent, parser
 
 from .errors import InvalidImport
@@ -20,6 +21,7 @@ UPLOADS = "imports/"
 RESERVED = (UPLOADS, "work/", "results/")
 ZIP = ".zip"
 ENDINGS = (".csv", ZIP)
+"""Of the name of a file, in any case of letters."""
 
 type Mode = Literal["DIRECT", "STEP_FUNCTION"]
 type Key = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]{1,1024}\Z")]
@@ -30,12 +32,14 @@ type Name = Annotated[str, Meta(pattern=r"^[^\ud800-\udfff]{1,256}\Z")]
 class Options(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """duplicates: what becomes of rows with one key: all are refused, or all but the last one.
 
+    encoding_confirmed: the file is in the encoding, whatever it looks like.
     parallel: children of a ZIP at once. max_concurrency: batches at once.
     """
 
     duplicates: Literal["refuse", "last"] = "refuse"
     unknown_columns: Literal["refuse", "ignore"] = "refuse"
     encoding: Encoding = UTF_8
+    encoding_confirmed: bool = False
     all_or_nothing_validation: bool = False
     parallel: Annotated[int, Meta(ge=1, le=10)] = 10
     max_concurrency: Annotated[int, Meta(ge=1, le=50)] = 50
@@ -115,7 +119,7 @@ class ImportEnded(Ended, frozen=True, rename="camel"):
     def job(self) -> Job | None:
         """The import that it ran; None if it is no execution of an import, which has the import's name."""
         try:
-            own = parse_job(json.loads(self.input or ""))
+            own = parse_job(parse_json(self.input or ""))
         except (InvalidEvent, ValueError):
             return None
         return own if own.import_id == self.name else None
@@ -173,15 +177,27 @@ def parse_create(event: Any) -> CreateRequest | Upload:
         raise InvalidImport("type: required")
     if request.key is not None and request.key.startswith(RESERVED):
         raise InvalidImport(f"key: must not start with {', '.join(RESERVED)}")
-    if request.key is not None and not request.key.endswith(ENDINGS):
-        raise InvalidImport("key: must end in .csv or .zip")
+    if request.key is not None:
+        _check_ending(request.key)
     return request
+
+
+def _check_ending(key: str) -> None:
+    """Raises InvalidImport."""
+    if not key.lower().endswith(ENDINGS):
+        raise InvalidImport("key: must end in .csv or .zip")
+
+
+def is_zip(key: str) -> bool:
+    """Whether the file is a ZIP, by its name."""
+    return key.lower().endswith(ZIP)
 
 
 def _uploaded(created: _Created) -> Upload:
     parts = created.object.key.removeprefix(UPLOADS).split("/")
     if not created.object.key.startswith(UPLOADS) or len(parts) < 3:
         raise InvalidImport("key: must be imports/<tenant>/<type>/<name>")
+    _check_ending(created.object.key)
     given = {"tenant_code": parts[0], "type": parts[1], "key": created.object.key}
     text = json.dumps([created.bucket.name, created.object.key, created.object.version_id])
     return Upload(request=_parse_request(given), import_id=_digest(text), version_id=created.object.version_id)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.csv_records import safe
-
+from . import codes
 from .batch_record import BatchRecord, Outcome, Unprocessed
-from .batches import Contents, rows_left
+from .batches import Contents, lines_left, rows_left
 from .files import Files
 from .layout import FAILED_COLUMNS, ROW_COLUMN, Layout, Refusal
 from .request import Pointer
@@ -35,7 +34,7 @@ class Results:
     reasons: Counter[Refusal] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        names = tuple(map(safe, self.layout.names))
+        names = self.layout.names
         headers = dict(zip(NAMES, (SUCCEEDED_COLUMNS, (*FAILED_COLUMNS, *names), (ROW_COLUMN, *names)), strict=True))
         self._writers = {name: self.files.writer(self.made.key.draft(self.finalization, name)) for name in headers}
         for name, header in headers.items():
@@ -44,17 +43,11 @@ class Results:
     def add(self, batch: BatchRecord, contents: Contents | None = None) -> None:
         """The rows of a batch. contents: of its rows, if they are known. Raises BucketUnavailable."""
         self.counters.update(batch.counts)
-        places = [_pointer(batch.first_row + index, one) for index, one in enumerate(batch.outcomes)]
         if contents is None:
-            contents = rows_left(self.files, self.made, [one for one in places if one.length])
-        for place, one in zip(places, batch.outcomes, strict=True):
-            self._add(one, contents.get(place.row))
-
-    def failed(self, number: int, refusal: Refusal, data: bytes | None) -> None:
-        """A row that was refused."""
-        self.reasons[refusal] += 1
-        message = self.layout.kind.message(refusal.code, refusal.column)
-        self._row("failed", (number or "", refusal.code, refusal.column, message), data)
+            places = [Pointer(0, one.offset, one.length) for one in batch.outcomes if one.length]
+            contents = rows_left(self.files, self.made, places)
+        for one in batch.outcomes:
+            self._add(one, contents.get(one.offset))
 
     def unprocessed(self, number: int | str, data: bytes | None) -> None:
         """A row without an outcome."""
@@ -78,14 +71,21 @@ class Results:
     def _add(self, one: Outcome | Unprocessed, data: bytes | None) -> None:
         if isinstance(one, Unprocessed):
             corrected = self.layout.corrected
-            self.unprocessed(safe(self.layout.number_cell(data)) if corrected else one.position, data)
+            self.unprocessed(self.layout.number_cell(data) if corrected else one.position, data)
         elif one.succeeded:
             self._writers["succeeded"].row((one.row, self.made.key.pk, one.sk, one.version))
         else:
-            self.failed(one.row, Refusal(one.code, one.column), data)
+            self._failed(one, Refusal(one.code, one.column), data)
+
+    def _failed(self, one: Outcome, refusal: Refusal, data: bytes | None) -> None:
+        self.reasons[refusal] += 1
+        message = self.layout.message(refusal, data)
+        if refusal.code == codes.ROW_TOO_LONG:
+            message += codes.spans("The row", lines_left(self.files, self.made, one.offset, one.length))
+        self._row("failed", (one.row or "", refusal.code, refusal.column, message), data)
 
     def _row(self, name: str, own: Sequence[object], data: bytes | None) -> None:
-        self._writers[name].row((*own, *map(safe, self.layout.shown(data))))
+        self._writers[name].row((*own, *self.layout.shown(data)))
 
 
 def status_of(rows: int, succeeded: int) -> Status:
@@ -93,7 +93,3 @@ def status_of(rows: int, succeeded: int) -> Status:
     if succeeded == rows:
         return Status.COMPLETED
     return Status.COMPLETED_WITH_FAILURES if succeeded else Status.FAILED
-
-
-def _pointer(position: int, one: Outcome | Unprocessed) -> Pointer:
-    return Pointer(position, one.offset, one.length)

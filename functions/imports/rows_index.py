@@ -13,8 +13,10 @@ class Keys:
 
     hashes: array[int] = field(default_factory=lambda: array("Q"))
 
-    def add(self, cell: str) -> None:
-        """The next row's key; "" for none."""
+    def put(self, position: int, cell: str) -> None:
+        """The key of a row after all before; "" for none. The rows that were passed over have none."""
+        if passed := position - 1 - len(self.hashes):
+            self.hashes.extend([_NONE] * passed)
         self.hashes.append(_hash(cell) if cell else _NONE)
 
     def duplicates(self, *, keep_last: bool) -> "Duplicates":

@@ -16,7 +16,7 @@ from .errors import InvalidImport
 from .files import Source
 from .keys import ImportKey
 from .layout import Layout
-from .request import DIRECT, ZIP, Options
+from .request import DIRECT, Options, is_zip
 
 BATCH_ROWS = 100
 """Rows of a batch: of the Map's, and of a DIRECT import's."""
@@ -25,6 +25,8 @@ TOTALS = ("total_rows", "unprocessed_rows", *COUNTERS)
 RECORD_DAYS = "record_days"
 """The shortest lifetime of the records of rows in a chain."""
 DEFAULT_RECORD_DAYS = 90
+LAST_ROW = "last_row"
+"""The position of the last row, which is higher than their count if rows of empty cells were passed over."""
 # No import has its callback tokens: not in a list, a plan or a log.
 _TOKENS = "tokens"
 
@@ -64,7 +66,7 @@ class Import:
 
     @property
     def zip(self) -> bool:
-        return str(self.values["key"]).endswith(ZIP)
+        return is_zip(str(self.values["key"]))
 
     @property
     def source(self) -> Source:
@@ -103,6 +105,21 @@ class Import:
         return "columns" in self.values
 
     @property
+    def has_gaps(self) -> bool:
+        """Whether the positions of its rows have gaps."""
+        return self.last_row > self.total_rows
+
+    @property
+    def last_row(self) -> int:
+        """The position of its last row."""
+        return int(self.values.get(LAST_ROW, self.total_rows))
+
+    @property
+    def counts_blank_rows(self) -> bool:
+        """Whether its rows were counted by an earlier release, where a row of empty cells was a row."""
+        return self.loaded and LAST_ROW not in self.values
+
+    @property
     def decided(self) -> dict[str, Any] | None:
         """How it ends: the values of the end, its status, and the finalization whose results count. None if open."""
         return self.values.get("decided")
@@ -129,5 +146,8 @@ def importable(kind: EntityType) -> ImportType:
     """Raises InvalidImport if no file can hold entities of this type."""
     found = import_type(kind)
     if found is None:
-        raise InvalidImport("type: must be a registered type with a schema of texts, whole numbers and booleans")
+        raise InvalidImport(
+            "type: must be a registered type with a schema of texts, whole numbers and booleans, "
+            "whose columns have not the names that results add"
+        )
     return found

@@ -1,18 +1,18 @@
 """HTTP requests authorized by a secret, which may rotate at any time."""
 
+import json
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
-import requests
-
+from .exchange import Deadline, Limits, NoResponse, Place, Request, Response, public_tls
 from .secrets import Secret, SecretRefused
 
-# These are timeouts per read, not in total; the function timeout covers a slow-drip response.
-CONNECT_SECONDS, READ_SECONDS = 2, 5
+CONNECT_SECONDS, READ_SECONDS = 2.0, 5.0
 
 _UNAUTHORIZED = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 # RFC 6750, section 2.1. The HTTP library rejects some other values with an error that contains them.
@@ -28,37 +28,38 @@ class BearerSession:
     """Sends the secret as `Authorization: Bearer`. clock: in seconds."""
 
     secret: Secret
-    session: requests.Session = field(default_factory=requests.Session)
     clock: Callable[[], float] = time.monotonic
 
     def send(
-        self, method: str, url: str, *, start_by: float, json: Any = None, headers: Mapping[str, str] | None = None
-    ) -> requests.Response:
+        self, method: str, url: str, *, start_by: float, document: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Response:
         """Send a request. Repeat it once if the server rejects the secret and there is a newer version.
 
-        start_by: latest time to send it, by `clock`.
-        Raises NotSent, SecretRefused, SecretUnavailable, requests.RequestException.
+        start_by: latest time to send it, by `clock`. document: sent as JSON.
+        Raises NotSent, SecretRefused, SecretUnavailable, NoResponse.
         """
+        place, target = _parts(url)
+        body = b"" if document is None else json.dumps(document, allow_nan=False).encode()
+        content = {"Content-Type": "application/json"} if body else {}
 
-        def attempt(token: str) -> requests.Response:
+        def attempt(token: str) -> Response:
             self._require_time(start_by)
-            return self.session.request(
-                method,
-                url,
-                json=json,
-                headers={"Authorization": f"Bearer {token}", **(headers or {})},
-                timeout=(CONNECT_SECONDS, READ_SECONDS),
-                allow_redirects=False,
-            )
+            own = {"Authorization": f"Bearer {token}", **content, **(headers or {})}
+            return self.transmit(place, Request(method, target, own, body))
 
         token = self._token()
         response = attempt(token)
-        if response.status_code not in _UNAUTHORIZED:
+        if response.status not in _UNAUTHORIZED:
             return response
         self.secret.forget()
         self._require_time(start_by)
         renewed = self._token()
         return response if renewed == token else attempt(renewed)
+
+    def transmit(self, place: Place, request: Request) -> Response:
+        """One request. Raises NoResponse."""
+        limits = Limits(CONNECT_SECONDS, READ_SECONDS)
+        return request.send(place, Deadline.after(CONNECT_SECONDS + READ_SECONDS), limits)
 
     def _token(self) -> str:
         token = self.secret.read()
@@ -70,3 +71,14 @@ class BearerSession:
     def _require_time(self, start_by: float) -> None:
         if self.clock() > start_by:
             raise NotSent
+
+
+def _parts(url: str) -> tuple[Place, str]:
+    """Where a request goes, and its target. Raises NoResponse."""
+    try:
+        parts = urlsplit(url)
+        secure = parts.scheme == "https"
+        port = parts.port or (443 if secure else 80)
+    except ValueError:
+        raise NoResponse("the address is not valid") from None
+    return Place(parts.hostname or "", port, public_tls() if secure else None), parts.path or "/"

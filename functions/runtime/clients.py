@@ -40,6 +40,9 @@ def session() -> Session:
     """The session of this execution environment, which creates all its clients."""
     made = get_session()
     made.set_config_variable("data_path", str(_SERVICE_MODELS))
+    # Each client gets a copy of them.
+    made.register("before-parameter-build", _note_resources)
+    made.register("after-call", _name_call)
     return made
 
 
@@ -72,30 +75,29 @@ def _created(service: str, config: Config) -> Any:
     from .tracing import trace_aws_calls
 
     trace_aws_calls()
-    made = session().create_client(service, config=config)
-    made.meta.events.register("before-parameter-build", _note_resources)
-    made.meta.events.register("after-call", _name_call)
-    return made
+    return session().create_client(service, config=config)
 
 
 def call_of(error: ClientError) -> str:
-    """What an error of these clients answers: `dynamodb:UpdateItem on PaymentsTable`. It never contains a value."""
+    """Name the call that failed: `dynamodb:UpdateItem on PaymentsTable`. It never contains a value."""
     named = error.response.get("ResponseMetadata", {}).get("Call", error.operation_name)
     return str(named)
 
 
-def _note_resources(params: Mapping[str, Any], context: dict[str, Any], **_: Any) -> None:
+def _note_resources(**event: Any) -> None:
     """Keep which resources a call names. In the request, keys and values are among them."""
+    params: Mapping[str, Any] = event["params"]
     found = [params[name] for name in _RESOURCES if isinstance(params.get(name), str)]
     found += list(params.get("RequestItems", ()))
     for action in params.get("TransactItems", ()):
         found += [part["TableName"] for part in action.values()]
-    context["stepwise_resources"] = ", ".join(sorted({re.split("[:/]", name)[-1] for name in found}))
+    event["context"]["stepwise_resources"] = ", ".join(sorted({re.split("[:/]", name)[-1] for name in found}))
 
 
-def _name_call(parsed: Any, model: Any, context: Mapping[str, Any], **_: Any) -> None:
-    """The response of a failed call becomes that of its ClientError."""
+def _name_call(**event: Any) -> None:
+    """Name the call in its response, which becomes that of a ClientError."""
+    parsed, model = event["parsed"], event["model"]
     if "Error" in parsed:
         call = f"{model.service_model.endpoint_prefix}:{model.name}"
-        resources = context.get("stepwise_resources")
+        resources = event["context"].get("stepwise_resources")
         parsed["ResponseMetadata"]["Call"] = f"{call} on {resources}" if resources else call

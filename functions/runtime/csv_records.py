@@ -1,31 +1,55 @@
-"""Finds where each record of a CSV stream begins and ends, in constant memory and one pass.
+"""Finds where each record of a CSV stream begins and ends, in constant memory and one pass, and reads its cells.
 
-A record ends where Python's csv module ends it (RFC 4180; lone carriage returns and stray quotes are accepted).
+A record ends where Python's csv module ends it (RFC 4180; lone carriage returns are accepted). Its cells are
+read as that module reads them when it is strict: nothing may follow a closing quote. In an unquoted cell, it is text.
 In UTF-8 and cp932, only these characters themselves contain the byte of a comma, a quote or a line end.
 """
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal, TextIO
 
 from .encodings import UTF_8, Encoding, decoded
+from .text import REQUIRED, problem
 
 _BOM = b"\xef\xbb\xbf"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""The marks with which a file in UTF-16 may start."""
 # Possessive: an incomplete field must not match in part.
 _FIELD = rb'(?:"(?:[^"]++|"")*+"[^,\r\n]*+|[^",\r\n][^,\r\n]*+|)'
 _RECORD = re.compile(rb"(%b(?:,%b)*+)(?:\r\n?|\n)" % (_FIELD, _FIELD))
 _FIELD_END = re.compile(rb"[,\r\n]")
+_LINE_END = re.compile(r"\r\n?|\n")
 _QUOTE, _COMMA = b'"'[0], b","[0]
+# Quoted: text, closing quote, what follows it. The record's end is known, so a line end ends no cell.
+_CELL = re.compile(r'(?:"((?:[^"]++|"")*+)("?+)([^,]*+)|([^,]*+))(,|\Z)', re.DOTALL)
+# In UTF-8 and cp932, a record that starts with one of these bytes starts with a visible character.
+_VISIBLE_START = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 # A spreadsheet runs a cell that starts with one of these; in Japanese, also with a full-width one.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
+type Flaw = Literal["open", "space", "text"]
+"""A quote that is never closed; spaces, or text, between a closing quote and the next comma."""
+
+
 class Utf16Found(ValueError):
     """The file starts with the byte order mark of UTF-16."""
+
+
+class Malformed(ValueError):
+    """A record whose quotes are wrong. cell: the first wrong one, from 1. cells: as far as they can be told.
+
+    A wrong cell has its quotes, as in the file, unless only spaces follow them.
+    """
+
+    def __init__(self, flaw: Flaw, cell: int, cells: list[str]) -> None:
+        super().__init__(f"cell {cell}: {flaw}")
+        self.flaw, self.cell, self.cells = flaw, cell, cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +65,10 @@ class Record:
     closed: bool = True
 
 
-def records(chunks: Iterable[bytes], max_length: int, *, past_long: bool = True) -> Iterator[Record]:
+def records(chunks: Iterable[bytes], max_length: int) -> Iterator[Record]:
     """The records of a file that arrives in chunks of any size, without byte order mark and blank lines.
 
-    max_length: bytes of a record that are kept. past_long: look for the end of a longer one, and go on; otherwise it
-    is the last one, and its length is not known.
-    Raises Utf16Found.
+    max_length: bytes of a record that are kept. Raises Utf16Found.
     """
     source = iter(chunks)
     head = _head(source)
@@ -68,9 +90,6 @@ def records(chunks: Iterable[bytes], max_length: int, *, past_long: bool = True)
             position = match.end()
         pending, offset = pending[position:], offset + position
         if len(pending) > max_length:
-            if not past_long:
-                yield Record(offset, len(pending), None, closed=False)
-                return
             skipped = _Skipped(offset)
             skipped.end(pending)
             pending = b""
@@ -81,12 +100,54 @@ def records(chunks: Iterable[bytes], max_length: int, *, past_long: bool = True)
         yield Record(offset, len(pending) - 1, pending[:-1], closed=False)
 
 
-def cells(data: bytes, encoding: Encoding = UTF_8, *, strict: bool = False) -> list[str]:
-    """The cells of a record. strict: no stray quote. Raises UnicodeDecodeError; csv.Error, only if strict."""
+def cells(data: bytes, encoding: Encoding = UTF_8) -> list[str]:
+    """The cells of a record. Raises UnicodeDecodeError, Malformed."""
     text = decoded(data, encoding)
     if '"' not in text:
         return text.rstrip("\r\n").split(",")
-    return next(csv.reader(io.StringIO(text, newline=""), strict=strict), [])
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), strict=True), [])
+    except csv.Error:
+        return _read(text)
+
+
+def is_blank_row(data: bytes | None, encoding: Encoding = UTF_8) -> bool:
+    """Whether nothing is visible in any cell of a record, such as `,,,,`: a row that a spreadsheet has emptied.
+
+    data: None for a record that is too long to keep.
+    """
+    if data is None or data[0] in _VISIBLE_START:
+        return False
+    try:
+        return are_empty(cells(data, encoding))
+    except UnicodeDecodeError:
+        return False
+    except Malformed as malformed:
+        return are_empty(malformed.cells)
+
+
+def are_empty(found: Iterable[str]) -> bool:
+    """Whether nothing is visible in these cells, and nothing that is not allowed, such as a block of bytes 0."""
+    return all(problem(cell, lines=True) == REQUIRED for cell in found)
+
+
+def without_empty_end(names: Sequence[str]) -> Sequence[str]:
+    """The names of a header, without the empty ones at its end: columns that a spreadsheet has emptied."""
+    end = len(names)
+    while end and are_empty(names[end - 1 : end]):
+        end -= 1
+    return names[:end]
+
+
+def lines(text: str) -> int:
+    """How many lines of the file a record, or a cell, spans."""
+    return len(_LINE_END.findall(text)) + 1
+
+
+def writer(file: TextIO, line_end: str = "\n") -> Callable[[Iterable[object]], None]:
+    """The function that writes one record to a file. Every file with data of others is written by it."""
+    write = csv.writer(file, lineterminator=line_end).writerow
+    return lambda record: write([safe(cell) if isinstance(cell, str) else cell for cell in record])
 
 
 def safe(cell: str) -> str:
@@ -108,12 +169,33 @@ def _kept(offset: int, data: bytes, max_length: int) -> Record:
     return Record(offset, len(data), data if len(data) <= max_length else None)
 
 
+def _read(text: str) -> list[str]:
+    """The cells of a record that the csv module rejects: for its quotes, or for a long cell. Raises Malformed."""
+    found: list[str] = []
+    flaws: list[tuple[Flaw, int]] = []
+    for match in _CELL.finditer(text):
+        quoted, closing, rest, plain, comma = match.groups()
+        if plain is not None:
+            found.append(plain)
+        elif closing and not rest.strip(" \t"):
+            found.append(quoted.replace('""', '"'))
+        else:
+            found.append(match[0].removesuffix(comma))
+        if plain is None and (rest or not closing):
+            flaws.append(("open" if not closing else "text" if rest.strip(" \t") else "space", len(found)))
+        if not comma:
+            break
+    if flaws:
+        raise Malformed(*flaws[0], found)
+    return found
+
+
 def _head(source: Iterator[bytes]) -> bytes:
     """Enough bytes to detect a byte order mark."""
     head = b""
     while len(head) < len(_BOM) and (chunk := next(source, None)) is not None:
         head += chunk
-    if head.startswith(_UTF_16):
+    if head.startswith(UTF_16):
         raise Utf16Found("the file is in UTF-16")
     return head
 

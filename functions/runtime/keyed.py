@@ -1,10 +1,11 @@
 """Outside systems over HTTP that make a thing once per key. Only this stack can compute a key.
 
-Imported only where such a system is configured, because importing requests takes time.
+Imported only where such a system is configured, because importing an HTTP client takes time.
 """
 
 import hashlib
 import hmac
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,11 +13,10 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, ClassVar
 
-import requests
-
 from idempotency import NEVER_HAPPENED, Happened, Lease, LeaseStore, Resolution, StepCompensated, Unknown, Work
 
 from .bearer import BearerSession, NotSent
+from .exchange import NoResponse
 from .secrets import Secret, SecretRefused, SecretUnavailable
 
 # Reading secrets, or a request with an outdated one, comes first. A request that would start later than this is left
@@ -34,6 +34,11 @@ class Answer:
     key: str
     status: int
     body: Mapping[str, Any]
+
+    @property
+    def bound(self) -> bool:
+        """Whether it is the response to this request and no other: it names the key."""
+        return self.body.get("key") == self.key
 
     @property
     def code(self) -> str:
@@ -76,7 +81,7 @@ class KeyedSystem[T](ABC):
 
     @abstractmethod
     def made(self, asked: T, answer: Answer) -> str | None:
-        """The id of a thing that stands; None if the answer does not say. Raises what `declined` returns."""
+        """The id of a thing that stands; None if the answer does not say. Raises what `refused` returns."""
 
     @abstractmethod
     def declined(self, answer: Answer) -> Exception:
@@ -105,8 +110,7 @@ class KeyedSystem[T](ABC):
     def cancel(self, name: str) -> None:
         """Bar the thing of this name forever, and undo it if it was made."""
         answer = self._send("POST", f"{self.PATH}/KEY/cancel", name)
-        said = (answer.body.get("key"), answer.body.get("status"))
-        if answer.status != HTTPStatus.OK or said != (answer.key, "canceled"):
+        if answer.status != HTTPStatus.OK or answer.body.get("status") != "canceled":
             raise self._failure(answer)
 
     def _make(self, asked: T, lease: Lease) -> str:
@@ -120,7 +124,7 @@ class KeyedSystem[T](ABC):
 
     def _find(self, asked: T) -> Resolution[str]:
         answer = self._send("GET", f"{self.PATH}/KEY", self.name(asked))
-        if answer.status == HTTPStatus.NOT_FOUND:
+        if answer.status == HTTPStatus.NOT_FOUND and answer.code == "not_found":
             return NEVER_HAPPENED
         if answer.status != HTTPStatus.OK:
             raise self._failure(answer)
@@ -129,32 +133,42 @@ class KeyedSystem[T](ABC):
     def _standing(self, asked: T, answer: Answer) -> str:
         if answer.body.get("status") == "canceled":
             raise self._canceled()
-        own = self.made(asked, answer) if answer.body.get("key") == answer.key else None
+        if answer.body.get("status") == "declined":
+            raise self.declined(answer)
+        own = self.made(asked, answer)
         if own is None:
             raise self.UNAVAILABLE(f"{self.SYSTEM}'s answer does not say what it made")
         return own
 
     def _send(self, method: str, path: str, name: str, body: Mapping[str, Any] | None = None) -> Answer:
-        """Send a request. path: with KEY for the key that `name` derives, which no error contains."""
+        """Send a request. path: with KEY for the key that `name` derives, which no error contains.
+
+        A response that does not name the key may be the response to another request: it decides nothing.
+        """
         start_by = self.http.clock() + START_SECONDS
         try:
             key = derived_key(self.stack_key.read(), name)
             url, headers = self.url + path.replace("KEY", key), {"Idempotency-Key": key} if body else None
-            response = self.http.send(method, url, start_by=start_by, json=body, headers=headers)
+            response = self.http.send(method, url, start_by=start_by, document=body, headers=headers)
         except SecretRefused as error:
             raise self.refused(str(error)) from error
-        except (NotSent, SecretUnavailable, requests.RequestException) as error:
+        except (NotSent, SecretUnavailable) as error:
             raise self.UNAVAILABLE(f"{method} {path}: {type(error).__name__}") from error
-        return Answer(key, response.status_code, _object(response))
+        except NoResponse as error:
+            raise self.UNAVAILABLE(f"{method} {path}: {error}") from error
+        answer = Answer(key, response.status, _object(response.body))
+        if not answer.bound:
+            reason = f"{self.SYSTEM} answered {answer.status} without the key of the request"
+            # Probably our fault, so it raises the alarm, but the next attempt finds out what became of this one.
+            raise self.UNAVAILABLE(reason) from self.refused(reason) if _is_our_fault(answer.status) else None
+        return answer
 
     def _failure(self, answer: Answer) -> Exception:
         """The error of an answer that is no outcome."""
-        if answer.code == "key_canceled":
+        if (answer.status, answer.code) == (HTTPStatus.CONFLICT, "key_canceled"):
             return self._canceled()
-        refused = HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
-        if not refused or answer.status in _TRY_AGAIN:
-            return self.UNAVAILABLE(f"{self.SYSTEM} answered {answer.status}")
-        return self.refused(f"{self.SYSTEM} answered {answer.status}")
+        make = self.refused if _is_our_fault(answer.status) else self.UNAVAILABLE
+        return make(f"{self.SYSTEM} answered {answer.status}")
 
     def _canceled(self) -> StepCompensated:
         return StepCompensated(self.CANCELED)
@@ -171,10 +185,21 @@ def derived_key(stack_key: str, name: str) -> str:
     return hmac.new(stack_key.encode(), name.encode(), hashlib.sha256).hexdigest()
 
 
-def _object(response: requests.Response) -> Mapping[str, Any]:
-    """The JSON object of the response, or an empty one."""
+def _is_our_fault(status: int) -> bool:
+    return HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.INTERNAL_SERVER_ERROR and status not in _TRY_AGAIN
+
+
+def _object(text: bytes) -> Mapping[str, Any]:
+    """The JSON object of a body, or an empty one: for other JSON, and for a member that is repeated."""
     try:
-        body = response.json()
-    except ValueError:
+        body = json.loads(text, object_pairs_hook=_distinct)
+    except (ValueError, RecursionError):
         return {}
     return body if isinstance(body, dict) else {}
+
+
+def _distinct(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError
+    return found

@@ -12,9 +12,9 @@ SQS delivers a message again under its id; SNS, and a publisher that repeats a l
 redrive. Another content about the same thing is other work, which the rows refuse.
 """
 
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import wraps
 from typing import Any
 
@@ -24,6 +24,7 @@ from idempotency import LeaseStore, Work, idempotent_handler, payload_hash
 
 from .context import LambdaContext
 from .handler import Call, handler
+from .json_documents import NotJson, parse_json
 from .validation import InvalidEvent, parser
 
 type Message = Mapping[str, Any]
@@ -74,9 +75,14 @@ def once(
     """
 
     def name(message: Any) -> str:
-        return f"{key(message)}/{payload_hash(msgspec.to_builtins(message))[:_DIGITS]}"
+        return f"{key(message)}/{payload_hash(_plain(message))[:_DIGITS]}"
 
-    return idempotent_handler(leases, work, key=name, payload=msgspec.to_builtins)
+    return idempotent_handler(leases, work, key=name, payload=_plain)
+
+
+def _plain(message: Any) -> Any:
+    # By default, a Decimal would become a text.
+    return msgspec.to_builtins(message, builtin_types=(Decimal,))
 
 
 def _messages(event: Any) -> Sequence[Message]:
@@ -88,8 +94,11 @@ def _messages(event: Any) -> Sequence[Message]:
 
 def _document(message: Message) -> Any:
     try:
-        return json.loads(message["body"])
-    except (KeyError, TypeError, ValueError):
+        return parse_json(message["body"])
+    except NotJson as error:
+        flaw = error.flaws[0]
+        raise InvalidMessage(str(flaw) if flaw.path else f"body: {flaw}") from None
+    except (KeyError, TypeError, AttributeError):
         raise InvalidMessage("body: not JSON") from None
 
 

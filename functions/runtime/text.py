@@ -93,6 +93,11 @@ def composed(text: str) -> str:
     return "".join(part if index % 2 else unicodedata.normalize("NFC", part) for index, part in enumerate(parts))
 
 
+def without_hidden(text: str) -> str:
+    """Drop the characters that nobody can see."""
+    return _any_of(_HIDDEN).sub("", text)
+
+
 def has_stray_mark(text: str) -> bool:
     """Check whether an accent or vowel sign is on no character: at the beginning, or after white space."""
     before = " "

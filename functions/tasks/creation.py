@@ -81,7 +81,7 @@ class Creation:
             AT_ONCE,
             strict=False,
         )
-        claim = {"items_hash": request.payload_hash}
+        claim = {"items_hash": request.payload.exact}
         new_task = {"ConditionCheck": condition_check(self.table.name, key.row, _NEW, {})}
         claimed = condition_check(self.table.name, key.claim, _CLAIMED, claim)
         for index, puts in enumerate(first):
@@ -118,7 +118,8 @@ def _check_same(key: TaskKey, standing: Task | None, request: CreateRequest) -> 
     """Raises PayloadMismatch unless the task that stands has the same items."""
     if standing is None:
         raise PayloadMismatch(f"task_id: {key.task_id} is being created with other items")
-    if standing.items_hash != request.payload_hash:
+    # Older releases stored the other hash.
+    if not request.payload.is_of(standing.items_hash, None):
         raise PayloadMismatch(f"task_id: {key.task_id} is a task of other items, or of another type")
 
 

@@ -1,6 +1,5 @@
 """The input of the functions of tasks. Invalid input is rejected here, before anything is written."""
 
-import json
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -8,9 +7,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from entities.command import TenantCode
 from entities.values import Unstorable, json_size, storable
-from idempotency import payload_hash
+from idempotency import PayloadHash
 from runtime.ended import Ended as ExecutionEnded
 from runtime.ended import detail_parser
+from runtime.json_documents import parse_json, read_document
 from runtime.validation import InvalidEvent, parser
 
 from .errors import InvalidTask, TooManyItems
@@ -39,9 +39,9 @@ class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     task_id: TaskId | UnsetType = UNSET
 
     @property
-    def payload_hash(self) -> str:
+    def payload(self) -> PayloadHash:
         """What tells a duplicate from another task of this id."""
-        return payload_hash({"task_type": self.task_type, "items": self.items})
+        return PayloadHash.of({"task_type": self.task_type, "items": self.items})
 
 
 class ActionRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -126,7 +126,7 @@ class Ended(ExecutionEnded, frozen=True, rename="camel"):
     def own(self) -> Input | None:
         """The attempt that it ran; None if it is no execution of a task."""
         try:
-            found = parse_input(json.loads(self.input or ""))
+            found = parse_input(parse_json(self.input or ""))
         except (InvalidEvent, ValueError):
             return None
         return found if self.name == found.key.execution(found.attempt) else None
@@ -143,10 +143,10 @@ parse_ended = detail_parser(Ended)
 
 
 def create_parser(types: TaskTypes) -> Callable[[Any], CreateRequest]:
-    """A function that reads a CreateRequest from parsed JSON. It raises InvalidTask, TooManyItems."""
+    """A function that reads a CreateRequest from JSON, parsed or as text. It raises InvalidTask, TooManyItems."""
 
     def parse_create(document: Any) -> CreateRequest:
-        request = _parse_create(document)
+        request = _parse_create(read_document(document, InvalidTask, "the task"))
         types.of(request.task_type)
         if len(request.items) > MAX_ITEMS:
             raise TooManyItems(f"items: {len(request.items)}; a task takes up to {MAX_ITEMS}")

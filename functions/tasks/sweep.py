@@ -1,11 +1,12 @@
 """Makes up for lost records and events: looks at every task that has not ended, or whose alarm was not raised."""
 
 import logging
-import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from runtime.sweeping import in_turns
 
 from .errors import StillRunning, SweepUnfinished
 from .executions import RUNNING, Machine
@@ -27,9 +28,7 @@ class TaskSweep:
 
     def run(self, at: datetime, time_left: Callable[[], bool]) -> dict[str, int]:
         """Look at every open task. Returns how many are open, and what was done. Raises SweepUnfinished."""
-        found = list(self.finalization.table.open())
-        # If time runs out, it must not always run out for the same tasks.
-        random.shuffle(found)
+        found = in_turns(self.finalization.table.open(), lambda task: task.key.tenant_code)
         done = Counter(self._reviewed(task, at) if time_left() else "failed" for task in found)
         counts = {"open": len(found), **{name: done[name] for name in ("running", "started", "ended", "failed")}}
         # The alarms' metrics are made from this line, also when there is nothing to count.

@@ -4,10 +4,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from runtime import csv_records
-from runtime.csv_records import Utf16Found
-from runtime.encodings import UTF_8, Encoding
+from runtime.csv_records import Malformed, Utf16Found, are_empty, is_blank_row, lines, without_empty_end
+from runtime.csv_signs import separator
+from runtime.encodings import UTF_8, Encoding, decoded
+from runtime.text import normal_words
 
-from .errors import InvalidHeader, RowTooLong, UnclosedQuote, WrongColumnCount, WrongEncoding
+from .errors import (
+    InvalidHeader,
+    QuoteNotDoubled,
+    RowSpansLines,
+    RowTooLong,
+    UnclosedQuote,
+    WrongColumnCount,
+    WrongEncoding,
+)
 
 REQUIRED_COLUMNS = ("No.", "username", "default_password", "first_name", "last_name")
 OPTIONAL_COLUMNS = ("email", "phone", "security_profile", "routing_profile")
@@ -20,7 +30,8 @@ MAX_ROW = 16 * 1024
 class RowPointer:
     """The position of a row in its file: a compact text for state data, without the row's content.
 
-    number: 1 is the first row after the header; blank lines do not count. offset, length: in bytes.
+    number: 1 is the first row after the header; blank lines do not count, rows of empty cells do. offset, length: in
+    bytes.
     repeats: the number of an earlier row with the same username; 0 for none.
     """
 
@@ -44,27 +55,28 @@ class RowPointer:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of the file, without its line end. offset: in bytes, from the start of the file."""
+    """One record of the file, without its line end. number: 0 for the header. offset: in bytes, from the start."""
 
+    number: int
     offset: int
     data: bytes
 
 
-def records(chunks: Iterable[bytes]) -> Iterator[Record]:
-    """The records of a file that arrives in chunks of any size, without byte order mark and blank lines.
+def records(chunks: Iterable[bytes], encoding: Encoding = UTF_8) -> Iterator[Record]:
+    """The header and the rows of a file that arrives in chunks of any size, without rows of empty cells.
 
-    Raises UnclosedQuote or RowTooLong, naming the record: the rows after it cannot be located; InvalidHeader.
+    Raises UnclosedQuote or RowTooLong, naming the record, and InvalidHeader.
     """
     try:
-        for number, record in enumerate(csv_records.records(chunks, MAX_ROW, past_long=False)):
-            if record.data is None:
-                raise RowTooLong(
-                    f"{_place(number)} is longer than {MAX_ROW} bytes; probably a quote in it, or before it, "
-                    "is not closed"
-                )
+        for number, record in enumerate(csv_records.records(chunks, MAX_ROW)):
             if not record.closed:
                 raise UnclosedQuote(f"{_place(number)} opens a quote that is not closed before the end of the file")
-            yield Record(record.offset, record.data)
+            if record.data is None:
+                raise RowTooLong(
+                    f"{_place(number)} is longer than {MAX_ROW} bytes; probably a quote in it is closed too late"
+                )
+            if not number or not is_blank_row(record.data, encoding):
+                yield Record(number, record.offset, record.data)
     except Utf16Found:
         raise InvalidHeader("the file is in UTF-16; save it as CSV in UTF-8") from None
 
@@ -76,14 +88,16 @@ def _place(number: int) -> str:
 def parse_header(data: bytes) -> tuple[str, ...]:
     """The names of the columns. Raises InvalidHeader, without a cell: it may be personal data."""
     try:
-        columns = tuple(cell.strip() for cell in csv_records.cells(data))
+        columns = tuple(cell.strip() for cell in without_empty_end(csv_records.cells(data)))
     except UnicodeDecodeError:
         raise InvalidHeader("the first line is not UTF-8; save the file as CSV in UTF-8") from None
+    except Malformed as malformed:
+        raise InvalidHeader(f"column {malformed.cell} of the first line has text after its closing quote") from None
     missing = [name for name in REQUIRED_COLUMNS if name not in columns]
     if missing:
         raise InvalidHeader(
-            f"the first line does not name {', '.join(missing)}; it must be {','.join(REQUIRED_COLUMNS)}, "
-            f"with commas, and may add {', '.join(OPTIONAL_COLUMNS)}"
+            f"the first line does not name {', '.join(missing)}{_found_instead(data, columns, missing[0])}; "
+            f"it must be {','.join(REQUIRED_COLUMNS)}, with commas, and may add {', '.join(OPTIONAL_COLUMNS)}"
         )
     for position, name in enumerate(columns, start=1):
         if name not in REQUIRED_COLUMNS + OPTIONAL_COLUMNS:
@@ -93,12 +107,31 @@ def parse_header(data: bytes) -> tuple[str, ...]:
     return columns
 
 
+def _found_instead(data: bytes, columns: tuple[str, ...], wanted: str) -> str:
+    if found := separator(data.decode(), REQUIRED_COLUMNS):
+        return f": {found}"
+    for position, name in enumerate(columns, start=1):
+        if normal_words(name) == normal_words(wanted):
+            return f": column {position} differs from {wanted} by case, or by characters that nobody sees"
+    return ""
+
+
 def parse_row(data: bytes, columns: tuple[str, ...], encoding: Encoding = UTF_8) -> dict[str, str]:
-    """The cells of a row by column. Raises WrongEncoding or WrongColumnCount."""
+    """The cells of a row by column. Raises WrongEncoding, WrongColumnCount, QuoteNotDoubled or RowSpansLines."""
     try:
         cells = csv_records.cells(data, encoding)
     except UnicodeDecodeError:
         raise WrongEncoding(f"not {encoding}") from None
-    if len(cells) != len(columns):
+    except Malformed as malformed:
+        _require_one_line(data, encoding)
+        raise QuoteNotDoubled(f"cell {malformed.cell}") from None
+    if len(cells) < len(columns) or not are_empty(cells[len(columns) :]):
+        _require_one_line(data, encoding)
         raise WrongColumnCount(f"{len(cells)} cells, {len(columns)} columns")
-    return dict(zip(columns, cells, strict=True))
+    return dict(zip(columns, cells, strict=False))
+
+
+def _require_one_line(data: bytes, encoding: Encoding) -> None:
+    """Raises RowSpansLines."""
+    if (count := lines(decoded(data, encoding))) > 1:
+        raise RowSpansLines(f"{count} lines")

@@ -21,6 +21,14 @@ class InvalidRow(BusinessError):
 class WrongColumnCount(InvalidRow): ...
 
 
+class QuoteNotDoubled(InvalidRow):
+    """Text, or a space, follows a closing quote."""
+
+
+class RowSpansLines(InvalidRow):
+    """The row has wrong quotes or too many cells, and lines of the file that may be other rows."""
+
+
 class UsernameMissing(InvalidRow): ...
 
 
@@ -116,7 +124,7 @@ class NoImportFile(ImportRefused):
 
 
 class UploadNameInvalid(ImportRefused):
-    """The name of an uploaded file has the prefix but no valid date after it: nothing imports it."""
+    """The name of an uploaded file is not the prefix and a valid date: nothing imports it, and it never expires."""
 
 
 class InvalidHeader(ImportRefused):

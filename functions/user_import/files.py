@@ -2,14 +2,26 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from runtime.encodings import UTF_8, Encoding
+from runtime import encodings
+from runtime.csv_signs import found_instead
+from runtime.encodings import UTF_8, Encoding, EncodingCheck
 
 from . import results
 from .bucket import Bucket, Source, Stored, date_in_name, folder_of
 from .csv_file import MAX_ROW, Record, RowPointer, parse_header, parse_row, records
-from .encoding import EncodingCheck
-from .errors import InvalidHeader, InvalidImport, InvalidResultFile, InvalidRow, NoImportFile, TooManyRows
+from .errors import (
+    InvalidHeader,
+    InvalidImport,
+    InvalidResultFile,
+    InvalidRow,
+    NoImportFile,
+    RowTooLong,
+    TooManyRows,
+    UnclosedQuote,
+    WrongEncoding,
+)
 from .outcomes import NOT_REGISTERED, Outcome
 from .profiles import ProfileNames, profile_names
 from .results import Result, ResultKey
@@ -26,7 +38,7 @@ _MANUAL = "manual/"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """columns: of the header. pointers: of all rows. profiles: every pair of names that a row uses.
+    """columns: of the header. pointers: of all rows that are not empty. profiles: every pair of names that a row uses.
 
     contents: identifies each row for `retry`; b"" for an unreadable one.
     """
@@ -64,33 +76,45 @@ class Files:
             )
         return self.bucket.source(key, version_id)
 
-    def check_start(self, source: Source, defaults: ProfileNames, encoding: Encoding | None = None) -> None:
+    def check_start(
+        self, source: Source, defaults: ProfileNames, encoding: Encoding | None = None, *, confirmed: bool = False
+    ) -> None:
         """Raises InvalidHeader. For a short file, which this reads completely, also what `count` raises."""
         head = self.bucket.part(source, 0, MAX_ROW)
-        if len(head) < MAX_ROW:
-            self._count([head], defaults, encoding)
-        else:
-            _header(records([head, b"\n"]))
+        try:
+            if len(head) < MAX_ROW:
+                self._count([head], defaults, encoding or UTF_8, confirmed)
+            else:
+                _header(records(self.bucket.stream(source)))
+        except (InvalidHeader, RowTooLong, UnclosedQuote):
+            if what := found_instead(head):
+                raise InvalidHeader(f"{what}; save the table as CSV in UTF-8, with commas") from None
+            raise
 
-    def count(self, source: Source, defaults: ProfileNames, encoding: Encoding | None = None) -> Rows:
-        """Read the whole file, once, in constant memory.
+    def count(
+        self, source: Source, defaults: ProfileNames, encoding: Encoding | None = None, *, confirmed: bool = False
+    ) -> Rows:
+        """Read the whole file, once, in constant memory. confirmed: the encoding is right, whatever it looks like.
 
         Raises InvalidHeader, UnclosedQuote, RowTooLong, WrongEncoding, TooManyRows, NoImportFile, BucketUnavailable.
         """
-        return self._count(self.bucket.stream(source), defaults, encoding)
+        return self._count(self.bucket.stream(source), defaults, encoding or UTF_8, confirmed)
 
-    def _count(self, chunks: Iterable[bytes], defaults: ProfileNames, encoding: Encoding | None) -> Rows:
-        found = records(chunks)
-        counting = _Counting(_header(found), defaults, encoding)
-        number = 0
-        for number, record in enumerate(found, start=1):
-            if number > _MAX_COUNTED:
-                break
-            if number <= self.max_rows:
-                counting.add(number, record)
-        if number > self.max_rows:
-            raise TooManyRows(_too_many(number, self.max_rows))
-        return counting.rows()
+    def _count(self, chunks: Iterable[bytes], defaults: ProfileNames, encoding: Encoding, confirmed: bool) -> Rows:
+        found = records(chunks, encoding)
+        counting = _Counting(_header(found), defaults, EncodingCheck(encoding, confirmed=confirmed))
+        try:
+            count = 0
+            for count, record in enumerate(found, start=1):
+                if count > _MAX_COUNTED:
+                    break
+                if count <= self.max_rows:
+                    counting.add(record)
+            if count > self.max_rows:
+                raise TooManyRows(_too_many(count, self.max_rows))
+            return counting.rows()
+        except encodings.WrongEncoding as wrong:
+            raise WrongEncoding(str(wrong)) from None
 
     def result_key(self, origin: str, *, validate_only: bool) -> str:
         """The key of an import's result: beside the import's first file, with that file's date."""
@@ -106,8 +130,9 @@ class Files:
         if len(data) > _MAX_RESULT:
             raise InvalidResultFile("retry_of: longer than any result file")
         earlier = results.read(data)
-        if [result.csv_row for result in earlier] != list(range(1, len(earlier) + 1)):
-            raise InvalidResultFile("retry_of: its rows must be numbered from 1 without a gap")
+        numbers = [0, *(result.csv_row for result in earlier)]
+        if any(number >= following for number, following in pairwise(numbers)):
+            raise InvalidResultFile("retry_of: its rows must have the numbers of the file's rows, in their order")
         return earlier
 
     def announce(self, key: str, rows: Iterable[Result], note: Mapping[str, str]) -> Source:
@@ -144,24 +169,24 @@ class Files:
 class _Counting:
     """The rows read so far."""
 
-    def __init__(self, columns: tuple[str, ...], defaults: ProfileNames, encoding: Encoding | None) -> None:
+    def __init__(self, columns: tuple[str, ...], defaults: ProfileNames, check: EncodingCheck) -> None:
         self._columns = columns
         self._defaults = defaults
-        self._encoding = encoding or UTF_8
-        self._check = EncodingCheck(encoding)
+        self._check = check
         self._contents: list[bytes] = []
         self._pointers: list[RowPointer] = []
         self._profiles: set[ProfileNames] = {defaults}
         self._first_with: dict[str, int] = {}
 
-    def add(self, number: int, record: Record) -> None:
-        """Raises WrongEncoding."""
+    def add(self, record: Record) -> None:
+        """Raises WrongEncoding of runtime."""
+        number = record.number
         self._check.see(number, record.data)
         repeats, known = 0, b""
         try:
-            row = parse_row(record.data, self._columns, self._encoding)
-        except InvalidRow:
-            # UserCreate reports it for the row.
+            row = parse_row(record.data, self._columns, self._check.encoding)
+        except (InvalidRow, WrongEncoding):
+            # UserCreate reports it for the row, and the check for the file.
             pass
         else:
             known = content(row)
@@ -172,7 +197,7 @@ class _Counting:
         self._contents.append(known)
 
     def rows(self) -> Rows:
-        """Raises WrongEncoding."""
+        """Raises WrongEncoding of runtime."""
         self._check.end()
         return Rows(self._columns, self._pointers, frozenset(self._profiles), self._contents)
 
@@ -183,14 +208,16 @@ def merged(
     earlier: Sequence[Result],
     kept: Iterable[Kept],
     instance_arn: str,
+    unnamed: Iterable[int] = (),
 ) -> list[Result]:
     """One result for every row: its outcome, or else the earlier result that it keeps.
 
-    A row without either gets NotRegistered.
+    unnamed: numbers of rows without a pointer. A row without an outcome or an earlier result gets NotRegistered.
     """
-    numbers = {result.csv_row for result in earlier} | {pointer.number for pointer in pointers}
+    before = {result.csv_row: result for result in earlier}
+    numbers = {*unnamed, *(pointer.number for pointer in pointers)}
     known = {number: Result.of(Outcome(number, NOT_REGISTERED), "") for number in numbers}
-    known |= {one.number: replace(earlier[one.earlier - 1], csv_row=one.number) for one in kept}
+    known |= {one.number: replace(before[one.earlier], csv_row=one.number) for one in kept}
     known |= {outcome.number: Result.of(outcome, instance_arn) for outcome in outcomes}
     return [known[number] for number in sorted(known)]
 

@@ -49,7 +49,7 @@ class Imports:
         origin = self.files.origin(request.retried) if request.retried else None
         field = "key" if request.key else "retry_of"
         source = self.files.chosen(request.key or origin, request.version_id, field)
-        self.files.check_start(source, self.defaults, request.encoding)
+        self.files.check_start(source, self.defaults, request.encoding, confirmed=request.encoding_confirmed)
         retry_of, retried = self._retry_of(request.retry_of) if request.retry_of else (None, None)
         instance_id = self.instances.chosen(request.instance_id)
         deleted = self.instances.delete_own() if request.reset else []
@@ -62,6 +62,7 @@ class Imports:
             origin or source.key,
             request.encoding,
             retried,
+            encoding_confirmed=request.encoding_confirmed,
             schema=SCHEMA,
         )
 
@@ -85,7 +86,7 @@ class Imports:
         Raises what `Files.count` raises, TooManyProfiles, InvalidResultFile.
         """
         plan = call.plan
-        found = self.files.count(plan.source, self.defaults, plan.encoding)
+        found = self.files.count(plan.source, self.defaults, plan.encoding, confirmed=plan.encoding_confirmed)
         keeping = self._kept(call, found) if plan.retry_of else []
         done = {one.number for one in keeping}
         profiles: ProfileIds | None = None
@@ -123,21 +124,25 @@ class Imports:
 
     def _results(self, call: ResultCsvFileCreate, outcomes: list[Outcome], instance_arn: str) -> list[Result]:
         earlier = self.files.earlier(call.plan.retry_of) if call.plan.retry_of else []
-        return merged(call.pointers, outcomes, earlier, call.kept_rows, instance_arn)
+        # State data of an earlier release does not name the rows that keep their results.
+        unnamed = [] if call.plan.schema else [result.csv_row for result in earlier]
+        return merged(call.pointers, outcomes, earlier, call.kept_rows, instance_arn, unnamed)
 
     def _kept(self, call: CountCsvFiles, found: Rows) -> list[Kept]:
         """The rows that keep their results. None if the earlier file is gone: then all rows run."""
         plan = call.plan
         earlier = self.files.earlier(plan.retry_of) if plan.retry_of else []
         try:
-            contents = self._contents(plan.retried) if plan.retried else []
+            contents = self._contents(plan.retried) if plan.retried else {}
         except ImportRefused:
-            contents = []
+            contents = {}
         rows = list(zip(found.pointers, found.contents, strict=True))
         return kept(rows, earlier, contents, None if plan.validate_only else call.instance_id)
 
-    def _contents(self, retried: Imported) -> list[bytes]:
-        return self.files.count(retried.source, self.defaults, retried.encoding).contents
+    def _contents(self, retried: Imported) -> dict[int, bytes]:
+        # An earlier import has accepted it.
+        found = self.files.count(retried.source, self.defaults, retried.encoding, confirmed=True)
+        return {pointer.number: known for pointer, known in zip(found.pointers, found.contents, strict=True)}
 
     def _note(self, call: ResultCsvFileCreate) -> Mapping[str, str]:
         imported = Imported(call.plan.source, call.plan.encoding or UTF_8)

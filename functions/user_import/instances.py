@@ -81,6 +81,9 @@ class Instances:
         try:
             return self.connect.create_instance(self.alias, token=token, tags={STACK_TAG: self.stack})
         except ConnectRefused:
+            # Another import may have created it since.
+            if created := self._standing(deleted):
+                return created.id
             raise InstanceAliasInUse(
                 f"Connect rejects the alias {self.alias}: another or a failed instance has it, or it is still "
                 "being freed; wait, start with reset, or give the stack another ConnectInstanceAlias"

@@ -15,6 +15,9 @@ PASSWORD_NOT_SET, _PASSWORD_NOT_SET = "PasswordNotSet", "="
 SENTENCES = {
     "WrongEncoding": "The row is not in the encoding of the import. Save the file as CSV in UTF-8.",
     "WrongColumnCount": "The row has more or fewer cells than the header. Put a cell with a comma in double quotes.",
+    "QuoteNotDoubled": 'Write a quote inside a quoted cell twice (""), and nothing after a closing quote.',
+    "RowSpansLines": "The row spans several lines of the file: a quote in it is missing or left over, and hides the "
+    "rows on them. Correct the file, and import all of it.",
     "UsernameMissing": "Give a username.",
     "UsernameTooLong": "Shorten the username to 20 characters.",
     "UsernameInvalid": "Use only letters a-z, digits and _ - . @ in the username, and no space.",

@@ -21,7 +21,8 @@ class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     key, version_id: of the file. instance_id: use this instance, create none. validate_only: create nothing at all.
     retry_of: key of a result file; only its failed rows run again, without `key` from the file that the result belongs
-    to. encoding: of the file. reset: delete the stack's own instances first.
+    to. encoding: of the file. encoding_confirmed: it is right, whatever the file looks like.
+    reset: delete the stack's own instances first.
     """
 
     key: Key | None = None
@@ -30,6 +31,7 @@ class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     validate_only: bool = False
     retry_of: Key | None = None
     encoding: Encoding | None = None
+    encoding_confirmed: bool = False
     reset: bool = False
 
     @property

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from runtime.csv_records import safe
+from runtime.csv_records import writer
 
 from .bucket import date_in_name, folder_of
 from .errors import InvalidImport, InvalidResultFile
@@ -65,10 +65,10 @@ class Result:
 def write(results: Iterable[Result]) -> bytes:
     """The result file: UTF-8, rows in the order given, numbered from 1."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
+    write = writer(text, "\r\n")
+    write(COLUMNS)
     for number, result in enumerate(results, start=1):
-        writer.writerow([safe(cell) for cell in _cells(number, result)])
+        write(_cells(number, result))
     return text.getvalue().encode()
 
 

@@ -84,23 +84,25 @@ def content(row: Mapping[str, str]) -> bytes:
 def kept(
     rows: Sequence[tuple[RowPointer, bytes]],
     earlier: Sequence[Result],
-    contents: Sequence[bytes],
+    contents: Mapping[int, bytes],
     instance_id: str | None,
 ) -> list[Kept]:
     """The rows that do not need to run.
 
-    rows: each with its content, b"" for one that cannot be read. contents: of the rows that `earlier` belongs to;
-    empty if unknown. instance_id: where to create users; None to create none.
+    rows: each with its content, b"" for one that cannot be read. contents: of the rows that `earlier` belongs to, by
+    number; empty if unknown. instance_id: where to create users; None to create none.
     Raises InvalidResultFile if rows were added or removed.
     """
-    if len(rows) != len(earlier):
+    # An earlier release wrote results of rows of empty cells, too.
+    results = [result for result in earlier if not contents or result.csv_row in contents]
+    if len(rows) != len(results):
         raise InvalidResultFile(
-            f"retry_of: has {len(earlier)} rows, the file has {len(rows)}; correct rows, but do not add or remove any"
+            f"retry_of: has {len(results)} rows, the file has {len(rows)}; correct rows, but do not add or remove any"
         )
-    if len(contents) != len(earlier):
+    if len(contents) != len(results):
         return []
-    numbered = enumerate(zip(contents, earlier, strict=True), start=1)
-    standing = {of: number for number, (of, result) in numbered if of and _stands(result, instance_id)}
+    known = [(contents[result.csv_row], result) for result in results]
+    standing = {of: result.csv_row for of, result in known if of and _stands(result, instance_id)}
     return [Kept(row.number, standing[of]) for row, of in rows if of in standing and not row.repeats]
 
 

@@ -40,7 +40,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     deleted: ids of the instances being deleted; Connect may list them for a while.
     origin: key of the import's first file, which a retry may take from an earlier import; "" for the source's own.
-    encoding: None if the input does not say it. retried: the file that `retry_of` belongs to; None if unknown.
+    encoding: None if the input does not say it. encoding_confirmed: a person says that it is right.
+    retried: the file that `retry_of` belongs to; None if unknown.
     began: when Initialize began, aware UTC, which orders imports of one file; None from an earlier release.
     """
 
@@ -53,6 +54,7 @@ class Plan(msgspec.Struct, frozen=True):
     encoding: Encoding | None = None
     retried: Imported | None = None
     began: datetime | None = None
+    encoding_confirmed: bool = False
     schema: Schema = 0
 
 

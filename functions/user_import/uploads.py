@@ -66,9 +66,11 @@ class Uploads:
 
         Raises UploadNameInvalid, ClientError.
         """
-        date = date_in_name(key, self.prefix)
+        date = date_in_name(key, self.prefix) if key.startswith(self.prefix) else None
         if date is None:
-            raise UploadNameInvalid(f"{key}: must end in {self.prefix}<yyyymmdd>.csv, with a valid date")
+            raise UploadNameInvalid(
+                f"{key}: must end in {self.prefix}<yyyymmdd>.csv, with a valid date, and be in no folder"
+            )
         name = execution_name(bucket, key, version_id, date)
         document = json.dumps({"key": key, "version_id": version_id})
         try:

@@ -25,8 +25,15 @@ _NUMBER = re.compile(r"(?:.*\.)?(?:0x[0-9a-f]*|[0-9]+)")
 _PORT_TEXT = re.compile(r"[1-9][0-9]{0,4}")
 _SECRET_PART = re.compile(r"[^/]{16,}")
 
-# Public by IANA's registry, but no place for a receiver: 6to4 relays, and the metadata service of another cloud.
-_NEVER_V4 = tuple(map(ipaddress.IPv4Network, ("192.88.99.0/24", "168.63.129.16/32")))
+# IANA's registries of special purposes, as of 2026, where `ipaddress` lacks a block or calls it global: anycast to the
+# next NAT or relay, AS112, 6to4, documentation. And the metadata service of another cloud.
+_NEVER_V4 = tuple(
+    map(
+        ipaddress.IPv4Network,
+        ("192.0.0.8/30", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24", "168.63.129.16/32"),
+    )
+)
+_NEVER_V6 = tuple(map(ipaddress.IPv6Network, ("2001::/23", "2620:4f:8000::/48", "3fff::/20")))
 _SHARED = ipaddress.IPv4Network("100.64.0.0/10")
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
 # NAT64, and addresses that are "compatible" with IPv4.
@@ -40,6 +47,12 @@ class Address:
     url: str = field(repr=False)
     host: str
     port: int
+
+    @property
+    def target(self) -> str:
+        """Path and query exactly as registered: servers differ in what `%7E`, `/../` or `%zz` mean."""
+        _, rest = _split(self.url)
+        return rest if rest.startswith("/") else f"/{rest}"
 
     @property
     def masked(self) -> str:
@@ -79,7 +92,7 @@ class Receivers:
             if reason := refusal(ipaddress.ip_address(ip)):
                 raise AddressRefused(f"the name resolves to an address that is {reason}")
         if not found:
-            raise OSError("the name has no address")
+            raise socket.gaierror("the name has no address")
         return found
 
 
@@ -116,7 +129,7 @@ def _refused_v6(ip: ipaddress.IPv6Address) -> str | None:
         "an IPv4 address within IPv6": bool(ip.ipv4_mapped or ip.sixtofour or ip.teredo)
         or any(ip in network for network in _EMBEDDING),
         "private": ip.is_private or ip.is_site_local,
-        "reserved": ip not in _GLOBAL_V6 or not ip.is_global,
+        "reserved": ip not in _GLOBAL_V6 or not ip.is_global or any(ip in network for network in _NEVER_V6),
     }
     return _first(checks)
 
@@ -125,10 +138,16 @@ def _first(checks: Mapping[str, bool]) -> str | None:
     return next((reason for reason, refused in checks.items() if refused), None)
 
 
+def _split(url: str) -> tuple[str, str]:
+    """Authority, and path with query."""
+    rest = url.removeprefix(_SCHEME)
+    authority = re.split(r"[/?]", rest, maxsplit=1)[0]
+    return authority, rest[len(authority) :]
+
+
 def _authority(url: str) -> tuple[str, str]:
     """Host, and the port as text. Raises InvalidWebhook."""
-    rest = url.removeprefix(_SCHEME)
-    host, _, port = re.split(r"[/?]", rest, maxsplit=1)[0].partition(":")
+    host, _, port = _split(url)[0].partition(":")
     number = _NUMBER.fullmatch(host) is not None
     for wrong, problem in _problems(url, host, number=number):
         if wrong:
@@ -137,7 +156,7 @@ def _authority(url: str) -> tuple[str, str]:
 
 
 def _problems(url: str, host: str, *, number: bool) -> Iterable[tuple[bool, str]]:
-    authority = re.split(r"[/?]", url.removeprefix(_SCHEME), maxsplit=1)[0]
+    authority, _ = _split(url)
     yield len(url) > MAX_URL, f"more than {MAX_URL:,} characters"
     yield not url.startswith(_SCHEME), f"must start with {_SCHEME}"
     yield not re.fullmatch(r"[!-~]+", url), "only visible ASCII characters; an international name in its xn-- form"

@@ -21,6 +21,9 @@ _FIRST_PAUSE, _MAX_PAUSE = timedelta(seconds=30), timedelta(hours=3)
 _TRY = timedelta(seconds=15)
 DISABLE_AFTER = timedelta(days=3)
 """An address at which every try failed for so long is disabled."""
+SLOW_SECONDS = 2.0
+"""A receiver that took so long to accept gets no first tries from the queue for a while: ten run at once for all."""
+_SLOW_FOR = timedelta(minutes=10)
 
 _logger = logging.getLogger(__name__)
 
@@ -84,18 +87,18 @@ class Deliveries:
             return self._given_up(delivery, Try("the subscription is disabled"))
         if self.clock() >= delivery.retry_until:
             return self._given_up(delivery, Try(str(delivery.values.get("last_outcome", "no try had an answer"))))
-        made = self.send(delivery)
+        made = self.send(subscription, delivery)
         if made is _EXPIRED:
             return made
         if made.delivered:
             return self._delivered(subscription, delivery, made)
         return self._failed(subscription, delivery, made)
 
-    def send(self, delivery: Delivery) -> Try:
+    def send(self, subscription: Subscription, delivery: Delivery) -> Try:
         """One request, signed now. It changes nothing here."""
         event = delivery.event
         try:
-            endpoint = self.endpoints.read(delivery.key.webhook_id)
+            endpoint = self.endpoints.read(subscription.parameter)
             # Checked last, because that read may be slow.
             if "owner" in delivery.values and self.clock() + _TRY >= delivery.next_try_at:
                 return _EXPIRED
@@ -107,7 +110,9 @@ class Deliveries:
 
     def _delivered(self, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
         # First: a crash in between then sends the message once more, instead of disabling a receiver that works.
-        self.table.change(subscription.key, self._last(made), ["failing_since"])
+        slow = made.answer is not None and made.answer.seconds >= SLOW_SECONDS
+        until = {"slow_until": (self.clock() + _SLOW_FOR).isoformat()} if slow else {}
+        self.table.change(subscription.key, {**self._last(made), **until}, ["failing_since"])
         self._ended(delivery, Status.DELIVERED, made.outcome)
         return made
 

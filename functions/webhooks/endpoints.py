@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from .errors import EndpointsUnavailable, NotSent
 
 _GONE = "ParameterNotFound"
 _BUSY = frozenset({"ThrottlingException", "TooManyUpdates"})
-# After a rotation, a sender may sign with the old secret for so long.
+# Each parameter is written once, so this bounds only what a function remembers of a removed subscription.
 _FRESH_SECONDS = 60.0
 
 
@@ -35,17 +36,23 @@ class Endpoints:
     clock: Callable[[], float] = time.monotonic
     _kept: dict[str, tuple[float, Endpoint]] = field(default_factory=dict, repr=False)
 
-    def read(self, webhook_id: str) -> Endpoint:
-        """The endpoint of a subscription, up to a minute old. Raises NotSent."""
-        until, kept = self._kept.get(webhook_id, (0.0, None))
+    def read(self, parameter: str) -> Endpoint:
+        """The endpoint that a subscription names, up to a minute old. Raises NotSent."""
+        until, kept = self._kept.get(parameter, (0.0, None))
         if kept is None or until < self.clock():
-            kept = self._read(webhook_id)
-            self._kept[webhook_id] = (self.clock() + _FRESH_SECONDS, kept)
+            kept = self._read(parameter)
+            self._kept[parameter] = (self.clock() + _FRESH_SECONDS, kept)
         return kept
 
-    def _read(self, webhook_id: str) -> Endpoint:
+    def delete(self, parameter: str) -> None:
+        """Delete a parameter, if it is there. Raises EndpointsUnavailable."""
+        ssm = self.ssm()
+        with suppress(ssm.exceptions.ParameterNotFound):
+            answered(lambda: ssm.delete_parameter(Name=name_of(self.prefix, parameter)))
+
+    def _read(self, parameter: str) -> Endpoint:
         try:
-            answer = self.ssm().get_parameter(Name=name_of(self.prefix, webhook_id), WithDecryption=True)
+            answer = self.ssm().get_parameter(Name=name_of(self.prefix, parameter), WithDecryption=True)
         except ClientError as error:
             code = error.response["Error"]["Code"]
             raise NotSent("the secret is missing" if code == _GONE else f"the secret cannot be read: {code}") from None
@@ -67,6 +74,6 @@ def answered[R](call: Callable[[], R]) -> R:
         raise EndpointsUnavailable(f"no answer from Parameter Store ({type(error).__name__})") from None
 
 
-def name_of(prefix: str, webhook_id: str) -> str:
-    """The name of a subscription's parameter."""
-    return f"{prefix}/{webhook_id}"
+def name_of(prefix: str, parameter: str) -> str:
+    """The whole name of a parameter."""
+    return f"{prefix}/{parameter}"

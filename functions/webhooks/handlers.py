@@ -8,6 +8,7 @@ from typing import Any
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
+from runtime.exchange import tls_context
 from runtime.handler import Call, handler, unread
 from runtime.queues import queue_handler
 
@@ -18,7 +19,7 @@ from .errors import DeliveryBusy, InvalidWebhook
 from .event import Notice, try_out
 from .notifying import Notifying, parse_notice
 from .request import SendRequest, parse_send
-from .sending import Sender, tls_context
+from .sending import Sender
 from .state import Delivery
 from .sweep import Sweep
 from .table import WebhooksTable
@@ -69,7 +70,9 @@ def send_webhook(request: SendRequest, call: Call) -> dict[str, Any]:
     if subscription is None:
         raise InvalidWebhook("webhook_id: no such subscription")
     if request.event_id is None:
-        return _shown(own.send(Delivery.new(subscription, try_out(call.aws_request_id, call.at), call.at)))
+        return _shown(
+            own.send(subscription, Delivery.new(subscription, try_out(call.aws_request_id, call.at), call.at))
+        )
     found = own.table.delivery(request.key, request.event_id)
     if found is None:
         raise InvalidWebhook("event_id: no such delivery")

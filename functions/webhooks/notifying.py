@@ -45,10 +45,10 @@ class Notifying:
         return made if self.deliveries.table.record(made, now) else None
 
     def _first(self, subscription: Subscription, notice: Notice, now: datetime) -> Delivery:
-        """The new row: leased for its first try; due at the sweep if the receiver is failing; or kept for later."""
+        """The new row: leased for its first try; due at the sweep if the receiver fails or is slow; or kept."""
         made = Delivery.new(subscription, event_of(notice), now)
         if not subscription.active:
             return made.having(**ended(Status.FAILED, "the subscription is disabled", now, self.deliveries.expiry(now)))
-        if subscription.failing_since:
+        if not subscription.prompt(now):
             return made.having(status=Status.WAITING.value, shard=shard(made.event.id), next_try_at=now.isoformat())
         return leased(made, self.deliveries.owner(), now)

@@ -13,6 +13,10 @@ from .event import Event
 
 MAX_SUBSCRIPTIONS = 5
 """Of a tenant, and of the operator: their first tries run at once."""
+UNUSED = "unused"
+"""The partition of the index that lists parameters which no subscription names."""
+UNUSED_FOR = timedelta(minutes=30)
+"""AWS refuses a request signed over 15 minutes ago: by then, no write of a call that crashed can still land."""
 OPERATOR = "OPERATOR"
 """The partition of the operator's subscriptions."""
 SHARDS = 4
@@ -50,6 +54,19 @@ class WebhookKey:
     def row(self) -> dict[str, str]:
         return {"pk": self.pk, "sk": f"WEBHOOK#{self.webhook_id}"}
 
+    @property
+    def changes(self) -> dict[str, str]:
+        """The row that counts the changes of this tenant's subscriptions."""
+        return {"pk": self.pk, "sk": "WEBHOOKS"}
+
+    def unused(self, version: str) -> dict[str, str]:
+        """The row of a parameter while no subscription names it."""
+        return {"pk": self.pk, "sk": f"SECRET#{self.webhook_id}#{version}"}
+
+    def parameter(self, version: str) -> str:
+        """The last part of a parameter's name. version: empty for one that an older release wrote."""
+        return f"{self.webhook_id}.{version}" if version else self.webhook_id
+
     def delivery(self, event_id: str) -> dict[str, str]:
         return {"pk": self.pk, "sk": f"DELIVERY#{self.webhook_id}#{event_id}"}
 
@@ -77,6 +94,15 @@ class Subscription:
         return cls(WebhookKey(_tenant(values["pk"]), values["webhook_id"]), values)
 
     @property
+    def version(self) -> str:
+        """Of the parameter that holds its address and secrets."""
+        return str(self.values.get("version", ""))
+
+    @property
+    def parameter(self) -> str:
+        return self.key.parameter(self.version)
+
+    @property
     def active(self) -> bool:
         return bool(self.values["status"] == SubscriptionStatus.ACTIVE)
 
@@ -86,10 +112,45 @@ class Subscription:
         since = self.values.get("failing_since")
         return datetime.fromisoformat(since) if since else None
 
+    def prompt(self, at: datetime) -> bool:
+        """Whether its first tries are made at once: a receiver that fails or is slow would delay others there."""
+        slow_until = self.values.get("slow_until")
+        return self.failing_since is None and (slow_until is None or datetime.fromisoformat(slow_until) <= at)
+
     def owns(self, delivery: "Delivery") -> bool:
         """Whether the delivery is this subscription's. One that was removed and made again has the same key."""
         made = self.values["created_at"]
         return bool(delivery.values.get("subscribed_at", made) == made)
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """A parameter that no subscription names. pending: the call that writes it may still make one name it."""
+
+    key: WebhookKey
+    version: str
+    pending: bool
+
+    @classmethod
+    def of(cls, item: Item) -> "Unused":
+        values = from_item(item)
+        return cls(WebhookKey(_tenant(values["pk"]), values["webhook_id"]), values["version"], values["pending"])
+
+    @property
+    def parameter(self) -> str:
+        return self.key.parameter(self.version)
+
+    def listed(self, at: datetime) -> dict[str, Any]:
+        """The row. A sweep deletes the parameter, and then the row, once `UNUSED_FOR` has passed."""
+        return {
+            **self.key.unused(self.version),
+            "kind": "secret",
+            "webhook_id": self.key.webhook_id,
+            "version": self.version,
+            "pending": self.pending,
+            "shard": UNUSED,
+            "next_try_at": (at + UNUSED_FOR).isoformat(),
+        }
 
 
 @dataclass(frozen=True, slots=True)

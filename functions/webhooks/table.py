@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from entities.backoff import until_decided
+from entities.backoff import until_decided, written
 from entities.values import to_value
+from idempotency import Action, Cancellation, Contention, transact
 from idempotency.dynamodb import answered, put, read_rows, update
-from idempotency.expressions import conditional_put, conditional_update
+from idempotency.expressions import condition_check, conditional_put, conditional_update
 
-from .state import LEASE, SHARDS, Delivery, Status, Subscription, WebhookKey, partition, shard
+from .state import LEASE, SHARDS, UNUSED, WINDOW, Delivery, Status, Subscription, Unused, WebhookKey, partition, shard
 
 DUE, FAILED = "next_try_at", "failed_at"
 """Attributes, and sparse indexes, of what waits and of what failed."""
@@ -20,6 +21,8 @@ _OWN = "#owner = :holder"
 # Only once: a repeat of this write fails, because the first one has changed `retry_until`.
 _FREE = "#retry_until = :seen AND (attribute_not_exists(#owner) OR #next_try_at <= :now)"
 _LEASED = ("owner", DUE, "shard")
+_PENDING = "#pending = :pending"
+_DROPPED = "attribute_not_exists(#pk) OR #pending = :dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,60 @@ class WebhooksTable:
         (item,) = read_rows(self.client, [(self.name, key.delivery(event_id))])
         return Delivery.of(item) if item else None
 
-    def subscribe(self, made: Subscription) -> bool:
-        """Write the row of a new subscription, unless there is one."""
-        return self._put({**made.key.row, **made.values})
+    def changes(self, key: WebhookKey) -> int:
+        """How often the subscriptions of a tenant have changed, read consistently: the condition of `subscribe`."""
+        (item,) = read_rows(self.client, [(self.name, key.changes)])
+        return int(item["changes"]["N"]) if item else 0
+
+    def subscribe(self, new: Subscription, changes: int) -> Cancellation | None:
+        """Write a new subscription, whose parameter is pending. changes: read before the tenant's were counted.
+
+        The refusals: 0 if there is one already, 1 if another was written meanwhile, 2 if a removal or a sweep has
+        taken the parameter; none if the call lost against another transaction.
+        """
+        seen = "#changes = :seen" if changes else "attribute_not_exists(#changes)"
+        actions = [
+            {"Put": conditional_put(self.name, {**new.key.row, **new.values}, _NEW, {})},
+            self._changed(new.key.changes, seen, {"seen": changes}, kind="webhooks", changes=changes + 1),
+            self._named(new.key, new.version),
+        ]
+        try:
+            return transact(self.client, actions)
+        except Contention:
+            return Cancellation({})
+
+    def rename(self, seen: Subscription, version: str, at: datetime) -> bool:
+        """Let a subscription name its next parameter, which is pending, if it still names the one that was read."""
+        change = self._changed(seen.key.row, *_naming(seen), version=version)
+        actions = [change, self._named(seen.key, version), self._listed(_former(seen), at)]
+        return written(self.client, actions) is None
+
+    def remove(self, seen: Subscription, at: datetime) -> bool:
+        """Delete a subscription, if it still names the parameter that was read, and list this as unused."""
+        gone = condition_check(self.name, seen.key.row, *_naming(seen))
+        return written(self.client, [{"Delete": gone}, self._listed(_former(seen), at)]) is None
+
+    def unused(self, key: WebhookKey) -> list[Unused]:
+        """Parameters of a webhook that no subscription names, read consistently."""
+        prefix = key.unused("")["sk"]
+        return [Unused.of(item) for item in answered(lambda: list(self._query(key.pk, prefix)))]
+
+    def unused_since(self, at: datetime) -> Iterator[Unused]:
+        """Parameters that a sweep deletes, as the index has them."""
+        return map(Unused.of, self._indexed(UNUSED, at))
+
+    def prepare(self, new: Unused, at: datetime) -> bool:
+        """List a parameter before it is written. Its version is unique to this call."""
+        return self._put(new.listed(at))
+
+    def drop(self, found: Unused) -> bool:
+        """Keep every subscription from naming a parameter. False if one has begun to."""
+        return self._update(found.key.unused(found.version), _THERE, {"pending": False})
+
+    def forget(self, found: Unused) -> None:
+        """Take a parameter that was deleted from the list."""
+        row = found.key.unused(found.version)
+        written(self.client, [{"Delete": condition_check(self.name, row, "#pending = :dropped", {"dropped": False})}])
 
     def change(self, key: WebhookKey, assign: Mapping[str, Any], remove: Sequence[str] = ()) -> bool:
         """Set attributes of a subscription. A removed one does not come back."""
@@ -64,12 +118,6 @@ class WebhooksTable:
             values={"at": at.isoformat(), **({"since": since.isoformat()} if since else {})},
         )
 
-    def remove(self, key: WebhookKey) -> bool:
-        """Delete the row of a subscription. Returns whether there was one."""
-        names = {name: to_value(value) for name, value in key.row.items()}
-        gone = answered(lambda: self.client.delete_item(TableName=self.name, Key=names, ReturnValues="ALL_OLD"))
-        return "Attributes" in gone
-
     def record(self, delivery: Delivery, at: datetime) -> bool:
         """Write the row of a delivery, unless there is one: a notice that comes again sends nothing again."""
         return self._put(delivery.values, f"{_NEW} OR #expires_at <= :now", {"now": int(at.timestamp())})
@@ -83,6 +131,8 @@ class WebhooksTable:
 
     def reopen(self, subscription: Subscription, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
         """Take the lease of any delivery, for another day of tries; None if another sender holds or has reopened it."""
+        # Always another `retry_until`, also for two calls at one moment.
+        at = max(at, seen.retry_until - WINDOW + timedelta(microseconds=1))
         claimed = leased(seen.having(**Delivery.new(subscription, seen.event, at).values, **_REOPENED), owner, at)
         names = ("owner", DUE, "shard", "status", "attempts", "retry_until", "subscribed_at")
         own = {name: claimed.values[name] for name in names}
@@ -100,15 +150,28 @@ class WebhooksTable:
     def due(self, at: datetime) -> Iterator[Delivery]:
         """Deliveries that are due, as the index has them, which may be late; the oldest of each partition first."""
         for number in range(SHARDS):
-            pages = self.client.get_paginator("query").paginate(
-                TableName=self.name,
-                IndexName=DUE,
-                KeyConditionExpression="#shard = :shard AND #due <= :now",
-                ExpressionAttributeNames={"#shard": "shard", "#due": DUE},
-                ExpressionAttributeValues={":shard": to_value(str(number)), ":now": to_value(at.isoformat())},
-            )
-            for page in pages:
-                yield from map(Delivery.of, page["Items"])
+            yield from map(Delivery.of, self._indexed(str(number), at))
+
+    def _indexed(self, partition: str, at: datetime) -> Iterator[Mapping[str, Any]]:
+        pages = self.client.get_paginator("query").paginate(
+            TableName=self.name,
+            IndexName=DUE,
+            KeyConditionExpression="#shard = :shard AND #due <= :now",
+            ExpressionAttributeNames={"#shard": "shard", "#due": DUE},
+            ExpressionAttributeValues={":shard": to_value(partition), ":now": to_value(at.isoformat())},
+        )
+        for page in pages:
+            yield from page["Items"]
+
+    def _changed(self, row: Mapping[str, str], condition: str, values: Mapping[str, Any], **assign: Any) -> Action:
+        return {"Update": conditional_update(self.name, row, condition=condition, assign=assign, values=values)}
+
+    def _named(self, key: WebhookKey, version: str) -> Action:
+        """A subscription begins to name a parameter. Refused if a removal or a sweep has dropped it."""
+        return {"Delete": condition_check(self.name, key.unused(version), _PENDING, {"pending": True})}
+
+    def _listed(self, former: Unused, at: datetime) -> Action:
+        return {"Put": conditional_put(self.name, former.listed(at), _DROPPED, {"dropped": False})}
 
     def _query(self, pk: str, prefix: str) -> Iterator[Mapping[str, Any]]:
         pages = self.client.get_paginator("query").paginate(
@@ -144,6 +207,16 @@ class WebhooksTable:
             self.name, key, condition=condition, assign=assign, remove=remove, values=values, computed=computed
         )
         return until_decided(lambda: update(self.client, parameters)).applied
+
+
+def _naming(seen: Subscription) -> tuple[str, dict[str, Any]]:
+    """The condition that a subscription is the one that was read, and names the same parameter."""
+    named = "#version = :named" if seen.version else "attribute_not_exists(#version)"
+    return f"#created_at = :since AND {named}", {"since": seen.values["created_at"], "named": seen.version}
+
+
+def _former(seen: Subscription) -> Unused:
+    return Unused(seen.key, seen.version, pending=False)
 
 
 _REOPENED = {FAILED: None, "ended_at": None, "expires_at": None}

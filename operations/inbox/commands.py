@@ -16,10 +16,10 @@ def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
     for one in commands.blocked(stack):
         name = name_of(one.gate.key)
         problem = f"version {one.gate.turn} is dead; {one.gate.published - one.gate.turn} wait for it"
-        yield Concern("commands", name, problem, one.error, ("commands", "retry", name, "--reason", "WHY"), one.since)
+        yield Concern("commands", name, problem, one.error, ("commands", "retry", name, ("--reason", "WHY")), one.since)
     for one in commands.lagging(stack):
         name = name_of(one.gate.key)
         for target in sorted(one.gate.lagging):
-            see = ("commands", "rebuild", target, "--key", name)
+            see = ("commands", "rebuild", target, ("--key", name))
             problem, cause = _LAGS.get(target, (f"{target} lags behind", "it could not be written in time"))
             yield Concern("commands", name, problem, cause, see, one.since)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from operations import recovery
+from operations.errors import Word
 from operations.executions import RUNNING
 from operations.stack import Stack
 
@@ -14,7 +15,7 @@ def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
         since = one.retrying.since.isoformat() if one.retrying else ""
         state = "in effect" if one.retrying and one.saga == RUNNING else "not undone"
         problem = f"{', '.join(one.standing)} {state}{_amount(stack, one.saga_id)}; saga {one.problem}"
-        document = ("--file", "ORDER.json") if one.document_lost else ()
+        document: list[Word] = [("--file", "ORDER.json")] if one.document_lost else []
         see = ("show", one.saga_id) if one.row_edited or one.retrying else ("recover", one.saga_id, *document)
         yield Concern("orders", one.saga_id, problem, str(one.cause or ""), see, since)
 

@@ -47,10 +47,8 @@ THIRD_PARTY = {
     "mypy_boto3_stepfunctions",
     "msgspec",
     "aws_xray_sdk",
-    "requests",
-    # requests needs both. Lambda's runtime has urllib3.
     "certifi",
-    "urllib3",
+    "h11",
 }
 # Deployed code does not know that it can run elsewhere or is being tested.
 FORBIDDEN_WORDS = ("localhost", "127.0.0.1", "ministack", "is_local", "test_mode")
@@ -66,7 +64,7 @@ Session.create_client = refuse
 # than a whole cold start.
 LAMBDA = {"LAMBDA_TASK_ROOT": "/var/task"}
 # Modules that libraries could load but nothing here uses, each a tenth of a cold start or more.
-HEAVY = ["boto3", "asyncio", "multiprocessing", "aws_xray_sdk.core.sampling.connector"]
+HEAVY = ["boto3", "requests", "asyncio", "multiprocessing", "aws_xray_sdk.core.sampling.connector"]
 DEPLOYED_FILES = [
     ROOT / "template.yaml",
     *sorted((ROOT / "stacks").glob("*.yaml")),

@@ -39,7 +39,7 @@ MADE = """
 import sys
 from ordering.payments.handlers import payments
 payments()
-print("requests" in sys.modules)
+print("h11" in sys.modules)
 """
 WITH_GATEWAY = {
     "PAYMENT_GATEWAY_URL": "https://gateway.test/",
@@ -55,8 +55,8 @@ VARIABLES = {
 }
 
 
-def requests_is_loaded(**more: str) -> bool:
-    """Whether the payment handlers have loaded requests when they are ready for their first call."""
+def http_is_loaded(**more: str) -> bool:
+    """Whether the payment handlers have loaded the HTTP client when they are ready for their first call."""
     script = f"import sys\nsys.path[:0] = {[str(SOURCES), str(IDEMPOTENCY)]}\n{MADE}"
     run = subprocess.run(
         [sys.executable, "-c", script], env=ENVIRONMENT | more, capture_output=True, text=True, check=True
@@ -71,10 +71,10 @@ def conditional(role: str) -> list[tuple[Any, Any, Any]]:
 
 
 @pytest.mark.slow
-def test_requests_is_loaded_only_where_there_is_a_gateway() -> None:
-    assert not requests_is_loaded()
-    assert not requests_is_loaded(PAYMENT_GATEWAY_URL="")
-    assert requests_is_loaded(**WITH_GATEWAY)
+def test_http_client_is_loaded_only_where_there_is_a_gateway() -> None:
+    assert not http_is_loaded()
+    assert not http_is_loaded(PAYMENT_GATEWAY_URL="")
+    assert http_is_loaded(**WITH_GATEWAY)
 
 
 @pytest.mark.parametrize(("name", "value"), VARIABLES.items())

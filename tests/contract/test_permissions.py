@@ -78,7 +78,7 @@ OURS = {
     "commands/publish_handlers.py:publish_command publish",
     "webhooks/subscribe_handlers.py:subscribe_webhook subscribe",
     "webhooks/subscribing.py:Subscribing.subscribe subscribe",
-    "webhooks/sending.py:_Connection._new_conn create_connection",
+    "runtime/exchange.py:Place.connect create_connection",
 }
 TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}
 

@@ -65,7 +65,7 @@ def _foreign_bar(_: Engine) -> AbstractContextManager[None]:
     from idempotency import steps
     from idempotency.steps import StepStore
 
-    by_the_same = steps._NEVER_HAPPENED + " AND #payload_hash = :payload_hash"
+    by_the_same = steps._NEVER_HAPPENED + " AND #payload_hash = :spelled"
     tombstone = StepStore._tombstone
 
     def of_one_payload(self: Any, step: Any, result: Any) -> Any:
@@ -74,7 +74,7 @@ def _foreign_bar(_: Engine) -> AbstractContextManager[None]:
         put["ExpressionAttributeNames"] = {**put["ExpressionAttributeNames"], "#payload_hash": "payload_hash"}
         put["ExpressionAttributeValues"] = {
             **put["ExpressionAttributeValues"],
-            ":payload_hash": {"S": steps.payload_hash(step.payload)},
+            ":spelled": {"S": steps.PayloadHash.of(step.payload).spelled},
         }
         return action
 

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import boto3
-import requests
 from botocore import xform_name
 from ministack.services import eventbridge, lambda_svc, secretsmanager, stepfunctions
 
+from runtime.exchange import Request, Response
 from tests.faults.clock import Clock
-from tests.faults.gateway import ADDRESS, SECRET, Gateway
+from tests.faults.gateway import ADDRESS, SECRET, Gateway, understood
 from tests.faults.operators import Operators
 from tests.faults.seams import DYNAMODB_ENDPOINT, Document, Send, forget, in_process, take_hold
 from tests.faults.subject import SUBJECT
@@ -236,10 +236,11 @@ class _Seam:
     def request(self, service: str, send: Send, body: bytes) -> Any:
         return self.engine.director.request(service, send, body) if self.engine.director else send()
 
-    def charge_card(self, request: requests.PreparedRequest) -> requests.Response:
-        understood = self.engine.gateway.understood(request)
-        self.call(f"gateway.{understood.kind}")
-        answer: requests.Response = self.request("gateway", lambda: self.engine.gateway.answer(understood), b"")
+    def charge_card(self, request: Request) -> Response:
+        sent = understood(request)
+        self.call(f"gateway.{sent.kind}")
+        self.engine.gateway.sent = sent
+        answer: Response = self.request("gateway", lambda: self.engine.gateway.answer(sent), b"")
         return answer
 
     @property

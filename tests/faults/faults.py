@@ -51,6 +51,7 @@ AGAIN = "again"
 FAILS_BEFORE = "gateway fails before"
 FAILS_AFTER = "gateway fails after"
 REFUSED = "gateway refuses"
+ANOTHER = "gateway answers another"
 GARBLED = "answer garbled at"
 DELIVERED_TWICE = "delivered twice at"
 HELD = "held on its way"
@@ -94,6 +95,7 @@ GATEWAY_KINDS = {
     FAILS_AFTER: "the gateway answers 500, though all was done",
     REFUSED: "the gateway answers 401 and does nothing: a fault on our side",
     GARBLED: "all was done, and the answer's body says nothing",
+    ANOTHER: "all was done, and the answer is that to a request with another key: a decline, no such key, canceled",
     DELIVERED_TWICE: "the request is delivered twice at once, and one answer arrives",
 }
 # at one call of the gateway, with a landing: the invocation goes on

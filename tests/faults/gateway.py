@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import requests
-
+from local.simulators.payment_gateway.faults import another_answer
 from local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger, standing
-from local.simulators.payment_gateway.messages import Answer, Request
+from local.simulators.payment_gateway.messages import Answer, Request, naming_key, problem
 from local.simulators.payment_gateway.server import route
-from local.simulators.payment_gateway.simulator import Simulator
+from local.simulators.payment_gateway.simulator import CHARGES, Simulator
+from runtime import exchange
+from runtime.exchange import NoResponse, Response
 from tests.faults import faults as f
 from tests.faults.invocation import Died
 
@@ -18,6 +19,8 @@ CALLS = {f"gateway.{kind}" for kind in ("charge", "lookup", "cancel")}
 # The client's timeouts, for an answer and for a connection.
 _READ_SECONDS, _CONNECT_SECONDS = 5, 2
 _GARBAGE = b"<html>Bad Gateway</html>"
+# What an answer to another request could say, by the kind of the request that gets it.
+_ANOTHER = {"charge": 402, "lookup": 404, "cancel": 200}
 # Longer than any request can take to arrive.
 _RETENTION_SECONDS = 24 * 3600.0
 
@@ -27,9 +30,11 @@ class Gateway:
     """A simulator, cleared before each run.
 
     asking: the order whose function sends the next request. asked: by key, the first order that asked.
+    sent: the request that is being sent.
     """
 
     asking: str = ""
+    sent: Request = field(default_factory=lambda: Request("charge", ""))
     asked: dict[str, str] = field(default_factory=dict)
     _seconds: float = 0.0
 
@@ -46,21 +51,10 @@ class Gateway:
         """Let time pass until the keys are forgotten."""
         self._seconds += _RETENTION_SECONDS + 1
 
-    def understood(self, request: requests.PreparedRequest) -> Request:
-        """The request as the processor parses it. Raises ValueError for an unknown path."""
-        path = str(request.path_url)
-        body = request.body.encode() if isinstance(request.body, str) else request.body or b""
-        key, authorization = (request.headers.get(name, "") for name in ("Idempotency-Key", "Authorization"))
-        found = route(str(request.method), path, key, body, authorization)
-        if isinstance(found, Answer):
-            raise ValueError(f"the gateway knows no {request.method} {path}")
-        return found
-
-    def answer(self, request: Request) -> requests.Response:
+    def answer(self, request: Request) -> Response:
         """The processor's response, after its effect."""
         self.asked.setdefault(request.key, self.asking)
-        given = self.simulator.handle(request)
-        return response(given.status, given.body)
+        return response(self.simulator.handle(request))
 
     def standing(self, order_id: str) -> list[int]:
         """The amounts of the order's charges that stand."""
@@ -80,12 +74,18 @@ class Gateway:
         return charges, movements
 
 
-def response(status: int, body: bytes = b"{}") -> requests.Response:
-    """A response as requests parses it."""
-    made = requests.Response()
-    made.status_code = status
-    made._content = body
-    return made
+def understood(request: exchange.Request, made: str = CHARGES.path) -> Request:
+    """The request as the processor parses it. Raises ValueError for an unknown path."""
+    key, authorization = (request.headers.get(name, "") for name in ("Idempotency-Key", "Authorization"))
+    found = route(request.method, request.target, key, request.body, authorization, made)
+    if isinstance(found, Answer):
+        raise ValueError(f"the processor knows no {request.method} {request.target}")
+    return found
+
+
+def response(given: Answer) -> Response:
+    """An answer as the client gets it."""
+    return Response(given.status, {}, given.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +96,14 @@ class Way:
     says so, and whether it does. wait: lets time pass.
     """
 
-    send: Callable[[], requests.Response]
+    sent: Request
+    send: Callable[[], Response]
     injects: Callable[[str], bool]
     lands_later: Callable[[str], bool]
     wait: Callable[[float], None]
 
-    def go(self) -> requests.Response:
-        """The answer. Raises what requests does, or Died."""
-        # An answer of 4xx or 5xx is false.
+    def go(self) -> Response:
+        """The answer. Raises NoResponse or Died."""
         if (refused := self._not_done()) is not None:
             return refused
         answer = self.send()
@@ -115,20 +115,25 @@ class Way:
         if self.injects(f.ANSWER_LOST):
             raise self._unanswered()
         if self.injects(f.FAILS_AFTER):
-            return response(500)
-        return response(answer.status_code, _GARBAGE) if self.injects(f.GARBLED) else answer
+            return self._problem(500)
+        if self.injects(f.ANOTHER):
+            return response(another_answer(_ANOTHER[self.sent.kind]))
+        return Response(answer.status, {}, _GARBAGE) if self.injects(f.GARBLED) else answer
 
-    def _not_done(self) -> requests.Response | None:
+    def _not_done(self) -> Response | None:
         if self.injects(f.DIES_BEFORE):
             raise Died
         if self.injects(f.UNREACHABLE):
             self.wait(_CONNECT_SECONDS)
-            raise requests.ConnectTimeout
+            raise NoResponse("no connection")
         if self.lands_later(f.HELD):
             raise self._unanswered()
         statuses = {f.THROTTLED: 429, f.FAILS_BEFORE: 503, f.REFUSED: 401}
-        return next((response(status) for kind, status in statuses.items() if self.injects(kind)), None)
+        return next((self._problem(status) for kind, status in statuses.items() if self.injects(kind)), None)
+
+    def _problem(self, status: int) -> Response:
+        return response(naming_key(lambda _: problem(status, "problem", "-"))(self.sent))
 
     def _unanswered(self) -> Exception:
         self.wait(_READ_SECONDS)
-        return requests.ReadTimeout()
+        return NoResponse("no answer in time")

@@ -129,6 +129,14 @@ def _no_question(_: Engine) -> AbstractContextManager[None]:
     return both()
 
 
+@mutant("an answer to another request that is believed", breaks.REFUSED, breaks.PAID, orders=BY_GATEWAY)
+def _any_answer(_: Engine) -> AbstractContextManager[None]:
+    """A decline or a cancel of another key is taken for that of the order."""
+    from runtime.keyed import Answer
+
+    return replaced(Answer, "bound", True)
+
+
 @mutant("a cancel that is not remembered for a key that is not known", breaks.PAID, orders=BY_GATEWAY)
 def _forgetful_gateway(_: Engine) -> AbstractContextManager[None]:
     """As with most processors: a delayed charge lands after the order was undone."""

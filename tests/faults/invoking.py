@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import requests
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
+from runtime.exchange import NoResponse
 from tests.faults import faults as f
 from tests.faults import gateway
 from tests.faults.faults import Fault
@@ -121,7 +121,7 @@ class Invoking(Running):
 
     def _gateway_request(self, invocation: Invocation, send: Send) -> Any:
         if self._is_cut_off(invocation):
-            raise requests.ConnectionError
+            raise NoResponse("no connection")
         place = f"{invocation.id}.call{invocation.calls}"
         if invocation.bare or place not in self.by_place:
             return send()
@@ -133,7 +133,8 @@ class Invoking(Running):
                 self.unlanded.append((fault, f"the request of {place}", lambda: (self.begin(), send())))
             return bool(due)
 
-        return gateway.Way(send, lambda kind: self.has(kind, place), lands_later, self.engine.clock.move).go()
+        sent = self.engine.gateway.sent
+        return gateway.Way(sent, send, lambda kind: self.has(kind, place), lands_later, self.engine.clock.move).go()
 
     def _is_cut_off(self, invocation: Invocation) -> bool:
         state = invocation.function.removesuffix("Function")

@@ -35,7 +35,7 @@ class Mutant:
 MUTANTS: dict[str, Mutant] = {}
 
 
-BY_GATEWAY = tuple(name for name, kind in ORDERS.items() if kind.gateway)
+BY_GATEWAY = tuple(name for name, kind in ORDERS.items() if kind.gateway and kind.price)
 WITHOUT_GATEWAY = tuple(name for name, kind in ORDERS.items() if not kind.gateway)
 
 

@@ -26,7 +26,8 @@ def finalized(run: Run, rows: Rows) -> Broken:
     """Violations of an order once it is finalized and recovered."""
     yield from invariants.of_finalized_order(rows.order, rows.payment, rows.reservation)
     stands = rows.payment is not None and rows.payment["status"] == "Captured"
-    if rows.standing != ([invariants.captured(rows.payment)] if stands and run.by_gateway else []):
+    captured = invariants.captured(rows.payment)
+    if rows.standing != ([captured] if stands and run.by_gateway and captured else []):
         yield CHARGED, f"{rows.standing} stand, {rows.payment and rows.payment['status']}"
 
 
@@ -60,7 +61,9 @@ def _charge(run: Run, order_id: str, rows: Rows) -> Broken:
     if {"ProcessPayment", "ChargeCard"} & run.tampered:
         # The row has the last word. Until it knows of a charge, LISTED and CHARGED apply.
         return
-    if status == "COMMITTED" and len(rows.standing) != run.by_gateway:
+    charged = run.by_gateway and (rows.payment or {}).get("amount") != 0
+    charged = run.by_gateway and (rows.payment or {}).get("amount") != 0
+    if status == "COMMITTED" and len(rows.standing) != charged:
         yield PAID, f"the payment is made, {rows.standing} stand"
     if status == "COMPENSATED" and rows.standing:
         yield PAID, f"the payment is undone, {rows.standing} stand"

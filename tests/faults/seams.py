@@ -1,7 +1,7 @@
-"""The explorer's hooks into MiniStack, botocore and requests: every change to a loaded module.
+"""The explorer's hooks into MiniStack, botocore and the HTTP client: every change to a loaded module.
 
 One seam is in the engine, around a task, an invocation, a publish and a status event; the others are in botocore and
-requests, before a request is sent.
+the HTTP client, before a request is sent.
 """
 
 import json
@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import boto3
 import botocore.endpoint
-import requests.adapters
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.httpsession import URLLib3Session
 from botocore.retries.quota import RetryQuota
@@ -26,6 +25,7 @@ from ministack.services import dynamodb, eventbridge, lambda_svc, secretsmanager
 
 from local.simulators.payment_gateway import charges
 from runtime import clients
+from runtime.exchange import Request, Response
 from tests.faults.subjects import REVERSED, STOPPED
 from tests.kit.engines.in_process import Answer, answered, at_once, repeat_cheaply, replace
 
@@ -54,7 +54,7 @@ class Seam(Protocol):
 
     def request(self, service: str, send: Send, body: bytes) -> Any: ...
 
-    def charge_card(self, request: requests.PreparedRequest) -> requests.Response: ...
+    def charge_card(self, request: Request) -> Response: ...
 
 
 def take_hold(seam: Seam) -> None:
@@ -62,7 +62,7 @@ def take_hold(seam: Seam) -> None:
     _skip_waits()
     _hold_engine(seam)
     _hold_clients(seam)
-    replace(requests.adapters.HTTPAdapter, "send", lambda _, request, **__: seam.charge_card(request))
+    replace(Request, "send", lambda request, *_: seam.charge_card(request))
 
 
 def _skip_waits() -> None:

@@ -1,10 +1,13 @@
 """The HTTP API of a deployed stack: what it promises to a client that repeats, guesses, or is somebody else."""
 
+import gzip
 import json
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import requests
@@ -136,6 +139,7 @@ def test_a_command_sent_20_times_with_its_answer_lost_is_one_version(client: Htt
     assert (again.status_code, again.text) == (304, "")
     assert client.get(location.removesuffix("/versions"), at="1").json() == entity.json()
     assert client.get(location.removesuffix("/versions"), at="2020-01-01T00:00:00Z").status_code == 404
+    assert client.get(location.removesuffix("/versions"), at="2020-02-30T00:00:00Z").status_code == 400
 
 
 def test_a_command_that_came_before_its_predecessor_is_accepted_under_its_key_later(
@@ -147,6 +151,56 @@ def test_a_command_that_came_before_its_predecessor_is_accepted_under_its_key_la
 
     assert (early.status_code, early.headers["Retry-After"]) == (409, "1")
     assert client.post("/commands", {**command, "version": 2}, key).json()["version"] == 2
+
+
+def test_a_corrected_command_is_accepted_under_the_key_of_a_gap(client: HttpClient, command: Json) -> None:
+    key = uuid.uuid4().hex
+    assert client.post("/commands", {**command, "version": 2}, key).status_code == 409
+
+    assert client.post("/commands", {**command, "version": 1}, key).json()["version"] == 1
+    assert client.post("/commands", {**command, "version": 2}, key).json()["type"].endswith("key-reused")
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+def test_digits_survive_from_request_to_response_and_spellings_are_one_request(
+    client: HttpClient, command: Json, mode: str
+) -> None:
+    own = {**command, "type": "MEASURE", "sk": f"MEASURE#{command['code']}", "mode": mode}
+    key, path = uuid.uuid4().hex, f"/keys/{quote(own['pk'], safe='')}/{quote(own['sk'], safe='')}"
+    sent = "[12345678901234567890.5, 0.12345678901234567890, 9007199254740993.0, 1e20, 1.0]"
+    again = "[12345678901234567890.50, 12345678901234567890E-20, 9007199254740993, 100000000000000000000, 1]"
+    answers = [
+        client.send(
+            "POST",
+            "/commands",
+            data=json.dumps({**own, "attributes": {"a": "?"}}).replace('"?"', numbers),
+            headers={"Content-Type": "application/json", "Idempotency-Key": key},
+        )
+        for numbers in (sent, again)
+    ]
+    assert answers[0].status_code == (200 if mode == "sync" else 202), answers[0].text
+    assert answers[1].json() == answers[0].json()
+    if mode == "async":
+        ended(client, answers[0].headers["Location"])
+    for query in ({}, {"at": "1"}):
+        found = json.loads(client.get(path, **query).text, parse_float=Decimal, parse_int=Decimal)
+        assert found["attributes"]["a"] == json.loads(sent, parse_float=Decimal, parse_int=Decimal)
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b'{"name": "a", "name": "b"}', "repeated"),
+        (b"", "empty"),
+        (gzip.compress(b"{}"), "compressed by gzip"),
+        ("{}".encode("utf-16"), "in UTF-16"),
+        (b"{}{}", "more than one JSON document"),
+    ],
+    ids=["repeated", "empty", "gzip", "UTF-16", "two"],
+)
+def test_body_that_is_not_one_document_is_refused(client: HttpClient, body: bytes, detail: str) -> None:
+    refused = client.send("POST", "/commands", data=body, headers={"Content-Type": "application/json"})
+    assert (refused.status_code, refused.json()["errors"][0]["detail"][: len(detail)]) == (400, detail)
 
 
 def test_an_import_sent_20_times_with_its_answer_lost_is_one_import(client: HttpClient, uploaded: str) -> None:

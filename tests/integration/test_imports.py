@@ -12,7 +12,7 @@ from operations.stack import Row, Stack
 from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import Refused, call
 from tests.kit.deployed_imports import HEADER, ProductImports, counts, csv_text, product
-from tests.kit.injection import eventually
+from tests.kit.injection import Resources, eventually
 
 pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may remove")
 
@@ -30,7 +30,7 @@ def error_of(row: Row) -> tuple[str, str]:
 
 
 def failures(text: str) -> list[tuple[str, ...]]:
-    """Row, code and column of failed.csv, which may have two columns named code."""
+    """Row, code and column of failed.csv."""
     return [tuple(row[:3]) for row in list(csv.reader(io.StringIO(text)))[1:]]
 
 
@@ -45,7 +45,10 @@ def test_a_small_file_is_imported_by_the_call_itself(products: ProductImports) -
         {"row": str(number), "pk": f"TENANT#{products.tenant}", "sk": f"PRODUCT#p{number:06}", "version": "1"}
         for number in range(1, 11)
     ]
-    assert products.result_text(row["import_id"], "failed") == f"row,code,column,message,{','.join(HEADER)}\n"
+    assert (
+        products.result_text(row["import_id"], "failed")
+        == f"row,error_code,error_column,error_message,{','.join(HEADER)}\n"
+    )
     data = products.data("p000003")
     assert data
     assert (data["name"], data["attributes"]["price"], data["mode"]) == ("Product 3", 3, "sync")
@@ -172,8 +175,9 @@ def test_a_stopped_import_keeps_what_is_stored_and_names_the_rest(products: Prod
     assert {products.data(f"p{number:06}")["version"] for number in range(1, 401)} == {1}  # type: ignore[index]
 
 
-def test_an_upload_is_imported_once_however_often_its_event_comes(products: ProductImports) -> None:
-    key = f"imports/{products.tenant}/PRODUCT/products.csv"
+@pytest.mark.parametrize("name", ["products.csv", "PRODUCTS.CSV"])
+def test_an_upload_is_imported_once_however_often_its_event_comes(products: ProductImports, name: str) -> None:
+    key = f"imports/{products.tenant}/PRODUCT/{name}"
     s3 = products.stack.client("s3")
     body = csv_text([product(1)]).encode()
     version = s3.put_object(Bucket=products.bucket, Key=key, Body=body)["VersionId"]
@@ -188,6 +192,24 @@ def test_an_upload_is_imported_once_however_often_its_event_comes(products: Prod
     data = products.data("p000001")
     assert data
     assert data["version"] == 1
+
+
+@pytest.mark.parametrize("name", ["PRODUCT/products.txt", "PRODUCT/products.csv ", "products.csv", ""])
+def test_an_upload_that_nothing_imports_is_kept_for_a_person(
+    products: ProductImports, resources: Resources, name: str
+) -> None:
+    key = products.upload(csv_text([product(1)]), f"imports/{products.tenant}/{name}")
+    kept: list[str] = []
+
+    def arrived() -> bool:
+        received = products.stack.client("sqs").receive_message(
+            QueueUrl=resources["ImportUploadFailuresQueue"], MaxNumberOfMessages=10
+        )
+        kept.extend(message["Body"] for message in received.get("Messages", []))
+        return any(json.dumps(key) in body for body in kept)
+
+    eventually(arrived, seconds=300)
+    assert all("InvalidImport" in body for body in kept if json.dumps(key) in body)
 
 
 @pytest.mark.parametrize(

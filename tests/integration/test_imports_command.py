@@ -14,6 +14,7 @@ import pytest
 
 from local.emulator import emulator
 from operations.stack import Stack
+from runtime.csv_records import safe
 from tests.kit.belongings import RUN
 from tests.kit.bounded import program
 from tests.kit.deployed_commands import Versions
@@ -115,7 +116,9 @@ def test_an_exported_file_changes_nothing_when_it_is_imported(
     checked = stepwise("imports", "create", str(tmp_path / "exported.csv"), *of(products), "--validate-only")
     row = products.row(import_id(checked))
 
-    assert [line["name"] for line in csv.DictReader(io.StringIO(exported.stdout, newline=""))] == names
+    lines = list(csv.DictReader(io.StringIO(exported.stdout, newline="")))
+    assert [line["name"] for line in lines] == [safe(name) for name in names]
+    assert [line["formula_guard"] for line in lines] == ["true" if safe(name) != name else "" for name in names]
     assert f"Left out 1, which a file cannot hold, such as {products.tenant}/PRODUCT#blank" in exported.stderr
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert (row["validated"], counts(row)) == (True, (len(names), len(names), 0, 0))

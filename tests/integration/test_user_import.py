@@ -51,10 +51,14 @@ def test_an_upload_is_imported_once(
     assert ended.results[0].user_arn.endswith(f"/agent/{ended.user_ids[0]}")
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["TestFile_2026-01-31.csv", "testfile_20260131.csv", "TestFile_20260131.CSV", "incoming/TestFile_20260131.csv"],
+)
 def test_an_upload_that_nothing_imports_is_kept_for_a_person(
-    imports: Imports, stack: Stack, resources: Resources
+    imports: Imports, stack: Stack, resources: Resources, key: str
 ) -> None:
-    key, version = imports.upload(csv_file(people(1)), "TestFile_2026-01-31.csv")
+    key, version = imports.upload(csv_file(people(1)), key)
     queue = resources["UploadFailuresQueue"]
     kept: list[str] = []
 

@@ -100,7 +100,10 @@ def test_a_webhook_from_its_subscription_to_its_removal(
 
     newer = SECRET.findall(webhooks("rotate", webhook)[1])[0]
     assert "secret: two are active" in webhooks("rotate", webhook)[1]
-    held = stack.client("ssm").get_parameter(Name=f"{stack.outputs['WebhookSecrets']}/{webhook.partition('/')[2]}")
+    webhook_id = webhook.partition("/")[2]
+    rows = {row["sk"]: row for row in stack.rows("WebhooksTable")}
+    version = rows[f"WEBHOOK#{webhook_id}"]["version"]
+    held = stack.client("ssm").get_parameter(Name=f"{stack.outputs['WebhookSecrets']}/{webhook_id}.{version}")
     assert held["Parameter"]["Type"] == "SecureString"
     assert SECRET.findall(webhooks("rotate", webhook, "--finish")[1]) == [newer]
 

@@ -190,7 +190,7 @@ def _charge(parameters: Parameters) -> Iterable[Answer]:
 
 
 def _look_up(_: Parameters) -> Iterable[Answer]:
-    yield {"status": 404, "body": {}}
+    yield {"status": 404, "body": {"error": {"code": "not_found"}}}
     yield {"status": 200, "body": {"status": "declined"}}
 
 

@@ -26,7 +26,7 @@ def stepwise(*arguments: str, text: str = "") -> Ended:
     error = None
     with (
         mock.patch.object(sys, "argv", ["stepwise", *arguments]),
-        mock.patch.object(sys, "stdin", io.StringIO(text)),
+        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8")),
         redirect_stdout(out),
         redirect_stderr(err),
     ):

@@ -130,8 +130,8 @@ class ImportWorld:
         """A whole import by the machine. Returns its id."""
         import_id = self.create(text, processing_mode="STEP_FUNCTION", **fields)
         if self.load(import_id)["status"] == "PROCESSING":
-            for first in range(1, self.made(import_id).total_rows + 1, BATCH_ROWS):
-                self.batch(import_id, first)
+            for rows in batched(self.pointers(self.made(import_id)), BATCH_ROWS, strict=False):
+                self.batch(import_id, rows[0].row)
             self.finish(import_id)
         return import_id
 

@@ -35,9 +35,19 @@ _DELIVERY = {
 }
 
 
+_UNUSED = {
+    **_texts(kind="secret", pk="TENANT#tenant1", sk=f"SECRET#{WEBHOOK_ID}#1", webhook_id=WEBHOOK_ID, version="1"),
+    "pending": {"BOOL": True},
+}
+
+
 def _query(parameters: Parameters) -> Iterable[Answer]:
     """The operator has no webhook."""
     due = "IndexName" in parameters
+    if {"S": "unused"} in parameters["ExpressionAttributeValues"].values() or "SECRET#" in str(parameters):
+        yield {"Items": [_UNUSED]}
+        yield {"Items": [{**_UNUSED, "pending": {"BOOL": False}}]}
+        return
     yield {"Items": [] if due or "OPERATOR" in str(parameters) else [_WEBHOOK]}
     yield {"Items": [_DELIVERY] if due else [{**_WEBHOOK, "failing_since": {"S": _TIME}}]}
     yield {"Items": []}
@@ -46,6 +56,10 @@ def _query(parameters: Parameters) -> Iterable[Answer]:
 def _batch(parameters: Parameters) -> Iterable[Answer]:
     ((table, asked),) = parameters["RequestItems"].items()
     (key,) = asked["Keys"]
+    if key["sk"]["S"] == "WEBHOOKS":
+        yield {"Responses": {table: [{**key, "changes": {"N": "1"}}]}}
+        yield {"Responses": {table: []}}
+        return
     found: Mapping[str, Any] = _DELIVERY if "DELIVERY#" in key["sk"]["S"] else _WEBHOOK
     yield {"Responses": {table: [{**found, **key}]}}
     yield {"Responses": {table: []}}
@@ -77,9 +91,14 @@ def _parameter_gone(_: Parameters) -> Iterable[Answer]:
     yield Refusal("ParameterNotFound")
 
 
-def _deleted(_: Parameters) -> Iterable[Answer]:
-    yield {"Attributes": _WEBHOOK}
+def _transaction(parameters: Parameters) -> Iterable[Answer]:
+    """It succeeds; or its first condition fails, or its last one; or its outcome is unknown."""
+    others = len(parameters["TransactItems"]) - 1
+    held, failed = {"Code": "None"}, {"Code": "ConditionalCheckFailed"}
     yield {}
+    yield Refusal("TransactionCanceledException", {"CancellationReasons": [failed, *[held] * others]})
+    yield Refusal("TransactionCanceledException", {"CancellationReasons": [*[held] * others, failed]})
+    yield Refusal("InternalServerError")
 
 
 OF_WEBHOOKS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
@@ -87,7 +106,7 @@ OF_WEBHOOKS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     "dynamodb:BatchGetItem": _batch,
     "dynamodb:PutItem": _write,
     "dynamodb:UpdateItem": _write,
-    "dynamodb:DeleteItem": _deleted,
+    "dynamodb:TransactWriteItems": _transaction,
 }
 
 
@@ -95,6 +114,5 @@ ANSWERS: dict[str, Callable[[Parameters], Iterable[Answer]]] = {
     "ssm:GetParameter": _parameter,
     "ssm:PutParameter": _parameter_put,
     "ssm:DeleteParameter": _parameter_gone,
-    "dynamodb:DeleteItem": _deleted,
     "gateway:POST /webhooks": _received,
 }

@@ -18,13 +18,12 @@ from types import CodeType, FrameType, ModuleType, SimpleNamespace, TracebackTyp
 from typing import Any, Self
 
 import pytest
-import requests
 from aws_xray_sdk import global_sdk_config
 from botocore.client import BaseClient
 from botocore.signers import RequestSigner
-from requests.adapters import HTTPAdapter
 
 from runtime import clients
+from runtime.exchange import Request, Response
 from runtime.tracing import trace_aws_calls
 from tests.kit.answer import Answer, Refusal
 from tests.kit.answers import answering
@@ -117,7 +116,7 @@ class Wire:
         for name, value in _SDK.items():
             self._patch.setenv(name, value)
         self._patch.setattr(time, "sleep", lambda _: None)
-        self._patch.setattr(HTTPAdapter, "send", lambda _, request, **__: self._answer_http(request))
+        self._patch.setattr(Request, "send", lambda request, *_: self._answer_http(request))
         # A public address.
         self._patch.setattr(socket, "getaddrinfo", lambda _, port, **__: [(None, None, None, "", ("1.1.1.1", port))])
         # Clients trace the calls of what they find here, once.
@@ -194,16 +193,13 @@ class Wire:
         self._run.calls.append(Call(f"s3:{operation_name}", asked, sites, str(asked)))
         return "https://nowhere"
 
-    def _answer_http(self, request: requests.PreparedRequest) -> requests.Response:
-        path = re.sub(r"(/charges/|/cards/)[^/]+", r"\1KEY", request.path_url)
-        named = re.search(r"/(?:charges|cards)/([^/]+)", request.path_url)
+    def _answer_http(self, request: Request) -> Response:
+        path = re.sub(r"(/charges/|/cards/)[^/]+", r"\1KEY", request.target)
+        named = re.search(r"/(?:charges|cards)/([^/]+)", request.target)
         key = named[1] if named else request.headers.get("Idempotency-Key", "")
-        asked = {"key": key, "body": request.body}
+        asked = {"key": key, "body": request.body.decode()}
         answer: Any = self._run.answer(f"gateway:{request.method} {path}", asked, str(asked), path)
-        response = requests.Response()
-        response.status_code, response._content = answer["status"], json.dumps(answer["body"]).encode()
-        response.raw = SimpleNamespace(read=lambda *_, **__: response._content, close=lambda: None)
-        return response
+        return Response(answer["status"], {}, json.dumps({"key": key, **answer["body"]}).encode())
 
 
 def _invoke(function: Function, event: Any, run: Run) -> None:

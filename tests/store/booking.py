@@ -54,9 +54,11 @@ class Saga:
         owner: str = "t-1",
         at: datetime = AT,
         after: Sequence[str] = (),
+        booking: Document | None = None,
     ) -> Any:
-        """Run T."""
-        return self._store.commit(self._step(payload, owner, at), self._writes(payload), result, after=after)
+        """Run T. booking: what its row has, if not the payload."""
+        writes = self._writes(booking or payload)
+        return self._store.commit(self._step(payload, owner, at), writes, result, after=after)
 
     def compensate(
         self,
@@ -108,6 +110,10 @@ class Saga:
 
     def delete_record(self) -> None:
         self.client.delete_item(TableName=self.database.records, Key={"pk": {"S": self.record_key}})
+
+    def forgets(self, attribute: str) -> None:
+        """Remove an attribute of the record, as a release that does not know it writes it."""
+        self.database.forget(self.client, self.record_key, attribute)
 
     def delete_booking(self) -> None:
         self.client.delete_item(TableName=self.database.bookings, Key={"pk": {"S": self.booking_key}})

@@ -25,6 +25,7 @@ MARGIN = timedelta(seconds=1)
 """How much longer the lease lasts."""
 
 ORDER: Mapping[str, Any] = {"amount": 4200, "card": "tok_visa"}
+RESPELLED_ORDER: Mapping[str, Any] = {**ORDER, "amount": 4200.0}
 OTHER_ORDER: Mapping[str, Any] = {"amount": 9900, "card": "tok_visa"}
 CHARGED: Mapping[str, Any] = {"charge": "ch-1", "note": "席", "fee": None}
 
@@ -202,6 +203,10 @@ class Charge:
                 raise error
         except type(error):
             return lease
+
+    def forgets(self, attribute: str) -> None:
+        """Remove an attribute of the record, as a release that does not know it writes it."""
+        self.database.forget(self.client, self.key, attribute)
 
     def becomes(self, status: str) -> Lease:
         """Bring the record into a status through calls. HELD needs its policy."""

@@ -35,6 +35,15 @@ class Database:
         item = client.get_item(TableName=table, Key={"pk": {"S": key}}, ConsistentRead=True).get("Item")
         return dict(plain(item)) if item else None
 
+    def forget(self, client: "DynamoDBClient", key: str, attribute: str) -> None:
+        """Remove an attribute of a record."""
+        client.update_item(
+            TableName=self.records,
+            Key={"pk": {"S": key}},
+            UpdateExpression="REMOVE #attribute",
+            ExpressionAttributeNames={"#attribute": attribute},
+        )
+
 
 def create(engine: Engine) -> Database:
     """Create tables with unique names."""

@@ -26,6 +26,7 @@ from tests.store.charging import (
     ORDER,
     OTHER_ORDER,
     POLICIES,
+    RESPELLED_ORDER,
     AnswerLost,
     Charge,
     Declined,
@@ -83,16 +84,22 @@ class LeaseHistories(RuleBasedStateMachine):
         self.number = 0
         self.landed = 0
         self.taken = False
-        self.begins("none", 1, 0, at_once)
+        self.begins("none", 1, 0, at_once, ORDER)
 
     # --- an invocation ---
 
-    @rule(fault=_FAULTS, call=st.sampled_from([1, 2]), after=st.sampled_from([0, 1, 62, 62]), at_once=st.booleans())
-    def begins(self, fault: Fault, call: int, after: int, at_once: bool) -> None:
+    @rule(
+        fault=_FAULTS,
+        call=st.sampled_from([1, 2]),
+        after=st.sampled_from([0, 1, 62, 62]),
+        at_once=st.booleans(),
+        order=st.sampled_from([ORDER, RESPELLED_ORDER]),
+    )
+    def begins(self, fault: Fault, call: int, after: int, at_once: bool, order: Any) -> None:
         """call: the one with the fault. at_once: take effect right after acquiring the lease."""
         self.clock.go(timedelta(seconds=after))
         live = len(self.live)
-        self._begins(fault, ORDER, call)
+        self._begins(fault, order, call)
         if at_once and len(self.live) > live:
             self.takes_effect(live)
 
@@ -116,7 +123,7 @@ class LeaseHistories(RuleBasedStateMachine):
         except AlreadyInProgress as error:
             self.model.barred(error.until, self.clock.now)
         except PayloadMismatch:
-            self.model.mismatch(payload)
+            self.model.mismatch(payload, self.clock.now)
         except OutcomeHeld:
             self.model.held()
             return

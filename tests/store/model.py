@@ -70,7 +70,7 @@ class Model:
         """An invocation became the owner."""
         before = self.now
         assert before.answer is None, "decided work was started again"
-        assert before.payload in (None, payload), "another payload got the lease"
+        assert before.payload in (None, payload) or not self._binds(at), "another payload got the lease"
         for earlier in before.attempts:
             assert earlier.over or earlier.until <= at, "two owners at once"
         possible = bool(before.effects) or any(not earlier.over for earlier in before.attempts)
@@ -124,9 +124,17 @@ class Model:
         assert self.now.answer is None, "held, but decided"
         assert any(not attempt.clean for attempt in self.now.attempts), "held, but nothing is unknown"
 
-    def mismatch(self, payload: Any) -> None:
+    def mismatch(self, payload: Any, at: datetime) -> None:
         """A call got PayloadMismatch."""
         assert payload != self.now.payload, "the same payload was rejected as another one"
+        assert self._binds(at), "a free key rejected another payload"
+
+    def _binds(self, at: datetime) -> bool:
+        """Whether the key belongs to one payload: it is decided, or an attempt may have taken effect."""
+        open_ones = [attempt for attempt in self.now.attempts if not attempt.clean]
+        if self.work.unknown is Unknown.NEVER:
+            open_ones = [attempt for attempt in open_ones if at < attempt.until]
+        return self.now.answer is not None or bool(open_ones)
 
     def lost(self, attempt: Attempt) -> None:
         """An owner got LeaseLost."""

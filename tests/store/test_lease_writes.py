@@ -161,7 +161,8 @@ def test_ninety_nine_writes_fit_and_a_hundred_are_rejected(inside: Charge) -> No
 
 
 def test_a_result_that_is_too_large_does_not_keep_the_writes_from_landing(inside: Charge) -> None:
-    inside.completes("x" * (256 * 1024), inside.writes)
+    with pytest.raises(ResultUnavailable):
+        inside.completes("x" * (256 * 1024), inside.writes)
     assert (inside.status, inside.landed) == ("COMPLETED", 1)
     with pytest.raises(ResultUnavailable):
         inside.lease()

@@ -6,6 +6,7 @@ import logging
 import re
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -17,7 +18,6 @@ from idempotency import (
     LeaseStore,
     OutcomeHeld,
     PayloadMismatch,
-    ResultUnavailable,
     StoredFailure,
     Work,
 )
@@ -28,16 +28,17 @@ from tests.store.charging import (
     INVOCATION,
     LIFETIME,
     MARGIN,
+    NEVER,
     ORDER,
     OTHER_ORDER,
     RESOLVE,
     RUN_AGAIN,
+    AnswerLost,
     Charge,
     Declined,
     StolenCard,
     Unreachable,
     every_policy,
-    must_not_run,
 )
 
 not_held = pytest.mark.parametrize("work", [RUN_AGAIN, RESOLVE], ids=lambda work: work.unknown.name)
@@ -222,21 +223,6 @@ def test_any_json_is_a_result(charge: Charge, result: Any) -> None:
     assert (lease.completed, lease.result) == (True, result)
 
 
-@pytest.mark.parametrize("result", [object(), "x" * (256 * 1024)], ids=["not JSON", "too large"])
-def test_a_result_that_cannot_be_stored_is_returned_once_and_reported(
-    charge: Charge, result: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert charge.run(lambda _: result) is result
-    (line,) = caplog.records
-    assert (line.levelno, line.getMessage()) == (
-        logging.ERROR,
-        "the result is not JSON, or too large to be stored",
-    )
-    assert charge.status == "COMPLETED"
-    with pytest.raises(ResultUnavailable, match=charge.key):
-        charge.run(must_not_run)
-
-
 def test_the_largest_result_fits_the_table(charge: Charge) -> None:
     largest = "x" * (256 * 1024 - 2)
     charge.completes(largest)
@@ -305,17 +291,6 @@ def test_stored_error_of_an_unknown_class_is_stored_failure(charge: Charge) -> N
     with pytest.raises(StoredFailure, match=r"^RefusedByAnOlderVersion: the reason$") as replayed:
         charge.lease()
     assert replayed.value.name == "RefusedByAnOlderVersion"
-
-
-def test_stored_error_with_other_arguments_is_raised_again(charge: Charge) -> None:
-    class OverLimit(BusinessError):
-        def __init__(self, limit: int, *, asked: int) -> None:
-            super().__init__(f"{asked} is more than {limit}")
-
-    picky = charge.under(replace(RUN_AGAIN, final=(OverLimit,)))
-    picky.raises(OverLimit(100, asked=4200))
-    with pytest.raises(OverLimit, match=r"^4200 is more than 100$"):
-        picky.lease()
 
 
 def test_a_long_message_is_cut(charge: Charge) -> None:
@@ -395,7 +370,7 @@ def test_held_work_stays_held_under_any_policy(held: Charge, work: Work) -> None
 
 
 @every_policy
-@pytest.mark.parametrize("status", ["IN_PROGRESS", "COMPLETED", "FAILED", "RELEASED", "UNKNOWN"])
+@pytest.mark.parametrize("status", ["IN_PROGRESS", "COMPLETED", "FAILED", "UNKNOWN"])
 def test_the_same_key_with_another_payload_is_refused(charge: Charge, status: str, work: Work) -> None:
     charge.becomes(status)
     before = charge.row
@@ -411,6 +386,55 @@ def test_held_work_rejects_other_payloads(held: Charge) -> None:
     held.becomes("HELD")
     with pytest.raises(PayloadMismatch):
         held.lease(OTHER_ORDER)
+
+
+@every_policy
+def test_a_released_key_takes_another_payload(charge: Charge, work: Work) -> None:
+    charge.under(work).raises(Unreachable())
+    charge.lease(OTHER_ORDER, work=work)
+    with pytest.raises(PayloadMismatch):
+        charge.lease(work=work)
+
+
+def test_a_crashed_attempt_binds_the_key_unless_it_cannot_have_taken_effect(charge: Charge) -> None:
+    never = replace(charge.under(NEVER), id="n-" + charge.id)
+    for one in (charge, never):
+        one.breaks_off()
+    with pytest.raises(PayloadMismatch):
+        charge.lease(OTHER_ORDER)
+    assert not never.lease(OTHER_ORDER).unsure
+
+
+def test_an_attempt_that_may_have_taken_effect_binds_the_key_for_good(charge: Charge) -> None:
+    charge.raises(AnswerLost())
+    charge.raises(Unreachable())
+    with pytest.raises(PayloadMismatch):
+        charge.lease(OTHER_ORDER)
+
+
+SPELLINGS = [4200, 4200.0, Decimal("4.2E+3"), Decimal("4200.00")]
+
+
+@pytest.mark.parametrize("first", SPELLINGS, ids=str)
+@pytest.mark.parametrize("again", SPELLINGS, ids=str)
+def test_every_spelling_of_a_number_is_one_request(charge: Charge, first: Any, again: Any) -> None:
+    charge.run(lambda _: CHARGED, {"amount": first})
+    assert charge.lease({"amount": again}).result == CHARGED
+    with pytest.raises(PayloadMismatch):
+        charge.lease({"amount": Decimal("4200.00000000000000000001")})
+
+
+@pytest.mark.parametrize("amount", [4200, 4200.0, 0.5, 1e20, -0.0])
+def test_an_older_release_finds_its_own_hash_and_its_records_still_match(charge: Charge, amount: Any) -> None:
+    """An older release knows payload_hash alone, in which a number counts as it is spelled."""
+    charge.run(lambda _: CHARGED, {"amount": amount})
+    assert (charge.row or {})["payload_hash"] == hashlib.sha256(
+        json.dumps({"amount": amount}, separators=(",", ":")).encode()
+    ).hexdigest()
+
+    charge.forgets("payload_hash_v2")
+    assert charge.lease({"amount": amount}).result == CHARGED
+    assert charge.lease({"amount": Decimal(str(amount))}).result == CHARGED
 
 
 def test_the_order_of_a_payloads_keys_makes_no_other_request(charge: Charge) -> None:

@@ -5,6 +5,8 @@ import json
 import logging
 import time
 from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import product
 
 import pytest
 
@@ -16,6 +18,10 @@ from tests.store.database import Database
 
 def _hash(canonical_json: str) -> str:
     return hashlib.sha256(canonical_json.encode()).hexdigest()
+
+
+def _unreachable() -> None:
+    raise ConnectionError
 
 
 def _epoch(moment: datetime) -> int:
@@ -97,6 +103,36 @@ def test_duplicate_after_a_deployment_returns_the_first_result(saga: Saga) -> No
 def test_the_order_of_a_payloads_keys_makes_no_other_request(saga: Saga) -> None:
     saga.commit({"seats": 2, "row": "C"})
     assert saga.commit({"row": "C", "seats": 2}) == BOOKED
+
+
+SPELLINGS: list[Document] = [{"seats": seats, "row": "C"} for seats in (2, 2.0, Decimal("2.00"), Decimal("20E-1"))]
+spelled = pytest.mark.parametrize(
+    ("first", "again"), list(product(SPELLINGS, repeat=2)), ids=lambda payload: str(payload["seats"])
+)
+
+
+@spelled
+def test_every_spelling_of_a_number_is_one_payload(saga: Saga, first: Document, again: Document) -> None:
+    saga.commit(first, booking=A)
+    with pytest.raises(PayloadMismatch):
+        saga.commit({"seats": Decimal("2.00000000000000000001"), "row": "C"}, booking=A)
+    assert saga.commit(again, booking=A) == BOOKED
+    with pytest.raises(PayloadMismatch):
+        saga.compensate(B)
+    with pytest.raises(ConnectionError):
+        saga.compensate(again, outside=_unreachable)
+    assert saga.compensate(first) == {"undone": True}
+
+
+@pytest.mark.parametrize("payload", [{"seats": 2}, {"seats": 2.0}, {"seats": 1e20}, {"seats": 0.5}], ids=str)
+def test_step_record_of_an_older_release_matches(saga: Saga, payload: Document) -> None:
+    saga.commit(payload)
+    record = saga.found().record or {}
+    assert record["payload_hash"] == _hash(json.dumps(payload, separators=(",", ":")))
+
+    saga.forgets("payload_hash_v2")
+    assert saga.commit(payload) == BOOKED
+    assert saga.compensate(payload) == {"undone": True}
 
 
 def test_t_with_another_payload_is_refused_and_writes_nothing(saga: Saga) -> None:

@@ -1,6 +1,6 @@
 """The payment gateway over HTTP, with the protocol of docs/gateway.md.
 
-Imported only with a configured gateway, because importing requests takes time.
+Imported only with a configured gateway, because importing an HTTP client takes time.
 """
 
 import logging
@@ -54,8 +54,6 @@ class HttpGateway(KeyedSystem[Charge]):
     @override
     def made(self, asked: Charge, answer: Answer) -> str | None:
         match answer.body:
-            case {"status": "declined"}:
-                raise self.declined(answer)
             case {"status": "succeeded", "id": str(charge_id), "amount": amount, "currency": currency}:
                 if (amount, currency) != (asked.amount, asked.currency):
                     raise self.refused("the gateway charged another amount")

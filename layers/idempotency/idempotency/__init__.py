@@ -6,6 +6,7 @@ from .errors import (
     AlreadyInProgress,
     BusinessError,
     Contention,
+    DeferredResult,
     IdempotencyError,
     InvalidKey,
     LeaseLost,
@@ -22,7 +23,7 @@ from .errors import (
 from .lease import Lease
 from .leases import LeaseStore
 from .operators import LeaseOperations
-from .payloads import payload_hash
+from .payloads import PayloadHash, payload_hash
 from .records import LeaseRecord, Status
 from .resolution import NEVER_HAPPENED, Happened, Resolution
 from .rounds import REFUSED, Decided, RoundStore
@@ -41,6 +42,7 @@ __all__ = [
     "Cancellation",
     "Contention",
     "Decided",
+    "DeferredResult",
     "Happened",
     "IdempotencyError",
     "InProgress",
@@ -52,6 +54,7 @@ __all__ = [
     "LeaseRecord",
     "LeaseStore",
     "OutcomeHeld",
+    "PayloadHash",
     "PayloadMismatch",
     "PersonalKey",
     "Refusal",

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .dynamodb import LeaseClient, put
-from .errors import AlreadyInProgress, OutcomeHeld, PayloadMismatch, StoredFailure
+from .errors import AlreadyInProgress, OutcomeHeld, PayloadMismatch
 from .lease_table import LeaseTable
+from .payloads import PayloadHash
 from .records import LeaseRecord, Status
 from .work import Unknown, Work
 
@@ -38,7 +39,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One invocation's request for a lease. key: of the record. owner: a unique token. digest: of the payload.
+    """One invocation's request for a lease. key: of the record. owner: a unique token.
 
     deadline: when the invocation times out.
     """
@@ -47,7 +48,7 @@ class Claim:
     work: Work
     key: str
     owner: str
-    digest: str
+    payload: PayloadHash
     deadline: datetime
 
     def end(self, now: datetime) -> datetime:
@@ -91,11 +92,12 @@ class Claim:
             Status.IN_PROGRESS,
             self.owner,
             seen.attempt + 1 if seen else 1,
-            self.digest,
+            self.payload.spelled,
             until,
             created_at=seen.created_at if seen else at,
             updated_at=at,
             audit=seen.audit if seen else (),
+            payload_hash_v2=self.payload.v2,
         )
         unsure = seen is not None and seen.may_have_happened and not seen.expired(now)
         return Grant(self.became(first, Status.IN_PROGRESS, now, unsure=unsure, until=until), now, unsure)
@@ -106,15 +108,15 @@ class Claim:
 
     def _is_free(self, found: LeaseRecord, now: datetime) -> bool:
         """Whether the lease may be acquired over this record; False if it has the result. Raises the stored error."""
-        if found.expired(now):
+        if found.is_free(now):
             return True
         # Work that was barred before it began has no payload.
-        if found.payload_hash and found.payload_hash != self.digest:
+        if found.payload_hash and not self.payload.is_of(found.payload_hash, found.payload_hash_v2):
             raise PayloadMismatch(f"{self.key} is recorded with a different payload; use a new key for a new request")
         if found.in_progress(now):
             raise AlreadyInProgress(self.key, found.lease_until)
         if found.error:
-            raise self.work.error(*found.error) or StoredFailure(*found.error)
+            raise self.work.error(*found.error)
         if found.status is Status.HELD or self._mark_held(found, now):
             raise OutcomeHeld(
                 f"{self.key}: outcome unknown; find out whether it took effect, then release or resolve it"

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from .errors import AlreadyInProgress, InvalidKey
 from .leases import LeaseStore
 from .resolution import Resolution
+from .results import finished, require_plain
 from .work import Work
 
 type Selector = str | Callable[..., Any]
@@ -54,10 +55,12 @@ def idempotent_handler(
     resolve: see `LeaseStore.run`; called with event and context.
     A handler with a parameter `lease` gets the `Lease`, to extend or complete it.
 
-    The handler raises what `LeaseStore.run` raises; InvalidKey names the path.
+    Raises TypeError when it decorates an async function or a generator. The handler returns and raises what
+    `LeaseStore.run` does; InvalidKey names the path.
     """
 
     def decorate(handler: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+        require_plain(handler, resolve, store, key, payload)
         lease_wanted = "lease" in inspect.signature(handler).parameters
 
         @wraps(handler)
@@ -107,10 +110,12 @@ def idempotent_function[**P, R](
     wait: how long to wait for another owner.
     resolve: see `LeaseStore.run`; called with the function's arguments.
 
-    Raises TypeError when it decorates a function without `deadline`. The function raises what `LeaseStore.run` raises.
+    Raises TypeError when it decorates a function without `deadline`, an async function or a generator. The function
+    returns and raises what `LeaseStore.run` does.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        require_plain(function, resolve, store, key, payload)
         signature = inspect.signature(function)
         if "deadline" not in signature.parameters:
             raise TypeError(f"{function.__qualname__} needs a parameter `deadline`: when its invocation ends")
@@ -148,7 +153,7 @@ def _key(selector: Selector, root: Any, *args: Any, **kwargs: Any) -> str:
 def _selected(selector: Selector, root: Any, *args: Any, **kwargs: Any) -> Any:
     """The value at a path that starts at `root`, or the function's result for the arguments."""
     if not isinstance(selector, str):
-        return selector(*args, **kwargs)
+        return finished(selector(*args, **kwargs))
     for field in selector.split("."):
         root = root.get(field) if isinstance(root, Mapping) else getattr(root, field, None)
         if root is None:

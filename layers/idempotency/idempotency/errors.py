@@ -13,6 +13,7 @@ Exception
     │   ├── OutcomeHeld
     │   ├── ResultUnavailable
     │   └── StoredFailure
+    ├── DeferredResult      a defect: the work returned what is yet to run, so nothing was decided
     └── TransientError      nothing was decided: the same call may succeed later
         ├── AlreadyInProgress
         ├── Contention
@@ -106,6 +107,10 @@ class AlreadyInProgress(TransientError):
         super().__init__(f"{key} is in progress; try again after {until.isoformat(timespec='seconds')}")
         self.key = key
         self.until = until
+
+
+class DeferredResult(IdempotencyError, TypeError):
+    """The result is yet to be computed, such as a coroutine, so nothing says that the work was done."""
 
 
 class LeaseLost(TransientError):

@@ -1,6 +1,5 @@
 """One owner's lease of one piece of work. The table in `leases` and docs/leases.md explain the cases."""
 
-import json
 import logging
 import uuid
 from collections.abc import Sequence
@@ -10,15 +9,12 @@ from typing import Any, Self
 
 from .claim import Backend, Claim
 from .dynamodb import Action, Outcome, put, state_conflict, transact
-from .errors import LeaseLost, OutcomeHeld, ResultUnavailable, StateConflict
-from .payloads import canonical_json, payload_hash
+from .errors import DeferredResult, LeaseLost, OutcomeHeld, ResultUnavailable, StateConflict
+from .payloads import PayloadHash, read_json
 from .records import LeaseRecord, Status
-from .work import Unknown, Work
+from .results import finished, storable
+from .work import Unknown, Work, stored_error
 
-RESULT_LIMIT = 256 * 1024
-"""Maximum bytes of a stored result's JSON: the limit of Step Functions, well below DynamoDB's 400 KB."""
-
-_MESSAGE_LIMIT = 2000
 # A transaction takes 100 actions, and one is the lease's.
 _MAX_WRITES = 99
 
@@ -43,7 +39,7 @@ class Lease:
         self.result: Any = None
         self._work = work
         self._backend = backend
-        self._claim = Claim(backend, work, self.key, self.owner, payload_hash(payload), deadline)
+        self._claim = Claim(backend, work, self.key, self.owner, PayloadHash.of(payload), deadline)
         self._record: LeaseRecord | None = None
         self._extended_at: datetime | None = None
         self._completing: Sequence[Action] | None = None
@@ -70,21 +66,25 @@ class Lease:
     def complete(self, result: Any, writes: Sequence[Action] = ()) -> None:
         """Store the result (anything that JSON can hold) for duplicates, atomically with `writes`.
 
+        `Lease.result` is then what duplicates get: the result as JSON stores it, with lists for tuples.
+
         writes: up to 99 actions of `TransactWriteItems` on different items, in one transaction, which fails if the
             lease was lost. Repeat a call only with the same result and writes.
 
         Raises StateConflict (a write's condition failed: nothing was written; you still have the lease and may call
         `complete` with other writes), ValueError (too many writes, or others than before: nothing was sent), LeaseLost
         (nothing was written), Contention or StoreUnavailable (the outcome is unknown).
-        A result that is not JSON, or longer than RESULT_LIMIT, is logged as an error. The work then counts as done, and
-        duplicates get ResultUnavailable.
+        Raises TypeError for a deferred result, such as a coroutine or a generator: nothing was sent, and the outcome is
+        unknown. A result that is not JSON, or longer than RESULT_LIMIT, is logged as an error: the work counts as done,
+        and this call and its duplicates raise ResultUnavailable.
         """
+        finished(result)
         if len(writes) > _MAX_WRITES:
             raise ValueError(f"writes: {len(writes)} do not fit one transaction; give up to {_MAX_WRITES}")
         if self._completing not in (None, writes):
             raise ValueError("writes: an earlier call may have completed with others; repeat it with the same")
         self._completing = writes
-        text = _storable(result)
+        text, stored = storable(result)
         if text is None:
             _logger.error("the result is not JSON, or too large to be stored", extra=self._log())
         try:
@@ -92,7 +92,9 @@ class Lease:
         except StateConflict as error:
             self._completing, self._refused = None, error
             raise
-        self.completed, self.result = True, result
+        self.completed, self.result = True, stored
+        if text is None:
+            raise self._unavailable()
 
     def extend(self) -> None:
         """Extend the lease by its duration from now, but not beyond the invocation's timeout.
@@ -120,20 +122,24 @@ class Lease:
 
     def _replay(self, record: LeaseRecord) -> None:
         if record.result is None:
-            raise ResultUnavailable(f"{self.key} is done, but its result could not be stored")
+            raise self._unavailable()
         _logger.warning("duplicate call: the stored result is returned", extra=self._log(first_owner=record.owner))
-        self.completed, self.result = True, json.loads(record.result)
+        self.completed, self.result = True, read_json(record.result)
+
+    def _unavailable(self) -> ResultUnavailable:
+        return ResultUnavailable(f"{self.key} is done, but its result could not be stored")
 
     def _meaning(self, error: BaseException | None) -> dict[str, Any]:
         """The status after the block raised this error: arguments of `_write`."""
         never = self._work.unknown is Unknown.NEVER
         # These are errors of the layer after the work is done, or of nested work: they decide nothing here.
-        decides = error is not None and self._completing is None and not isinstance(error, OutcomeHeld)
+        undecided = isinstance(error, OutcomeHeld | DeferredResult)
+        decides = error is not None and self._completing is None and not undecided
         if error is self._refused and not never:
             decides = False
         if decides and isinstance(error, self._work.final):
-            stored = (type(error).__name__, str(error)[:_MESSAGE_LIMIT])
-            return {"status": Status.FAILED, "error": stored, "unlisted": isinstance(error, self._work.routine)}
+            unlisted = isinstance(error, self._work.routine)
+            return {"status": Status.FAILED, "error": stored_error(error), "unlisted": unlisted}
         # This attempt did nothing, but the one before may have.
         if (never or (decides and isinstance(error, self._work.harmless))) and not self.unsure:
             return {"status": Status.RELEASED}
@@ -164,11 +170,3 @@ class Lease:
 
     def _log(self, **more: str) -> dict[str, str]:
         return {"work": self.key, "owner": self.owner, **more}
-
-
-def _storable(result: Any) -> str | None:
-    try:
-        text = canonical_json(result)
-    except (TypeError, ValueError):
-        return None
-    return text if len(text) <= RESULT_LIMIT else None

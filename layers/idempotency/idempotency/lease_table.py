@@ -12,6 +12,7 @@ from typing import Any
 from .dynamodb import Action
 from .expressions import conditional_put
 from .records import LeaseRecord, Status, epoch_milliseconds
+from .work import stored_error
 
 LISTED = "listed"
 """Attribute and sparse index of the records that may concern operators."""
@@ -97,7 +98,7 @@ class LeaseTable:
         """End the work in this error before it begins, if there is no record or the key is free."""
         # No payload, because every request gets the error.
         begun = LeaseRecord(key, Status.FAILED, "barred", 1, "", now, now.isoformat(), "")
-        failed = self.became(begun, Status.FAILED, now, unlisted=True, error=(type(error).__name__, str(error)))
+        failed = self.became(begun, Status.FAILED, now, unlisted=True, error=stored_error(error))
         return {"Put": self._put(failed, f"{_NEW} OR #status = :released", {"released": Status.RELEASED})}
 
     def _put(self, record: LeaseRecord, condition: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 | record found                           | what a call gets                                                      |
 | -------------------------------------- | --------------------------------------------------------------------- |
-| none, expired, or RELEASED             | the lease                                                             |
+| none, expired, or RELEASED             | the lease, with any payload                                           |
 | COMPLETED                              | the stored result; one WARNING line                                   |
 | FAILED                                 | the stored error                                                      |
 | IN_PROGRESS, lease running             | AlreadyInProgress, at once or after waiting for the result            |
 | IN_PROGRESS, lease expired; or UNKNOWN | the lease, with `unsure` set; or OutcomeHeld, with `Unknown.HOLD`     |
-| the same, with `Unknown.NEVER`         | the lease                                                             |
+| the same, with `Unknown.NEVER`         | the lease, with any payload                                           |
 | HELD                                   | OutcomeHeld, until a person releases or resolves it                   |
-| any of these, with a different payload | PayloadMismatch                                                       |
+| any other, with a different payload    | PayloadMismatch                                                       |
 
 Every write after the first has owner and attempt in its condition, so that a late owner can neither overwrite nor
 delete what a newer one wrote: Kleppmann's fencing token ("How to do distributed locking").
@@ -26,6 +26,7 @@ from .errors import AlreadyInProgress, BusinessError, InvalidKey
 from .lease import Lease
 from .lease_table import LeaseTable
 from .resolution import NEVER_HAPPENED, Happened, Resolution
+from .results import finished, require_plain
 from .work import Unknown, Work
 
 _KEY_LIMIT = 1024
@@ -58,7 +59,8 @@ class LeaseStore:
         """Acquire the lease of `work` for `key`, or find its result. One DynamoDB call unless it waits or takes over.
 
         key: the business id, up to 1,024 bytes.
-        payload: the request, anything that JSON can hold. The same key with a different payload is an error.
+        payload: the request, anything that JSON can hold, with Decimals as numbers. The same key with a different
+            payload is an error, unless nothing has taken effect under the key.
         deadline: when the invocation times out, aware UTC. The lease expires at most a second later.
         wait: how long to wait for another owner to finish.
 
@@ -66,8 +68,8 @@ class LeaseStore:
         OutcomeHeld, ResultUnavailable, or the stored error of an earlier call: the lease was not acquired. After
         Contention or StoreUnavailable it may have been acquired; its outcome is then unknown after `deadline`.
         """
-        if not key or len(key.encode()) > _KEY_LIMIT:
-            raise InvalidKey(f"{work.name} needs a key of 1 to {_KEY_LIMIT} bytes")
+        if not 0 < _size(key) <= _KEY_LIMIT:
+            raise InvalidKey(f"{work.name} needs a key of 1 to {_KEY_LIMIT} bytes of UTF-8")
         lease = Lease(self._backend, work, key, payload, deadline)
         self._acquire(lease, min(self.clock() + wait, deadline))
         return lease
@@ -89,9 +91,13 @@ class LeaseStore:
         resolve: for `Unknown.RESOLVE`: asks the outside system for the outcome of the attempt before. It returns
             `Happened(result)` or `NEVER_HAPPENED`. It raises the final error in which the attempt ended, or the error
             that keeps it from finding out.
-        Raises as `lease` and `Lease.complete`, and what `function` and `resolve` raise; TypeError if `resolve` returns
-        anything else, in which case the outcome stays unknown and `function` is not called.
+        Returns the result as it is stored, the same as every duplicate.
+
+        Raises as `lease` and `Lease.complete`, and what `function` and `resolve` raise; TypeError if one of these is
+        async or a generator (nothing is recorded), or if `resolve` returns anything else, in which case the outcome
+        stays unknown and `function` is not called.
         """
+        require_plain(function, resolve)
         if (work.unknown is Unknown.RESOLVE) != (resolve is not None):
             raise TypeError(f"{work.name}: Unknown.RESOLVE and a resolver belong together")
         with self.lease(work, key, payload, deadline=deadline, wait=wait) as lease:
@@ -119,10 +125,18 @@ class LeaseStore:
             pause = min(pause * 1.5, _MAX_PAUSE)
 
 
+def _size(key: str) -> int:
+    """Bytes of a key; 0 for half a surrogate, which no table holds."""
+    try:
+        return len(key.encode())
+    except UnicodeEncodeError:
+        return 0
+
+
 def _do[R](
     work: Work, lease: Lease, function: Callable[[Lease], R], resolve: Callable[[], Resolution[R]] | None
 ) -> None:
-    resolution = _resolved(work, resolve()) if resolve and lease.unsure else NEVER_HAPPENED
+    resolution = _resolved(work, finished(resolve())) if resolve and lease.unsure else NEVER_HAPPENED
     if isinstance(resolution, Happened):
         return lease.complete(resolution.result, resolution.writes)
     result = function(lease)

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from .dynamodb import LeaseClient, put, read
 from .errors import AlreadyInProgress, StateConflict
 from .lease_table import LISTED, LeaseTable
-from .payloads import canonical_json
 from .records import LeaseRecord, Status, is_lease
+from .results import as_stored, finished
 
 # BatchGetItem takes 100 keys.
 _PAGE = 100
@@ -65,7 +65,7 @@ class LeaseOperations:
 
     def complete(self, record: LeaseRecord, result: Any, *, by: str, reason: str) -> None:
         """Record that the work is done; duplicates get this result, any JSON value. Raises as `release`."""
-        self._decide(record, Status.COMPLETED, by, reason, result=canonical_json(result))
+        self._decide(record, Status.COMPLETED, by, reason, result=as_stored(finished(result))[0])
 
     def fail(self, record: LeaseRecord, name: str, message: str, *, by: str, reason: str) -> None:
         """Record that the work ended in the final error of this class name; duplicates get it. Raises as `release`."""

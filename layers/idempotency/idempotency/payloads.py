@@ -1,19 +1,159 @@
-"""Canonical JSON and hash of a request."""
+"""Canonical JSON with exact numbers, and hashes of a request."""
 
 import hashlib
 import json
-from typing import Any
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, Inexact
+from math import isfinite
+from typing import Any, Self
+from uuid import uuid4
+
+MAX_DIGITS = 4300
+"""Digits of an integer: Python converts no longer one."""
+
+# The context of a thread rounds to 28 digits.
+_EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
+
+type Number = int | float | Decimal
+
+# Only a fraction, an exponent or -0 has a second spelling. It may also stand in a text, which costs a little time.
+_SPELLED = re.compile(r"[,:[](?:-?[0-9]+[.eE]|-0)")
+
+
+def json_text(value: Any, *, default: Callable[[Any], Any] | None = None, **options: Any) -> str:
+    """JSON as `json.dumps` writes it, in which a Decimal is a number with all its digits.
+
+    default, options: of `json.dumps`. Raises TypeError or ValueError for what JSON cannot hold, such as NaN.
+    """
+    # json.dumps has no hook for the text of a number. Nothing in the value can contain a mark that was drawn after it.
+    mark = ""
+
+    def written(other: Any) -> Any:
+        nonlocal mark
+        if isinstance(other, Decimal) and other.is_finite():
+            mark = mark or uuid4().hex
+            return f"{mark}{other}{mark}"
+        if default:
+            return default(other)
+        raise TypeError(f"{type(other).__name__} is not JSON")
+
+    text = json.dumps(value, default=written, allow_nan=False, **options)
+    return re.sub(f'"{mark}([^"]+){mark}"', r"\1", text) if mark else text
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no white space. Raises as `json_text`."""
+    return json_text(value, sort_keys=True, separators=(",", ":"))
+
+
+def read_json(text: str) -> Any:
+    """The value of JSON that `json_text` wrote: a float for each fraction that one has, else a Decimal."""
+    return json.loads(text, parse_float=_fraction)
+
+
+def _fraction(text: str) -> float | Decimal:
+    exact = Decimal(text)
+    return float(exact) if is_float(exact) else exact
+
+
+def number(value: float | Decimal) -> Number:
+    """The same number in its only form: an int if it is whole, else a float if one has its digits, else a Decimal.
+
+    A float stands for its shortest text, in which it was sent.
+    """
+    if isinstance(value, float) and not value.is_integer():
+        return value
+    exact = shortest(value)
+    if is_whole(exact) and exact.adjusted() < MAX_DIGITS:
+        return int(exact)
+    return float(exact) if is_float(exact) else exact
+
+
+def shortest(value: Number) -> Decimal:
+    """The number without zeros at its end, such as 12E+2 for 1200.0."""
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    return exact.normalize(_EXACT) if exact else Decimal(0)
+
+
+def is_whole(exact: Decimal) -> bool:
+    """exact: a result of `shortest`."""
+    return exact.is_finite() and exact == exact.to_integral_value()
+
+
+def is_float(value: Decimal) -> bool:
+    """Whether a float has all digits of the number."""
+    found = float(value)
+    return isfinite(found) and Decimal(repr(found)) == value
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadHash:
+    """Two hashes of one payload, of which a record keeps both if they differ.
+
+    exact: the same for every spelling of a number, such as 1, 1.0 and 10e-1; different for different numbers.
+    spelled: what releases without `exact` computed, and compare. In it 1 and 1.0 differ, and digits beyond a float's do
+        not count.
+    """
+
+    exact: str
+    spelled: str
+
+    @classmethod
+    def of(cls, payload: Any) -> Self:
+        """Raises TypeError or ValueError if JSON cannot hold the payload."""
+        text = canonical_json(payload)
+        if not _SPELLED.search(f":{text}"):
+            found = _digest(text)
+            return cls(found, found)
+        return cls(*(_digest(canonical_json(_each(payload, form))) for form in (number, _as_parsed)))
+
+    @property
+    def v2(self) -> str | None:
+        """The second hash of a record; None if one says all."""
+        return None if self.exact == self.spelled else self.exact
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """The attributes of a record."""
+        return {"payload_hash": self.spelled, **({"payload_hash_v2": self.v2} if self.v2 else {})}
+
+    def is_of(self, spelled: str, v2: str | None) -> bool:
+        """Whether a record with these hashes has this payload."""
+        return v2 == self.exact if v2 else spelled in (self.spelled, self.exact)
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        """Whether a record in DynamoDB JSON has this payload."""
+        return self.is_of(record["payload_hash"]["S"], record.get("payload_hash_v2", {}).get("S"))
 
 
 def payload_hash(payload: Any) -> str:
-    """SHA-256, in hex, of the payload's canonical JSON.
+    """SHA-256, in hex, of the payload's canonical JSON, the same for every spelling of a number.
 
     It covers the request as received, not as this version of the code parses it, so that a step and its compensation
     compute the same hash even if a deployment comes in between.
     """
-    return hashlib.sha256(canonical_json(payload).encode()).hexdigest()
+    return PayloadHash.of(payload).exact
 
 
-def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no white space. Raises TypeError or ValueError for what JSON cannot hold, as NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _each(value: Any, form: Callable[[Any], Number]) -> Any:
+    """The value with this form of each number that is no integer."""
+    match value:
+        case float() | Decimal():
+            return form(value)
+        case dict():
+            return {name: _each(inner, form) for name, inner in value.items()}
+        case list() | tuple():
+            return [_each(inner, form) for inner in value]
+    return value
+
+
+def _as_parsed(value: float | Decimal) -> Number:
+    """As `json.loads` reads the number."""
+    found = float(value)
+    return found if isfinite(found) else value

@@ -33,6 +33,7 @@ class LeaseRecord:
     """One lease record.
 
     key: `<key>#<work>`. attempt: counts owners, from 1. lease_until: aware UTC. Other times: ISO 8601.
+    payload_hash, payload_hash_v2: the attributes of a `PayloadHash`.
     result: as JSON text; None if there is none or it could not be stored.
     error: class name and message of the final error. audit: decisions of operators, oldest first.
     listed: whether it is in the operators' index. expires_at: epoch seconds; None while the record must not expire.
@@ -53,6 +54,7 @@ class LeaseRecord:
     audit: tuple[Mapping[str, str], ...] = ()
     listed: bool = False
     expires_at: int | None = None
+    payload_hash_v2: str | None = None
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> "LeaseRecord":
@@ -71,6 +73,7 @@ class LeaseRecord:
             audit=tuple(_strings(entry["M"]) for entry in item["audit"]["L"]) if "audit" in item else (),
             listed="listed" in item,
             expires_at=int(item["expires_at"]["N"]) if "expires_at" in item else None,
+            payload_hash_v2=item["payload_hash_v2"]["S"] if "payload_hash_v2" in item else None,
         )
 
     def values(self) -> dict[str, Any]:
@@ -81,6 +84,7 @@ class LeaseRecord:
             "audit": list(self.audit) or None,
             "listed": self.key if self.listed else None,
             "expires_at": self.expires_at,
+            "payload_hash_v2": self.payload_hash_v2,
         }
         return {
             "pk": self.key,
@@ -102,6 +106,12 @@ class LeaseRecord:
     def in_progress(self, now: datetime) -> bool:
         """Whether the owner may still be at work."""
         return self.status is Status.IN_PROGRESS and now < self.lease_until
+
+    def is_free(self, now: datetime) -> bool:
+        """Whether any request may have the key: nothing has taken effect under it, or the record has expired."""
+        if self.expired(now) or self.status is Status.RELEASED:
+            return True
+        return self.status is Status.IN_PROGRESS and not (self.in_progress(now) or self.may_have_happened)
 
     def says(self, other: "LeaseRecord") -> bool:
         """Whether both records have the same owner, attempt and outcome.

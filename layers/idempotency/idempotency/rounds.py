@@ -11,7 +11,6 @@
 COMMITTED is final. Rounds of one step must not overlap: start the next one after the one before has ended.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,7 +18,8 @@ from typing import Any
 
 from .dynamodb import Action, StepClient, state_conflict, transact
 from .expressions import conditional_put
-from .payloads import canonical_json, payload_hash
+from .payloads import PayloadHash, read_json
+from .results import as_stored, finished
 from .steps import COMMITTED, Step
 
 REFUSED = "REFUSED"
@@ -37,7 +37,7 @@ class Decided:
     @classmethod
     def of(cls, item: Mapping[str, Any]) -> "Decided":
         """Read a record from DynamoDB JSON."""
-        return cls(item["status"]["S"] == COMMITTED, int(item["round"]["N"]), json.loads(item["result"]["S"]))
+        return cls(item["status"]["S"] == COMMITTED, int(item["round"]["N"]), read_json(item["result"]["S"]))
 
     def is_final(self, number: int) -> bool:
         """Whether it decides in the round of this number."""
@@ -58,11 +58,11 @@ class RoundStore:
         number: of the round, from 1.
         Raises StateConflict (the condition of a write failed), Contention, StoreUnavailable.
         """
-        return self._write(step, Decided(True, number, result), writes)
+        return self._write(step, Decided(True, number, as_stored(finished(result))[1]), writes)
 
     def refuse(self, step: Step, number: int, writes: Sequence[Action], result: Mapping[str, Any]) -> Decided:
         """Refuse the step in this round, or return what is decided. One DynamoDB call. Raises as `commit`."""
-        return self._write(step, Decided(False, number, result), writes)
+        return self._write(step, Decided(False, number, as_stored(finished(result))[1]), writes)
 
     def _write(self, step: Step, decided: Decided, writes: Sequence[Action]) -> Decided:
         cancelled = transact(self.client, [{"Put": self._record(step, decided)}, *writes])
@@ -78,8 +78,8 @@ class RoundStore:
             "pk": step.key,
             "status": COMMITTED if decided.committed else REFUSED,
             "round": decided.round,
-            "result": canonical_json(decided.result),
-            "payload_hash": payload_hash(step.payload),
+            "result": as_stored(decided.result)[0],
+            **PayloadHash.of(step.payload).attributes,
             "owner": step.owner,
             "created_at": step.at.isoformat(),
             "updated_at": step.at.isoformat(),

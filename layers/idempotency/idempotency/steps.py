@@ -25,7 +25,6 @@ Seata's TCC fence calls these guarantees idempotence, empty rollback and anti-su
 business writes commit in one `TransactWriteItems`, no crash can come between them.
 """
 
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +33,9 @@ from typing import Any
 
 from .dynamodb import Action, Cancellation, StepClient, row, state_conflict, transact
 from .errors import Contention, InvalidKey, PayloadMismatch, StateConflict, StepCompensated
-from .expressions import condition_check, conditional_update
-from .payloads import canonical_json, payload_hash
+from .expressions import attribute_values, condition_check, conditional_update
+from .payloads import PayloadHash, read_json
+from .results import as_stored, finished, require_plain
 
 COMMITTED = "COMMITTED"
 COMPENSATING = "COMPENSATING"
@@ -46,11 +46,15 @@ _COMPENSATION_ROUNDS = 3
 
 _UNDONE, _BARRED = {"undone": True}, {"undone": False}
 
+# As PayloadHash.is_of.
+_SAME_PAYLOAD = (
+    "(#payload_hash_v2 = :exact OR (attribute_not_exists(#payload_hash_v2) AND #payload_hash IN (:spelled, :exact)))"
+)
 # Conditions of a compensation on the record. First: T happened, with the same payload, and the saga has not succeeded.
 # Second: T never happened, so there is no payload to compare, and any C may finish barring it.
 _HAPPENED = (
     "(#status = :committed OR (#status = :compensating AND attribute_exists(#result)))"
-    " AND #payload_hash = :payload_hash AND attribute_not_exists(#sealed_at)"
+    f" AND {_SAME_PAYLOAD} AND attribute_not_exists(#sealed_at)"
 )
 _NEVER_HAPPENED = "attribute_not_exists(#pk) OR (#status = :compensating AND attribute_not_exists(#result))"
 
@@ -112,15 +116,17 @@ class StepStore:
 
         writes: actions of `TransactWriteItems` on different items, each with its condition; up to 99, including
             `after`.
-        result: a JSON object, returned to this call and to every duplicate.
+        result: a JSON object, returned to this call and to every duplicate as it is stored, with lists for tuples.
         after: names of earlier steps of the same saga. T does not run once one of them is compensated.
 
         Raises PayloadMismatch, StepCompensated, StateConflict (the condition of a write failed, and there is no
-        record), Contention, StoreUnavailable. After a BusinessError nothing was written.
+        record), Contention, StoreUnavailable; TypeError or ValueError if the result is not JSON, or deferred. After any
+        error but the transient ones nothing was written.
         """
-        actions = [self._committed(step, result), *writes, *self._not_compensated(step, after)]
+        _, stored = as_stored(finished(result))
+        actions = [self._committed(step, stored), *writes, *self._not_compensated(step, after)]
         cancelled = transact(self._client, actions)
-        return result if cancelled is None else self._answer(step, writes, cancelled)
+        return stored if cancelled is None else self._answer(step, writes, cancelled)
 
     def bar(self, steps: Sequence[Step], writes: Sequence[Action]) -> None:
         """Write a tombstone for each of these steps, none of which happened, and all `writes`. One DynamoDB call.
@@ -155,10 +161,11 @@ class StepStore:
         nothing was undone, and nothing outside was touched by this call.
         """
         if outside is not None:
+            require_plain(outside)
             barred = self._bar(step, stands, absence)
             if not isinstance(barred, bool):
                 return self._compensated_before(step, barred)
-            outside()
+            finished(outside())
         return self._compensate(step, undo, absence)
 
     def _bar(self, step: Step, stands: Sequence[Action], absence: Sequence[Action]) -> bool | Mapping[str, Any]:
@@ -256,7 +263,7 @@ class StepStore:
                 condition=condition,
                 assign={
                     "status": COMPENSATING,
-                    "payload_hash": payload_hash(step.payload),
+                    **PayloadHash.of(step.payload).attributes,
                     "owner": step.owner,
                     "updated_at": step.at.isoformat(),
                 },
@@ -310,8 +317,8 @@ class StepStore:
             "Item": {
                 "pk": {"S": step.key},
                 "status": {"S": status},
-                "result": {"S": canonical_json(result)},
-                "payload_hash": {"S": payload_hash(step.payload)},
+                "result": {"S": as_stored(result)[0]},
+                **attribute_values(PayloadHash.of(step.payload).attributes),
                 "owner": {"S": step.owner},
                 "created_at": {"S": step.at.isoformat()},
                 "updated_at": {"S": step.at.isoformat()},
@@ -326,7 +333,7 @@ class StepStore:
                 condition=_HAPPENED,
                 assign={
                     "status": COMPENSATED,
-                    "result": canonical_json(result),
+                    "result": as_stored(result)[0],
                     "owner": step.owner,
                     "updated_at": step.at.isoformat(),
                     "expires_at": self._expires_at(step),
@@ -348,7 +355,13 @@ def _key(saga_id: str, name: str) -> str:
 
 def _known(step: Step) -> dict[str, str]:
     """The values in the conditions on a record."""
-    return {"committed": COMMITTED, "compensating": COMPENSATING, "payload_hash": payload_hash(step.payload)}
+    payload = PayloadHash.of(step.payload)
+    return {
+        "committed": COMMITTED,
+        "compensating": COMPENSATING,
+        "spelled": payload.spelled,
+        "exact": payload.exact,
+    }
 
 
 def _old_record(cancelled: Cancellation) -> Mapping[str, Any] | None:
@@ -361,10 +374,10 @@ def _bars_what_never_happened(record: Mapping[str, Any]) -> bool:
 
 
 def _result(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    result: Mapping[str, Any] = json.loads(record["result"]["S"])
+    result: Mapping[str, Any] = read_json(record["result"]["S"])
     return result
 
 
 def _require_same_payload(step: Step, record: Mapping[str, Any]) -> None:
-    if record["payload_hash"]["S"] != payload_hash(step.payload):
+    if not PayloadHash.of(step.payload).matches(record):
         raise PayloadMismatch(f"{step.key} is recorded with a different payload; use a new saga_id for a new request")

@@ -1,10 +1,15 @@
 """A kind of work: its name, and what to do when it fails or its outcome is unknown."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
+from typing import Any
 
-from .errors import BusinessError, InvalidKey
+from .errors import BusinessError, InvalidKey, StoredFailure
+
+_MESSAGE_LIMIT = 2000
 
 
 class Unknown(Enum):
@@ -49,12 +54,52 @@ class Work:
         """The primary key of this work's record for a business id."""
         return f"{key}#{self.name}"
 
-    def error(self, name: str, message: str) -> Exception | None:
-        """A stored error as it was raised, without its own attributes; None if no final class has this name."""
-        for known in _families(self.final):
-            if known.__name__ == name:
-                return known.__new__(known, message)
-        return None
+    def error(self, name: str, message: str) -> Exception:
+        """A stored error: of its class and with its message, but without its own attributes.
+
+        StoredFailure if no final class has this name, or the class cannot be created from a message.
+        """
+        families = _families(self.final)
+        found = next((_replayed(known, message) for known in families if known.__name__ == name), None)
+        return StoredFailure(name, message) if found is None else found
+
+
+def stored_error(error: BaseException) -> tuple[str, str]:
+    """Class name and message of an error, as they are stored. Half a surrogate, which no table holds, is escaped."""
+    name = type(error).__name__
+    try:
+        message = str(error)
+    except Exception:
+        message = f"{name} has no message"
+    return name, message.encode(errors="backslashreplace").decode()[:_MESSAGE_LIMIT]
+
+
+def _replayed(known: type[Exception], message: str) -> Exception | None:
+    """An error of a class, created without its `__init__`, whose `str` is the message; None if that is impossible."""
+    error = _created(known, message)
+    with suppress(Exception):
+        if error is None or str(error) == message:
+            return error
+    # Its own `__str__` needs attributes that were not stored.
+    with suppress(Exception):
+        spoken = {"__module__": known.__module__, "__str__": lambda _: message}
+        return _created(type(known.__name__, (known,), spoken), message)
+    return None
+
+
+def _created(known: type[Exception], message: str) -> Exception | None:
+    group = (StoredFailure(known.__name__, message),)
+    ways: list[tuple[Callable[..., Exception], tuple[Any, ...]]] = [
+        (known.__new__, (message,)),
+        (Exception.__new__, (message,)),
+        (ExceptionGroup.__new__, (message, group)),
+    ]
+    for create, arguments in ways:
+        with suppress(Exception):
+            error = create(known, *arguments)
+            if isinstance(error, known):
+                return error
+    return None
 
 
 def _families(classes: tuple[type[Exception], ...]) -> list[type[Exception]]:

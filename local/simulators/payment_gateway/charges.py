@@ -15,7 +15,7 @@ KEY_HEADER = "Idempotency-Key"
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _FIELDS: dict[str, Any] = {
-    "amount": Annotated[int, msgspec.Meta(ge=0, le=10**15)],
+    "amount": Annotated[int, msgspec.Meta(ge=1, le=10**15)],
     "currency": Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}\Z")],
     "token": Annotated[str, msgspec.Meta(min_length=1, max_length=255)],
     "order_id": Annotated[str, msgspec.Meta(min_length=1, max_length=255)],

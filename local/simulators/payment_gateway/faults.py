@@ -8,7 +8,7 @@ from typing import Annotated, Literal, override
 
 import msgspec
 
-from .messages import Answer, ConnectionLost, Request, Work, problem
+from .messages import Answer, ConnectionLost, Request, Work, answer, naming_key, problem
 
 type Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=600_000)]
 type FailureStatus = Literal[429, 500, 502, 503, 504]
@@ -141,6 +141,27 @@ class Garbage(Fault, tag="garbage", frozen=True):
         return replace(work(request), body=_GARBAGE[self.body])
 
 
+class Interim(Fault, tag="interim", frozen=True):
+    """The answer comes after interim responses, as 103 (Early Hints) of a proxy in between."""
+
+    statuses: Annotated[tuple[Literal[100, 102, 103], ...], msgspec.Meta(min_length=1, max_length=100)] = (103,)
+
+    @override
+    def inject(self, work: Work, request: Request) -> Answer:
+        return replace(work(request), interim=self.statuses)
+
+
+class AnotherAnswer(Fault, tag="another_answer", frozen=True):
+    """The effect is right, but the client gets the answer to a request with another key."""
+
+    status: Literal[200, 201, 400, 402, 404, 409] = 402
+
+    @override
+    def inject(self, work: Work, request: Request) -> Answer:
+        work(request)
+        return another_answer(self.status)
+
+
 type AnyFault = (
     SlowBefore
     | SlowWorking
@@ -152,7 +173,18 @@ type AnyFault = (
     | AnswerCut
     | DeliveredAgain
     | Garbage
+    | Interim
+    | AnotherAnswer
 )
+
+
+def another_answer(status: int) -> Answer:
+    """What the processor could answer to a request with another key."""
+    codes = {400: "invalid_request", 402: "card_declined", 404: "not_found", 409: "key_canceled"}
+    if status in codes:
+        return naming_key(lambda _: problem(status, codes[status], "-"))(Request("charge", "another"))
+    charge = {"id": "ch_0", "key": "another", "amount": 3000, "currency": "JPY"}
+    return answer(status, {**charge, "status": "succeeded" if status == 201 else "canceled"})
 
 
 def _failure(status: int) -> Answer:

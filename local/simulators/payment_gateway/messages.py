@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 type Kind = Literal["charge", "lookup", "cancel"]
@@ -21,12 +21,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """sent_bytes: number of bytes of the body to send before closing the connection; None: all, and keep it open."""
+    """interim: statuses (1xx) of responses to send before this one.
+
+    sent_bytes: number of bytes of the body to send before closing the connection; None: all, and keep it open.
+    """
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
     sent_bytes: int | None = None
+    interim: tuple[int, ...] = ()
 
 
 type Work = Callable[[Request], Answer]
@@ -41,6 +45,18 @@ def answer(status: int, document: Any, **headers: str) -> Answer:
     return Answer(
         status, json.dumps(document).encode(), {name.replace("_", "-"): value for name, value in headers.items()}
     )
+
+
+def naming_key(work: Work) -> Work:
+    """The same work, whose errors name the key, too, so that a client can tell them from errors of other requests."""
+
+    def named(request: Request) -> Answer:
+        given = work(request)
+        if given.status < 400:
+            return given
+        return replace(given, body=json.dumps({"key": request.key, **json.loads(given.body)}).encode())
+
+    return named
 
 
 def problem(status: int, code: str, message: str, **more: str) -> Answer:

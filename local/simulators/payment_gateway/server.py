@@ -68,6 +68,8 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def _send(self, answer: Answer) -> None:
+        for status in answer.interim:
+            self.wfile.write(f"HTTP/1.1 {status} Interim\r\n\r\n".encode())
         self.send_response(answer.status)
         for name, value in {"Content-Type": "application/json", **answer.headers}.items():
             self.send_header(name, value)

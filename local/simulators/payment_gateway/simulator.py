@@ -10,7 +10,7 @@ from typing import Any
 from . import charges
 from .access import Access
 from .ledger import Charge, Ledger, Movement, MovementKind, standing
-from .messages import Answer, ConnectionLost, Request, Work, problem
+from .messages import Answer, ConnectionLost, Request, Work, naming_key, problem
 from .plan import FaultPlan
 
 # The number of requests of each kind, by key.
@@ -96,7 +96,7 @@ class Simulator:
         """Handle a request. Raises ConnectionLost if the client gets no answer."""
         period = self._period
         order_id = self.api.reference(period.ledger, request)
-        work = self._authorized(period.work)
+        work = naming_key(self._authorized(period.work))
         for fault in reversed(self.faults.draw(request.kind, request.key, order_id)):
             work = fault.around(work, period.later)
         period.flying(1)

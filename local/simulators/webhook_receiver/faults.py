@@ -40,7 +40,13 @@ class Endless(msgspec.Struct, frozen=True, tag="endless"):
     headers: dict[str, str] = {}
 
 
-type Fault = Status | Hang | Drop | Drip | Endless
+class Interim(msgspec.Struct, frozen=True, tag="interim"):
+    """Accept the message, and answer 200 after interim responses, as a proxy's 103 (Early Hints)."""
+
+    codes: Annotated[tuple[Annotated[int, msgspec.Meta(ge=100, le=199)], ...], msgspec.Meta(max_length=100)] = (103,)
+
+
+type Fault = Status | Hang | Drop | Drip | Endless | Interim
 
 
 class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ import msgspec
 from local.simulators.loopback import LoopbackServer
 
 from .certificate import server_context
-from .faults import Drip, Drop, Endless, Fault, Hang, Injection, Status
+from .faults import Drip, Drop, Endless, Fault, Hang, Injection, Interim, Status
 from .paths import CONTROL, HOOKS, HOST
 from .receiver import Receivers
 
@@ -86,6 +86,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(code, {}, headers)
             case Hang(seconds):
                 self._wait(seconds)
+                self._answer(200, {})
+            case Interim(codes):
+                self.wfile.write(b"".join(b"HTTP/1.1 %d Interim\r\n\r\n" % code for code in codes))
                 self._answer(200, {})
             case Drop():
                 self.connection.shutdown(2)

@@ -6,7 +6,19 @@ import json
 from collections import Counter
 from typing import Any
 
-from tests.faults.imports.invariants import COMPLETE, COUNTERS, ENDS, FINAL, OUTCOME, SECRET, STATUS, STORED, SUM, WAITS
+from tests.faults.imports.invariants import (
+    COMPLETE,
+    COUNTERS,
+    ENDS,
+    FINAL,
+    OUTCOME,
+    REFUSED,
+    SECRET,
+    STATUS,
+    STORED,
+    SUM,
+    WAITS,
+)
 from tests.faults.imports.ledger import COUNTERS as NAMES
 from tests.faults.imports.ledger import FINAL_STATUSES, Ledger
 from tests.faults.imports.plan import PK, TOO_LONG, File, Row
@@ -61,6 +73,9 @@ class Judge(Ledger):
         if any(one["executionArn"].endswith(import_id) and "stopDate" not in one for one in self.run.engine.map_runs()):
             self.broken(WAITS, f"{label} has ended, and its Map Run runs")
         self._sum(import_id, row)
+        code, wanted = row.get("error", {}).get("code", ""), self.run.file_of(row).is_refused
+        if (code == "UnclosedQuote" or not code) and code != wanted:
+            self.broken(REFUSED, f"{label} ends with the error {code or None}, and its file has {wanted or 'none'}")
         if "error" in row:
             self.results[import_id] = {}
             return

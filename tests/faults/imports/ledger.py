@@ -101,8 +101,7 @@ class Ledger(Judging["Run"]):
 
     def key_before(self, first: str, number: int) -> str:
         """That the file of the first import has for a row; empty if it has no such row."""
-        rows = self.run.first_file(first).rows
-        return rows[number - 1].sk if number <= len(rows) else ""
+        return next((row.sk for row in self.run.first_file(first).rows if row.number == number), "")
 
     def record(self, row: Document, number: int) -> Document | None:
         """Of a row of an import."""

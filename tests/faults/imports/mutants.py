@@ -10,13 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 import imports.finalizing
+import imports.loading
 import imports.request
 import imports.results
 import imports.table
+from entities.backoff import written
 from entities.values import to_value
 from idempotency import Decided
 from idempotency.dynamodb import put
-from idempotency.expressions import condition_check, conditional_update
+from idempotency.expressions import condition_check, conditional_put, conditional_update
 from imports.batch_record import Unprocessed
 from imports.batches import read_rows
 from imports.creation import Creation
@@ -32,6 +34,7 @@ from imports.table import ImportsTable
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.mutant import Mutants
+from tests.faults.imports import executing
 from tests.faults.imports import invariants as breaks
 from tests.faults.imports.executing import Executing
 from tests.faults.imports.schedule import CHILD_LOST, READER_FAILS, REMOVED_AT, STRAY_AT, SWEEP_AT
@@ -56,6 +59,24 @@ def _unmarked() -> AbstractContextManager[None]:
         return {"Update": conditional_update(self.name, key.batch(first_row), condition=condition, assign=assign)}
 
     return replaced(ImportsTable, "_mark", mark)
+
+
+@mutant(
+    "an import that a second call creates again",
+    *(breaks.FINAL, breaks.COUNTERS, breaks.ENDS, breaks.ONCE, breaks.RECORDED, breaks.STATUS),
+    focus=((r"^CreateImport.*call[2-5]$", (s.SLOW, s.HELD)),),
+)
+def _created_again() -> AbstractContextManager[None]:
+    def create(self: Any, made: Any, tip: str | None = None) -> Any:
+        put_row = conditional_put(self.name, {}, "attribute_exists(#pk) OR attribute_not_exists(#pk)", {})
+        actions: list[Any] = [{"Put": {**put_row, "Item": imports.table._item(made.values)}}]
+        actions += [self._follows(made, tip)] if tip else []
+        return made if written(self.client, actions) is None else None
+
+    stack, plan = ExitStack(), executing.plan
+    stack.enter_context(replaced(executing, "plan", lambda one: replace(plan(one), uploaded=True, twice=True)))
+    stack.enter_context(replaced(ImportsTable, "create", create))
+    return stack
 
 
 @mutant("queued counted as stored", breaks.STATUS, breaks.OUTCOME)
@@ -300,3 +321,29 @@ def _erased() -> AbstractContextManager[None]:
         return check(replace(self, kind=replace(self.kind, type=replace(self.kind.type, secret=()))), *row)
 
     return replaced(Layout, "_checked", checked)
+
+
+@mutant("rows of empty cells that are rows", breaks.COMPLETE)
+def _counts_blank() -> AbstractContextManager[None]:
+    return replaced(imports.loading, "is_blank_row", lambda *_: False)
+
+
+@mutant("rows of empty cells without a number", breaks.COMPLETE, breaks.OUTCOME, breaks.KEPT)
+def _numbers_no_blank() -> AbstractContextManager[None]:
+    places = imports.loading._places
+
+    def dense(*given: Any, **options: Any) -> Any:
+        return ((position, record) for position, (_, record) in enumerate(places(*given, **options), start=1))
+
+    return replaced(imports.loading, "_places", dense)
+
+
+@mutant("an open quote that is a row", breaks.REFUSED)
+def _takes_open_quotes() -> AbstractContextManager[None]:
+    see = imports.loading.Reader.see
+
+    def closed(self: Any, layout: Any, place: Any) -> None:
+        position, record = place
+        see(self, layout, (position, replace(record, closed=True)))
+
+    return replaced(imports.loading.Reader, "see", closed)

@@ -43,21 +43,34 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """own: the columns that come before those of the type: none, row, or all that failed.csv has."""
+    """own: the columns that come before those of the type: none, row, or all that failed.csv has.
+
+    blank: a row that a spreadsheet has emptied, where the numbers have a gap, and at the end. padding: empty columns at
+    the end of each line. open: the last row opens a quote.
+    """
 
     rows: Sequence[Row]
     own: tuple[str, ...] = ()
     header: tuple[str, ...] = COLUMNS
+    blank: str = ""
+    padding: str = ""
+    open: bool = False
 
     @property
     def text(self) -> str:
-        out = io.StringIO(newline="")
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow((*self.own, *self.header))
-        for row in self.rows:
+        lines = [_line((*self.own, *self.header)) + self.padding]
+        for position, row in enumerate(self.rows, start=1):
             said = [str(row.number or row.said), "Required", "name", "Fill it in."][: len(self.own)]
-            writer.writerow((*said, *row.cells))
-        return out.getvalue()
+            gap = position % 2 if self.own else row.number - len(lines)
+            lines.extend([self.blank] * gap if self.blank else [])
+            lines.append(_line((*said, *row.cells)) + self.padding)
+        lines.extend([self.blank] if self.blank else [])
+        return "\n".join([*lines, '"p99,open' if self.open else ""])
+
+    @property
+    def is_refused(self) -> str:
+        """The code with which the file is refused, if its header is right."""
+        return "UnclosedQuote" if self.open else ""
 
     def wrong(self, last: bool) -> list[str]:
         """Why each row is refused, whatever stands; empty if it is not. last: of each key, the last row runs."""
@@ -77,12 +90,31 @@ class File:
         return _wrong(row) or ("Required" if self.own and not row.cells[COLUMNS.index("description")] else "")
 
 
+def _line(cells: Sequence[str]) -> str:
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="").writerow(cells)
+    return out.getvalue()
+
+
+def worked_on(chance: random.Random, file: File) -> File:
+    """The file as a spreadsheet, or damage, leaves it."""
+    if chance.random() < 0.3:
+        file = replace(file, blank=chance.choice((",,,,,", ' ,"",\u3000,,,')))
+    if file.blank and not file.own:
+        gaps = [chance.choice((0, 0, 1, 3)) for _ in file.rows]
+        rows = [replace(row, number=row.number + sum(gaps[: index + 1])) for index, row in enumerate(file.rows)]
+        file = replace(file, rows=rows)
+    padding = chance.choice(("", "", ",", ",,"))
+    return replace(file, padding=padding, open=chance.random() < 0.04)
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """first: the file. mode: None for the size to decide. retries: how many follow. options: of the first import.
 
     batch_rows: rows of a batch. known: how many keys stand before. others: moments at which others publish keys.
     stops: moments at which an operator stops what runs. twice: calls at once. uploaded: by an event.
+    ending: of the file's name.
     """
 
     first: File
@@ -96,6 +128,7 @@ class Plan:
     options: dict[str, Any] = field(default_factory=dict)
     others: Sequence[float] = ()
     stops: Sequence[float] = ()
+    ending: str = ""
 
 
 def plan(schedule: Schedule) -> Plan:
@@ -104,6 +137,7 @@ def plan(schedule: Schedule) -> Plan:
     file = File([_row(chance, one) for one in range(1, number + 1)])
     if chance.random() < 0.03:
         file = replace(file, header=("code", "nonsense", *COLUMNS[2:]))
+    file = worked_on(schedule.chance("file"), file)
     mode = chance.choice(("STEP_FUNCTION", "STEP_FUNCTION", "STEP_FUNCTION", "DIRECT", None))
     return Plan(
         file,
@@ -117,6 +151,7 @@ def plan(schedule: Schedule) -> Plan:
         _options(chance),
         [chance.uniform(0, 20) for _ in range(chance.choice((0, 0, 1, 3)))],
         [chance.uniform(0, 15)] if chance.random() < 0.12 else [],
+        schedule.chance("ending").choice((".csv", ".csv", ".CSV", ".Csv")),
     )
 
 
@@ -164,7 +199,8 @@ def corrected(chance: random.Random, first: File, failed: Sequence[Row], unproce
             rows.append(row)
     if chance.random() < 0.6:
         chance.shuffle(rows)
-    return File(rows, chance.choice((("row",), ("row", "code", "column", "message"))))
+    errors = chance.choice(((), ("error_code", "error_column", "error_message"), ("code", "column", "message")))
+    return worked_on(chance, File(rows, ("row", *errors)))
 
 
 def _corrected(row: Row) -> Row:

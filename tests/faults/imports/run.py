@@ -26,7 +26,6 @@ _FINAL_ERRORS = {"InvalidImport", "TooManyRows"}
 class Run(Executing):
     """Asked by the engine at each seam. files: by key. removed: keys. refused: retries that were."""
 
-    FIRST: ClassVar = "first.csv"
     RECORD_WEIGHT: ClassVar = 4
 
     files: dict[str, File] = field(default_factory=dict)
@@ -39,7 +38,8 @@ class Run(Executing):
 
     def first_requests(self) -> list[Document]:
         """The first import, or two of one file at once."""
-        key = f"imports/{TENANT}/PRODUCT/{self.FIRST}" if self.plan.uploaded else f"files/{self.FIRST}"
+        name = f"first{self.plan.ending}"
+        key = f"imports/{TENANT}/PRODUCT/{name}" if self.plan.uploaded else f"files/{name}"
         version = self.upload(key, self.plan.first)
         if self.plan.uploaded:
             detail = {"bucket": {"name": self.engine.bucket}, "object": {"key": key, "version-id": version}}

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-import requests
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
-from tests.faults.gateway import response
+from local.simulators.card_processor.cards import CARDS
+from runtime.exchange import NoResponse, Request, Response
+from tests.faults.gateway import understood
 from tests.faults.people.processor import OPERATIONS
 from tests.faults.people.waiting import Waiting
 
@@ -16,23 +17,22 @@ _WEIGHT = 10
 class Issuing(Waiting):
     """Asked by the HTTP client of the functions of cards."""
 
-    def process_card(self, request: requests.PreparedRequest) -> requests.Response:
-        """The processor's response. Raises what requests does."""
-        processor = self.engine.processor
-        understood = processor.understood(request)
-        self.call(f"cards.{OPERATIONS[understood.kind]}")
+    def process_card(self, request: Request) -> Response:
+        """The processor's response. Raises NoResponse."""
+        asked = understood(request, CARDS.path)
+        self.call(f"cards.{OPERATIONS[asked.kind]}")
 
         def send() -> tuple[int, dict[str, str], bytes]:
-            given = processor.simulator.handle(understood)
+            given = self.engine.processor.simulator.handle(asked)
             return given.status, {}, given.body
 
         try:
             status, _, body = self.request("cards", send, b"")
         except EndpointConnectionError:
-            raise requests.ConnectTimeout from None
+            raise NoResponse("no connection") from None
         except ReadTimeoutError:
-            raise requests.ReadTimeout from None
-        return response(status, body)
+            raise NoResponse("no answer in time") from None
+        return Response(status, {}, body)
 
     def call_weight(self, operation: str) -> float:
         """A schedule has one or two requests to the processor."""

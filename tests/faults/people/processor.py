@@ -1,11 +1,7 @@
 """The card processor in this process: the simulator without its server."""
 
-import requests
-
 from local.simulators.card_processor.cards import CARDS, document
 from local.simulators.payment_gateway.ledger import SUCCEEDED, Charge
-from local.simulators.payment_gateway.messages import Answer, Request
-from local.simulators.payment_gateway.server import route
 from local.simulators.payment_gateway.simulator import Simulator
 
 ADDRESS = "http://cards.test"
@@ -19,16 +15,6 @@ class Processor:
     def __init__(self) -> None:
         self.simulator = Simulator(api=CARDS)
         self.simulator.access.rotate(SECRET)
-
-    def understood(self, request: requests.PreparedRequest) -> Request:
-        """The request as the processor parses it. Raises ValueError for an unknown path."""
-        body = request.body.encode() if isinstance(request.body, str) else request.body or b""
-        key, authorization = (request.headers.get(name, "") for name in ("Idempotency-Key", "Authorization"))
-        path = str(request.path_url)
-        found = route(str(request.method), path, key, body, authorization, CARDS.path)
-        if isinstance(found, Answer):
-            raise ValueError(f"the card processor knows no {request.method} {path}")
-        return found
 
     def made(self, application_id: str) -> list[Charge]:
         """Every card that there ever was of an application."""

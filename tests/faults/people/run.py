@@ -59,7 +59,7 @@ class Run(Reviewing):
         """The keys that bar a second customer, as the release knows them that runs at this moment."""
         if self.simulation.now < self.plan.older.get(application.application_id, 0):
             self.say(f"the release before runs for {application.application_id}")
-            return uniqueness_keys(application.name, application.date_of_birth)[1:]
+            return uniqueness_keys(application.name, application.date_of_birth)[1:2]
         return _BARS(application)
 
     # Others.

@@ -14,14 +14,15 @@ from tests.kit.orders import GOOD_PAYMENT, good_order
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderKind(Kind):
-    """lines: quantity and stock of each line. token: of the payment."""
+    """lines: quantity and stock of each line. token: of the payment. price: of a piece."""
 
     lines: tuple[tuple[int, int], ...]
     token: str = "tok_visa"
+    price: int = 1500
 
     def document(self, saga_id: str) -> Document:
         quantities = [quantity for quantity, _ in self.lines]
-        return _order(saga_id, self.skus(saga_id), quantities, 1500, self.token)
+        return _order(saga_id, self.skus(saga_id), quantities, self.price, self.token)
 
     def other(self, saga_id: str) -> Document:
         """Another payload under the same id: other quantities, another price, a good card."""
@@ -62,6 +63,7 @@ ORDERS: Mapping[str, OrderKind] = {
     "out of stock": OrderKind(lines=((2, 10), (2, 1))),
     "several lines": OrderKind(lines=((2, 10), (3, 3), (1, 5))),
     "ok by gateway": OrderKind(lines=((2, 10),), gateway=True),
+    "free by gateway": OrderKind(lines=((2, 10),), price=0, gateway=True),
     "declined by gateway": OrderKind(lines=((2, 10),), token="tok_declined", gateway=True),
     "out of stock by gateway": OrderKind(lines=((2, 1),), gateway=True),
     # Rejected by every function: the input is not an order (a quantity of 0).

@@ -4,11 +4,11 @@ import types
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import idempotency.leases
+import runtime.sweeping
 import tasks.creation
 import tasks.finalizing
 import tasks.running
 import tasks.start_handlers
-import tasks.sweep
 from tasks.registered import TYPES
 from tests.faults.actors import engine as shared
 from tests.faults.actors.engine import STEADY, functions_of
@@ -49,4 +49,4 @@ class Engine(shared.Engine):
         replace(tasks.finalizing, "time", self.waits)
         # In fewer steps, because each one is two calls.
         replace(tasks.finalizing, "_PAUSE", 10)
-        replace(tasks.sweep, "random", STEADY)
+        replace(runtime.sweeping, "random", STEADY)

@@ -24,7 +24,7 @@ _TAG = "stepwise-stack"
 # What Connect answers if it did nothing, and the fault that makes it do so.
 _INJECTED = {"UserQuotaExceeded": s.FULL, "ConnectDenied": s.DENIED, "InstanceNotFound": s.MISSING}
 _HARMLESS = {*_INJECTED, _EXISTS, "ConnectRefused"}
-_REFUSED = {"InvalidImport", "InvalidHeader", "NoImportFile", "InvalidResultFile", "WrongEncoding"}
+_REFUSED = {"InvalidImport", "InvalidHeader", "UnclosedQuote", "NoImportFile", "InvalidResultFile", "WrongEncoding"}
 _BY_ITSELF = {"SUCCEEDED", "FAILED"}
 _RUNTIME = "States.Runtime"
 
@@ -155,8 +155,8 @@ class Judge(Judging["Run"]):
         self.passes("a tag", json.dumps(made.asked["Tags"]))
         name, number = made.by
         one, where = self.imports[name], f"row {number} of {self.run.label(name)}"
-        row = one.file.rows[number - 1] if 0 < number <= len(one.file.rows) else None
-        wrong = row is None or one.file.codes[number - 1] or one.validates
+        row, code = one.file.row(number)
+        wrong = row is None or code or one.validates
         if wrong or row is None or made.identity != row.identity or made.asked["Password"] != row.password:
             self.broken(breaks.ASKED, where)
         if made.again:
@@ -209,7 +209,7 @@ class Judge(Judging["Run"]):
         writer = self.run.writer()
         if json.loads(writer.event)["import_id"] != one.name:
             self.broken(breaks.OWN, f"{label} is said to have written what {writer.id} wrote")
-        if [cells[:2] for cells in lines] != [[str(n), str(n)] for n in range(1, len(one.file.rows) + 1)]:
+        if [cells[:2] for cells in lines] != [[str(n), str(of)] for n, of in enumerate(one.file.numbers, start=1)]:
             self.broken(breaks.COMPLETE, f"{label}: {[cells[:2] for cells in lines]} of {len(one.file.rows)} rows")
             return
         self._judge_place(one, key, body, before)

@@ -51,19 +51,37 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """header: the names of its columns."""
+    """header: the names of its columns. gap: rows of empty cells before each row. padding: empty columns at the end.
+
+    open: the last row opens a quote.
+    """
 
     rows: Sequence[Row]
     header: tuple[str, ...] = COLUMNS
+    gap: int = 0
+    padding: tuple[str, ...] = ()
+    open: bool = False
 
     @property
     def data(self) -> bytes:
         out = io.StringIO(newline="")
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.header)
-        for number, row in enumerate(self.rows, start=1):
-            writer.writerow((number, *row.cells))
-        return out.getvalue().encode()
+        writer.writerow((*self.header, *self.padding))
+        for number, row in zip(self.numbers, self.rows, strict=True):
+            writer.writerows([[""] * len(COLUMNS)] * self.gap)
+            writer.writerow((number, *row.cells, *self.padding))
+        return (out.getvalue() + ('"99,hush\n' if self.open else "")).encode()
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """Of the rows."""
+        return range(self.gap + 1, (self.gap + 1) * len(self.rows) + 1, self.gap + 1)
+
+    @property
+    def refusals(self) -> set[str]:
+        """The errors of an import of the file."""
+        wrong = {"InvalidHeader"} if self.header != COLUMNS else set()
+        return wrong or ({"UnclosedQuote"} if self.open else set())
 
     @property
     def codes(self) -> list[str]:
@@ -73,6 +91,11 @@ class File:
             if not row.extra:
                 first.setdefault(row.username, number)
         return [self._code(number, row, first) for number, row in enumerate(self.rows)]
+
+    def row(self, number: int) -> tuple[Row | None, str]:
+        """The row with this number, and its code; None if there is none."""
+        known = zip(self.numbers, self.rows, self.codes, strict=True)
+        return next(((row, code) for of, row, code in known if of == number), (None, ""))
 
     def _code(self, number: int, row: Row, first: dict[str, int]) -> str:
         if row.wrong and row.wrong != _NOT_ALLOWED:
@@ -108,6 +131,7 @@ def plan(schedule: Schedule) -> Plan:
     file = File(rows)
     if chance.random() < 0.04:
         file = replace(file, header=("No.", "user", *COLUMNS[2:]))
+    file = worked_on(schedule.chance("file"), file)
     uploaded, own_instance = chance.random() < 0.6, chance.random() < 0.5
     others = ("newer", "newer", "again", "other", "newest", *(("reset",) if own_instance else ()))
     return Plan(
@@ -144,7 +168,13 @@ def newer(chance: random.Random, file: File) -> File:
         rows.append(_row(chance, len(rows) + 1))
     if chance.random() < 0.15:
         chance.shuffle(rows)
-    return File(rows)
+    return replace(worked_on(chance, File(rows)), open=False)
+
+
+def worked_on(chance: random.Random, file: File) -> File:
+    """The file as a spreadsheet, or damage, leaves it."""
+    padding = chance.choice(((), (), ("",), ("", " ")))
+    return replace(file, gap=chance.choice((0, 0, 1, 2)), padding=padding, open=chance.random() < 0.04)
 
 
 def _row(chance: random.Random, number: int) -> Row:

@@ -164,8 +164,7 @@ class Run(Executing):
     def reasons(self, one: Import) -> set[str]:
         """The errors with which an import may end without a fault."""
         reasons = _OF_RESETS if self.was_reset else set()
-        if one.file.header != File(()).header or self.plan.first.header != File(()).header:
-            reasons = reasons | {"InvalidHeader"}
+        reasons = reasons | one.file.refusals | self.plan.first.refusals
         if one.asked.get("retry_of"):
             reasons = reasons | _OF_RETRIES
         return reasons | ({"NoImportFile"} if self.removed or not one.asked.get("version_id") else set())

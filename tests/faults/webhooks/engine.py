@@ -6,17 +6,16 @@ import types
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import requests
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
-import operations.webhooks
 from operations.stack import Stack
-from runtime import clients
+from runtime import clients, exchange
+from runtime.exchange import NoResponse, Response
 from tests.faults.actors import engine as shared
 from tests.faults.actors import wire
 from tests.faults.actors.engine import functions_of
 from tests.faults.seams import Document
-from tests.faults.webhooks.threads import Pool
+from tests.faults.webhooks.threads import Pool, wait_for
 from tests.kit.engines.in_process import Answer, replace
 from webhooks import delivering, handlers, notifying, sending, state, subscribe_handlers, subscribing, sweep, table
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 # The same protocol in fewer calls: a small backlog fills several lanes, and a failing day has fewer tries.
 _SHARDS, _AT_ONE, _HUNG, _FIRST_PAUSE = 1, 2, 1, timedelta(minutes=10)
+_SENDERS, _SHARE = 2, 1
 _ENVIRONMENTS = 2
 _PUBLIC = ["93.184.216.34"]
 _ERRORS = {name: type(name, (ClientError,), {}) for name in ("ParameterNotFound", "ParameterAlreadyExists")}
@@ -55,6 +55,8 @@ class Engine(shared.Engine):
     def begin(self, run: "Run") -> None:
         super().begin(run)
         replace(sweep, "_OF_ONE", run.plan.of_one)
+        replace(handlers, "_MILLISECONDS_FOR_A_TRY", run.plan.reserved)
+        replace(subscribing, "MAX_SUBSCRIPTIONS", run.plan.limit)
         run.environments = [
             dataclasses.replace(
                 self.deliveries,
@@ -74,16 +76,20 @@ class Engine(shared.Engine):
         for module in (state, table):
             replace(module, "SHARDS", _SHARDS)
         for module in (notifying, sweep):
-            replace(module, "ThreadPoolExecutor", lambda most: Pool(self.on, most))
-        for module in (subscribing, operations.webhooks):
-            replace(module, "new_secret", self._secret)
+            replace(module, "ThreadPoolExecutor", lambda _: Pool(self.on))
+        replace(sweep, "wait", wait_for)
+        replace(sweep, "_SENDERS", _SENDERS)
+        replace(sweep, "_SHARE", _SHARE)
+        replace(subscribing, "new_secret", self._secret)
+        replace(subscribing, "new_version", lambda: str(self.on.new_id().hex))
         replace(sweep, "_AT_ONE", _AT_ONE)
         replace(sweep, "_HUNG", _HUNG)
         replace(delivering, "_FIRST_PAUSE", _FIRST_PAUSE)
         delivering.pause_after.__defaults__ = (lambda: self.on.chance.random(),)
         log = types.SimpleNamespace(info=_unread, warning=lambda message, extra: self.on.logged(message, extra))
         replace(delivering, "_logger", log)
-        replace(sending, "time", types.SimpleNamespace(monotonic=self._seconds))
+        for module in (sending, exchange):
+            replace(module, "time", types.SimpleNamespace(monotonic=self._seconds))
         replace(sending, "_within", lambda _, call: call())
         replace(sending.Sender, "_post", lambda _, *given: self._post(*given))
 
@@ -94,18 +100,17 @@ class Engine(shared.Engine):
         return f"whsec_{base64.b64encode(self.on.new_id().hex.encode()).decode()}"
 
     def _post(self, address: Any, _ips: Any, deadline: Any, headers: Document, body: str) -> Any:
-        """A request to a receiver, as requests sends it."""
+        """A request to a receiver, as the HTTP client sends it."""
         self.call("receiver.Post")
         deadline.left()
         try:
             status, given, _ = self.sent("receiver", lambda: self.on.receive(address.url, deadline, headers, body), b"")
         except EndpointConnectionError:
-            raise requests.ConnectionError from None
+            raise NoResponse("no connection") from None
         except ReadTimeoutError:
             self.pause(deadline.left())
-            raise requests.ReadTimeout from None
-        raw = types.SimpleNamespace(read=lambda *_, **__: b"thanks")
-        return types.SimpleNamespace(status_code=status, headers=given, raw=raw, close=_unread)
+            raise NoResponse("no answer in time") from None
+        return Response(status, {name.lower(): value for name, value in given.items()}, b"thanks")
 
     def execute(self, operation: str, parameters: Document) -> Answer:
         answer: Any = super().execute(operation, parameters)

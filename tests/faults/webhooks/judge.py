@@ -16,7 +16,7 @@ from tests.faults.actors.judging import Judging
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document
 from tests.faults.webhooks import invariants as i
-from tests.faults.webhooks.plan import DAY, HANGS, HOUR, MINUTE, WORKS, Subscriber
+from tests.faults.webhooks.plan import DAY, HOUR, MINUTE, SLOW, WORKS, Subscriber
 
 if TYPE_CHECKING:
     from tests.faults.webhooks.run import Run
@@ -31,7 +31,8 @@ _FRESH = 61
 _REQUEST = 10
 # A write that hangs, or whose function does, lands at most this much later.
 _LANDS = 20 * MINUTE
-_SWEEPS = 2
+_SWEEPS = 1
+_PREFIX = "/stepwise/webhooks"
 type Name = tuple[str, str]
 """Webhook and event."""
 
@@ -58,9 +59,10 @@ class Ledger:
 class Judge(Judging["Run"]):
     """rows: of deliveries; webhooks: of subscriptions, with `since`. removed, disabled: moments, by webhook.
 
-    kept: values of parameters: since when, and which. hangs: the last one of a receiver, by subscriber. delivered: the
-    last message that was accepted, by webhook. ids: by status change. accepted: messages. resent: deliveries that an
-    operator sent again. ends: statuses of what has ended.
+    unused: parameters that no subscription names, by key: when a sweep deletes them. kept: endpoints that a webhook has
+    named: since when, and which. hangs: the last request to a receiver that was slow or unanswered, by subscriber.
+    delivered: the last message that was accepted, by webhook. ids: by status change. accepted: messages. resent:
+    deliveries that an operator sent again. ends: statuses of what has ended.
     """
 
     def __init__(self, run: "Run") -> None:
@@ -68,6 +70,7 @@ class Judge(Judging["Run"]):
         self.rows: dict[Name, Document] = {}
         self.ledgers: dict[Name, Ledger] = {}
         self.webhooks: dict[str, Document] = {}
+        self.unused: dict[tuple[str, str], float] = {}
         self.removed: defaultdict[str, list[float]] = defaultdict(list)
         self.disabled: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
         self.kept: defaultdict[str, list[tuple[float, Document]]] = defaultdict(list)
@@ -94,8 +97,13 @@ class Judge(Judging["Run"]):
 
     def wrote(self, before: Document | None, row: Document | None) -> None:
         """A row was written."""
-        kind = (row or before or {})["kind"]
-        (self._wrote_webhook if kind == "webhook" else self._wrote_delivery)(before, row)
+        match (row or before or {})["kind"]:
+            case "webhook":
+                self._wrote_webhook(before, row)
+            case "delivery":
+                self._wrote_delivery(before, row)
+            case "secret":
+                self._wrote_unused(before, row)
 
     def _wrote_webhook(self, before: Document | None, row: Document | None) -> None:
         webhook_id = (row or before or {})["webhook_id"]
@@ -103,9 +111,12 @@ class Judge(Judging["Run"]):
             self.removed[webhook_id].append(self.now)
             self._enabled(webhook_id)
             self.webhooks.pop(webhook_id, None)
+            self.kept[webhook_id].append((self.now, {"secrets": []}))
             return
         since = self.webhooks[webhook_id]["since"] if before else self.now
         self.webhooks[webhook_id] = {**row, "since": since}
+        if before is None or before.get("version") != row.get("version"):
+            self._began_to_name(webhook_id, row)
         if before and before["status"] != row["status"]:
             self.run.say(f"{row['address']} is {row['status']}")
         if row["status"] == "DISABLED" and (before is None or before["status"] == "ACTIVE"):
@@ -132,9 +143,32 @@ class Judge(Judging["Run"]):
             begin <= until and end >= since for begin, end in self.disabled[webhook_id]
         )
 
-    def stored(self, name: str, value: str | None) -> None:
-        """A parameter was written, or deleted."""
-        self.kept[name.rpartition("/")[2]].append((self.now, json.loads(value) if value else {"secrets": []}))
+    def _began_to_name(self, webhook_id: str, row: Document) -> None:
+        """A subscription is new, or its secrets have changed."""
+        held = self.run.parameters.get(_parameter(row))
+        value = json.loads(held) if held else {"secrets": []}
+        if not value["secrets"]:
+            self.broken(i.SECRETS, f"{row['address']} names no secret")
+        before = self.kept[webhook_id][-1][1]["secrets"] if self.kept[webhook_id] else []
+        added, ended = value["secrets"][1:] == before and len(before) < 2, value["secrets"] == before[:1]
+        if not added and not ended:
+            self.broken(i.STEPS, f"{row['address']} had {len(before)} secrets, and has {len(value['secrets'])}")
+        self.kept[webhook_id].append((self.now, value))
+        of_tenant = sum(one["pk"] == row["pk"] for one in self.webhooks.values())
+        if of_tenant > self.run.plan.limit:
+            self.broken(i.LIMIT, f"{row['pk']} has {of_tenant}")
+
+    def _wrote_unused(self, before: Document | None, row: Document | None) -> None:
+        key = (row or before or {})["pk"], (row or before or {})["sk"]
+        self.unused.pop(key, None)
+        if row:
+            self.unused[key] = _moment(row["next_try_at"])
+            self.run.due(self.unused[key])
+
+    def printed(self, one: Subscriber, secret: str) -> None:
+        """A rotation has returned its newest secret."""
+        if not any(secret in value["secrets"] for _, value in self.kept[one.key.webhook_id]):
+            self.broken(i.STEPS, f"r{one.number} has never had a secret that was returned")
 
     # Deliveries.
 
@@ -311,6 +345,9 @@ class Judge(Judging["Run"]):
                 if not found or found[0].get("expires_at", 10**12) <= _epoch(began):
                     self.broken(i.RECORDED, f"{key[2]} for {webhook['address']}: {found and found[0]['status']}")
 
+    def anything_due(self, at: float) -> bool:
+        return bool(self.due(at)) or any(moment <= at for moment in self.unused.values())
+
     def due(self, at: float) -> list[Name]:
         return [name for name, row in self.rows.items() if "next_try_at" in row and _moment(row["next_try_at"]) <= at]
 
@@ -321,8 +358,8 @@ class Judge(Judging["Run"]):
             one = self.run.plan.of(name[0])
             ledger, row = self.ledgers[name], self.rows[name]
             stopped = name[0] not in self.webhooks or self.webhooks[name[0]]["status"] == "DISABLED"
-            hung = one.does(began) == HANGS or self.now - self.hangs.get(one.number, -HOUR) < HOUR
-            if (hung and not stopped and self.now < _moment(row["retry_until"])) or not self.run.stores(name[0]):
+            hung = one.does(began) in SLOW or self.now - self.hangs.get(one.number, -HOUR) < HOUR
+            if hung and not stopped and self.now < _moment(row["retry_until"]):
                 continue
             ledger.passed += 1
             if ledger.passed > _SWEEPS + of_each[name[0]] // self.run.plan.of_one:
@@ -339,10 +376,15 @@ class Judge(Judging["Run"]):
         for name, row in self.rows.items():
             if row["status"] not in _ENDED:
                 self.broken(i.ENDS, f"{self._named(name)} is {row['status']}")
-        for one in self.run.plan.subscribers:
-            there, stored = one.key.webhook_id in self.webhooks, self.run.stores(one.key.webhook_id)
-            if not self.run.disturbed and there is not stored:
-                self.broken(i.ANSWERS, f"r{one.number} has only a row, or only a secret")
+        named = {_parameter(row) for row in self.webhooks.values()}
+        if named != set(self.run.parameters):
+            wrong = len(named - set(self.run.parameters)), len(set(self.run.parameters) - named)
+            self.broken(i.SECRETS, f"{wrong[0]} subscriptions without one, {wrong[1]} that are left")
+
+
+def _parameter(row: Document) -> str:
+    """The name of the parameter that a subscription names."""
+    return f"{_PREFIX}/{row['webhook_id']}.{row['version']}"
 
 
 def _moment(text: str) -> float:

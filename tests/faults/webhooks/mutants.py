@@ -15,6 +15,7 @@ import webhooks.delivering
 import webhooks.endpoints
 import webhooks.sending
 import webhooks.subscribing
+import webhooks.sweep
 import webhooks.table
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
@@ -22,13 +23,14 @@ from tests.faults.actors.mutant import Mutants
 from tests.faults.mutant import replaced
 from tests.faults.webhooks import invariants as breaks
 from tests.faults.webhooks import play, run
-from tests.faults.webhooks.plan import DAY, FAILS, FLAPS, GONE, WORKS, Plan, Subscriber, notice
+from tests.faults.webhooks.plan import DAY, FAILS, FLAPS, GONE, WORKS, Plan, Subscriber, _crowd, notice
 from tests.faults.webhooks.schedule import REMOVED_AT, RESENT_AT, SWEEP_AT
 from webhooks.delivering import Deliveries, Try
 from webhooks.event import Event
 from webhooks.notifying import Notifying
 from webhooks.sending import Answer
-from webhooks.state import Delivery, Status, Subscription
+from webhooks.state import Delivery, Status, Subscription, Unused
+from webhooks.sweep import Sweep, _Turns
 from webhooks.table import WebhooksTable
 
 MUTANTS = mutant = Mutants()
@@ -126,10 +128,12 @@ def _checked_early() -> AbstractContextManager[None]:
     """A past defect."""
     send = Deliveries.send
 
-    def early(self: Any, delivery: Delivery) -> Try:
+    def early(self: Any, subscription: Subscription, delivery: Delivery) -> Try:
         if "owner" in delivery.values and self.clock() + timedelta(seconds=15) >= delivery.next_try_at:
             return webhooks.delivering._EXPIRED
-        return send(self, Delivery(delivery.key, {n: v for n, v in delivery.values.items() if n != "owner"}))
+        return send(
+            self, subscription, Delivery(delivery.key, {n: v for n, v in delivery.values.items() if n != "owner"})
+        )
 
     return replaced(Deliveries, "send", early)
 
@@ -192,12 +196,14 @@ def _unlisted() -> AbstractContextManager[None]:
     )
 
 
-@mutant("a subscription that is read once", breaks.STOPPED, focus=((r"^Notify.*call[24]$", (REMOVED_AT,)),))
+@mutant(
+    "a subscription that is read once", breaks.STOPPED, breaks.TIMELY, focus=((r"^Notify.*call[24]$", (REMOVED_AT,)),)
+)
 def _remembered() -> AbstractContextManager[None]:
     find, known = WebhooksTable.find, dict[Any, Subscription]()
 
     def remembered(self: Any, key: Any) -> Subscription | None:
-        named = id(play.engine().on), key
+        named = str(play.engine().on.schedule), key
         if found := known.get(named) or find(self, key):
             known[named] = found
         return found
@@ -262,9 +268,61 @@ def _hasty() -> AbstractContextManager[None]:
     return replaced(Deliveries, "_failed", failed)
 
 
-@mutant("a row without its secret", breaks.ANSWERS, breaks.REACHED)
+@mutant("a row without its secret", breaks.SECRETS)
 def _row_only() -> AbstractContextManager[None]:
-    return replaced(webhooks.subscribing.Subscribing, "_kept", lambda _, __, made: made)
+    def store(self: Any, key: Any, endpoint: Any) -> Any:
+        new = Unused(key, webhooks.subscribing.new_version(), pending=True)
+        self.table.prepare(new, webhooks.subscribing._now())
+        return webhooks.subscribing._Stored(new, endpoint.secrets[0])
+
+    return replaced(webhooks.subscribing.Subscribing, "_store", store)
+
+
+@mutant("a limit that is checked before the write only", breaks.LIMIT)
+def _counted_before() -> AbstractContextManager[None]:
+    """A past defect."""
+
+    def changed(self: Any, row: Any, condition: str, values: Any, **assign: Any) -> Any:
+        counts = assign.get("kind") == "webhooks"
+        any_count = "attribute_exists(#pk) OR attribute_not_exists(#pk)"
+        return change(self, row, any_count if counts else condition, values, **assign)
+
+    change = WebhooksTable._changed
+    return replaced(WebhooksTable, "_changed", changed)
+
+
+@mutant("a rotation that overwrites another one", breaks.STEPS)
+def _overwritten() -> AbstractContextManager[None]:
+    """A past defect: the secret that one call printed signed nothing."""
+    naming = webhooks.table._naming
+
+    def loosely(seen: Subscription) -> tuple[str, dict[str, Any]]:
+        return "#created_at = :since", naming(seen)[1]
+
+    return replaced(webhooks.table, "_naming", loosely)
+
+
+@mutant("secrets that no sweep deletes", breaks.SECRETS)
+def _left_secret() -> AbstractContextManager[None]:
+    return replaced(Sweep, "_unused_deleted", lambda *_: 0)
+
+
+@mutant("lanes that wait for those of other tenants", breaks.TIMELY)
+def _unfair() -> AbstractContextManager[Any]:
+    """A past defect: two tenants with slow receivers took all senders."""
+
+    def first(self: Any) -> Any:
+        for tenant, lanes in self.lanes.items():
+            if lanes:
+                return tenant, lanes.popleft()
+        return None
+
+    stack = ExitStack()
+    stack.enter_context(replaced(run, "plan", lambda schedule: _crowd(schedule.chance("plan"))))
+    stack.enter_context(replaced(_Turns, "next", first))
+    for name in ("_TURN_SECONDS", "_LANE_SECONDS"):
+        stack.enter_context(replaced(webhooks.sweep, name, 10**9))
+    return stack
 
 
 @mutant("a success that is taken for a failure", breaks.ONCE)

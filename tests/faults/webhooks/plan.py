@@ -12,6 +12,9 @@ from webhooks.subscribing import webhook_id
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 WORKS, FLAPS, FAILS, BUSY, HANGS, GONE = "works", "flaps", "fails", "busy", "hangs", "gone"
 """What a receiver does: accepts; accepts about half; refuses; asks for a pause; gives no answer; is gone."""
+CRAWLS, DRAGS = "crawls", "drags"
+"""It accepts, or refuses, just before the deadline."""
+SLOW = frozenset({CRAWLS, DRAGS, HANGS})
 TENANTS = ("tenant1", "tenant2")
 _BAD = (FAILS, FAILS, BUSY, HANGS, HANGS, FLAPS, GONE)
 _ACTIONS = ("resend", "resend", "remove", "resubscribe", "pause", "rotate", "test")
@@ -42,7 +45,8 @@ class Subscriber:
 class Plan:
     """notices: each with the moments at which the queue delivers it. actions: of operators: moment, kind, subscriber.
 
-    sweepless: from when until when no sweep runs. of_one: deliveries that a sweep takes of one receiver.
+    sweepless: from when until when no sweep runs. of_one: deliveries that a sweep takes of one receiver. reserved: of a
+    sweep's time, for its last tries, in ms. limit: of a tenant's subscriptions.
     """
 
     subscribers: Sequence[Subscriber]
@@ -50,6 +54,8 @@ class Plan:
     actions: Sequence[tuple[float, str, Subscriber]]
     sweepless: tuple[float, float]
     of_one: int
+    reserved: int = 20_000
+    limit: int = 5
 
     def of(self, webhook_id: str) -> Subscriber:
         return next(one for one in self.subscribers if one.key.webhook_id == webhook_id)
@@ -57,7 +63,7 @@ class Plan:
 
 def plan(schedule: Schedule) -> Plan:
     chance = schedule.chance("plan")
-    shape = chance.choice((_few, _few, _few, _few, _backlog, _backlog, _days, _months))
+    shape = chance.choice((_few, _few, _few, _few, _backlog, _backlog, _days, _months, _crowd, _rush))
     made = shape(chance)
     if chance.random() < 0.15:
         begin = chance.choice((0.0, 10 * MINUTE))
@@ -82,6 +88,35 @@ def _backlog(chance: random.Random) -> Plan:
     made = _plan(chance, [first, other], [*notices, (notice(chance, 99, TENANTS[1]), [10.0, 45.0])])
     stop = chance.choice(([], [(2 * MINUTE, "pause", first)], [(2 * MINUTE, "remove", first)]))
     return replace(made, actions=[*made.actions, *stop])
+
+
+def _crowd(chance: random.Random) -> Plan:
+    """More lanes of receivers that are slow in every way than there are senders, and one receiver that works."""
+    until = chance.choice((20 * MINUTE, HOUR))
+    crowd = [
+        Subscriber(
+            number,
+            TENANTS[number % 2],
+            ["command"],
+            [(0.0, FAILS), (75.0, chance.choice((CRAWLS, DRAGS, DRAGS, HANGS))), (until, WORKS)],
+        )
+        for number in range(4)
+    ]
+    other = Subscriber(4, "tenant3", ["command"], [(0.0, FAILS), (75.0, WORKS)])
+    notices = [(notice(chance, number, tenant), [0.0]) for number, tenant in enumerate((*TENANTS, "tenant3"))]
+    notices += [(notice(chance, 3 + number, TENANTS[number % 2]), [40.0]) for number in range(12)]
+    notices += [(notice(chance, 99, "tenant3"), [45.0])]
+    return Plan([*crowd, other], notices, [], (0.0, 0.0), 500, reserved=260_000)
+
+
+def _rush(chance: random.Random) -> Plan:
+    """More addresses of one tenant than are allowed, subscribed at once, and rotated by two operators at once."""
+    tenant = chance.choice((None, TENANTS[0]))
+    subscribers = [Subscriber(number, tenant, ["command"], [(0.0, WORKS)]) for number in range(3)]
+    subscribers += subscribers[:1]
+    made = _plan(chance, subscribers, [(notice(chance, 0), [0.0])])
+    rotated = [(10.0, "rotate", subscribers[0]), (10.0, chance.choice(("rotate", "remove")), subscribers[0])]
+    return replace(made, actions=[*made.actions, *rotated], limit=2)
 
 
 def _days(chance: random.Random) -> Plan:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-import requests
-
 from operations import webhooks
+from runtime.exchange import NoResponse
 from tests.faults.actors import executing as shared
 from tests.faults.actors.rows import plain
 from tests.faults.invocation import Died, Invocation
@@ -18,7 +17,20 @@ from tests.faults.webhooks import schedule as s
 from tests.faults.webhooks.engine import Engine
 from tests.faults.webhooks.invariants import ANSWERS
 from tests.faults.webhooks.judge import Judge
-from tests.faults.webhooks.plan import BUSY, FAILS, FLAPS, GONE, HANGS, HOUR, MINUTE, WORKS, Subscriber, plan
+from tests.faults.webhooks.plan import (
+    BUSY,
+    CRAWLS,
+    DRAGS,
+    FAILS,
+    FLAPS,
+    GONE,
+    HANGS,
+    HOUR,
+    MINUTE,
+    WORKS,
+    Subscriber,
+    plan,
+)
 from tests.kit.deployed_stack import Handler
 from tests.kit.engines.in_process import Answer
 from webhooks.delivering import Deliveries
@@ -30,7 +42,16 @@ _REFUSED = {"InvalidWebhook", "DeliveryBusy"}
 _QUEUE = {"receives": 5, "visible_after": 200}
 _MAX_SWEEPS = 300
 _STALE = 5.0
-_STATUS = {WORKS: (200, 204), FAILS: (500, 302, 404), BUSY: (429, 503), GONE: (410,), FLAPS: (200, 500)}
+_STATUS = {
+    WORKS: (200, 204),
+    FAILS: (500, 302, 404),
+    BUSY: (429, 503),
+    GONE: (410,),
+    FLAPS: (200, 500),
+    CRAWLS: (200,),
+    DRAGS: (500,),
+}
+_SLOW_SECONDS = 9.5
 _AFTER = ("600", "18000", "Sun, 22 Nov 2026 12:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 -0100", "soon")
 
 
@@ -88,7 +109,7 @@ class Run(shared.Executing):
 
     def _tick(self) -> None:
         now = self.simulation.now
-        if self.judge.due(now):
+        if self.judge.anything_due(now):
             for _ in range(1 + (self.later.random() < 0.15)):
                 self.spawn(self.sweep)
             self.due(now + 1)
@@ -121,9 +142,9 @@ class Run(shared.Executing):
                 self.command("enable", one)
                 self.resend(one)
             case "rotate":
-                self.command("rotate", one)
+                self.rotate("rotate", one)
                 self.simulation.sleep(self.later.choice((1.0, 5 * MINUTE, 4 * HOUR)))
-                self.command("finish", one)
+                self.rotate("finish", one)
             case "test":
                 self._call("SendWebhookFunction", self._request(one), "SendWebhook.test")
             case _:
@@ -137,6 +158,11 @@ class Run(shared.Executing):
             answer = self._call("SubscribeWebhookFunction", request, f"Subscribe@{one.number}")
         if not answer.get("error"):
             self.judge.subscribed(one)
+
+    def rotate(self, kind: str, one: Subscriber) -> None:
+        answer = self.command(kind, one)
+        if not answer.get("error"):
+            self.judge.printed(one, answer["body"])
 
     def remove(self, one: Subscriber) -> None:
         if one.tenant is None:
@@ -203,6 +229,9 @@ class Run(shared.Executing):
             s.RESENT_AT: self._resend_any,
             s.PAUSED_AT: partial(self.act, "pause", one),
             s.REMOVED_AT: partial(self.act, self.later.choice(("remove", "resubscribe")), one),
+            s.CHANGED_AT: self.later.choice(
+                (partial(self.rotate, "rotate", one), partial(self.rotate, "finish", one), partial(self.subscribe, one))
+            ),
             s.SWEEP_AT: self.sweep,
         }
         if work := works.get(kind):
@@ -255,8 +284,12 @@ class Run(shared.Executing):
             if does == HANGS:
                 self.judge.hangs[one.number] = self.simulation.now
                 self.simulation.sleep(deadline.left())
-                raise requests.ReadTimeout
-            self.simulation.sleep(self.chance.choice((0.02, 0.3, 2.0, 7.0)))
+                raise NoResponse("no answer in time")
+            if does in {CRAWLS, DRAGS}:
+                self.judge.hangs[one.number] = self.simulation.now
+                self.simulation.sleep(min(_SLOW_SECONDS, deadline.left()))
+            else:
+                self.simulation.sleep(self.chance.choice((0.02, 0.3, 2.0, 7.0)))
             status = self.chance.choice(_STATUS[does])
             after = self.chance.choice(_AFTER) if does == BUSY else ""
             self.judge.answered(one, ledger, status, after)
@@ -275,12 +308,7 @@ class Run(shared.Executing):
             del self.parameters[name]
         else:
             return 200, {}, json.dumps({"Parameter": {"Value": held}}).encode()
-        self.judge.stored(name, self.parameters.get(name))
         return 200, {}, b"{}"
-
-    def stores(self, webhook_id: str) -> bool:
-        """Whether a subscription has its secret."""
-        return any(name.endswith(webhook_id) for name in self.parameters)
 
     # What happens.
 

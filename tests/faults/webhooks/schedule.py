@@ -8,18 +8,20 @@ from tests.faults.actors import schedule as shared
 
 STALE_AT = "stale index at"
 RESENT_AT, PAUSED_AT, REMOVED_AT, SWEEP_AT = "resent at", "paused at", "removed at", "sweep runs at"
+CHANGED_AT = "changed at"
 
 # At one AWS call or request, beside those of all actors.
 CALL_KINDS = {
     RESENT_AT: "an operator sends any delivery again meanwhile",
     PAUSED_AT: "an operator disables any subscription meanwhile, and enables it later",
     REMOVED_AT: "somebody removes any subscription meanwhile, and perhaps subscribes it again",
+    CHANGED_AT: "somebody subscribes any address meanwhile, or rotates or finishes a rotation of its secrets",
     SWEEP_AT: "another sweep runs meanwhile",
 }
 # At one read of an index.
 INDEX_KINDS = {STALE_AT: "the index does not show the writes of the last seconds"}
-# Nothing here is a transaction, reads a batch of several rows, or runs in a state machine.
-_OTHERS = {*shared.TRANSACTION_KINDS, *shared.READ_KINDS, *shared.MACHINE_CALL_KINDS, *f.STATE_KINDS}
+# Nothing here reads a batch of several rows, or runs in a state machine.
+_OTHERS = {*shared.READ_KINDS, *shared.MACHINE_CALL_KINDS, *f.STATE_KINDS}
 KINDS = {kind: why for kind, why in shared.kinds({**CALL_KINDS, **INDEX_KINDS}).items() if kind not in _OTHERS}
 
 

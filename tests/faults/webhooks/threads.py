@@ -1,6 +1,7 @@
 """Threads of an invocation, as actors: each counts its own calls, and if one dies, all do."""
 
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any, Self
 
 from tests.faults.actors.acting import Acting
@@ -8,17 +9,32 @@ from tests.faults.actors.simulation import Flag
 from tests.faults.invocation import Died, Invocation
 
 
-class Pool:
-    """In place of ThreadPoolExecutor. run: the current run."""
+class Task:
+    """In place of Future. error: what the work raised."""
 
-    def __init__(self, run: Acting, most: int) -> None:
-        self._run, self._most = run, most
+    def __init__(self, pool: "Pool") -> None:
+        self.pool, self.done = pool, False
+        self.error: BaseException | None = None
+        self.returned: Any = None
+
+    def result(self) -> Any:
+        """What the work returned. Raises its error, or Died."""
+        if self.error:
+            raise self.error
+        return self.returned
+
+
+class Pool:
+    """In place of ThreadPoolExecutor; its users submit no more than there are threads. run: the current run."""
+
+    def __init__(self, run: Acting) -> None:
+        self._run = run
         current = run.simulation.current
         assert current is not None
         self._notes = current.notes
         self._parent: Invocation = current.notes["invocation"]
         self._threads: list[Invocation] = []
-        self._errors: list[BaseException] = []
+        self._tasks: list[Task] = []
         self._changed = Flag(run.simulation)
 
     def __enter__(self) -> Self:
@@ -27,38 +43,42 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         """All threads have ended, or are dead."""
 
-    def map[T, R](self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """What the work returns of each item. Raises its first error, or Died."""
-        todo = list(enumerate(items))
-        results: dict[int, R] = {}
-        running = 0
+    def submit(self, work: Callable[..., Any], *given: Any) -> Task:
+        task, index = Task(self), len(self._tasks)
+        self._tasks.append(task)
 
         def thread() -> None:
-            nonlocal running
             try:
-                while todo and not self._parent.dead:
-                    index, item = todo.pop(0)
-                    self._begin(index)
-                    results[index] = work(item)
+                self._begin(index)
+                task.returned = work(*given)
             except Exception as error:
-                self._errors.append(error)
+                task.error = error
             except Died as error:
-                self._errors.insert(0, error)
+                task.error = error
                 for one in (self._parent, *self._threads):
                     one.dead = True
             finally:
-                running -= 1
+                task.done = True
                 self._changed.set()
 
-        for _ in range(min(self._most, len(todo))):
-            running += 1
-            self._run.spawn(thread, bare=bool(self._notes.get("bare")))
-        while running and not self._parent.dead:
+        self._run.spawn(thread, bare=bool(self._notes.get("bare")))
+        return task
+
+    def map[T, R](self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """What the work returns of each item. Raises its first error, or Died."""
+        tasks = [self.submit(work, item) for item in items]
+        for task in tasks:
+            self.wait(task)
+        return [task.result() for task in tasks]
+
+    def wait(self, *tasks: Task) -> list[Task]:
+        """Those that have ended, at least one. Raises Died."""
+        while not self._parent.dead:
+            if ended := [task for task in tasks if task.done]:
+                return ended
             self._changed = Flag(self._run.simulation)
             self._changed.wait()
-        if self._errors or self._parent.dead:
-            raise self._errors[0] if self._errors else Died
-        return [result for _, result in sorted(results.items())]
+        raise Died
 
     def _begin(self, index: int) -> None:
         """The current actor works for the invocation. If that hangs at one of its next calls, each thread does."""
@@ -69,6 +89,12 @@ class Pool:
         own.remaining = _remaining(own, parent, self._notes)
         self._threads.append(own)
         current.notes["invocation"] = own
+
+
+def wait_for(tasks: Iterable[Task], return_when: str) -> SimpleNamespace:
+    """In place of `concurrent.futures.wait`."""
+    waiting = list(tasks)
+    return SimpleNamespace(done=waiting[0].pool.wait(*waiting), when=return_when)
 
 
 def _remaining(own: Invocation, parent: Invocation, notes: dict[str, Any]) -> Callable[[], float]:

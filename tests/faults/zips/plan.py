@@ -23,7 +23,8 @@ class Plan(imports.Plan):
 
     @property
     def archive(self) -> bytes:
-        files = [zip_builder.File(f"PRODUCT_{number}.csv", one.text.encode()) for number, one in _numbered(self)]
+        names = [f"PRODUCT_{number}{'.CSV' if one.padding else '.csv'}" for number, one in _numbered(self)]
+        files = [zip_builder.File(name, one.text.encode()) for name, one in zip(names, self.entries, strict=True)]
         *honest, last = files
         match self.lie:
             case "DuplicateName":
@@ -44,6 +45,7 @@ def _numbered(plan: Plan) -> Sequence[tuple[int, File]]:
 def plan(schedule: Schedule) -> Plan:
     chance = schedule.chance("plan")
     entries = [_entry(chance, number) for number in range(1, chance.choice((1, 2, 2, 3)) + 1)]
+    entries = [imports.worked_on(schedule.chance(f"entry {number}"), one) for number, one in enumerate(entries)]
     rows = [row for entry in entries for row in entry.rows]
     options = {"parallel": chance.choice((1, 2, 10))} | ({"max_concurrency": 1} if chance.random() < 0.3 else {})
     return Plan(
@@ -60,6 +62,7 @@ def plan(schedule: Schedule) -> Plan:
         stops=[chance.uniform(0, 15)] if chance.random() < 0.15 else [],
         entries=entries,
         lie=chance.choice(_LIES) if chance.random() < 0.25 else "",
+        ending=schedule.chance("ending").choice((".zip", ".ZIP")),
     )
 
 

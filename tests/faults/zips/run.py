@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from ministack.services import s3, stepfunctions
 
@@ -28,8 +28,6 @@ _WAITS = "trigger_single_csv"
 @dataclass
 class ZipRun(Run):
     """cut_short: ZIPs of which an unzip crashed, or wrote, after their end; S3's lifecycle deletes what it left."""
-
-    FIRST: ClassVar = "first.zip"
 
     cut_short: set[str] = field(default_factory=set)
     plan: Plan = field(init=False)

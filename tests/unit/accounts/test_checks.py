@@ -178,10 +178,22 @@ def test_customers_at_an_address_count_however_long_ago(world: OpeningWorld) -> 
     Screening(world.screening).set_limit("max_customers_at_address", 1)
     world.now = START - timedelta(days=400)
     world.submit(application("a-0"))
+    world.write("a-0", status="REJECTED")
     assert world.check_fraud_model("a-1") == CLEAN
 
     world.write("a-0", status="APPROVED")
     assert world.check_fraud_model("a-1") == flagged("TooManyFromAddress")
+
+
+def test_of_applications_at_once_only_as_many_as_allowed_pass_unseen(world: OpeningWorld) -> None:
+    """None is decided yet, and each is checked after all were submitted."""
+    Screening(world.screening).set_limit("max_customers_at_address", 2)
+    Screening(world.screening).set_limit("max_applications_from_address", 1000)
+    names = ["a-1", *(f"a-{number}" for number in range(2, 7))]
+    for name in names[1:]:
+        world.submit(application(name))
+
+    assert [world.check_fraud_model(name) == CLEAN for name in names] == [True, True, False, False, False, False]
 
 
 def test_another_house_is_another_address() -> None:

@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from api.answer import Answer, Problem, Unavailable
+from api.answer import Answer, Defect, Problem, Unavailable
+from api.calls import _refused
 from api.once import LIFETIME, once
 from api.request import Request
 from idempotency import LeaseStore, StoreUnavailable
@@ -89,6 +92,54 @@ def test_another_request_under_the_key_is_refused(world: World) -> None:
     refused(422, world, request(body={"items": [2]}))
     refused(422, world, request(values={"since": "2026"}))
     refused(422, world, request(route="POST /imports"))
+
+
+DONE = Answer(202, {"id": "t-1"})
+RESPONSES: list[tuple[str, Callable[[], Answer], bool, bool]] = [
+    ("success", lambda: DONE, True, False),
+    *((f"final {status}", failing(Problem(status, "x")), True, False) for status in (404, 409, 413, 422)),
+    ("VersionGap", failing(_refused("VersionGap", "version: the next one is 2")), False, True),
+    ("PendingCommand", failing(_refused("PendingCommand", "version: pending")), False, False),
+    ("throttled", failing(Unavailable("Lambda")), False, False),
+    ("store", failing(StoreUnavailable("-")), False, False),
+    ("defect", failing(Defect("-")), False, False),
+    ("bug", failing(RuntimeError("-")), False, False),
+]
+
+
+@pytest.mark.parametrize(("run", "stored", "free"), [one[1:] for one in RESPONSES], ids=[one[0] for one in RESPONSES])
+def test_each_response_is_stored_or_not_and_frees_its_key_or_not(
+    world: World, run: Callable[[], Answer], stored: bool, free: bool
+) -> None:
+    """A key is free for a corrected request only if the first one cannot have taken effect."""
+    corrected = request(body={"items": [2]})
+    with suppress(Exception):
+        world.send(request(), run)
+    if free:
+        assert world.send(corrected).status == 202
+        refused(422, world, request())
+    else:
+        assert refused(422, world, corrected).body["type"].endswith("key-reused")
+        assert (world.send(request(), lambda: Answer(299)).status == 299) == (not stored)
+
+
+def test_a_lost_response_binds_the_key_also_after_a_gap(world: World) -> None:
+    """The first call may still publish its version."""
+    for error in (Unavailable("Lambda"), _refused("VersionGap", "version: the next one is 2")):
+        with pytest.raises(type(error)):
+            world.send(request(), failing(error))
+
+    refused(422, world, request(body={"items": [2]}))
+
+
+def test_two_spellings_of_a_number_are_one_request(world: World) -> None:
+    first = world.send(request(body={"a": Decimal("1.0"), "b": Decimal("12345678901234567890.5")}))
+
+    assert (
+        world.send(request(body={"a": 1, "b": Decimal("1.23456789012345678905E+19")}), failing(AssertionError()))
+        == first
+    )
+    refused(422, world, request(body={"a": 1, "b": Decimal("12345678901234567890.6")}))
 
 
 @pytest.mark.parametrize("other", [{"tenant_code": "tenant2"}, {"principal": "AROA2"}])

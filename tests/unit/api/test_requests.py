@@ -1,6 +1,7 @@
 """Events of API Gateway, who calls for which tenant, and what is refused before anything runs."""
 
 import base64
+import gzip
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -101,12 +102,40 @@ def test_every_session_of_a_role_is_one_caller() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "pointer"),
-    [("{", "#"), ("", "#"), ("[" * 100_000, "#"), ('{"order_id": NaN}', "#"), ("9" * 5000, "#"), ("1", "#")]
-    + [(f'{{"order_id": {number}}}', "#") for number in ("1e400", "-1E+999")],
+    ("body", "pointer", "detail"),
+    [
+        ("{", "#", "not JSON at line 1"),
+        ("1", "#", "must be of type object"),
+        ("9" * 5000, "#", "OutOfRange"),
+        ('{"order_id": NaN}', "#/order_id", "NaN is not JSON"),
+        ('{"order_id": 1e400}', "#/order_id", "must be of type string"),
+        ('{"items": [{"sku": "a", "sku": "b"}]}', "#/items/0/sku", "repeated"),
+        ("", "#", "empty"),
+        ("[" * 100_000, "#", "nested deeper than 64 levels"),
+        ("{}{}", "#", "more than one JSON document"),
+        ("{} x", "#", "not JSON: more text after the document"),
+        ('{"order_id": "\\ud800"}', "#/order_id", "half of a character"),
+        (b'{"order_id": "\xff"}', "#", "not UTF-8 at byte 15"),
+        (gzip.compress(b"{}"), "#", "compressed by gzip"),
+        (gzip.compress(b"{}").decode(errors="replace"), "#", "compressed by gzip"),
+        ("{}".encode("utf-16"), "#", "in UTF-16"),
+        ("{}".encode("utf-16").decode(errors="replace"), "#", "in UTF-16"),
+        ("{}".encode("utf-32-be"), "#", "in UTF-32"),
+    ],
+    ids=lambda one: repr(one)[:40],
 )
-def test_what_is_no_json_object_is_refused(body: str, pointer: str) -> None:
-    assert refused(event("handle_request", body=body), 400)[0]["pointer"] == pointer
+def test_what_is_no_json_object_has_an_error_of_its_own(body: str | bytes, pointer: str, detail: str) -> None:
+    """API Gateway delivers bytes in base64, or as text with a replacement for each that is not UTF-8."""
+    given = event("handle_request", body=body)
+    if isinstance(body, bytes):
+        given |= {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}
+    errors = [(error["pointer"], error["detail"][: len(detail)]) for error in refused(given, 400)]
+    assert (pointer, detail) in errors
+
+
+def test_a_mark_before_the_body_is_ignored() -> None:
+    given = event("handle_request")
+    assert parsed({**given, "body": "\ufeff" + given["body"]}).body == json.loads(given["body"])
 
 
 def test_a_body_may_have_256_kib() -> None:

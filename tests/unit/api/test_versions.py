@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from api import commands
+from api.answer import Problem
 from api.request import Request
 from entities.state import Tables
 from tests.kit.commands import World, order
 from tests.unit.dynamodb import client
 
+TABLES = ("commands_table", "gates_table", "data_table", "history_table")
 KEY = {"pk": "TENANT#tenant1", "sk": "ORDER#order123"}
 
 
@@ -69,3 +71,17 @@ def test_a_page_reads_no_command_but_the_one_whose_turn_it_is(world: World, read
     read.clear()
     assert [page["waits_for"] for page in pages(world.tables)] == [None] * 3
     assert read == []
+
+
+@pytest.mark.parametrize(
+    "at",
+    ["2026-02-30T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:60Z", "2026-01-01T00:00:00+24:00"],
+)
+def test_a_time_that_no_clock_shows_is_refused(world: World, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "dynamodb", lambda: world.client)
+    request = Request("GET /keys/{pk}/{sk}", "tenant1", "p", {**KEY, "at": at}, {})
+    with pytest.raises(Problem) as refused:
+        commands.show_key(request, SimpleNamespace(**dict.fromkeys(TABLES, "t")))  # type: ignore[arg-type]
+
+    answer: Any = refused.value.answer
+    assert (answer.status, [one["parameter"] for one in answer.body["errors"]]) == (400, ["at"])

@@ -2,16 +2,23 @@
 
 import os
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from cli import hints
+from cli.app import app
 from local.emulator.emulator import free_port
+from local.terminal import readable
 from tests.kit.command_line import stepwise
 from tests.kit.project import ROOT
 
 pytestmark = pytest.mark.slow
+IMPORTS_RETRY: Any = typer.main.get_command(app).commands["imports"].commands["retry"]  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)
@@ -72,3 +79,53 @@ def test_a_link_to_the_program_works_and_is_suggested(tmp_path: Path) -> None:
     run = subprocess.run([link, "stock", "--port", port], capture_output=True, text=True, check=False)
 
     assert (run.returncode, f"{link} start --port {port}" in run.stderr) == (3, True)
+
+
+ORDERS = ("-N1", "--help", "--watch", "--json", "-", "--", "o-1")
+OTHERS = (
+    *(*ORDERS, "two words", "it's", '"x"', "$(date)", "`date`", "a\\b", "a;b", "*", "煎茶"),
+    *("a\nb", "\x1b[2J", "\u202e", "\udc82"),
+)
+PRINT_WORDS = f"""#!{sys.executable}
+import os, sys
+sys.stdout.buffer.write(b"\\0".join(map(os.fsencode, sys.argv[1:])))
+"""
+
+
+@pytest.fixture
+def words_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """What a shell passes to the program when it runs a hint."""
+    program = tmp_path / "my stepwise"
+    program.write_text(PRINT_WORDS)
+    program.chmod(0o755)
+    monkeypatch.setenv(hints.PROGRAM, str(program))
+
+    def run(hint: str) -> list[str]:
+        ran = subprocess.run(["bash", "-c", hint], stdout=subprocess.PIPE, check=True)
+        return [os.fsdecode(word) for word in ran.stdout.split(b"\0")]
+
+    return run
+
+
+@pytest.mark.parametrize("order_id", ORDERS)
+@pytest.mark.parametrize("more", [(), (("--watch",),)])
+def test_hint_runs_as_printed_for_any_order(
+    words_of: Callable[[str], list[str]], order_id: str, more: tuple[tuple[str]]
+) -> None:
+    port = str(free_port())
+    stepwise("show", "o-1", "--port", port)
+    ended = stepwise(*words_of(hints.command("show", order_id, *more)))
+
+    assert (ended.code, "StackNotFound" in ended.err) == (3, True)
+
+
+@pytest.mark.parametrize("value", OTHERS)
+def test_hint_passes_any_word_to_the_command(words_of: Callable[[str], list[str]], value: str) -> None:
+    stepwise("show", "o-1")
+    hint = hints.command("imports", "retry", value, ("--of", value))
+    parser = IMPORTS_RETRY.make_parser(IMPORTS_RETRY.make_context("retry", [], resilient_parsing=True))
+    given, _, _ = parser.parse_args(words_of(hint)[2:])
+
+    assert (given["file"], given["of"]) == (value, value)
+    assert readable(hint) == hint
+    assert "\n" not in hint

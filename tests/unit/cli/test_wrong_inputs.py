@@ -53,7 +53,19 @@ BAD_IDS = ("", " ", "a" * 81, "o 1", "o/1", "../x", "o#1", "注文", "o'1", 'o"1
 BAD_REASONS = ("", "   ", "w" * 1001)
 BAD_PORTS = ("0", "-1", "22", "1023", "65536", "99999999999", "4566.5", "http", "", "0x11")
 BAD_DAYS = ("yesterday", "2026-13-01", "2026-02-30", "20-01-01", "2026/01/01", "2026-11-22T00:00", "0", "-1")
-BAD_FILES = {NOWHERE: "", FOLDER: "", BINARY: "", DEEP: "nested too deeply", CSV: ""}
+BAD_TIMES = (
+    *("9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "2026-02-30", "2026-01-01T24:00:00Z"),
+    *(
+        "2026-01-01T00:00:60Z",
+        "2026-01-01T00:00:00+24:00",
+        "0001-01-01",
+        "1969-12-31T23:59:59Z",
+        "٣d",
+        "２０２６-01-01",
+    ),
+)
+BAD_NUMBERS = ("1_0", "１", "٣", "+1", " 1", "1 ", "0x1", "1.0", "", "9" * 5000)
+BAD_FILES = {NOWHERE: "", FOLDER: "", BINARY: "", DEEP: "nested deeper than 64 levels", CSV: ""}
 
 VALUES = {
     "orders place": ("--order-id", "o-1", "--item", "tea-01:1:5"),
@@ -191,6 +203,16 @@ ROWS = [
     wrong("stock add tea-01 0 --reason r"),
     *(wrong("stock shard tea-01 --into", number, told="into") for number in ("0", "65", "-1", "x")),
     wrong("stock shard tea-01", told="into"),
+    *(wrong("orders list --since", since, told="--since") for since in BAD_TIMES),
+    *(wrong("logs o-1 --since", since, told="--since") for since in BAD_TIMES),
+    *(wrong("commands show t1/PRODUCT#1 --at", at, told="--at") for at in (*BAD_TIMES[:4], "٣", "9" * 5000)),
+    *(wrong("place --order-id o-1 --item", f"tea-01:{number}:1", told="--item") for number in BAD_NUMBERS),
+    *(wrong("place --order-id o-1 --item", f"tea-01:1:{number}", told="--item") for number in BAD_NUMBERS),
+    *(wrong("seed", f"tea-01={number}", told="SKU=PIECES") for number in BAD_NUMBERS),
+    *(wrong("stock add tea-01", number, "--reason", "r", told="pieces") for number in BAD_NUMBERS),
+    *(wrong("orders list --last", number, told="--last") for number in BAD_NUMBERS),
+    *(wrong("replay --all --rate", number, told="--rate") for number in (*BAD_NUMBERS[:7], "nan", "inf", "1e3")),
+    *(wrong(f"{things} show", "\udc82", told="UTF-8") for things in ("orders", "commands", "approvals")),
     *(wrong("commands show", one, "--at", "never") for one in ("t1/PRODUCT#1",)),
     *(
         wrong("commands show", one, told="Invalid")

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from cli import hints
 from console.app import create
 from console.security import CONTENT_SECURITY_POLICY
 from console.settings import Settings
@@ -68,7 +69,7 @@ def test_a_defect_is_told_without_its_message_and_with_all_headers() -> None:
     ids=["away", "refused", "defect"],
 )
 def test_an_open_page_that_cannot_be_read_again_says_why(open_stack: Callable[[], Stack], told: str) -> None:
-    made = create(Settings(open_stack, lambda *words: " ".join(words)))
+    made = create(Settings(open_stack, hints.command))
 
     found = first_event(made.application, "/orders", made.close)
 

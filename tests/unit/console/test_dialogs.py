@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from starlette.applications import Starlette
 
+from cli import hints
 from console import keys, leases
 from console.answers import Answers
 from console.change_routes import ChangeRoutes
@@ -41,7 +42,7 @@ class Dialog:
 
 
 def served(change: Change, stack: Stack) -> Starlette:
-    reader = Reader(Settings(lambda: stack, lambda *words: " ".join(words)))
+    reader = Reader(Settings(lambda: stack, hints.command))
     return Starlette(routes=ChangeRoutes(reader, Answers(reader, ()), (change,)).routes)
 
 

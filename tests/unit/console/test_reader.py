@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from cli import hints
 from console import reader
 from console.pages import Problem
 from console.reader import Reader
@@ -59,7 +60,7 @@ def switch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Switch]:
 
 
 def readers(switch: Switch) -> Reader:
-    return Reader(Settings(switch.open, lambda *words: " ".join(words)))
+    return Reader(Settings(switch.open, hints.command))
 
 
 def test_a_read_is_given_up_once_the_stack_is_away(switch: Switch) -> None:

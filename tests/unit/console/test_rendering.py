@@ -1,13 +1,14 @@
 """How values look on a page, and that nothing on it is markup unless a template says so."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from functools import partial
 
 import pytest
 
 from console import rendering
 from console.cache import Recent
-from console.rendering import duration, link, moment, quote_path
+from console.rendering import document, duration, link, moment, quote_path
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,10 @@ from console.rendering import duration, link, moment, quote_path
 )
 def test_a_duration_has_its_two_largest_units(seconds: float, text: str) -> None:
     assert duration(timedelta(seconds=seconds)) == text
+
+
+def test_a_document_shows_every_digit_as_a_number() -> None:
+    assert document({"a": [Decimal("12345678901234567890.5")]}) == '{\n  "a": [\n    12345678901234567890.5\n  ]\n}'
 
 
 def test_a_time_is_shown_in_utc() -> None:

@@ -32,11 +32,11 @@ def concern(context: str, own: str, *see: str) -> Concern:
             [("retry-command", {"key": "t/P#1"}), ("skip-command", {"key": "t/P#1"})],
         ),
         (
-            ("commands", "rebuild", "catalog", "--key", "t/P#1"),
+            ("commands", "rebuild", "catalog", ("--key", "t/P#1")),
             [("rebuild-target", {"target": "catalog", "key": "t/P#1"})],
         ),
         (("queues", "redrive", "Failures"), [("redrive-queue", {"queue": "Failures"})]),
-        (("replay", "--failed"), [("replay-failed", {})]),
+        (("replay", ("--failed",)), [("replay-failed", {})]),
         (("work", "show", "job-1"), []),
         (("imports", "show", "t/1"), []),
     ],

@@ -158,7 +158,7 @@ HOSTILE = {
     "a ratio over 100": (archive(File(data=bytes(10**6))), "RatioTooHigh", "over 100 times"),
     "data from nothing": (_central(packed=0), "RatioTooHigh", "over 100 times"),
     # Names.
-    "no name": (_named(b""), "UnsafeName", "no name"),
+    "no name": (_named(b""), "UnsafeName", "entry 1 of the archive has no name"),
     "a name of a slash": (_named(b"/"), "UnsafeName", "no name"),
     "a path that leaves": (_named(b"../a.csv"), "UnsafeName", "leaves the archive"),
     "a path that leaves further on": (_named(b"a/../../b.csv"), "UnsafeName", "leaves the archive"),
@@ -174,7 +174,7 @@ HOSTILE = {
     "a line end": (_named(b"a\n.csv"), "UnsafeName", "control character"),
     "text from right to left": (_named("a\u202evsc.csv"), "UnsafeName", "control character"),
     "a long name": (_named(b"a" * 252 + b".csv"), "UnsafeName", "over 255 characters"),
-    "a name in no encoding": (_named(b"\xff\xfe.csv"), "UnsafeName", "neither UTF-8 nor cp932"),
+    "a name in no encoding": (_named(b"\xff\xfe.csv"), "UnsafeName", r'"\xff\xfe.csv" is neither UTF-8 nor cp932'),
     "a name that is not UTF-8, and says so": (
         archive(File(b"\x93.csv", flags=0x800)),
         "UnsafeName",

@@ -122,7 +122,10 @@ def test_names_are_read_in_utf_8_and_cp932(stored: bytes | str, name: str) -> No
 
 def test_entries_are_numbered_in_the_order_of_the_directory_without_what_is_no_file() -> None:
     data = archive(
-        File(b"a/", b"", 0, mode=0o40755 << 16 | 0x10), File(b"a/b.csv"), File(b"__MACOSX/a/._b.csv"), File(b"c.csv")
+        File(b"a/", b"", 0, mode=0o40755 << 16 | 0x10),
+        File(b"a/b.csv"),
+        *map(File, (b"__MACOSX/a/._b.csv", b"._b.csv", b"a/._b.csv", b"a/.DS_Store", b"Thumbs.db", b"a/desktop.ini")),
+        File(b"c.csv"),
     )
 
     assert [(one.number, one.name, one.size) for one in Object(data).archive().entries] == [

@@ -154,7 +154,7 @@ def test_a_batch_cut_in_two_goes_on_where_it_was(world: ImportWorld) -> None:
     world.load(import_id)
     left = itertools.chain(itertools.repeat(True, 4), itertools.repeat(False))
     made, pointers = world.made(import_id), world.pointers(world.made(import_id))
-    contents = {one.row: row(one.row, one.row).strip().encode() for one in pointers}
+    contents = {one.offset: row(one.row, one.row).strip().encode() for one in pointers}
     with pytest.raises(BatchUnfinished, match="4 of 10 rows"):
         world.batches.run(made, pointers, contents, Marks(), "owner", world.now, lambda: next(left))
     world.batch(import_id)
@@ -204,7 +204,7 @@ def test_a_late_row_of_a_barred_batch_is_not_written(world: ImportWorld) -> None
         world.cut_off(import_id)
         return True
 
-    contents = {one.row: row(one.row).strip().encode() for one in pointers}
+    contents = {one.offset: row(one.row).strip().encode() for one in pointers}
     with pytest.raises(ImportCutOff):
         found.run(made, pointers, contents, Marks(), "owner", world.now, time_left)
     assert (world.versions(), world.counts(import_id)) == ({}, (2, 0, 0, 2))

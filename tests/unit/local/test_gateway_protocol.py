@@ -96,6 +96,23 @@ def test_a_canceled_key_is_refused(gateway: GatewayClient) -> None:
     assert gateway.lookup("o-1").document == {"key": "o-1", "status": "canceled", "refunded": 0}
 
 
+@pytest.mark.parametrize("status", [400, 401, 402, 404, 409, 422])
+def test_every_error_names_the_key(gateway: GatewayClient, status: int) -> None:
+    gateway.charge("used", 3000)
+    gateway.cancel("canceled")
+    calls = {
+        400: lambda: gateway.charge("o-1", 0),
+        401: lambda: replace(gateway, secret="wrong").lookup("o-1"),
+        402: lambda: gateway.charge("o-1", 3000, token="tok_declined"),
+        404: lambda: gateway.lookup("o-1"),
+        409: lambda: gateway.charge("canceled", 3000),
+        422: lambda: gateway.charge("used", 1),
+    }
+    response = calls[status]()
+
+    assert (response.status, response.document["key"]) == (status, {409: "canceled", 422: "used"}.get(status, "o-1"))
+
+
 def test_a_key_with_another_body_is_refused(gateway: GatewayClient) -> None:
     gateway.charge("o-1", 3000)
     response = gateway.charge("o-1", 3001)
@@ -130,6 +147,7 @@ def test_a_lookup_of_an_unknown_key(gateway: GatewayClient) -> None:
     ("change", "field"),
     [
         ({"amount": -1}, "amount"),
+        ({"amount": 0}, "amount"),
         ({"amount": 30.5}, "amount"),
         ({"amount": "3000"}, "amount"),
         ({"amount": True}, "amount"),

@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -73,6 +74,29 @@ def test_the_document_of_an_application_may_be_replaced_until_it_is_decided(desk
 
     desk.world.write("a-1", status="APPROVED")
     assert desk.submit(application(), b"too late") == "duplicate"
+    assert desk.document == PDF
+
+
+@pytest.mark.parametrize("uploaded", [b"", b"no document"])
+def test_a_document_that_is_submitted_meanwhile_is_not_replaced(desk: Desk, uploaded: bytes) -> None:
+    """Another call uploads and submits after this one has found no application."""
+    if uploaded:
+        desk.world.s3.put_object(Bucket=desk.world.bucket, Key="documents/a-1", Body=uploaded)
+    find = desk.stack.row
+
+    def found_before(*place: Any, **key: Any) -> Any:
+        row = find(*place, **key)
+        with mock.patch.object(Stack, "row", lambda _, *place, **key: find(*place, **key)):
+            desk.submit(application(), PDF)
+        desk.world.write("a-1", status="APPROVED")
+        return row
+
+    with (
+        mock.patch.object(Stack, "row", lambda _, *place, **key: found_before(*place, **key)),
+        pytest.raises(applications.DocumentChanged, match="repeat the command"),
+    ):
+        desk.submit(application(), b"%PDF-1.7 another passport")
+
     assert desk.document == PDF
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from imports.state import Import
 from operations import import_rows
-from operations.import_rows import FAILED, NO_RECORD, UNPROCESSED, WAITING, ImportRow
+from operations.import_rows import EMPTY, FAILED, NO_RECORD, UNPROCESSED, WAITING, ImportRow
 from operations.stack import Stack
 from tests.kit.import_world import ImportWorld
 from tests.unit import dynamodb
@@ -119,3 +119,19 @@ def test_the_next_row_with_an_error_of_one_kind_is_found(desk: Desk) -> None:
     assert import_rows.next_failed(desk.stack, made, 0, "OutOfRange", "price") == 2
     assert import_rows.next_failed(desk.stack, made, 2, "OutOfRange", "price") == 4
     assert import_rows.next_failed(desk.stack, made, 0, "OutOfRange", "name") is None
+
+
+@pytest.mark.slow
+def test_page_and_search_know_rows_of_empty_cells(desk: Desk) -> None:
+    """More of them than a batch has rows, before and between the batches."""
+    rows = [f"p{number},n,tea,{'x' if number == 500 else 1},JPY\n" for number in range(1, 501)]
+    blank = {*range(1, 151), *range(200, 401)}
+    content = "".join(",,,,\n" if number in blank else row for number, row in enumerate(rows, start=1))
+    made = desk.world.made(desk.world.run(HEADER + content))
+
+    assert made.total_rows == 500 - len(blank)
+    for first in (1, 140, 350, 420):
+        assert [(row.position, row.state == EMPTY) for row in desk.page(made, first)] == [
+            (number, number in blank) for number in range(first, min(first + 100, 501))
+        ]
+    assert import_rows.next_failed(desk.stack, made, 170) == 500

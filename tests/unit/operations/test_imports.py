@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -17,7 +18,7 @@ from imports.keys import ImportKey
 from imports.request import parse_create
 from imports.state import Import
 from operations import import_results, imports
-from operations.import_results import ImportNotEnded
+from operations.import_results import ImportNotEnded, ResultsExist
 from operations.imports import AnswerLost, ImportEnded, ImportNotFound, ImportView
 from operations.stack import Stack
 from tests.kit.command_line import stepwise
@@ -85,21 +86,31 @@ def test_a_lost_answer_is_not_repeated(desk: Desk) -> None:
     desk.answer = ReadTimeoutError(endpoint_url="")
     with pytest.raises(AnswerLost) as lost:
         imports.create(desk.stack, REQUEST)
-    assert lost.value.see == ("imports", "list", "--tenant", TENANT)
+    assert lost.value.see == ("imports", "list", ("--tenant", TENANT))
     assert desk.calls == [("CreateImport", REQUEST)]
 
 
-def test_a_retry_with_another_encoding_keeps_the_other_options(desk: Desk, tmp_path: Path) -> None:
-    first = desk.world.run(text(1), options={"duplicates": "last", "max_concurrency": 3})
+@pytest.mark.parametrize(
+    ("said", "changed"),
+    [
+        (("--encoding", "cp932"), {"encoding": "cp932"}),
+        (("--encoding-confirmed",), {"encoding": "utf-8", "encoding_confirmed": True}),
+    ],
+)
+def test_a_retry_with_another_encoding_keeps_the_other_options(
+    desk: Desk, tmp_path: Path, said: tuple[str, ...], changed: dict[str, Any]
+) -> None:
+    earlier = {"duplicates": "last", "max_concurrency": 3}
+    first = desk.world.run(text(1), options={**earlier, "encoding": "cp932", "encoding_confirmed": True})
     (tmp_path / "failed.csv").write_bytes("row,code,name\n1,p1,煎茶\n".encode("cp932"))
     desk.answer = {"import_id": "0" * 32}
     with mock.patch.object(Stack, "local", return_value=desk.stack):
-        of = ("--of", f"{TENANT}/{first}", "--encoding", "cp932", "--no-follow")
+        of = ("--of", f"{TENANT}/{first}", *said, "--no-follow")
         ended = stepwise("imports", "retry", str(tmp_path / "failed.csv"), *of)
 
     ((_, request),) = desk.calls
     assert (ended.code, request["retry_of"]) == (0, first)
-    assert request["options"] == {"duplicates": "last", "max_concurrency": 3, "encoding": "cp932"}
+    assert request["options"] == {**earlier, **changed}
     assert parse_create(request)
 
 
@@ -109,7 +120,7 @@ def test_a_retry_with_another_encoding_keeps_the_other_options(desk: Desk, tmp_p
         {},
         {"validate_only": True, "processing_mode": "STEP_FUNCTION"},
         {"options": {"all_or_nothing_validation": True, "encoding": "cp932", "max_concurrency": 3}},
-        {"options": {"duplicates": "last", "unknown_columns": "ignore", "parallel": 2}},
+        {"options": {"duplicates": "last", "unknown_columns": "ignore", "parallel": 2, "encoding_confirmed": True}},
     ],
     ids=str,
 )
@@ -232,6 +243,31 @@ def test_results_are_saved_only_after_the_end(desk: Desk, tmp_path: Path) -> Non
 
     assert {path.name for path in saved} == {"succeeded.csv", "failed.csv", "unprocessed.csv"}
     assert (tmp_path / "failed.csv").read_text() == desk.world.text(import_id, "failed")
+
+
+def test_results_never_replace_what_a_person_has_changed(desk: Desk, tmp_path: Path) -> None:
+    seen = desk.view(desk.world.run(text(1, "x")))
+    import_results.save(desk.stack, seen, tmp_path)
+    # The same content again changes nothing.
+    import_results.save(desk.stack, seen, tmp_path)
+    (tmp_path / "succeeded.csv").unlink()
+    (tmp_path / "failed.csv").write_text("corrected")
+    with pytest.raises(ResultsExist, match=r"failed\.csv would be replaced"):
+        import_results.save(desk.stack, seen, tmp_path)
+    with pytest.raises(ResultsExist):
+        import_results.check_folder(tmp_path)
+
+    assert (tmp_path / "failed.csv").read_text() == "corrected"
+    assert {path.name for path in tmp_path.iterdir()} == {"failed.csv", "unprocessed.csv"}
+    import_results.save(desk.stack, seen, tmp_path, force=True)
+    assert (tmp_path / "failed.csv").read_text() != "corrected"
+
+
+def test_a_file_may_have_any_name(desk: Desk, tmp_path: Path) -> None:
+    file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\x82\n\x1b.csv"))
+    file.write_text("code")
+
+    assert imports.upload(desk.stack, file).endswith("/caf___.csv")
 
 
 def test_a_stop_names_the_caller_and_an_import_that_has_ended_is_not_stopped(desk: Desk) -> None:

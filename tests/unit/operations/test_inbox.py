@@ -132,7 +132,7 @@ def test_an_event_that_a_rule_could_not_deliver_has_the_error_of_the_rule(desk: 
     [
         (NOTICES, ("queues", "redrive", NOTICES)),
         ("FailedCommandRecordsBucket", ("queues", "redrive", "FailedCommandRecordsBucket")),
-        ("FailedRecordsBucket", ("replay", "--failed")),
+        ("FailedRecordsBucket", ("replay", ("--failed",))),
     ],
 )
 def test_failed_stream_records_are_listed_by_bucket(desk: Desk, output: str, see: tuple[str, ...]) -> None:

@@ -130,7 +130,7 @@ def test_changes_of_orders_are_replayed_instead(stack: Stack) -> None:
     with pytest.raises(CommandError, match="in the order of its changes") as refused:
         queues.find(reports, "stepwise", "FailedRecordsBucket")
 
-    assert refused.value.see == ("replay", "--failed")
+    assert refused.value.see == ("replay", ("--failed",))
     with mock.patch.object(Stack, "local", return_value=reports):
         shown = stepwise("queues", "list").out
     assert ("./stepwise replay --failed" in shown, "redrive FailedRecordsBucket" in shown) == (True, False)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idempotency import payload_hash
+from idempotency.payloads import json_text
 from tests.kit.bad_orders import edited
 from tests.kit.orders import good_order
 
 DIFFERENCES = {
     "another customer": good_order(customer_id="c-8"),
     "another quantity": edited("items[0].quantity", 3),
-    "a fraction for a whole number": edited("items[0].quantity", 2.0),
+    "a fraction": edited("items[0].quantity", 2.5),
+    "a fraction that no float has": edited("items[0].quantity", Decimal("2.00000000000000000001")),
     "a text for a number": edited("items[0].quantity", "2"),
     "a boolean for a number": edited("items[0].quantity", True),
     "one more field": {**good_order(), "note": None},
@@ -57,6 +60,40 @@ def test_payload_hash_never_changes() -> None:
     canonical = '{"a":[1,null,"\\u8336"],"b":{"c":true}}'
 
     assert payload_hash(json.loads(canonical)) == "5e6157374ca557899f8192e8c0877f6504f3ee2a88b92b19647dcea13334fa82"
+
+
+NUMBERS = st.decimals(allow_nan=False, allow_infinity=False) | st.integers().map(Decimal)
+
+
+def spellings(number: Decimal) -> list[Any]:
+    """The number as JSON may spell it, and as json.loads reads it."""
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    zeros = Decimal((number.is_signed(), (*digits, 0, 0), exponent - 2))
+    shortest = float(number)
+    found: list[Any] = [number, zeros, Decimal(f"{number:.4000E}")]
+    if math.isfinite(shortest) and Decimal(repr(shortest)) == number:
+        found.append(shortest)
+    if -5 < number.adjusted() < 4000 and int(number) == number:
+        found.append(int(number))
+    return found
+
+
+@given(NUMBERS)
+def test_every_spelling_of_a_number_has_one_hash(number: Decimal) -> None:
+    assert len({payload_hash({"a": [spelled]}) for spelled in spellings(number)}) == 1
+
+
+@given(NUMBERS, NUMBERS)
+def test_different_numbers_have_different_hashes(first: Decimal, second: Decimal) -> None:
+    assert (payload_hash([first]) == payload_hash([second])) == (first == second)
+
+
+@given(NUMBERS)
+def test_json_text_has_all_digits(number: Decimal) -> None:
+    text = json_text({"a": number, "b": str(number)}, indent=1)
+
+    assert json.loads(text, parse_float=Decimal, parse_int=Decimal) == {"a": number, "b": str(number)}
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text()))

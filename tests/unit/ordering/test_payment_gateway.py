@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,12 +11,22 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from requests.adapters import HTTPAdapter
 
-from idempotency import AlreadyInProgress, BusinessError, LeaseOperations, LeaseStore, StepCompensated, TransientError
+from idempotency import (
+    AlreadyInProgress,
+    BusinessError,
+    LeaseOperations,
+    LeaseStore,
+    Step,
+    StepCompensated,
+    StepStore,
+    TransientError,
+)
+from idempotency.saga import SagaSteps
 from idempotency.saga.state import may_stand_outside
 from local.simulators.payment_gateway.client import GatewayClient
 from local.simulators.payment_gateway.faults import (
+    AnotherAnswer,
     AnswerCut,
     AnswerLost,
     AnyFault,
@@ -23,19 +34,26 @@ from local.simulators.payment_gateway.faults import (
     FailsAfter,
     FailsBefore,
     Garbage,
+    Interim,
     RequestLost,
     SlowAfter,
     SlowBefore,
     SlowWorking,
 )
 from local.simulators.payment_gateway.plan import Injection
-from ordering.definition import PROCESS_PAYMENT
+from ordering.definition import ORDER_SAGA, PROCESS_PAYMENT
+from ordering.order import parse_order
 from ordering.payments.charge import Charge, PaymentDeclined
 from ordering.payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
+from ordering.payments.service import Payments
+from ordering.payments.table import PaymentsTable
+from ordering.task import Task
 from runtime import bearer
 from runtime.bearer import BearerSession
+from runtime.exchange import Place, Request, Response
 from runtime.keyed import derived_key
 from runtime.secrets import Secret, SecretRefused, SecretUnavailable
+from tests.kit.orders import good_order
 from tests.unit import dynamodb
 from tests.unit.ordering import secrets_manager
 from tests.unit.ordering.gateway import SECRET, Fixed, answering, counts
@@ -62,25 +80,24 @@ REFUSALS = [301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 410, 413, 422]
 UNDECIDED = [202, 204, 408, 409, 425, 429, 500, 501, 502, 503, 504, 599]
 
 
-@dataclass(frozen=True)
-class Sent:
-    method: str
-    path: str
-    timeout: Any
+@dataclass
+class Heard:
+    """The requests that were sent. before: called with each of them."""
+
+    sent: list[Request] = field(default_factory=list)
+    before: Callable[[Request], object] = lambda _: None
 
 
-class Listening(HTTPAdapter):
-    """Sends and records requests. before: called with each request."""
+@dataclass(frozen=True, slots=True)
+class Listening(BearerSession):
+    """Sends requests and notes them."""
 
-    def __init__(self, before: Callable[[Sent], object] = lambda _: None) -> None:
-        super().__init__()
-        self.sent: list[Sent] = []
-        self.before = before
+    heard: Heard = field(default_factory=Heard)
 
-    def send(self, request: Any, **options: Any) -> Any:
-        self.sent.append(Sent(request.method, request.path_url, options["timeout"]))
-        self.before(self.sent[-1])
-        return super().send(request, **options)
+    def transmit(self, place: Place, request: Request) -> Response:
+        self.heard.sent.append(request)
+        self.heard.before(request)
+        return BearerSession.transmit(self, place, request)
 
 
 @dataclass
@@ -90,22 +107,24 @@ class Desk:
     gateway: HttpGateway
     clock: dynamodb.Clock
     operations: LeaseOperations
-    heard: Listening = field(default_factory=Listening)
 
-    def __post_init__(self) -> None:
-        self.gateway.http.session.mount("http://", self.heard)
+    @property
+    def heard(self) -> Heard:
+        http = self.gateway.http
+        assert isinstance(http, Listening)
+        return http.heard
 
     def charge(self, charge: Charge = CHARGE_OF_O1) -> str:
         return self.gateway.charge(charge, deadline=self.clock() + timedelta(seconds=15))
 
     def at(self, url: str) -> "Desk":
         """Another gateway client on the same table."""
-        http = BearerSession(self.gateway.http.secret)
+        http = Listening(self.gateway.http.secret)
         return Desk(replace(self.gateway, url=url, http=http), self.clock, self.operations)
 
     @property
     def sent(self) -> list[str]:
-        return [f"{sent.method} {sent.path}" for sent in self.heard.sent]
+        return [f"{sent.method} {sent.target}" for sent in self.heard.sent]
 
     def record(self) -> Any:
         (found,) = self.operations.find("o-1", [CHARGE.name])
@@ -119,7 +138,7 @@ def desk(gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch) -> Desk:
     table = dynamodb.new_table(client)
     leases = LeaseStore(client, table, clock=clock, sleep=clock.sleep)
     secret, stack_key = (Secret(secrets_manager.new_secret(value)) for value in (SECRET, STACK_KEY))
-    made = HttpGateway(gateway.address, leases, BearerSession(secret), stack_key)
+    made = HttpGateway(gateway.address, leases, Listening(secret), stack_key)
     return Desk(made, clock, LeaseOperations(client, table, clock=clock))
 
 
@@ -136,8 +155,8 @@ def short_reads() -> Iterator[None]:
         yield
 
 
-def error_body(code: str = SPOKEN) -> bytes:
-    return json.dumps({"error": {"code": code, "message": SPOKEN}}).encode()
+def error_body(code: str = SPOKEN, **more: Any) -> bytes:
+    return json.dumps({"key": KEY, "error": {"code": code, "message": SPOKEN}, **more}).encode()
 
 
 def told(caught: pytest.ExceptionInfo[BaseException], log: pytest.LogCaptureFixture) -> str:
@@ -248,7 +267,7 @@ def test_charge_with_a_lost_answer_is_looked_up_and_not_repeated(
 @pytest.mark.parametrize("fault", [SlowBefore(400), SlowWorking(400), SlowAfter(400)], ids=repr)
 def test_slow_charge_is_looked_up_until_known(desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault) -> None:
     gateway.inject(Injection(fault, on="charge"))
-    with short_reads(), pytest.raises(GatewayUnavailable, match="ReadTimeout"):
+    with short_reads(), pytest.raises(GatewayUnavailable, match="no answer in time"):
         desk.charge()
     counts(gateway, KEY)
 
@@ -293,7 +312,7 @@ def test_a_charge_delivered_twice_is_one_charge(desk: Desk, gateway: GatewayClie
 def test_missing_gateway_is_unavailable(desk: Desk, errors: Any) -> None:
     with answering(Fixed(200)) as url:
         pass
-    with pytest.raises(GatewayUnavailable, match=r"^POST /charges/KEY/cancel: ConnectionError$"):
+    with pytest.raises(GatewayUnavailable, match=r"^POST /charges/KEY/cancel: no connection"):
         desk.at(url).gateway.cancel("o-1")
 
     assert errors() == []
@@ -314,6 +333,80 @@ def test_a_refusal_for_our_fault_is_final_and_one_error_line(desk: Desk, errors:
         desk.at(url).charge()
 
     assert errors() == ["the payment gateway refuses our request"]
+
+
+@pytest.mark.parametrize("body", [b"{}", error_body(key="key-2"), b"<html>", b'{"key": "key-2", ' + error_body()[1:]])
+@pytest.mark.parametrize("status", [200, 201, *UNDECIDED, *REFUSALS, 402])
+def test_response_without_the_key_of_the_request_decides_nothing(
+    desk: Desk, errors: Any, status: int, body: bytes
+) -> None:
+    """It may be the response to another request. One that looks like our fault raises the alarm nevertheless."""
+    wrong = [402, *REFUSALS]
+    with answering(Fixed(status, b"" if status == 204 else body)) as url:
+        for call in (desk.at(url).charge, desk.at(url).charge, lambda: desk.at(url).gateway.cancel("o-1")):
+            with pytest.raises(GatewayUnavailable, match=str(status)):
+                call()
+
+    assert len(errors()) == (3 if status in wrong else 0)
+    assert desk.record().status == "UNKNOWN"
+
+
+@pytest.mark.parametrize("status", [200, 201, 400, 402, 404, 409])
+def test_charge_is_looked_up_after_the_answer_to_another_request(
+    desk: Desk, gateway: GatewayClient, status: Any
+) -> None:
+    gateway.inject(Injection(AnotherAnswer(status), on="charge"), Injection(AnotherAnswer(status), on="lookup"))
+    for _ in range(2):
+        with pytest.raises(GatewayUnavailable):
+            desk.charge()
+
+    assert desk.charge() == gateway.lookup(KEY).document["id"]
+    assert counts(gateway, KEY) == (1, 0)
+
+
+def test_decline_without_its_key_is_confirmed_by_the_lookup(desk: Desk, gateway: GatewayClient) -> None:
+    """So a gateway of the protocol's first version still declines, with one more request."""
+    declined = replace(CHARGE_OF_O1, token="tok_declined")
+    gateway.inject(Injection(AnotherAnswer(402), on="charge"))
+    with pytest.raises(GatewayUnavailable):
+        desk.charge(declined)
+    with pytest.raises(PaymentDeclined):
+        desk.charge(declined)
+
+
+@pytest.mark.parametrize("code", ["no_such_path", ""])
+def test_404_of_another_code_is_no_answer_to_a_lookup(desk: Desk, gateway: GatewayClient, code: str) -> None:
+    gateway.inject(Injection(AnswerLost(), on="charge"))
+    with pytest.raises(GatewayUnavailable):
+        desk.charge()
+    with answering(Fixed(404, error_body(code))) as url, pytest.raises(GatewayRefused):
+        desk.at(url).charge()
+
+    assert desk.record().status == "UNKNOWN"
+
+
+@pytest.mark.parametrize("statuses", [(103,), (100, 102, 103), (103,) * 16])
+def test_interim_responses_are_skipped(desk: Desk, gateway: GatewayClient, statuses: Any) -> None:
+    gateway.inject(Injection(Interim(statuses), times=3))
+    charge_id = desk.charge()
+    with pytest.raises(PaymentDeclined):
+        desk.charge(replace(CHARGE_OF_O1, order_id="o-2", token="tok_declined"))
+    desk.gateway.cancel("o-1")
+
+    assert charge_id == gateway.lookup(KEY).document["id"]
+    assert counts(gateway, KEY) == (1, 1)
+
+
+def test_environment_and_netrc_change_no_request(
+    desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login stranger password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    desk.charge()
+
+    assert counts(gateway, KEY) == (1, 0)
 
 
 def test_gateway_errors_match_the_retries_of_the_state_machine() -> None:
@@ -353,7 +446,7 @@ def test_rejected_lookup_leaves_the_charge_unknown(desk: Desk, gateway: GatewayC
     gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
-    with answering(Fixed(401)) as url, pytest.raises(GatewayRefused):
+    with answering(Fixed(401, error_body())) as url, pytest.raises(GatewayRefused):
         desk.at(url).charge()
 
     assert may_stand_outside(desk.record().status, None)
@@ -362,7 +455,7 @@ def test_rejected_lookup_leaves_the_charge_unknown(desk: Desk, gateway: GatewayC
 
 
 def test_no_redirect_is_followed(desk: Desk, gateway: GatewayClient) -> None:
-    elsewhere = Fixed(307, headers={"Location": f"{gateway.address}/charges"})
+    elsewhere = Fixed(307, error_body(), headers={"Location": f"{gateway.address}/charges"})
     with answering(elsewhere) as url, pytest.raises(GatewayRefused):
         desk.at(url).charge()
 
@@ -382,21 +475,23 @@ def test_errors_and_logs_have_no_token_and_no_gateway_message(
     assert SECRET not in repr(desk.gateway)
 
 
-def test_request_timeouts_are_two_and_five_seconds(desk: Desk, gateway: GatewayClient) -> None:
-    gateway.inject(Injection(AnswerLost(), on="charge"))
+def test_request_timeouts_are_two_and_five_seconds_in_total(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(Request, "send", lambda _, *more: given.append(more[1:]) or Response(503, {}, b""))
+    began = time.monotonic()
     with pytest.raises(GatewayUnavailable):
         desk.charge()
-    desk.charge()
-    desk.gateway.cancel("o-1")
 
-    assert [sent.timeout for sent in desk.heard.sent] == [(2, 5)] * 3
+    ((deadline, limits),) = given
+    assert (limits.connect, limits.response, limits.whole) == (2, 5, True)
+    assert began + 7 <= deadline.at <= time.monotonic() + 7
 
 
 def test_retry_waits_for_a_crashed_owner_and_then_asks(desk: Desk, gateway: GatewayClient) -> None:
     class Died(BaseException):
         pass
 
-    def die(_: Sent) -> None:
+    def die(_: Request) -> None:
         raise Died
 
     dying = desk.at(gateway.address)
@@ -430,7 +525,7 @@ def test_concurrent_duplicate_gets_the_first_result(desk: Desk, gateway: Gateway
     duplicate = desk.at(gateway.address)
     refused: list[Exception] = []
 
-    def deliver_again(_: Sent) -> None:
+    def deliver_again(_: Request) -> None:
         with pytest.raises(AlreadyInProgress) as caught:
             duplicate.charge()
         refused.append(caught.value)
@@ -445,7 +540,7 @@ def test_concurrent_duplicate_gets_the_first_result(desk: Desk, gateway: Gateway
 def test_slow_lookup_leaves_the_charge_a_full_lease(desk: Desk, gateway: GatewayClient) -> None:
     left: list[timedelta] = []
 
-    def take_seven_seconds(sent: Sent) -> None:
+    def take_seven_seconds(sent: Request) -> None:
         if sent.method == "POST":
             left.append(desk.record().lease_until - desk.clock())
         desk.clock.sleep(7)
@@ -496,7 +591,7 @@ def test_a_cancel_that_is_not_answered_is_repeated(
 
 @pytest.mark.parametrize("status", REFUSALS)
 def test_a_cancel_that_is_refused_is_our_fault(desk: Desk, errors: Any, status: int) -> None:
-    with answering(Fixed(status)) as url, pytest.raises(GatewayRefused):
+    with answering(Fixed(status, error_body())) as url, pytest.raises(GatewayRefused):
         desk.at(url).gateway.cancel("o-1")
 
     assert len(errors()) == 1
@@ -532,7 +627,7 @@ def test_secret_rotation_during_work_keeps_one_charge(
     """Twice, before any of four requests, so that the cached secret is not even the previous one."""
     requests = 0
 
-    def rotate(_: Sent) -> None:
+    def rotate(_: Request) -> None:
         nonlocal requests
         requests += 1
         if requests == moment + 1:
@@ -590,7 +685,7 @@ def test_a_refused_secret_is_an_error_line_and_never_the_outcome_of_a_charge(
     desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch, errors: Any, status: int
 ) -> None:
     read = secrets_manager.use(monkeypatch)
-    with answering(Fixed(status)) as url, pytest.raises(GatewayRefused, match=str(status)):
+    with answering(Fixed(status, error_body())) as url, pytest.raises(GatewayRefused, match=str(status)):
         desk.at(url).charge()
     assert read.count(desk.gateway.http.secret._arn) == 2
     assert errors() == ["the payment gateway refuses our request"]
@@ -640,6 +735,39 @@ def test_a_secret_that_cannot_be_read_is_our_fault_or_an_outage(desk: Desk, monk
         with pytest.raises(expected):
             desk.charge()
     assert desk.sent == []
+
+
+@pytest.mark.parametrize("by_gateway", [True, False])
+def test_a_free_order_is_paid_without_a_charge_and_can_be_refunded(
+    desk: Desk, gateway: GatewayClient, by_gateway: bool
+) -> None:
+    """Its token does not matter, either."""
+    client = dynamodb.client()
+    tables = {step.table: dynamodb.new_table(client, key=step.key) for step in ORDER_SAGA.steps}
+    store = StepStore(client, desk.gateway.leases._backend.table.name)
+    payments = Payments(
+        SagaSteps(ORDER_SAGA, store, tables),
+        PaymentsTable(tables["PaymentsTable"]),
+        desk.gateway if by_gateway else None,
+    )
+    free = good_order("o-1", items=[{"sku": "gift", "quantity": 2, "unit_price": 0}])
+    free["payment"]["token"] = "tok_declined"
+    store.commit(Step("o-1", "ProcessOrder", free, "r", desk.clock()), [], {})
+    step = Step("o-1", PROCESS_PAYMENT.name, free, "r", desk.clock())
+    task = Task(parse_order(free), step, desk.clock() + timedelta(seconds=15))
+
+    def row() -> Any:
+        found = client.get_item(TableName=tables["PaymentsTable"], Key={PROCESS_PAYMENT.key: {"S": "o-1"}})["Item"]
+        return found["amount"]["N"], found["status"]["S"], "charge_id" in found
+
+    first, second = payments.process(task), payments.process(task)
+    assert (first, first["amount"], row()) == (second, 0, ("0", "Captured", False))
+    assert desk.sent == []
+
+    assert [payments.refund(task) for _ in range(2)] == [{"undone": True}] * 2
+    assert row() == ("0", "Refunded", False)
+    assert desk.sent == ([f"POST /charges/{KEY}/cancel"] if by_gateway else [])
+    assert counts(gateway, KEY) == (0, 0)
 
 
 def test_finalization_knows_the_lease_by_its_name() -> None:

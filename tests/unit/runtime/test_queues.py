@@ -90,7 +90,9 @@ def test_only_the_messages_that_fail_come_again(handler: Handled, said: list[str
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("{", "body: not JSON"),
+        ("{", "body: not JSON at line 1, column 2: expecting property name enclosed in double quotes"),
+        ('{"tenant_code": "t", "text": "a", "text": "b"}', "text: repeated; a name may occur once in an object"),
+        ("{}{}", "body: more than one JSON document; the second one begins at line 1, column 3; send each on its own"),
         ([], "the message: Expected `object`, got `array`"),
         ({"tenant_code": "tenant1"}, "text: required"),
         ({"tenant_code": 1, "text": "t"}, "tenant_code: Expected `str`, got `int`"),

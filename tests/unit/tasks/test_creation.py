@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from entities.types import DuplicateRegistration
 from idempotency import PayloadMismatch, Unknown, Work
@@ -92,6 +94,30 @@ def test_a_repeated_call_is_the_same_task_and_writes_nothing(world: TaskWorld) -
 
     assert create(world, MANY) == first
     assert world.rows() == before
+
+
+class Measure(Struct, frozen=True):
+    value: Any
+
+
+def test_numbers_of_items_and_results_keep_their_digits(world: TaskWorld) -> None:
+    world.types = TaskTypes([TaskType("measure", Measure, world._made)])
+    world.handle = lambda item, _run: {"value": item.value}
+
+    def send(numbers: str) -> Any:
+        items = f'[{{"value": {numbers}}}]'
+        text = f'{{"task_type": "measure", "tenant_code": "{TENANT}", "task_id": "t-1", "items": {items}}}'
+        return world.creation.create(create_parser(world.types)(text), world.now)
+
+    first = send("[12345678901234567890.5, 9007199254740993.0, 1e20, 1.0]")
+    assert send("[12345678901234567890.50, 9007199254740993, 100000000000000000000, 1]") == first
+    with pytest.raises(PayloadMismatch):
+        send("[12345678901234567890.6, 9007199254740993, 100000000000000000000, 1]")
+    world.launch(KEY)
+    world.run(KEY)
+    _, item = world.table.with_item(KEY, 1)
+    sent = [Decimal("12345678901234567890.5"), 9007199254740993, 10**20, 1]
+    assert (item.values["item"]["value"], item.values["result"]["value"]) == (sent, sent)
 
 
 @pytest.mark.parametrize("other", [{"items": [{"text": "z"}]}, {"task_type": "other"}])

@@ -1,8 +1,7 @@
-"""The CSV reader: the same rows as Python's csv module, each with its position, in constant memory."""
+"""The rows of a file of users, each with its position, in constant memory."""
 
 import csv
 import io
-import itertools
 import tracemalloc
 from collections.abc import Iterator
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime import csv_records
 from user_import.csv_file import (
     MAX_ROW,
     OPTIONAL_COLUMNS,
@@ -19,7 +19,17 @@ from user_import.csv_file import (
     parse_row,
     records,
 )
-from user_import.errors import InvalidHeader, RowTooLong, UnclosedQuote, WrongColumnCount, WrongEncoding
+from user_import.errors import (
+    ImportRefused,
+    InvalidHeader,
+    InvalidRow,
+    QuoteNotDoubled,
+    RowSpansLines,
+    RowTooLong,
+    UnclosedQuote,
+    WrongColumnCount,
+    WrongEncoding,
+)
 
 BOM = b"\xef\xbb\xbf"
 HEADER = b"No.,username,default_password,first_name,last_name"
@@ -30,34 +40,6 @@ TEXTS = st.text(st.sampled_from('a",\r\n é\t'), max_size=30)
 
 def in_chunks(data: bytes, size: int) -> Iterator[bytes]:
     return (data[start : start + size] for start in range(0, len(data), size))
-
-
-def cells_of(data: bytes, size: int = 1000) -> list[list[str]]:
-    """The reader's records, each cut out of the file by position and parsed separately."""
-    places = [(record.offset, len(record.data)) for record in records(in_chunks(data, size))]
-    parts = [data[offset : offset + length].decode() for offset, length in places]
-    return [next(csv.reader(io.StringIO(part, newline=""))) for part in parts]
-
-
-@given(st.lists(st.lists(TEXTS, min_size=2, max_size=4), max_size=6), st.sampled_from(["\r\n", "\n", "\r"]), st.data())
-def test_csv_modules_output_is_read_back(rows: list[list[str]], line_end: str, data: st.DataObject) -> None:
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator=line_end).writerows(rows)
-    size = data.draw(st.integers(1, 40))
-
-    assert cells_of(text.getvalue().encode(), size) == rows
-
-
-@given(st.text(st.sampled_from('a",\n\r'), max_size=40), st.integers(1, 41))
-def test_any_text_has_the_rows_that_the_csv_module_finds(text: str, size: int) -> None:
-    expected = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
-    try:
-        found = cells_of(text.encode(), size)
-    except UnclosedQuote:
-        # The csv module takes the rest of the file for the cell.
-        assert len(list(csv.reader(io.StringIO(text + '"\nz', newline="")))) > len(expected)
-    else:
-        assert found == expected
 
 
 @given(st.text(st.sampled_from('a",\n\r'), max_size=40), st.integers(1, 41))
@@ -83,8 +65,15 @@ def test_encodings_and_line_ends(mark: bytes, line_end: bytes, last: bytes) -> N
     assert all(data[record.offset :].startswith(record.data) for record in found)
 
 
-def test_a_row_of_commas_is_a_row() -> None:
-    assert [record.data for record in records([b"a,b\n,\n\n"])] == [b"a,b", b","]
+@pytest.mark.parametrize("blank", [b",", b" , ", b'"",\t', "\u3000,\u200b".encode(), b'"" ,', b'"\n",'])
+def test_row_of_empty_cells_keeps_its_number_and_is_no_row(blank: bytes) -> None:
+    found = list(records([b"a,b\n" + blank + b"\n\n", b"c,d\n" + blank]))
+
+    assert [(record.number, record.data) for record in found] == [(0, b"a,b"), (2, b"c,d")]
+
+
+def test_row_of_bytes_0_is_damage_and_no_empty_row() -> None:
+    assert [record.number for record in records([b"a,b\n\0\0,\n"])] == [0, 1]
 
 
 def test_an_empty_file_has_no_records() -> None:
@@ -107,19 +96,12 @@ def test_unclosed_quote_is_reported_with_its_row(data: bytes, place: str) -> Non
 
 
 @pytest.mark.parametrize("size", [100, 10**6])
-def test_a_row_without_an_end_does_not_fill_the_memory(size: int) -> None:
-    data = b'a\nb\n"' + b"x" * (3 * MAX_ROW) + b'"\n'
+@pytest.mark.parametrize(("end", "error"), [(b"", UnclosedQuote), (b'"\nc\n', RowTooLong)])
+def test_a_row_without_an_end_does_not_fill_the_memory(size: int, end: bytes, error: type[ImportRefused]) -> None:
+    data = b'a\nb\n"' + b"x,\n" * MAX_ROW + end
 
-    with pytest.raises(RowTooLong, match=r"^row 2 "):
+    with pytest.raises(error, match=r"^row 2 "):
         list(records(in_chunks(data, size)))
-
-
-def test_unclosed_quote_is_reported_before_the_end_of_the_file() -> None:
-    rest = in_chunks(b"x" * 10**6, 1000)
-
-    with pytest.raises(RowTooLong, match=r"^row 1 "):
-        list(records(itertools.chain([b'a\n"'], rest)))
-    assert len(list(rest)) > 900
 
 
 def test_a_row_at_the_limit_is_read() -> None:
@@ -168,7 +150,13 @@ def test_a_header_names_the_columns_in_any_order(header: bytes) -> None:
         (b"No.;username;default_password;first_name;last_name", "with commas"),
         (b"No.\tusername\tdefault_password\tfirst_name\tlast_name", "with commas"),
         (HEADER + b",salary", "column 6"),
-        (HEADER + b",", "column 6"),
+        (HEADER + b",,salary", "column 6"),
+        (HEADER + b",salary,", "column 6"),
+        (b"No.;username;default_password;first_name;last_name", "one column; the separator looks like `;`"),
+        (b"No.\tusername\tdefault_password\tfirst_name\tlast_name", "the separator looks like a tab"),
+        (b"sep=;", "`sep=;`"),
+        (HEADER.replace(b"username", b"user\xe2\x80\x8bname"), "column 2 differs from username"),
+        (HEADER.replace(b"username", b'"user"name'), "column 2 of the first line has text after its closing quote"),
         (HEADER + b",username", "names username twice"),
         (HEADER.upper(), "does not name"),
         (b"1,taro.yamada,Passw0rd,Taro,Yamada", "does not name"),
@@ -186,6 +174,28 @@ def test_a_row_is_read_by_its_columns() -> None:
     row = parse_row('2,"a,b","c""d",É,\n'.strip().encode(), ("No.", "username", "default_password", "x", "y"))
 
     assert row == {"No.": "2", "username": "a,b", "default_password": 'c"d', "x": "É", "y": ""}
+
+
+@pytest.mark.parametrize("columns", [HEADER + b",", HEADER + b",,  ,\xe2\x80\x8b"])
+def test_empty_columns_at_the_end_are_none(columns: bytes) -> None:
+    names = parse_header(columns)
+
+    assert names == parse_header(HEADER)
+    assert parse_row(b"1,taro,Passw0rd,Taro,Yamada,, ,", names)["last_name"] == "Yamada"
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b'1,"Taro"x,3', QuoteNotDoubled),
+        (b'1,"Taro" ,3', QuoteNotDoubled),
+        (b'1,"Taro\n2,Hana\n3,"Ken",3', RowSpansLines),
+        (b'1,"Taro\n2,Hana",3,4', RowSpansLines),
+    ],
+)
+def test_text_after_a_closing_quote_is_refused(data: bytes, error: type[InvalidRow]) -> None:
+    with pytest.raises(error):
+        parse_row(data, ("a", "b", "c"))
 
 
 @pytest.mark.parametrize("data", [b"1,2", b"1,2,3,4", b"", b'"1,2,3"'])
@@ -207,8 +217,8 @@ def test_cp932_rows_are_found_with_any_trail_bytes(rows: list[list[str]], size: 
     data = text.getvalue().encode("cp932")
     names = "abcd"
     found = [
-        parse_row(record.data, names[: len(row)], "cp932")
-        for record, row in zip(records(in_chunks(data, size)), rows, strict=True)
+        parse_row(record.data or b"", names[: len(row)], "cp932")
+        for record, row in zip(csv_records.records(in_chunks(data, size), MAX_ROW), rows, strict=True)
     ]
 
     assert [list(row.values()) for row in found] == rows

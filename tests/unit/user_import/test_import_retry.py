@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.user_import.import_world import KEY, RESULT, Row, World
-from user_import.errors import InvalidImport, InvalidResultFile
+from tests.unit.user_import.import_world import HEADER, KEY, RESULT, Row, World
+from user_import.errors import ImportRefused, InvalidHeader, InvalidImport, InvalidResultFile, UnclosedQuote
 from user_import.outcomes import PASSWORD_NOT_SET
 from user_import.results import Result, write
 
@@ -184,3 +184,70 @@ def test_imports_of_two_versions_of_a_file_keep_their_results_apart(world: World
         world.run(key=KEY, retry_of=key)
         check(world, [BOB, CAT, ANN], world.results())
         assert [result.succeeded for result in world.results()] == [True] * 3
+
+
+BLANK = b",,,,"
+
+
+def numbers(world: World) -> list[int]:
+    return [result.csv_row for result in world.results()]
+
+
+def test_rows_of_empty_cells_are_no_rows_of_any_import(world: World) -> None:
+    """Thousands of them, in a file of fewer rows than an import takes."""
+    world.upload(BLANK, ANN, *[BLANK] * 3000, BROKEN)
+    first = world.run(key=KEY)
+    assert (first["rows"], first["succeeded"], numbers(world)) == (2, 1, [2, 3003])
+
+    world.upload(ANN, BLANK, BOB)
+    again = world.run(key=KEY, retry_of=RESULT)
+    assert (again["run"], again["succeeded"], numbers(world)) == (1, 2, [1, 3])
+
+
+def test_result_of_an_earlier_release_lists_rows_of_empty_cells(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.upload(ANN, BLANK, BROKEN)
+    with monkeypatch.context() as patch:
+        patch.setattr("user_import.csv_file.is_blank_row", lambda *_: False)
+        assert world.run(key=KEY)["rows"] == 3
+
+    world.upload(ANN, BLANK, BOB)
+    again = world.run(key=KEY, retry_of=RESULT)
+    assert (again["run"], again["succeeded"], numbers(world)) == (1, 2, [1, 3])
+
+
+@pytest.mark.parametrize("rows", [[ANN, BLANK, BOB, CAT], [ANN], [BLANK, BLANK, ANN]])
+def test_rows_are_counted_without_those_of_empty_cells(world: World, rows: list[Row | bytes]) -> None:
+    world.upload(ANN, BLANK, BROKEN)
+    world.run(key=KEY)
+    world.upload(*rows)
+
+    with pytest.raises(InvalidResultFile, match=f"has 2 rows, the file has {len(rows) - rows.count(BLANK)}"):
+        world.run(key=KEY, retry_of=RESULT)
+
+
+@pytest.mark.parametrize("size", [100, 40_000])
+@pytest.mark.parametrize(
+    ("start", "error", "what"),
+    [
+        (b"PK\x03\x04" + b"\0" * 26 + b"xl/workbook.xml", InvalidHeader, "an Excel workbook"),
+        (HEADER.encode("utf-16-le"), InvalidHeader, "UTF-16 .* without a mark"),
+        (b'<html lang="', InvalidHeader, "HTML"),
+        (f'{HEADER}\n1,ann,"Passw0rd-1,Taro,Sato\n'.encode(), UnclosedQuote, "row 1 opens a quote"),
+        (f'"{HEADER}\n'.encode(), UnclosedQuote, "the header opens a quote"),
+    ],
+)
+def test_refusal_of_a_file_says_what_was_found(
+    world: World, start: bytes, error: type[ImportRefused], what: str, size: int
+) -> None:
+    world.bucket.put(KEY, start + b"x,\n" * size, {})
+
+    with pytest.raises(error, match=what):
+        world.run(key=KEY)
+    assert world.users == {}
+
+
+def test_empty_file_of_users_has_no_bytes(world: World) -> None:
+    world.bucket.put(KEY, b"", {})
+
+    with pytest.raises(InvalidHeader, match="no bytes"):
+        world.run(key=KEY)

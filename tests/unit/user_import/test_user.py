@@ -120,6 +120,8 @@ def test_user_that_connect_rejects_is_rejected_by_rule(column: str, text: str, c
 def test_every_rule_has_a_case() -> None:
     found_elsewhere = {
         "WrongColumnCount",
+        "QuoteNotDoubled",
+        "RowSpansLines",
         "UsernameRepeated",
         "SecurityProfileNotAllowed",
         "SecurityProfileUnknown",

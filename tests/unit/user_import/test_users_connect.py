@@ -3,6 +3,8 @@
 import dataclasses
 import hashlib
 from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
 
 import pytest
 from botocore.exceptions import ClientError
@@ -240,6 +242,22 @@ def test_a_lost_answer_does_not_make_two_instances(instances: Instances, connect
     connect.control.lose_answer("CreateInstance")
     instances.ensure("import-1")
 
+    assert len(connect.control.instances()) == 1
+
+
+def test_two_imports_at_once_use_one_instance(instances: Instances, connect: Simulator) -> None:
+    """The second one looks before the first one has created it."""
+    look, first = Instances._standing, list[str]()
+
+    def look_first(own: Instances, deleted: Any) -> Any:
+        found = look(own, deleted)
+        if not first:
+            first.append("")
+            first[0] = instances.ensure("import-1")
+        return found
+
+    with mock.patch.object(Instances, "_standing", look_first):
+        assert instances.ensure("import-2") == first[0]
     assert len(connect.control.instances()) == 1
 
 

@@ -52,6 +52,15 @@ RESOLVED = {
     "protocol assignments": (["192.0.0.192"], "private"),
     "6to4 relay": (["192.88.99.1"], "reserved"),
     "documentation": (["203.0.113.9"], "private"),
+    "anycast to the next NAT": (["192.0.0.9"], "reserved"),
+    "anycast to the next relay": (["192.52.193.1"], "reserved"),
+    "AS112": (["192.175.48.1"], "reserved"),
+    "IPv6 documentation": (["2001:db8::1"], "private"),
+    "new IPv6 documentation": (["3fff:fff::1"], "reserved"),
+    "segment routing": (["5f00::1"], "reserved"),
+    "IPv6 anycast to the next NAT": (["2001:1::1"], "reserved"),
+    "overlay identifiers": (["2001:20::1"], "reserved"),
+    "IPv6 AS112": (["2620:4f:8000::1"], "reserved"),
     "IPv6 loopback": (["::1"], "loopback"),
     "IPv6 unspecified": (["::"], "unspecified"),
     "IPv6 link-local with a zone": (["fe80::1%eth0"], "link-local"),
@@ -70,8 +79,35 @@ RESOLVED = {
     "not assigned": (["4000::1"], "reserved"),
     "one bad address of several": (["93.184.215.14", "10.0.0.1"], "private"),
 }
+AS_REGISTERED = [
+    "/%2e%2e/x",
+    "/a/../b",
+    "/./x",
+    "/x?",
+    "/x??",
+    "/?a=[1]",
+    "/%zz",
+    "/%7E",
+    "/~",
+    "//x",
+    "/a//b",
+    "/?a=/../",
+]
 PUBLIC = ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"]
 URL = "https://hooks.example.com/in?token=t0ken"
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        *((f"https://hooks.example.com{rest}", rest) for rest in AS_REGISTERED),
+        ("https://hooks.example.com", "/"),
+        ("https://hooks.example.com?a=b", "/?a=b"),
+        ("https://hooks.example.com:443/a:b@c", "/a:b@c"),
+    ],
+)
+def test_an_address_is_called_as_registered(url: str, target: str) -> None:
+    assert Receivers().parse(url).target == target
 
 
 @pytest.mark.parametrize("trick", ADDRESSES)

@@ -1,6 +1,11 @@
 """What becomes of a delivery."""
 
+import itertools
+import threading
+import time
+from collections import Counter, deque
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -8,16 +13,17 @@ from unittest import mock
 
 import pytest
 
+from entities.values import to_value
 from runtime.queues import InvalidMessage
 from tests.kit.webhooks import LIFETIME, LOST, NOTICE, OK, START, TENANT, WebhookWorld, notice_of
 from tests.unit import dynamodb
 from webhooks import sweep
-from webhooks.delivering import DISABLE_AFTER, pause_after
+from webhooks.delivering import DISABLE_AFTER, SLOW_SECONDS, pause_after
 from webhooks.endpoints import Endpoints
 from webhooks.errors import NotSent
 from webhooks.event import event_of
 from webhooks.sending import Answer
-from webhooks.state import LEASE, WINDOW, Status, Subscription
+from webhooks.state import LEASE, WINDOW, Status
 
 BAD = Answer(500, 0.01)
 OTHER = NOTICE.replace("tenant1", "tenant2")
@@ -245,6 +251,91 @@ def test_what_waits_for_a_hanging_receiver_does_not_hide_what_is_due_at_another(
     assert len(world.receiver.messages) == 4
 
 
+@pytest.mark.parametrize("outcome", [Answer(500, 9.5), Answer(200, 9.5), LOST], ids=["refused", "accepted", "hung"])
+@pytest.mark.parametrize("first", ["slow", "healthy"])
+def test_tenants_whose_receivers_are_slow_leave_senders_to_another(
+    world: WebhookWorld, monkeypatch: pytest.MonkeyPatch, outcome: Any, first: str
+) -> None:
+    """Two tenants have five slow receivers each: forty lanes, and more work than a sweep has time for."""
+    slow = [world.subscribe(tenant_code=f"tenant{number % 2}", failing_since=START.isoformat()) for number in range(10)]
+    notices = [
+        notice_of(NOTICE.replace("tenant1", f"tenant{number % 2}").replace("tea-01", f"tea-{number}x"))
+        for number in range(12)
+    ]
+    healthy = notice_of(OTHER.replace("tenant2", "tenant9"))
+    key = world.subscribe(tenant_code="tenant9", failing_since=START.isoformat())
+    for one in [healthy, *notices] if first == "healthy" else [*notices, healthy]:
+        world.notify(notice=one)
+    crowd = _Crowd(world, {one.webhook_id for one in slow}, outcome)
+    monkeypatch.setattr(world, "receiver", crowd)
+    world.sweep()
+
+    assert crowd.began.index(key.webhook_id) < sweep._SENDERS
+    assert crowd.most <= sweep._SHARE
+    assert world.rows()
+
+
+class _Crowd:
+    """Receivers of two tenants answer together, after some time; the other one answers at once."""
+
+    SECONDS = 0.1
+
+    def __init__(self, world: WebhookWorld, slow: set[str], outcome: Any) -> None:
+        self.tenants = {row["webhook_id"]: row["pk"] for row in world.rows("webhook")}
+        self.slow, self.outcome = slow, outcome
+        self.began: list[str] = []
+        self.under_way, self.most = Counter[str](), 0
+        self.lock = threading.Lock()
+
+    def send(self, url: str, *_: Any) -> Answer:
+        webhook = url.rpartition("/")[2]
+        self.began.append(webhook)
+        if webhook not in self.slow:
+            return OK
+        with self.lock:
+            self.under_way[self.tenants[webhook]] += 1
+            self.most = max(self.most, *self.under_way.values())
+        time.sleep(self.SECONDS)
+        with self.lock:
+            self.under_way[self.tenants[webhook]] -= 1
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome  # type: ignore[no-any-return]
+
+
+def test_a_lane_ends_by_the_time_of_its_receiver(world: WebhookWorld) -> None:
+    world.subscribe(failing_since=START.isoformat())
+    world.receiver.script = [BAD]
+    for number in range(80):
+        world.notify(notice=notice_of(NOTICE.replace("tea-01", f"tea-{number}x")))
+    deliveries = world.deliveries()
+    seconds = itertools.count()
+    # Each delivery takes two seconds by this clock: it is read three times.
+    clock = mock.Mock(side_effect=lambda: START + timedelta(seconds=next(seconds)))
+    lane = sweep._Lane(deque(deliveries.table.due(world.now)))
+    turns = 0
+    with mock.patch.object(sweep.Sweep, "_tried", return_value="not_delivered"):
+        while not lane.over:
+            sweep.Sweep(replace(deliveries, clock=clock))._turn(lane, lambda: True)
+            turns += 1
+
+    assert (turns, 80 - len(lane.waiting)) == (12, 60)
+
+
+def test_a_receiver_that_accepts_slowly_gets_its_first_tries_from_the_sweep_for_a_while(world: WebhookWorld) -> None:
+    world.subscribe()
+    world.receiver.script = [Answer(200, SLOW_SECONDS), OK]
+    world.notify()
+    world.notify(notice=notice_of(NOTICE.replace("tea-01", "tea-02")))
+    assert len(world.receiver.messages) == 1
+    world.sweep()
+    assert len(world.receiver.messages) == 2
+
+    world.now += timedelta(minutes=11)
+    world.notify(notice=notice_of(NOTICE.replace("tea-01", "tea-03")))
+    assert len(world.receiver.messages) == 3
+
+
 def test_what_is_due_for_a_removed_subscription_is_cancelled(world: WebhookWorld) -> None:
     key = world.subscribe(failing_since=START.isoformat())
     world.notify()
@@ -264,9 +355,10 @@ def test_what_waits_for_a_removed_subscription_is_not_sent_when_its_address_is_s
     table = world.deliveries().table
     found = table.find(key)
     assert found
-    assert table.remove(key)
+    assert table.remove(found, world.now)
     world.now += timedelta(seconds=1)
-    table.subscribe(Subscription(key, {**found.values, "created_at": world.now.isoformat()}))
+    again = {**found.values, "created_at": world.now.isoformat()}
+    world.client.put_item(TableName=world.table_name, Item={name: to_value(value) for name, value in again.items()})
     world.drain()
 
     assert [row["status"] for row in world.rows()] == [Status.CANCELLED]

@@ -12,12 +12,13 @@ import requests
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from local.simulators.webhook_receiver.client import ReceiverClient, parameters
-from local.simulators.webhook_receiver.faults import Drip, Drop, Endless, Hang, Injection, Status
+from local.simulators.webhook_receiver.faults import Drip, Drop, Endless, Hang, Injection, Interim, Status
+from runtime.exchange import tls_context
 from tests.unit.dynamodb import Clock
 from webhooks.addresses import Receivers
 from webhooks.delivering import utc_now
 from webhooks.errors import AddressRefused, InvalidWebhook, NotSent
-from webhooks.sending import Answer, Sender, tls_context
+from webhooks.sending import Answer, Sender
 from webhooks.signature import headers, new_secret
 
 METADATA = "https://169.254.169.254/latest/meta-data/"
@@ -66,6 +67,28 @@ def test_an_old_message_sent_again_has_a_fresh_timestamp() -> None:
 
     with pytest.raises(WebhookVerificationError, match="too old"):
         Webhook(secret).verify("{}", headers([secret], "evt_1", clock(), "{}"))
+
+
+@pytest.mark.parametrize("codes", [(103,), (100, 102, 103), (103,) * 16])
+def test_interim_responses_are_no_answer(codes: Any, post: Post, receiver: ReceiverClient) -> None:
+    receiver.inject(Injection(Interim(codes)))
+
+    assert post().status == 200
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (Interim((103,) * 17), "more than 16 interim responses"),
+        (Interim((101,)), "not valid HTTP"),
+        (Status(200, {"X": "y" * 200_000}), "headers have more than 64 KiB"),
+    ],
+    ids=["endless", "another protocol", "headers"],
+)
+def test_an_unusable_answer_has_a_reason(fault: Any, reason: str, post: Post, receiver: ReceiverClient) -> None:
+    receiver.inject(Injection(fault))
+    with pytest.raises(NotSent, match=reason):
+        post()
 
 
 @pytest.mark.slow
@@ -187,7 +210,7 @@ def test_a_resolver_that_hangs_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     ("resolve", "error", "reason"),
     [
         (lambda *_: ["169.254.169.254"], AddressRefused, "link-local"),
-        (lambda *_: [], NotSent, "no answer"),
+        (lambda *_: [], NotSent, "does not resolve"),
         (lambda *_: socket.getaddrinfo("no.such.invalid", 443), NotSent, "does not resolve"),
     ],
 )

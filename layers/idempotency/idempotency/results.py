@@ -1,0 +1,81 @@
+"""Results as they are stored: a first call returns exactly what a duplicate will."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from .errors import DeferredResult
+from .payloads import canonical_json, read_json
+
+RESULT_LIMIT = 256 * 1024
+"""Maximum bytes of a stored result's JSON: the limit of Step Functions, well below DynamoDB's 400 KB."""
+
+# Methods of awaitables, generators and other iterators, context managers, and futures of `concurrent.futures`.
+_DEFERRED = ("__await__", "__next__", "__anext__", "__aiter__", "__enter__", "__aenter__", "add_done_callback")
+_CREATES_ONLY = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+
+
+def require_plain(*functions: Any) -> None:
+    """Raise TypeError for a function whose call only creates a coroutine or a generator. Other values are ignored."""
+    for function in functions:
+        # An object's own `__call__` may be async.
+        if any(creates(part) for creates in _CREATES_ONLY for part in (function, getattr(function, "__call__", None))):  # noqa: B004
+            name = getattr(function, "__qualname__", type(function).__name__)
+            raise TypeError(
+                f"{name} is async or a generator: its call would be recorded before it has run."
+                " Give a plain function, such as one that calls asyncio.run"
+            )
+
+
+def finished[R](result: R) -> R:
+    """Return what a call returned. Raises DeferredResult if it is deferred or contains what is; that is then closed."""
+    deferred = list(_deferred_in(result))
+    for part in deferred:
+        with suppress(Exception):
+            _close(part)
+    if deferred:
+        kinds = ", ".join(sorted({type(part).__name__ for part in deferred}))
+        raise DeferredResult(f"the result is deferred ({kinds}): return the outcome of the work, in JSON's types")
+    return result
+
+
+def as_stored(result: Any) -> tuple[str, Any]:
+    """The JSON of a result, and what a duplicate reads: `(1, 2)` is `[1, 2]`, and the key 1 is "1".
+
+    Raises TypeError or ValueError for what JSON cannot hold, such as NaN, a set, or keys of different types.
+    """
+    try:
+        text = canonical_json(result)
+        return text, read_json(text)
+    except RecursionError:
+        raise ValueError("the result is nested too deeply for JSON") from None
+
+
+def storable(result: Any) -> tuple[str | None, Any]:
+    """As `as_stored`; None twice for a result that is not JSON, or longer than RESULT_LIMIT."""
+    try:
+        text, loaded = as_stored(result)
+    except (TypeError, ValueError):
+        return None, None
+    return (text, loaded) if len(text) <= RESULT_LIMIT else (None, None)
+
+
+def _deferred_in(result: Any) -> Iterator[Any]:
+    rest, seen = [result], set[int]()
+    while rest:
+        part = rest.pop()
+        runs_later = callable(part) and not isinstance(part, type)
+        if runs_later or any(hasattr(type(part), method) for method in _DEFERRED):
+            yield part
+        elif isinstance(part, Mapping | list | tuple | set | frozenset) and id(part) not in seen:
+            seen.add(id(part))
+            rest.extend(part.values() if isinstance(part, Mapping) else part)
+
+
+def _close(part: Any) -> None:
+    """Keep it from running later, and Python from warning that it never ran."""
+    if inspect.iscoroutine(part) or inspect.isgenerator(part):
+        part.close()
+    elif hasattr(part, "add_done_callback"):
+        part.cancel()

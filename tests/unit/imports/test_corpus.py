@@ -1,0 +1,33 @@
+"""The target `make corpus` on a small corpus, and on a reader that is wrong."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from runtime import csv_records
+from tests.kit import corpus
+from tests.kit.texts import files
+
+
+def test_every_cell_is_what_a_second_reader_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for language, encoding in (("spanish", "utf-8"), ("japanese", "cp932"), ("japanese", "euc_jp")):
+        (file,) = files(language, encoding, (12,))
+        (tmp_path / f"{encoding}.csv").write_bytes(file.data)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("quotes.CSV", 'a,b\n"x, ""y""",\n\n"two\r\nlines",z\n,,\n')
+
+    assert corpus.main(tmp_path) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if ".csv" in line.lower()]
+    assert lines == [
+        ["a.zip/quotes.CSV", "utf-8", "COMPLETED", "3", "0", "0"],
+        ["cp932.csv", "cp932", "COMPLETED", "13", "0", "0"],
+        ["euc_jp.csv", "utf-8", "WrongEncoding", "0", "0", "0"],
+        ["utf-8.csv", "utf-8", "COMPLETED", "13", "0", "0"],
+    ]
+
+
+def test_a_changed_cell_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_records, "decoded", lambda data, encoding: data.decode(encoding).replace("y", "z"))
+
+    assert corpus.compare("a.csv", b"x,y\n1,2\n").differences == ("row 1, column 2",)
