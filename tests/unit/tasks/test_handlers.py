@@ -115,8 +115,6 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
             "sns": made.topic,
             "lambda": Lambda(),
         }
-        for fake in ("stepfunctions", "sns", "lambda"):
-            vars(by_name[fake])["meta"] = SimpleNamespace(events=SimpleNamespace(register=lambda *_: None))
         session = SimpleNamespace(create_client=lambda service, **_: by_name[service])
         monkeypatch.setattr(clients, "session", lambda: session)
         forget()
