@@ -38,7 +38,7 @@ class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The request of a waiting state. machine, step: constants, which name the wait. token: of this attempt.
 
-    about: the request is refused unless this row is undecided.
+    about: the request is refused unless this row is undecided. four_eyes: requested_by must not decide.
     """
 
     schema: Literal[1]
@@ -52,6 +52,7 @@ class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     due_in_seconds: Annotated[int, Meta(ge=1, le=MAX_DUE_SECONDS)]
     token: Annotated[str, Meta(min_length=1, max_length=2048)]
     about: About | UnsetType = UNSET
+    four_eyes: bool = True
 
     @property
     def approval_id(self) -> str:
@@ -61,7 +62,9 @@ class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def payload_hash(self) -> str:
         """What tells a retry of the state from another approval under this id."""
         fields: dict[str, Any] = to_builtins(self)
-        return payload_hash({name: value for name, value in fields.items() if name != "token"})
+        # A state that asked an earlier release has no four_eyes, and may ask again.
+        dropped = {"token", "four_eyes"} if self.four_eyes else {"token"}
+        return payload_hash({name: value for name, value in fields.items() if name not in dropped})
 
 
 class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -121,6 +121,7 @@ class ApprovalsTable:
             "subject": request.subject,
             "group": request.group,
             "requested_by": request.requested_by,
+            "four_eyes": request.four_eyes,
             "requested_at": stamp(at),
             ASKED_AT: stamp(at),
             "due_at": due_at,
@@ -159,9 +160,9 @@ class ApprovalsTable:
 
     # It ends.
 
-    def decide(self, approval_id: str, status: Status, at: datetime, **values: str) -> Outcome:
-        """Decide what is WAITING and not due yet. values: who decides, and why."""
-        return self._end(approval_id, _UNDUE, status, {**values, **_decided(at)}, at)
+    def decide(self, seen: Approval, status: Status, at: datetime, **values: str) -> Outcome:
+        """Decide what is WAITING and not due yet. seen: as it was read, in this round. values: who decides, and why."""
+        return self._end(seen.id, _UNDUE, status, {**values, **_decided(at)}, at, round=seen.round)
 
     def expire(self, approval_id: str, at: datetime) -> Outcome:
         """Decide what is WAITING and due."""
@@ -193,15 +194,16 @@ class ApprovalsTable:
         return self._transact({"ConditionCheck": check}, self._forget(seen))
 
     def _end(
-        self, approval_id: str, condition: str, status: Status, values: Mapping[str, str], at: datetime
+        self, approval_id: str, condition: str, status: Status, values: Mapping[str, str], at: datetime, **same: Any
     ) -> Outcome:
+        """same: attributes that must not have changed."""
         parameters = conditional_update(
             self.name,
             _key(approval_id),
-            condition=condition,
+            condition=" AND ".join([condition, *(f"#{name} = :same_{name}" for name in same)]),
             assign={"status": status, **values, **self._expiry(at)},
             remove=_WAITING_ONLY,
-            values={"waiting": Status.WAITING},
+            values={"waiting": Status.WAITING, **{f"same_{name}": value for name, value in same.items()}},
         )
         return until_decided(lambda: update(self.client, parameters))
 

@@ -15,11 +15,12 @@ from approvals.errors import (
     ApprovalNotFound,
     InvalidApproval,
     InvalidDecision,
+    OwnRequest,
     SubjectClosed,
     SweepUnfinished,
 )
 from approvals.sweep import MAX_LOOKED_AT
-from idempotency import PayloadMismatch
+from idempotency import Contention, PayloadMismatch
 from runtime.executions import ExecutionsUnavailable
 from tests.kit.approvals import ARN, DUE_SECONDS, ApprovalWorld
 from tests.kit.bounded import Threads
@@ -74,6 +75,65 @@ def test_the_same_decision_again_keeps_the_first_and_the_other_is_refused(world:
         world.decide("reject")
 
     assert world.approval == before
+
+
+@pytest.mark.parametrize("by", ["Ann O'Hara", "ann ohara", "O\u2019HARA, Ann", "\uff21nn\u200b O\u0301hara"])
+def test_nobody_decides_an_own_request_in_any_spelling(world: ApprovalWorld, by: str) -> None:
+    world.ask(requested_by="Ann O'Hara")
+    before = world.approval
+
+    for decision in ("approve", "reject"):
+        with pytest.raises(OwnRequest, match=f"^{ID}: "):
+            world.decide(decision, by)
+    assert world.approval == before
+    assert world.decide("approve", "Ann O'Harry") == "APPROVED"
+    # The stored answer, and nothing else.
+    assert world.decide("approve", by) == "APPROVED"
+    with pytest.raises(AlreadyDecided):
+        world.decide("reject", by)
+
+
+@pytest.mark.parametrize(("requested_by", "by", "same"), [("\U0001f642", "\U0001f642", True), ("-", "--", False)])
+def test_names_without_letters_are_compared_by_their_signs(
+    world: ApprovalWorld, requested_by: str, by: str, same: bool
+) -> None:
+    world.ask(requested_by=requested_by)
+
+    if same:
+        with pytest.raises(OwnRequest):
+            world.decide("approve", by)
+    else:
+        assert world.decide("approve", by) == "APPROVED"
+
+
+def test_an_approval_may_do_without_four_eyes(world: ApprovalWorld) -> None:
+    world.ask(requested_by="ann", four_eyes=False)
+
+    assert world.decide("approve", "ann") == "APPROVED"
+
+
+def test_a_record_of_an_earlier_release_has_four_eyes_and_takes_its_state_again(world: ApprovalWorld) -> None:
+    world.ask(requested_by="ann")
+    key = {"approval_id": {"S": ID}}
+    world.client.update_item(TableName=world.table.name, Key=key, UpdateExpression="REMOVE four_eyes")
+
+    with pytest.raises(OwnRequest):
+        world.decide("approve", "Ann")
+    assert world.ask(requested_by="ann")["status"] == "WAITING"
+    assert world.decide("approve", "bob") == "APPROVED"
+
+
+def test_a_decision_belongs_to_the_round_that_was_read(world: ApprovalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another execution of the name asks in between, and its requester is another person."""
+    world.ask()
+    seen = world.approval
+    world.states.end("ABORTED", world.at)
+    world.reviewing.review_all(ARN, world.at)
+    world.ask(world.states.redrive())
+    monkeypatch.setattr(type(world.table), "find", lambda *_: seen)
+
+    with pytest.raises(Contention):
+        world.decide("approve")
 
 
 def test_100_deciders_at_once_make_one_decision(world: ApprovalWorld) -> None:
