@@ -10,7 +10,7 @@ from idempotency.dynamodb import read_rows, update
 from idempotency.expressions import attribute_values, conditional_update
 from idempotency.saga.table import UNSETTLED
 
-from .applications import ADDRESS_KEY, ASKED_AT, FLAGS, OPEN_SINCE, Application
+from .applications import ADDRESS_KEY, ASKED_AT, DOCUMENT_VERSION, FLAGS, OPEN_SINCE, Application
 from .definition import ACCOUNT_SETUP, FAILED, IN_REVIEW, REJECTED, SUBMIT_APPLICATION
 from .errors import StaleApplication
 from .reasons import Reason
@@ -82,6 +82,16 @@ class Openings:
         assign = {"status": IN_REVIEW, "updated_at": at.isoformat()}
         if not self._update(application_id, _IS_UNDECIDED, assign, add={FLAGS: "codes"}, values={"codes": codes}):
             raise StaleApplication(f"{application_id}: no such application, or it is decided")
+
+    def pin_document(self, application_id: str, version: str, at: datetime) -> str:
+        """Store which version of the document is checked. Returns the version that counts: the first one stored.
+
+        Raises StaleApplication.
+        """
+        assign = {DOCUMENT_VERSION: version, "updated_at": at.isoformat()}
+        if self._update(application_id, f"{_IS_UNDECIDED} AND attribute_not_exists(#{DOCUMENT_VERSION})", assign):
+            return version
+        return self.undecided(application_id).document_version or version
 
     def reject(self, application_id: str, reason: str, at: datetime) -> None:
         """Reject an application that is in review. Safe to repeat. Raises StaleApplication."""

@@ -157,6 +157,7 @@ def _groups(claims: Mapping[str, Any]) -> frozenset[str]:
     if isinstance(found, str):
         is_list = found.startswith("[") and found.endswith("]")
         found = found[1:-1].split() if is_list else [found]
+    found = found if isinstance(found, list) else []
     return frozenset(one for one in found if isinstance(one, str) and _GROUP.fullmatch(one) and not _is_absent(one))
 
 
