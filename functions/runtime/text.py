@@ -118,8 +118,9 @@ def normal_words(text: str) -> list[str]:
     letter of their own script. Letters of two scripts differ, even if they look alike.
     """
     plain = unicodedata.normalize("NFKD", _any_of(_NOT_COMPARED).sub("", unicodedata.normalize("NFKD", text)))
-    folded = unicodedata.normalize("NFKD", _without_accents(plain).casefold())
-    return "".join(map(_word_sign, folded)).split()
+    # Case folding alone leaves a dotless i apart from its capital, I. It makes a letter of an iota subscript.
+    folded = unicodedata.normalize("NFKD", plain.upper().casefold())
+    return "".join(map(_word_sign, _without_accents(folded))).split()
 
 
 def normal_name(name: str) -> str:
