@@ -166,7 +166,8 @@ def application(one: Summary) -> dict[str, Any]:
     """Not who applies."""
     lists = {"flags": list(one.flags), "reason": one.reason or None, "standing": list(one.standing)}
     times = {"submitted_at": one.submitted_at, "updated_at": one.updated_at}
-    return {"application_id": one.application_id, "status": one.status, **lists, **times}
+    checked = {"document_version": one.document_version or None}
+    return {"application_id": one.application_id, "status": one.status, **lists, **checked, **times}
 
 
 def barred(one: Barred) -> dict[str, Any]:

@@ -54,6 +54,7 @@ def _details(found: Summary) -> list[tuple[str, str]]:
     shown = {
         "flags": ", ".join(found.flags),
         "reason": found.reason,
+        "checked version of the document": found.document_version,
         "submitted at": found.submitted_at,
         "updated at": found.updated_at,
     }

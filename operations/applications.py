@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from accounts.applications import FLAGS
+from accounts.applications import DOCUMENT_VERSION, FLAGS
 from accounts.definition import ACCOUNT_SETUP
 from accounts.errors import InvalidApplication
 from accounts.setup import setup_input
@@ -40,7 +40,10 @@ class DocumentChanged(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What operators see of an application; not who applies. flags: why it is or was reviewed. reason: of its end."""
+    """What operators see of an application; not who applies. flags: why it is or was reviewed. reason: of its end.
+
+    document_version: of the document that was checked; a reviewer looks at this one, even if it was replaced since.
+    """
 
     application_id: str
     status: str
@@ -49,6 +52,7 @@ class Summary:
     flags: tuple[str, ...] = ()
     reason: str = ""
     standing: tuple[str, ...] = ()
+    document_version: str = ""
 
     @classmethod
     def of(cls, row: Row) -> "Summary":
@@ -59,6 +63,7 @@ class Summary:
             flags=tuple(sorted(row.get(FLAGS, ()))),
             reason=str(row.get("reason", "")),
             standing=tuple(sorted(row.get("standing", ()))),
+            document_version=str(row.get(DOCUMENT_VERSION, "")),
         )
 
     @property

@@ -7,6 +7,7 @@ from approvals.errors import (
     ApprovalCancelled,
     ApprovalExpired,
     InvalidDecision,
+    OwnRequest,
 )
 from approvals.request import parse_decision
 from approvals.state import Approval
@@ -22,7 +23,8 @@ class ApprovalNotFound(CommandError):
 
 
 _ERRORS = {
-    one.__name__: one for one in (AlreadyDecided, ApprovalCancelled, ApprovalExpired, ApprovalNotFound, InvalidDecision)
+    one.__name__: one
+    for one in (AlreadyDecided, ApprovalCancelled, ApprovalExpired, ApprovalNotFound, InvalidDecision, OwnRequest)
 }
 # Records are only read here.
 _NO_LIFETIME = timedelta()
@@ -44,8 +46,8 @@ def view(stack: Stack, approval_id: str) -> Approval:
 def decide(stack: Stack, approval_id: str, decision: str, by: str, comment: str = "") -> Approval:
     """Decide, once. decision: "approve" or "reject". Returns the decided approval.
 
-    Raises InvalidDecision, ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled: nothing is written.
-    Raises FunctionFailed.
+    Raises InvalidDecision, OwnRequest, ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled: nothing is
+    written. Raises FunctionFailed.
     """
     request = {"approval_id": approval_id, "decision": decision, "decided_by": by}
     request |= {"comment": comment} if comment else {}

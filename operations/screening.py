@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from accounts.errors import InvalidApplication
-from accounts.people import SECOND_FORM, normal_name
+from accounts.people import SECOND_FORM
 from accounts.screening import BARRED, DEFAULTS, MAX_LIMIT, ScreeningTable, barred_keys, limit_key
 from idempotency.dynamodb import put, read_rows
 from idempotency.expressions import attribute_values, conditional_put
+from runtime.text import normal_name
 from runtime.validation import check_text
 
 from .caller import caller

@@ -24,6 +24,10 @@ from .setup import setup_input
 SCHEMA = 1
 OPEN_SINCE, ADDRESS_KEY = "open_since", "address_key"
 """Attributes, and indexes: of the applications that the sweep looks after, and of those from one address."""
+ASKED_AT = "asked_at"
+"""Attribute that approvals write: when the execution last requested a review."""
+DOCUMENT_VERSION = "document_version"
+"""Attribute: the version of the document that was checked, and that a reviewer looks at."""
 FLAGS = "flags"
 """Attribute: the codes for which the application is reviewed."""
 _UNDECIDED = ACCOUNT_SETUP.undecided
@@ -43,6 +47,7 @@ class Application:
     submitted_at: str = ""
     reason: str | None = None
     flags: frozenset[str] = frozenset()
+    document_version: str | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Application":
@@ -53,6 +58,7 @@ class Application:
             address={name: value["S"] for name, value in row["address"]["M"].items()},
             reason=row["reason"]["S"] if "reason" in row else None,
             flags=frozenset(row.get(FLAGS, {}).get("SS", ())),
+            document_version=row[DOCUMENT_VERSION]["S"] if DOCUMENT_VERSION in row else None,
         )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -37,12 +38,16 @@ def run_check(
 
 @dataclass(frozen=True, slots=True)
 class IdentityCheck:
+    """pin: stores which version of an application's document is checked; see Openings.pin_document."""
+
     documents: Documents
     screening: ScreeningTable
+    pin: Callable[[str, str], str]
 
     def __call__(self, application: Application) -> Iterator[Reason]:
-        """The reasons to flag the document. Raises BucketUnavailable, StoreUnavailable."""
-        document = self.documents.find(application.document_key)
+        """The reasons to flag the document. Raises BucketUnavailable, StoreUnavailable, StaleApplication."""
+        pin = partial(self.pin, application.application_id)
+        document = self.documents.find(application.document_key, application.document_version, pin)
         if document is None:
             yield Reason.DOCUMENT_MISSING
             return

@@ -1,7 +1,7 @@
 """Lambda handler of the check of the document."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from runtime.clients import client
@@ -30,13 +30,13 @@ def openings() -> Openings:
 
 
 @cache
-def check() -> IdentityCheck:
+def places() -> tuple[Documents, ScreeningTable]:
     own = read_environment(Environment)
-    screening = ScreeningTable(dynamodb(), own.screening_table)
-    return IdentityCheck(Documents(client("s3"), own.documents_bucket), screening)
+    return Documents(client("s3"), own.documents_bucket), ScreeningTable(dynamodb(), own.screening_table)
 
 
 @handler(parse_state, ids=("application_id",))
 def check_identity(request: StateInput, call: Call) -> dict[str, Any]:
     """Check the document of an application."""
-    return run_check(openings(), request.application_id, check(), call.at, IDENTITY)
+    check = IdentityCheck(*places(), partial(openings().pin_document, at=call.at))
+    return run_check(openings(), request.application_id, check, call.at, IDENTITY)

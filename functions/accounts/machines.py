@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from idempotency.payloads import canonical_json
-from runtime.executions import answered
+from runtime.executions import Execution, answered, find_execution
 
 from .setup import setup_input
 
-RUNNING, SUCCEEDED = "RUNNING", "SUCCEEDED"
+SUCCEEDED = "SUCCEEDED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,11 @@ class Machine:
             "ExecutionAlreadyExists",
         )
 
+    def find(self, application_id: str) -> Execution | None:
+        """The application's execution; None if there is none, or none any more. Raises ExecutionsUnavailable."""
+        return find_execution(self.client(), f"{self.arn.replace(':stateMachine:', ':execution:')}:{application_id}")
+
     def status(self, application_id: str) -> str | None:
-        """Of the application's execution; None if there is none, or none any more. Raises ExecutionsUnavailable."""
-        arn = f"{self.arn.replace(':stateMachine:', ':execution:')}:{application_id}"
-        found = answered(lambda: self.client().describe_execution(executionArn=arn), "ExecutionDoesNotExist")
-        return str(found["status"]) if found else None
+        """The status of that execution. Raises as `find`."""
+        found = self.find(application_id)
+        return found.status if found else None

@@ -44,12 +44,13 @@ def _machine(arn: str) -> Machine:
 @cache
 def ending() -> Ending:
     own = read_environment(Environment)
-    return Ending(Openings(dynamodb(), own.applications_table), _machine(own.account_setup_arn))
+    openings = Openings(dynamodb(), own.applications_table)
+    return Ending(openings, _machine(own.account_opening_arn), _machine(own.account_setup_arn))
 
 
 @cache
 def sweep() -> OpeningSweep:
-    return OpeningSweep(ending(), _machine(read_environment(Environment).account_opening_arn))
+    return OpeningSweep(ending())
 
 
 @handler(detail_parser(Ended), ids=("application_id", "status"))

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from runtime.executions import RUNNING
+
 from .definition import IN_REVIEW
 from .ending import Ending
 from .errors import SweepUnfinished
-from .machines import RUNNING, Machine
 from .openings import Opening, Openings
 
 # Each costs a DescribeExecution or two. Other functions share the quota: a burst of 300, refilled by 15 a second.
@@ -26,10 +27,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OpeningSweep:
-    """machine: account-opening."""
-
     ending: Ending
-    machine: Machine
 
     @property
     def openings(self) -> Openings:
@@ -65,9 +63,10 @@ class OpeningSweep:
         if not found.undecided:
             self.openings.close(application_id)
             return "closed"
-        status = self.machine.status(application_id)
+        machine = self.ending.opening
+        status = machine.status(application_id)
         if status is None:
-            self.machine.start(application_id)
+            machine.start(application_id)
             return "started"
         if status == RUNNING:
             return "running"

@@ -10,7 +10,7 @@ from idempotency.dynamodb import read_rows, update
 from idempotency.expressions import attribute_values, conditional_update
 from idempotency.saga.table import UNSETTLED
 
-from .applications import ADDRESS_KEY, FLAGS, OPEN_SINCE, Application
+from .applications import ADDRESS_KEY, ASKED_AT, DOCUMENT_VERSION, FLAGS, OPEN_SINCE, Application
 from .definition import ACCOUNT_SETUP, FAILED, IN_REVIEW, REJECTED, SUBMIT_APPLICATION
 from .errors import StaleApplication
 from .reasons import Reason
@@ -21,19 +21,23 @@ _IS_UNDECIDED = "#status IN (:submitted, :in_review)"
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What the sweep knows of an application. open_since: None once nobody has to look after it."""
+    """What the sweep knows of an application.
+
+    open_since: None once nobody has to look after it. review_asked_at: when its execution last requested a review.
+    """
 
     application_id: str
     status: str
     open_since: datetime | None
+    review_asked_at: datetime | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Opening":
         """row: in DynamoDB's own JSON."""
-        since = row.get(OPEN_SINCE)
-        return cls(
-            row["application_id"]["S"], row["status"]["S"], datetime.fromisoformat(since["S"]) if since else None
+        since, asked_at = (
+            datetime.fromisoformat(row[name]["S"]) if name in row else None for name in (OPEN_SINCE, ASKED_AT)
         )
+        return cls(row["application_id"]["S"], row["status"]["S"], since, asked_at)
 
     @property
     def undecided(self) -> bool:
@@ -79,6 +83,16 @@ class Openings:
         if not self._update(application_id, _IS_UNDECIDED, assign, add={FLAGS: "codes"}, values={"codes": codes}):
             raise StaleApplication(f"{application_id}: no such application, or it is decided")
 
+    def pin_document(self, application_id: str, version: str, at: datetime) -> str:
+        """Store which version of the document is checked. Returns the version that counts: the first one stored.
+
+        Raises StaleApplication.
+        """
+        assign = {DOCUMENT_VERSION: version, "updated_at": at.isoformat()}
+        if self._update(application_id, f"{_IS_UNDECIDED} AND attribute_not_exists(#{DOCUMENT_VERSION})", assign):
+            return version
+        return self.undecided(application_id).document_version or version
+
     def reject(self, application_id: str, reason: str, at: datetime) -> None:
         """Reject an application that is in review. Safe to repeat. Raises StaleApplication."""
         condition = "#status = :in_review OR (#status = :status AND #reason = :reason)"
@@ -86,14 +100,18 @@ class Openings:
         if not self._update(application_id, condition, assign, remove=[OPEN_SINCE]):
             raise StaleApplication(f"{application_id}: not in review")
 
-    def fail(self, application_id: str, reason: str, at: datetime) -> bool:
-        """Fail an undecided application of which no account was begun. Whether it was one.
+    def fail(self, seen: Opening, reason: str, at: datetime) -> bool:
+        """Fail an undecided application of which no account was begun. Returns whether it was one.
 
-        Of one that was begun, account-setup's finalization decides, by what stands.
+        Of one that was begun, account-setup's finalization decides, by what stands. If its execution has requested a
+        review since `seen` was read, nothing is written: it was redriven.
         """
-        condition = f"{_IS_UNDECIDED} AND attribute_not_exists(#{UNSETTLED})"
+        asked_at = seen.review_asked_at
+        same = f"#{ASKED_AT} = :seen" if asked_at else f"attribute_not_exists(#{ASKED_AT})"
+        condition = f"{_IS_UNDECIDED} AND attribute_not_exists(#{UNSETTLED}) AND {same}"
         assign = {"status": FAILED, "reason": reason, "updated_at": at.isoformat()}
-        return self._update(application_id, condition, assign, remove=[OPEN_SINCE])
+        values = {"seen": asked_at.isoformat(timespec="microseconds")} if asked_at else {}
+        return self._update(seen.application_id, condition, assign, remove=[OPEN_SINCE], values=values)
 
     def close(self, application_id: str) -> bool:
         """Take a decided application from the index."""

@@ -8,7 +8,7 @@ from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.handler import Call, handler
 
-from .ending import Ending
+from .ending import read_outcome
 from .machines import Machine
 from .openings import Openings
 from .state_request import StateInput, parse_state
@@ -21,13 +21,13 @@ class Environment:
 
 
 @cache
-def ending() -> Ending:
+def places() -> tuple[Openings, Machine]:
     own = read_environment(Environment)
     setup = Machine(partial(client, "stepfunctions"), own.account_setup_arn)
-    return Ending(Openings(dynamodb(), own.applications_table), setup)
+    return Openings(dynamodb(), own.applications_table), setup
 
 
 @handler(parse_state, ids=("application_id",))
 def read_account_setup(request: StateInput, _call: Call) -> dict[str, str]:
     """Tell whether the setup has approved the application."""
-    return ending().outcome(request.application_id)
+    return read_outcome(*places(), request.application_id)

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from runtime.text import normal_words, without_hidden
+from runtime.text import comparable_name, normal_name, normal_words, without_hidden
 
 UNIQUE, FIRST_UNIQUE = "UNIQUE2#", "UNIQUE#"
 """Prefixes of the keys of CustomersTable that bar a second customer: of the second form, and of the first."""
@@ -26,18 +26,13 @@ _FIRST_ACCENTS = ("COMBINING ", "HEBREW ", "ARABIC ", "SYRIAC ", "VARIATION SELE
 _FIRST_DAKUTEN = "COMBINING KATAKANA-HIRAGANA"
 
 
-def normal_name(name: str) -> str:
-    """A name in the form that is compared: its `normal_words` in any order. `Zuse, Konrad` is `Konrad Zuse`."""
-    return " ".join(sorted(normal_words(name)))
-
-
 def uniqueness_keys(name: str, date_of_birth: str) -> tuple[str, ...]:
     """The keys of the rows that bar a second customer of this name and date of birth: second form, first form.
 
     A name with hidden characters has two keys of the first form: an earlier release may have stored it without them.
     """
     # An application that an earlier release accepted may have a name without a letter.
-    person = normal_name(name) or unicodedata.normalize("NFKC", name).casefold()
+    person = comparable_name(name)
     first = dict.fromkeys(map(_folded, (name, without_hidden(name))))
     keys = (FIRST_UNIQUE + _digest(f"{known}\n{date_of_birth}") for known in first)
     return UNIQUE + _digest(f"{person}\n{date_of_birth}"), *keys

@@ -8,10 +8,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from idempotency import payload_hash
 from runtime import text
+from runtime.text import normal_name
 from runtime.validation import parser
 
 from .errors import InvalidApplication
-from .people import normal_name
 from .setup import ApplicationId
 
 FIRST_BIRTH = date(1900, 1, 1)

@@ -1,13 +1,14 @@
-"""What waits for a person, and the person's decision. Who may decide is who may call the route."""
+"""What waits for a person, and the person's decision. A token sees and decides what its groups are asked."""
 
 from typing import Any
 
 from approvals.state import Approval
 from approvals.table import WAITING
 from entities.values import to_value
+from idempotency.dynamodb import read_rows
 from runtime.dynamodb import dynamodb
 
-from .answer import Answer, Problem
+from .answer import Answer, Problem, not_found
 from .calls import invoke, located
 from .cursor import cursor, limit, place, read_page
 from .environment import Environment
@@ -21,11 +22,13 @@ _SHOWN = ("approval_id", "status", "subject", "group", "requested_by", "requeste
 def list_approvals(request: Request, own: Environment) -> Answer:
     """What waits, as the index has it: of a group by due time, or of all groups."""
     group = request.values.get("group")
+    if request.subject is not None and not (request.groups if group is None else {group} & request.groups):
+        raise _not_in(group)
     start = place(request, (str, str, str), lambda *parts: all(parts) and group in (None, parts[0]))
     query: dict[str, Any] = {"TableName": own.approvals_table, "IndexName": WAITING, "Limit": limit(request)}
     if start:
         query["ExclusiveStartKey"] = {name: to_value(value) for name, value in zip(_PLACE, start, strict=True)}
-    found = read_page(request, lambda: _read(query, group))
+    found = read_page(request, lambda: _read(query, group, request))
     last = found.get("LastEvaluatedKey")
     body = {
         "approvals": [_shown(Approval.of(item)) for item in found["Items"]],
@@ -36,18 +39,40 @@ def list_approvals(request: Request, own: Environment) -> Answer:
 
 def decide_approval(request: Request, own: Environment) -> Answer:
     given = {**request.body, "approval_id": request.values["approval_id"], **_decided_by(request)}
+    if request.subject is not None:
+        (row,) = read_rows(dynamodb(), [(own.approvals_table, {"approval_id": given["approval_id"]})])
+        if row is None:
+            raise not_found()
+        if Approval.of(row).group not in request.groups:
+            raise _not_in(Approval.of(row).group)
     return Answer(200, invoke(own.decide_approval_function, given))
 
 
-def _read(query: dict[str, Any], group: str | None) -> Any:
-    if group is None:
+def _read(query: dict[str, Any], group: str | None, request: Request) -> Any:
+    if group is None and request.subject is None:
         return dynamodb().scan(**query)
+    if group is None:
+        # An operand is a list of up to 100. A page may be short, or empty, before the last one.
+        values = {f":group{number}": to_value(one) for number, one in enumerate(sorted(request.groups)[:100])}
+        names = {"#group": "group"}
+        condition = f"#group IN ({', '.join(values)})"
+        return dynamodb().scan(
+            **query,
+            FilterExpression=condition,
+            ExpressionAttributeNames=names,
+            ExpressionAttributeValues=values,
+        )
     of_group: dict[str, Any] = {
         "KeyConditionExpression": "#group = :group",
         "ExpressionAttributeNames": {"#group": "group"},
         "ExpressionAttributeValues": {":group": to_value(group)},
     }
     return dynamodb().query(**query, **of_group)
+
+
+def _not_in(group: str | None) -> Problem:
+    named = "any group" if group is None else f"the group {group}"
+    return Problem(403, "not-in-group", f"The token's claim cognito:groups, or else groups, does not have {named}.")
 
 
 def _decided_by(request: Request) -> dict[str, str]:

@@ -16,7 +16,7 @@ _STATUS = {
     **dict.fromkeys(("InvalidCommand", "InvalidImport", "InvalidTask", "InvalidWebhook", "InvalidKey"), 422),
     **dict.fromkeys(("InvalidApplication", "InvalidDecision", "TooManyItems", "TooManyRows"), 422),
     **dict.fromkeys(("PayloadMismatch", "PendingCommand", "StateConflict", "VersionConflict", "VersionGap"), 409),
-    **dict.fromkeys(("AlreadyDecided", "ApprovalCancelled", "ApprovalExpired"), 409),
+    **dict.fromkeys(("AlreadyDecided", "ApprovalCancelled", "ApprovalExpired", "OwnRequest"), 409),
     "ApprovalNotFound": 404,
     "AttributesTooLarge": 413,
 }
@@ -24,7 +24,7 @@ _STATUS = {
 # whose answer was lost, which only a repeat under the same key finds; after a VersionGap, nothing was written.
 _FOR_NOW = {"PendingCommand": Problem, "StateConflict": Problem, "VersionGap": NotYet}
 # Their messages start with an id, not with a field.
-_ABOUT_AN_ID = frozenset({"AlreadyDecided", "ApprovalCancelled", "ApprovalExpired", "ApprovalNotFound"})
+_ABOUT_AN_ID = frozenset({"AlreadyDecided", "ApprovalCancelled", "ApprovalExpired", "ApprovalNotFound", "OwnRequest"})
 _TRANSIENT = frozenset(
     {
         "AlreadyInProgress",

@@ -4,6 +4,7 @@ import base64
 import binascii
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from .answer import Problem
 from .document import Operation
 
 MAX_BODY = 256 * 1024
+_GROUPS, _GROUP = ("cognito:groups", "groups"), re.compile(r"[A-Za-z0-9_-]{1,64}")
 _KEY, _TENANT = "idempotency-key", "x-tenant-code"
 _ABSENT = frozenset({"", "null", "none", "nil", "undefined", "nan", "true", "false"})
 _LISTS = ("[", "{", "map[")
@@ -44,7 +46,8 @@ class Received:
 class Request:
     """A valid request. values: of its parameters, by name. body: parsed JSON, with all digits of its numbers.
 
-    tenant_code: empty for what belongs to the stack. key: the Idempotency-Key, or empty. subject: of a JWT.
+    tenant_code: empty for what belongs to the stack. key: the Idempotency-Key, or empty.
+    subject, groups: of a JWT; subject is None under IAM.
     """
 
     route: str
@@ -55,6 +58,7 @@ class Request:
     body: Any = field(default=None, repr=False)
     key: str = field(default="", repr=False)
     subject: str | None = field(default=None, repr=False)
+    groups: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property
     def digest(self) -> str:
@@ -107,8 +111,11 @@ def read(operation: Operation, received: Received) -> Request:
     if errors:
         raise Problem(400, "invalid-request", "The request is not valid; nothing was written.", errors)
     key = received.headers.get(_KEY, "") if operation.body else ""
-    subject = None if received.claims is None else _subject(received.claims)
-    return Request(received.route, tenant_code, received.principal, values, received.headers, body, key, subject)
+    claims = received.claims
+    subject, groups = (None, frozenset[str]()) if claims is None else (_subject(claims), _groups(claims))
+    return Request(
+        received.route, tenant_code, received.principal, values, received.headers, body, key, subject, groups
+    )
 
 
 def _content(event: Any) -> bytes:
@@ -138,6 +145,20 @@ def _is_absent(value: Any) -> bool:
     API Gateway turns each claim into text.
     """
     return not isinstance(value, str) or value.startswith(_LISTS) or value.strip(_BRACKETS).casefold() in _ABSENT
+
+
+def _groups(claims: Mapping[str, Any]) -> frozenset[str]:
+    """The groups of a token: those of Cognito's claim, or else of the claim `groups`.
+
+    API Gateway turns a list into text: `[a b]`. So a name with a space cannot be told from two names, and only one that
+    an approval's group may have counts.
+    """
+    found = next((claims[name] for name in _GROUPS if name in claims), "")
+    if isinstance(found, str):
+        is_list = found.startswith("[") and found.endswith("]")
+        found = found[1:-1].split() if is_list else [found]
+    found = found if isinstance(found, list) else []
+    return frozenset(one for one in found if isinstance(one, str) and _GROUP.fullmatch(one) and not _is_absent(one))
 
 
 def _tenant(operation: Operation, received: Received) -> str:

@@ -10,8 +10,8 @@ from runtime.handler import Call, handler
 from runtime.streams import Record, each, images, parse_records
 
 from .callbacks import Callbacks
+from .decide_handlers import Environment, approvals
 from .executions import Executions
-from .request_handlers import Environment, approvals
 
 
 @cache

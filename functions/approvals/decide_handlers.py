@@ -1,13 +1,29 @@
 """Lambda handler of a person's decision."""
 
+from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 
+from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.handler import Call, handler
 
 from .deciding import Answer, Deciding
 from .request import DecideRequest, parse_decision
-from .request_handlers import Environment, approvals
+from .table import ApprovalsTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """record_lifetime_days: of a record, from the approval's end on."""
+
+    approvals_table: str
+    record_lifetime_days: int
+
+
+def approvals(environment: Environment) -> ApprovalsTable:
+    """The table of a function's environment."""
+    return ApprovalsTable(dynamodb(), environment.approvals_table, timedelta(days=environment.record_lifetime_days))
 
 
 @cache

@@ -1,9 +1,11 @@
-"""A person decides. Who may is a matter of who may call the function; the group is for lists and notices."""
+"""A person decides: not the one who requested the approval. Who may decide else is who may call the function."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from .errors import AlreadyDecided, ApprovalCancelled, ApprovalExpired, ApprovalNotFound
+from idempotency import Contention
+
+from .errors import AlreadyDecided, ApprovalCancelled, ApprovalExpired, ApprovalNotFound, OwnRequest
 from .request import DecideRequest
 from .state import DECISIONS, Approval, Status
 from .table import ApprovalsTable
@@ -18,15 +20,26 @@ class Deciding:
     def decide(self, request: DecideRequest, at: datetime) -> Answer:
         """Decide once. The same decision again, by anybody, gets the same answer, and changes nothing.
 
-        Returns {"approval_id", "status"}. Raises ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled.
+        Returns {"approval_id", "status"}.
+        Raises OwnRequest, ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled, Contention.
         """
         status = DECISIONS[request.decision]
         why = {"comment": request.comment} if request.comment else {}
-        outcome = self.table.decide(request.approval_id, status, at, decided_by=request.decided_by, **why)
-        if not outcome.applied:
+        found = self.table.find(request.approval_id)
+        if found is None:
+            raise ApprovalNotFound(f"approval_id: there is no approval {request.approval_id}")
+        if found.status is Status.WAITING and found.due_at > at:
+            if found.four_eyes and found.requested_by(request.decided_by):
+                raise OwnRequest(f"{found.id}: decided_by has requested it; another person must decide")
+            outcome = self.table.decide(found, status, at, decided_by=request.decided_by, **why)
+            if outcome.applied:
+                return {"approval_id": found.id, "status": str(status)}
             if outcome.old is None:
                 raise ApprovalNotFound(f"approval_id: there is no approval {request.approval_id}")
-            _check_same(Approval.of(outcome.old), status)
+            found = Approval.of(outcome.old)
+            if found.status is Status.WAITING and found.due_at > at:
+                raise Contention(f"{found.id}: is requested again by another call")
+        _check_same(found, status)
         return {"approval_id": request.approval_id, "status": str(status)}
 
 

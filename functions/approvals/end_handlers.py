@@ -7,9 +7,9 @@ from runtime.environment import read_environment
 from runtime.handler import Call, handler, unread
 
 from .callbacks import Callbacks
+from .decide_handlers import Environment, approvals
 from .executions import Executions
 from .request import Ended, parse_ended
-from .request_handlers import Environment, approvals
 from .reviewing import Reviewing
 from .sweep import ApprovalSweep
 

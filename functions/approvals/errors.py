@@ -2,7 +2,9 @@
 
 BusinessError
 ├── InvalidApproval     the state's request is refused; nothing is written (PayloadMismatch is the kit's)
+├── SubjectClosed       what the state asks about is decided, or not there; nothing is written
 ├── InvalidDecision     the decision is refused; nothing is written
+├── OwnRequest          who decides has requested the approval; nothing is written
 └── ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled
 TransientError
 └── SweepUnfinished     (ExecutionsUnavailable is runtime.executions')
@@ -15,8 +17,16 @@ class InvalidApproval(BusinessError):
     """The request of a waiting state is not valid. The message starts with the path of the field."""
 
 
+class SubjectClosed(BusinessError):
+    """What the state asks about is decided, or not there. Nobody is asked, and nothing is written."""
+
+
 class InvalidDecision(BusinessError):
     """The decision is not valid. The message starts with the path of the field; nothing is written."""
+
+
+class OwnRequest(BusinessError):
+    """The person who decides has requested the approval. Nothing is written; another person decides."""
 
 
 class ApprovalNotFound(BusinessError):

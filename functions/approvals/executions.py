@@ -3,24 +3,14 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
 
-from runtime.executions import DEAD_TOKEN, answered
+from runtime.executions import DEAD_TOKEN, Execution, answered, find_execution
 
-RUNNING = "RUNNING"
 _CALLBACK = ".waitForTaskToken"
 _ENDS = frozenset({"ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut"})
 _PAGE = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """stopped_at: None while it runs."""
-
-    status: str
-    stopped_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +56,7 @@ class Executions:
 
     def find(self, arn: str) -> Execution | None:
         """An execution; None if there is none, or none any more."""
-        # Without its input, which may be encrypted.
-        describe = partial(self.client().describe_execution, executionArn=arn, includedData="METADATA_ONLY")
-        found = answered(describe, "ExecutionDoesNotExist")
-        return Execution(found["status"], found.get("stopDate")) if found else None
+        return find_execution(self.client(), arn)
 
     def trace(self, arn: str, answer: str) -> Trace:
         """Read the history of an execution, the newest event first. answer: that a state may have got; may be empty.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, structs, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, structs, to_builtins
 
 from entities.values import Unstorable, storable
 from idempotency import payload_hash
@@ -27,8 +27,19 @@ type ApprovalId = Annotated[str, Meta(pattern=r"^[^\s#]{1,256}\Z")]
 type Person = Annotated[str, Meta(max_length=128)]
 
 
+class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The row to approve. table: a logical id. statuses: those in which the row is undecided."""
+
+    table: str
+    key: Annotated[dict[str, str], Meta(min_length=1, max_length=2)]
+    statuses: Annotated[list[str], Meta(min_length=1, max_length=20)]
+
+
 class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a waiting state passes. machine, step: constants, which name the wait. token: of this attempt."""
+    """The request of a waiting state. machine, step: constants, which name the wait. token: of this attempt.
+
+    about: the request is refused unless this row is undecided. four_eyes: requested_by must not decide.
+    """
 
     schema: Literal[1]
     machine: Constant
@@ -40,6 +51,8 @@ class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     requested_by: Person
     due_in_seconds: Annotated[int, Meta(ge=1, le=MAX_DUE_SECONDS)]
     token: Annotated[str, Meta(min_length=1, max_length=2048)]
+    about: About | UnsetType = UNSET
+    four_eyes: bool = True
 
     @property
     def approval_id(self) -> str:
@@ -49,7 +62,9 @@ class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def payload_hash(self) -> str:
         """What tells a retry of the state from another approval under this id."""
         fields: dict[str, Any] = to_builtins(self)
-        return payload_hash({name: value for name, value in fields.items() if name != "token"})
+        # A state that asked an earlier release has no four_eyes, and may ask again.
+        dropped = {"token", "four_eyes"} if self.four_eyes else {"token"}
+        return payload_hash({name: value for name, value in fields.items() if name not in dropped})
 
 
 class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

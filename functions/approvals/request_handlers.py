@@ -1,34 +1,28 @@
 """Lambda handler that a waiting state invokes, through `lambda:invoke.waitForTaskToken`."""
 
+import json
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache
 
-from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
 from runtime.handler import Call, handler
 
+from . import decide_handlers
 from .request import ApprovalRequest, parse_request
 from .requesting import Answer, Requesting
-from .table import ApprovalsTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
-    """record_lifetime_days: of a record, from the approval's end on."""
+class Environment(decide_handlers.Environment):
+    """subject_tables: names of the tables with rows that requests may be about, by logical id, as JSON."""
 
-    approvals_table: str
-    record_lifetime_days: int
-
-
-def approvals(environment: Environment) -> ApprovalsTable:
-    """The table of a function's environment."""
-    return ApprovalsTable(dynamodb(), environment.approvals_table, timedelta(days=environment.record_lifetime_days))
+    subject_tables: str
 
 
 @cache
 def requesting() -> Requesting:
-    return Requesting(approvals(read_environment(Environment)))
+    own = read_environment(Environment)
+    return Requesting(decide_handlers.approvals(own), json.loads(own.subject_tables))
 
 
 @handler(parse_request, ids=("approval_id",))

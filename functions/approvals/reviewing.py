@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from .callbacks import Callbacks, report_timeout
 from .state import Approval, Status
 
-# The stream answers within seconds, and what Step Functions says of an execution is as late at most.
+# The stream answers within seconds.
 GRACE = timedelta(minutes=1)
 
 
@@ -47,8 +47,5 @@ class Reviewing:
 
     def _has_ended(self, approval: Approval, at: datetime) -> bool:
         execution = self.callbacks.executions.find(approval.execution_arn)
-        if execution is None or execution.stopped_at is None:
-            # One that is not there may be too new for a read that is eventually consistent.
-            return False
-        # A request that is newer may be of a redrive that the read does not show yet.
-        return execution.stopped_at >= approval.asked_at or approval.asked_at + GRACE <= at
+        # One that is not there may be too new for a read that is eventually consistent.
+        return execution is not None and execution.ended_after(approval.asked_at, at)

@@ -9,6 +9,7 @@ from typing import Any
 
 from entities.values import Item, from_item
 from idempotency.payloads import canonical_json
+from runtime.text import comparable_name
 
 # A name of an execution is free again 90 days after it closed, which is after its approval ended.
 _NAME_HELD = timedelta(days=90)
@@ -49,6 +50,15 @@ class Approval:
     @property
     def group(self) -> str:
         return str(self.values["group"])
+
+    @property
+    def four_eyes(self) -> bool:
+        """Whether a person other than `requested_by` must decide. Records of earlier releases do not say."""
+        return bool(self.values.get("four_eyes", True))
+
+    def requested_by(self, name: str) -> bool:
+        """Check whether a person has requested the approval, in any spelling of the name."""
+        return comparable_name(name) == comparable_name(str(self.values["requested_by"]))
 
     @property
     def execution_arn(self) -> str:

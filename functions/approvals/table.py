@@ -4,7 +4,7 @@ The record of an approval is one item, and the tokens of the states that wait fo
 of an index: no list reads it. A transaction writes both.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +13,7 @@ from entities.backoff import until_decided, written
 from idempotency.dynamodb import Action, Outcome, read_rows, update
 from idempotency.expressions import condition_check, conditional_put, conditional_update
 
+from .errors import SubjectClosed
 from .request import ApprovalRequest
 from .state import Approval, Status
 
@@ -22,6 +23,8 @@ EXECUTION = "waiting_execution"
 """Attribute, and sparse index, of the execution of what is WAITING."""
 OWED_SINCE = "owed_since"
 """Attribute, and sparse index, of the decisions that a state may wait for."""
+ASKED_AT = "asked_at"
+"""Attribute of the record, and of the row that it is about: when a state asked last."""
 _WAITING_ONLY = ("waiting_until", EXECUTION)
 _NEW = "attribute_not_exists(#approval_id)"
 _AS_SEEN = "#requests = :seen AND #status = :seen_status"
@@ -34,6 +37,23 @@ _DUE = "#status = :waiting AND #due_at <= :decided_at"
 def stamp(at: datetime) -> str:
     """ISO 8601, always with microseconds, so that times are compared as strings."""
     return at.isoformat(timespec="microseconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The row that an approval is about. statuses: those in which it is undecided."""
+
+    table: str
+    key: Mapping[str, str]
+    statuses: Sequence[str]
+
+    def ask(self, at: datetime) -> Action:
+        """Check that the row is undecided, and store in it when somebody was asked."""
+        undecided = {f"undecided_{number}": status for number, status in enumerate(self.statuses)}
+        condition = f"#status IN ({', '.join(f':{name}' for name in undecided)})"
+        asked = {ASKED_AT: stamp(at)}
+        changes = conditional_update(self.table, self.key, condition=condition, assign=asked, values=undecided)
+        return {"Update": changes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +107,13 @@ class ApprovalsTable:
 
     # A state asks.
 
-    def create(self, request: ApprovalRequest, at: datetime, over: Approval | None = None) -> Outcome:
-        """Store a record with its token. over: the record that it replaces, if that has not changed."""
+    def create(
+        self, request: ApprovalRequest, at: datetime, subject: Subject | None, *, over: Approval | None = None
+    ) -> Outcome:
+        """Store a record with its token. over: the record that it replaces, if that has not changed.
+
+        Raises SubjectClosed if the subject is decided, or not there.
+        """
         due_at = stamp(at + timedelta(seconds=request.due_in_seconds))
         row = {
             **_key(request.approval_id),
@@ -96,8 +121,9 @@ class ApprovalsTable:
             "subject": request.subject,
             "group": request.group,
             "requested_by": request.requested_by,
+            "four_eyes": request.four_eyes,
             "requested_at": stamp(at),
-            "asked_at": stamp(at),
+            ASKED_AT: stamp(at),
             "due_at": due_at,
             "execution_arn": request.execution_arn,
             "payload_hash": request.payload_hash,
@@ -107,29 +133,36 @@ class ApprovalsTable:
             EXECUTION: request.execution_arn,
         }
         put = conditional_put(self.name, row, _AS_SEEN if over else _NEW, _seen(over) if over else {})
-        return self._transact({"Put": put}, self._add(request))
+        return self._ask(request, {"Put": put}, at, subject)
 
-    def add_token(self, seen: Approval, request: ApprovalRequest, at: datetime) -> Outcome:
-        """Store the token of a state that asks again. If the approval is decided, the state is owed the decision."""
+    def add_token(self, seen: Approval, request: ApprovalRequest, at: datetime, subject: Subject | None) -> Outcome:
+        """Store the token of a state that asks again. If the approval is decided, the state is owed the decision.
+
+        Raises as `create`.
+        """
         decided = seen.status is not Status.WAITING
         changes = conditional_update(
             self.name,
             _key(seen.id),
             condition="#status = :seen_status",
-            assign={"asked_at": stamp(at)},
+            assign={ASKED_AT: stamp(at)},
             computed={
                 "requests": "#requests + :one",
                 **({OWED_SINCE: f"if_not_exists(#{OWED_SINCE}, :asked_at)"} if decided else {}),
             },
             values={**_seen(seen), "one": 1},
         )
-        return self._transact({"Update": changes}, self._add(request))
+        return self._ask(request, {"Update": changes}, at, subject)
+
+    def _ask(self, request: ApprovalRequest, record: Action, at: datetime, subject: Subject | None) -> Outcome:
+        touched = [subject.ask(at)] if subject else []
+        return self._transact(record, self._add(request), *touched)
 
     # It ends.
 
-    def decide(self, approval_id: str, status: Status, at: datetime, **values: str) -> Outcome:
-        """Decide what is WAITING and not due yet. values: who decides, and why."""
-        return self._end(approval_id, _UNDUE, status, {**values, **_decided(at)}, at)
+    def decide(self, seen: Approval, status: Status, at: datetime, **values: str) -> Outcome:
+        """Decide what is WAITING and not due yet. seen: as it was read, in this round. values: who decides, and why."""
+        return self._end(seen.id, _UNDUE, status, {**values, **_decided(at)}, at, round=seen.round)
 
     def expire(self, approval_id: str, at: datetime) -> Outcome:
         """Decide what is WAITING and due."""
@@ -161,15 +194,16 @@ class ApprovalsTable:
         return self._transact({"ConditionCheck": check}, self._forget(seen))
 
     def _end(
-        self, approval_id: str, condition: str, status: Status, values: Mapping[str, str], at: datetime
+        self, approval_id: str, condition: str, status: Status, values: Mapping[str, str], at: datetime, **same: Any
     ) -> Outcome:
+        """same: attributes that must not have changed."""
         parameters = conditional_update(
             self.name,
             _key(approval_id),
-            condition=condition,
+            condition=" AND ".join([condition, *(f"#{name} = :same_{name}" for name in same)]),
             assign={"status": status, **values, **self._expiry(at)},
             remove=_WAITING_ONLY,
-            values={"waiting": Status.WAITING},
+            values={"waiting": Status.WAITING, **{f"same_{name}": value for name, value in same.items()}},
         )
         return until_decided(lambda: update(self.client, parameters))
 
@@ -188,7 +222,11 @@ class ApprovalsTable:
 
     def _transact(self, *actions: Action) -> Outcome:
         cancelled = written(self.client, actions)
-        return Outcome(True) if cancelled is None else Outcome(False, cancelled.refusals[0].item)
+        if cancelled is None:
+            return Outcome(True)
+        if 0 not in cancelled.refusals:
+            raise SubjectClosed("about: the row is decided, or not there; nobody is asked")
+        return Outcome(False, cancelled.refusals[0].item)
 
     def _pages(self, operation: str, index: str, condition: Mapping[str, Any] | None = None) -> Iterator[Any]:
         pages = self.client.get_paginator(operation).paginate(TableName=self.name, IndexName=index, **(condition or {}))

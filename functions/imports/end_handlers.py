@@ -9,6 +9,7 @@ from idempotency import RoundStore
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
+from runtime.executions import was_redriven
 from runtime.handler import Call, handler, unread
 
 from .executions import Machines
@@ -43,10 +44,14 @@ def sweep() -> ImportSweep:
 @handler(parse_ended, ids=("import_id",))
 def import_ended(ended: ImportEnded, call: Call) -> dict[str, str]:
     """Finalize an import whose execution was cut off (event *Execution Status Change*), after its Map Run has ended."""
-    if (job := ended.job) is None:
-        return {"status": "ignored"}
     own = sweep()
+    redriven = partial(was_redriven, own.machines.client(), ended.execution_arn)
+    if (job := ended.job) is None or redriven():
+        return {"status": "ignored"}
     own.machines.wait_for_map_run(job.key, lambda: call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_THE_END)
+    # Waiting takes minutes.
+    if redriven():
+        return {"status": "ignored"}
     return {"status": str(own.finalization.finish_cut_off(own.finalization.table.known(job.key), call.at))}
 
 

@@ -6,6 +6,7 @@ from functools import cache, partial
 
 from runtime.clients import client
 from runtime.environment import read_environment
+from runtime.executions import was_redriven
 from runtime.handler import Call, handler, unread
 
 from . import zip_handlers
@@ -35,9 +36,10 @@ def sweep() -> ZipSweep:
 @handler(parse_ended, ids=("import_id",))
 def zip_ended(ended: ImportEnded, call: Call) -> None:
     """Finalize a ZIP whose execution was cut off (event of its end), unless children still run: then the sweep does."""
+    own = sweep()
     with suppress(StillRunning):
-        if ended.job:
-            sweep().cut_off(ended.job.key, call.at)
+        if ended.job and not was_redriven(own.machines.client(), ended.execution_arn):
+            own.cut_off(ended.job.key, call.at)
 
 
 @handler(unread)

@@ -122,6 +122,16 @@ def normal_words(text: str) -> list[str]:
     return "".join(map(_word_sign, folded)).split()
 
 
+def normal_name(name: str) -> str:
+    """Convert a name to the form that is compared: its `normal_words` in any order. `Zuse, Konrad` is `Konrad Zuse`."""
+    return " ".join(sorted(normal_words(name)))
+
+
+def comparable_name(name: str) -> str:
+    """Convert a name as `normal_name` does; one without a letter or digit keeps its signs."""
+    return normal_name(name) or unicodedata.normalize("NFKC", name).casefold()
+
+
 def _without_accents(text: str) -> str:
     """Drop the marks that do not count. text: in NFKD."""
     kept: list[str] = []

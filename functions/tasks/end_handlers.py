@@ -8,6 +8,7 @@ from typing import Any
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.environment import read_environment
+from runtime.executions import was_redriven
 from runtime.handler import Call, handler, unread
 
 from .alerts import Alerts
@@ -49,6 +50,9 @@ def machine() -> Machine:
 def task_ended(ended: Ended, call: Call) -> None:
     """End an attempt whose execution was cut off (event *Execution Status Change*)."""
     if ended.status == "SUCCEEDED" or ended.own is None:
+        return
+    if was_redriven(machine().client(), ended.execution_arn):
+        _logger.info("nothing to end", extra={"reason": "the execution was redriven"})
         return
     died = TaskError(error_of(ended.status, ended.error), "its execution ended without finishing it")
     try:

@@ -41,9 +41,10 @@ def redrive(request: dict[str, Any]) -> Answer:
     if execution["status"] not in _REDRIVABLE:
         return _refusal("ExecutionNotRedrivable", f"Execution is {execution['status']} and cannot be redriven")
     at = stepfunctions.now_iso()
-    entered = [
-        event["stateEnteredEventDetails"] for event in execution["events"] if "stateEnteredEventDetails" in event
-    ]
+    found = (event.get("stateEnteredEventDetails") for event in execution["events"])
+    states = json.loads(stepfunctions._state_machines[execution["stateMachineArn"]]["definition"])["States"]
+    # Not those of branches: their Parallel state runs again.
+    entered = [one for one in found if one and one["name"] in states]
     # The stopped thread may still be waiting: it looks at its own record, which stays ended.
     execution = {**execution, "events": [*execution["events"]], "status": "RUNNING"}
     execution |= {"stopDate": None, "error": None, "cause": None}

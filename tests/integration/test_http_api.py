@@ -449,10 +449,13 @@ def under_jwt(stack: Stack, issuer: TokenIssuer) -> Callable[..., HttpClient]:
 def test_every_route_by_scope_under_jwt(under_jwt: Callable[..., HttpClient]) -> None:
     """A token for one context calls no other; without the claim tenant_code, nothing of a tenant."""
     for route, operation in ROUTES.items():
-        allowed = {scope for scope in SCOPES if called(under_jwt(scope, tenant_code="t9"), route) == let_in(route)}
+        asked = {"groups": ["reviewers", "pricing"]}
+        allowed = {
+            scope for scope in SCOPES if called(under_jwt(scope, tenant_code="t9", **asked), route) == let_in(route)
+        }
         assert allowed == {operation.module}, route
         assert called(under_jwt("", tenant_code="t9"), route) == 403
-        untenanted = called(under_jwt(operation.module), route)
+        untenanted = called(under_jwt(operation.module, **asked), route)
         assert untenanted == (403 if operation.for_tenants else let_in(route)), route
 
 

@@ -51,12 +51,13 @@ def answering(operation: str, parameters: Parameters, text: str) -> Callable[[Pa
         own = task_answers.OF_TASKS.get(operation)
     if zip_answers.concerns(text):
         own = zip_answers.OF_ZIPS.get(operation) or own
-    if approval_answers.concerns(named):
-        own = approval_answers.OF_APPROVALS[operation]
     if account_answers.concerns(parameters, named):
         own = account_answers.OF_SETUPS.get(operation)
     if application_answers.concerns(named):
         own = application_answers.beside(operation, own)
+    # A request for an approval also writes the row that it is about.
+    if approval_answers.concerns(named):
+        own = approval_answers.OF_APPROVALS[operation]
     if webhook_answers.concerns(text):
         own = webhook_answers.OF_WEBHOOKS[operation]
     return own or _ANSWERS[operation]

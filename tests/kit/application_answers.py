@@ -48,9 +48,10 @@ def conditional(_: Parameters) -> Iterable[Answer]:
 
 
 def document(_: Parameters) -> Iterable[Answer]:
-    """A range of a document."""
+    """Half of a document. The other half is read by its version."""
     body = StreamingBody(io.BytesIO(_PDF), len(_PDF))
-    yield {"Body": body, "ContentRange": f"bytes 0-{len(_PDF) - 1}/{len(_PDF)}", "ETag": "one"}
+    size = f"bytes 0-{len(_PDF) - 1}/{2 * len(_PDF)}"
+    yield {"Body": body, "ContentRange": size, "ETag": "one", "VersionId": "v-1"}
     yield Refusal("NoSuchKey")
 
 

@@ -123,6 +123,7 @@ class ApprovalWorld:
     client: "DynamoDBClient"
     at: datetime = AT
     states: StepFunctions = field(default_factory=StepFunctions)
+    subject_tables: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.table = ApprovalsTable(self.client, new_table(self.client), LIFETIME)
@@ -145,7 +146,7 @@ class ApprovalWorld:
             "token": token or self.states.wait(arn),
             **changes,
         }
-        return Requesting(self.table).ask(parse_request(request), self.at)
+        return Requesting(self.table, self.subject_tables).ask(parse_request(request), self.at)
 
     def decide(self, decision: str, by: str = "ann", **changes: Any) -> str:
         request = {"approval_id": "account-opening.a-1.review", "decision": decision, "decided_by": by, **changes}

@@ -95,12 +95,14 @@ class Machines:
             raise error("ExecutionAlreadyExists")
         return {"executionArn": f"{stateMachineArn}:{name}"}
 
-    def describe_execution(self, *, executionArn: str) -> Any:
+    def describe_execution(self, *, executionArn: str, includedData: str = "ALL_DATA") -> Any:
         self._fail()
         name = executionArn.rpartition(":")[2]
         if name not in self.executions:
             raise error("ExecutionDoesNotExist")
-        return self.executions[name]
+        found = self.executions[name]
+        encrypted = {} if includedData == "ALL_DATA" else {"input"}
+        return {key: value for key, value in found.items() if key not in encrypted}
 
     def send_task_success(self, *, taskToken: str, output: str) -> Any:
         self._fail()

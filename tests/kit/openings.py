@@ -3,6 +3,7 @@
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from accounts.applications import ADDRESS_KEY, OPEN_SINCE, ApplicationsTable
@@ -53,6 +54,8 @@ class OpeningWorld:
         self.bucket = f"documents-{uuid.uuid4().hex}"
         self.s3 = in_process_s3.client()
         self.s3.create_bucket(Bucket=self.bucket)
+        versioned: Any = {"Status": "Enabled"}
+        self.s3.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration=versioned)
         indexes = {OPEN_SINCE: [OPEN_SINCE], ADDRESS_KEY: [ADDRESS_KEY, "submitted_at"]}
         self.applications = self._table(["application_id"], indexes)
         self.screened, self.customers = self._table(["pk", "sk"]), self._table(["customer_id"])
@@ -97,16 +100,20 @@ class OpeningWorld:
 
     @property
     def ending(self) -> Ending:
-        return Ending(self.openings, _machine(self.setup, SETUP))
+        return Ending(self.openings, _machine(self.opening, OPENING), _machine(self.setup, SETUP))
 
     def submit(self, document: dict[str, Any], owner: str = "") -> dict[str, str]:
         return self.submission.submit(parse_submit(document), owner or uuid.uuid4().hex, self.now)
 
-    def upload(self, application_id: str, content: bytes = PDF) -> None:
-        self.s3.put_object(Bucket=self.bucket, Key=f"documents/{application_id}", Body=content)
+    def upload(self, application_id: str, content: bytes = PDF) -> str:
+        """Upload a document. Returns its version."""
+        put = self.s3.put_object(Bucket=self.bucket, Key=f"documents/{application_id}", Body=content)
+        return put["VersionId"]
 
     def check_identity(self, application_id: str) -> dict[str, Any]:
-        check = IdentityCheck(Documents(self.s3, self.bucket), self.screening)
+        check = IdentityCheck(
+            Documents(self.s3, self.bucket), self.screening, partial(self.openings.pin_document, at=self.now)
+        )
         return run_check(self.openings, application_id, check, self.now, IDENTITY)
 
     def check_fraud_model(self, application_id: str) -> dict[str, Any]:
@@ -116,7 +123,7 @@ class OpeningWorld:
 
     def sweep(self, *, minutes: int = 5, has_time: bool = True) -> dict[str, int]:
         self.now += timedelta(minutes=minutes)
-        return OpeningSweep(self.ending, _machine(self.opening, OPENING)).run(self.now, lambda: has_time)
+        return OpeningSweep(self.ending).run(self.now, lambda: has_time)
 
     # What is in the tables
 

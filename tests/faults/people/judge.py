@@ -60,6 +60,9 @@ class Judge(Recorded):
         if set(result) != {"decision", "decided_by", "approval_id"}:
             self.broken(i.ANSWERS, f"the waiting state gets {sorted(result)}")
         self.went_on[result["approval_id"]] = result
+        row = self.applications[result["approval_id"].split(".")[1]]
+        if row["status"] in FINAL and not self.run.meddled:
+            self.broken(i.REVIEWS, f"a state gets {result['decision']}, and its application is {row['status']}")
 
     def waited_in_vain(self, execution: str) -> None:
         """A waiting state reached its last resort. Two sweeps send a callback: the first may come too early."""

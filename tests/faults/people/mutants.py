@@ -14,6 +14,7 @@ from accounts.ending import Ending
 from accounts.machines import Machine
 from accounts.openings import Openings
 from accounts.tables import CustomersTable
+from approvals.requesting import Requesting
 from idempotency.saga import SagaSteps
 from idempotency.saga.sweep import Sweep
 from idempotency.steps import StepStore
@@ -23,12 +24,14 @@ from tests.faults.mutant import replaced, without_condition
 from tests.faults.people import invariants as breaks
 from tests.faults.people import play
 from tests.faults.people.mutant import both, edited, mutant
+from tests.faults.people.schedule import REDRIVEN as REDRIVE
 from tests.faults.seams import Document
 
 _LATE = (f.LATE, f.ABANDONED)
 _CARD_FAILS = ((r"^(IssueCard|ActivateCard)@\d#\d+$", (f.ERROR_BEFORE,)),)
 _SETUP_FAILS = ((r"^(PostOpeningBonus|ActivateCard|MarkApproved)@\d#1$", (f.ERROR_BEFORE, f.ABANDONED)),)
 _ACCOUNT_LATE = ((r"^(OpenAccount|PostOpeningBonus)@\d#1$", _LATE), *_CARD_FAILS)
+REDRIVEN = ((r"^WaitForReview@\d$", (f.ABORTED_BEFORE, f.ABORTED_AFTER)), (r"^end@\d#1$", (REDRIVE,)))
 UNRECORDED = ((r"^record:", (s.RECORD_LOST,)),)
 
 
@@ -112,13 +115,30 @@ def _failed_meanwhile() -> AbstractContextManager[Any]:
     """The parent's end is taken for the child's."""
 
     def end(self: Any, application_id: str, status: str, at: Any) -> bool:
-        return bool(self.openings.fail(application_id, f"Execution.{status}", at))
+        seen = self.openings.find(application_id)
+        return bool(seen and self.openings.fail(seen, f"Execution.{status}", at))
 
-    def fail(self: Any, application_id: str, reason: str, at: Any) -> bool:
+    def fail(self: Any, seen: Any, reason: str, at: Any) -> bool:
         assign = {"status": "FAILED", "reason": reason, "updated_at": at.isoformat()}
-        return bool(self._update(application_id, "attribute_exists(#status)", assign))
+        return bool(self._update(seen.application_id, "attribute_exists(#status)", assign))
 
     return both(replaced(Ending, "end", end), replaced(Openings, "fail", fail))
+
+
+@mutant("an end event that is believed after a redrive", breaks.REVIEWS, focus=REDRIVEN)
+def _believed() -> AbstractContextManager[None]:
+    def end(self: Any, application_id: str, status: str, at: Any) -> bool:
+        seen = self.openings.find(application_id)
+        if seen is None or self.setup.status(application_id) in ("RUNNING", "SUCCEEDED"):
+            return False
+        return bool(self.openings.fail(seen, f"Execution.{status}", at))
+
+    return replaced(Ending, "end", end)
+
+
+@mutant("a redrive that asks about a decided application", breaks.REVIEWS, focus=REDRIVEN)
+def _asks_in_vain() -> AbstractContextManager[None]:
+    return replaced(Requesting, "_subject", lambda *_: None)
 
 
 @mutant(

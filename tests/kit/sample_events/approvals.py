@@ -6,6 +6,7 @@ from typing import Any
 from operations import orders
 from operations.stack import Stack
 from tests.kit.project import ROOT, read_json
+from tests.kit.sample_events import applications
 from tests.kit.sample_events.expected import Expected, Given
 
 _RECORDS = read_json(ROOT / "events/approvals/notify_approvals.json")["Records"]
@@ -47,7 +48,9 @@ _ID = _WAITING["approval_id"]["S"]
 _NO_FAILURES: Mapping[str, Any] = {"batchItemFailures": []}
 
 EXPECTED: dict[str, Expected] = {
-    "request_approval": Expected({"approval_id": _ID, "status": "WAITING"}, leaves={status: "WAITING"}),
+    "request_approval": Expected(
+        {"approval_id": _ID, "status": "WAITING"}, given=applications.stored(), leaves={status: "WAITING"}
+    ),
     "request_approval_invalid": Expected(error="InvalidApproval", leaves={status: None}),
     "decide_approval": Expected(
         {"approval_id": _ID, "status": "APPROVED"},

@@ -45,7 +45,10 @@ def test_repr_has_no_personal_data() -> None:
 def test_the_setup_of_a_decided_or_unknown_application_does_not_begin(
     applications: Applications, application_id: str
 ) -> None:
-    Openings(applications.client, applications.table.name).fail("a-1", "AccountNotOpened", AT)
+    openings = Openings(applications.client, applications.table.name)
+    seen = openings.find("a-1")
+    assert seen is not None
+    openings.fail(seen, "AccountNotOpened", AT)
 
     with pytest.raises(StateConflict, match=r"^the application is (FAILED|not there)$"):
         applications.begin(application_id, AT)

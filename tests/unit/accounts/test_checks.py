@@ -61,6 +61,41 @@ def test_a_document_is_judged_by_its_first_bytes_and_its_size(
     assert world.status() == ("IN_REVIEW" if reasons else "SUBMITTED")
 
 
+@pytest.mark.parametrize("content", [PDF, b"", b"%PDF-" + bytes(3_000_000)], ids=["small", "empty", "in pieces"])
+def test_a_replaced_document_is_not_the_one_that_was_checked(world: OpeningWorld, content: bytes) -> None:
+    version = world.upload("a-1", content)
+    first = world.check_identity("a-1")
+    assert world.row()["document_version"] == version
+
+    world.upload("a-1", b"GIF89a")
+    assert world.check_identity("a-1") == first
+    world.s3.delete_object(Bucket=world.bucket, Key="documents/a-1")
+    assert world.check_identity("a-1") == first
+    assert world.row()["document_version"] == version
+
+    world.s3.delete_object(Bucket=world.bucket, Key="documents/a-1", VersionId=version)
+    assert "DocumentMissing" in world.check_identity("a-1")["reasons"]
+
+
+def test_two_tries_of_a_check_read_one_version(world: OpeningWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second try stores its version while the first one reads another."""
+    world.upload("a-1", b"GIF89a")
+    pin = type(world.openings).pin_document
+    versions: list[str] = []
+
+    def meanwhile(self: Any, application_id: str, version: str, at: Any) -> str:
+        versions.append(version)
+        if len(versions) == 1:
+            world.upload("a-1")
+            assert world.check_identity("a-1") == CLEAN
+        return pin(self, application_id, version, at)
+
+    monkeypatch.setattr(type(world.openings), "pin_document", meanwhile)
+
+    assert world.check_identity("a-1") == CLEAN
+    assert world.row()["document_version"] == versions[1] != versions[0]
+
+
 def test_a_retry_finds_what_its_first_try_has_flagged(world: OpeningWorld) -> None:
     """The answer of the first try was lost, and what it saw has changed: the row says that a person reviews it."""
     assert world.check_identity("a-1") == flagged("DocumentMissing")

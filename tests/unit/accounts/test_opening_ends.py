@@ -1,9 +1,11 @@
 """The ends of applications: rejections, executions that were cut off, and what account-setup has begun."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from accounts.ending import read_outcome
 from accounts.errors import AccountNotOpened, SetupRunning, StaleApplication, SweepUnfinished
 from accounts.machines import Machine
 from accounts.opening_sweep import MAX_LOOKED_AT
@@ -111,6 +113,37 @@ def test_of_an_account_that_was_begun_account_setup_decides(world: OpeningWorld,
     assert world.row() == before
 
 
+def test_an_application_is_not_failed_by_an_end_that_a_redrive_has_undone(world: OpeningWorld) -> None:
+    world.opening.executions = ran("RUNNING")
+
+    assert not world.ending.end("a-1", "ABORTED", world.now)
+    assert world.status() == "SUBMITTED"
+
+
+@pytest.mark.parametrize(("asked_after", "seconds", "failed"), [(1, 59, False), (1, 61, True), (-1, 0, True)])
+def test_a_review_that_is_newer_than_the_end_is_of_a_redrive(
+    world: OpeningWorld, asked_after: int, seconds: int, failed: bool
+) -> None:
+    """DescribeExecution may show the redrive late."""
+    asked_at = world.now + timedelta(seconds=asked_after)
+    world.opening.executions = {"a-1": {"status": "ABORTED", "input": "{}", "stopDate": world.now}}
+    world.write("a-1", status="IN_REVIEW", asked_at=asked_at.isoformat(timespec="microseconds"))
+
+    assert world.ending.end("a-1", "ABORTED", asked_at + timedelta(seconds=seconds)) is failed
+    assert world.status() == ("FAILED" if failed else "IN_REVIEW")
+
+
+@pytest.mark.parametrize("before", [{}, {"asked_at": "2026-11-20T12:00:00.000000+00:00"}])
+def test_a_review_that_is_requested_meanwhile_bars_the_failure(world: OpeningWorld, before: dict[str, str]) -> None:
+    world.write("a-1", status="IN_REVIEW", **before)
+    seen = world.openings.find("a-1")
+    assert seen is not None
+    world.write("a-1", asked_at="2026-11-22T12:00:00.000000+00:00")
+
+    assert not world.openings.fail(seen, "Execution.ABORTED", world.now)
+    assert world.status() == "IN_REVIEW"
+
+
 @pytest.mark.parametrize("status", ["APPROVED", "REJECTED"])
 def test_a_late_event_changes_no_decision(world: OpeningWorld, status: str) -> None:
     world.write("a-1", status=status)
@@ -138,10 +171,10 @@ def test_the_outcome_of_an_earlier_setup_is_read(
     world.setup.executions = ran(setup) if setup else {}
 
     if isinstance(outcome, dict):
-        assert world.ending.outcome("a-1") == outcome
+        assert read_outcome(world.openings, world.ending.setup, "a-1") == outcome
     else:
         with pytest.raises(outcome):
-            world.ending.outcome("a-1")
+            read_outcome(world.openings, world.ending.setup, "a-1")
 
 
 def test_the_sweep_starts_what_was_not_started_and_leaves_what_runs(world: OpeningWorld) -> None:

@@ -4,7 +4,8 @@ import hashlib
 
 import pytest
 
-from accounts.people import FIRST_UNIQUE, UNIQUE, address_keys, name_keys, normal_name, uniqueness_keys
+from accounts.people import FIRST_UNIQUE, UNIQUE, address_keys, name_keys, uniqueness_keys
+from runtime.text import normal_name
 
 SPELLINGS = {
     "accents": ("Zoë Ångström", "angstrom zoe"),

@@ -19,8 +19,10 @@ from tests.unit.dynamodb import client
 ARNS = [f"arn:aws:states:us-east-1:000000000000:execution:AccountOpening:a-{number}" for number in range(4)]
 
 
-def request(route: str, body: Any = None, subject: str | None = None, **values: Any) -> Request:
-    return Request(route, "", "p", values, {}, body, subject=subject)
+def request(
+    route: str, body: Any = None, subject: str | None = None, groups: tuple[str, ...] = (), **values: Any
+) -> Request:
+    return Request(route, "", "p", values, {}, body, subject=subject, groups=frozenset(groups))
 
 
 @pytest.fixture
@@ -33,10 +35,11 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> Any:
     own: Any = SimpleNamespace(approvals_table=world.table.name)
     monkeypatch.setattr(approvals, "dynamodb", client)
 
-    def list_all(**filters: str) -> list[Any]:
+    def list_all(subject: str | None = None, groups: tuple[str, ...] = (), **filters: str) -> list[Any]:
         found, given = [], {**filters, "limit": 1}
         while given:
-            body = approvals.list_approvals(request("GET /approvals", **given), own).body
+            asked = request("GET /approvals", None, subject, groups, **given)
+            body = approvals.list_approvals(asked, own).body
             assert len(body["approvals"]) <= 1
             found += body["approvals"]
             given = {**given, "cursor": body["cursor"]} if body["cursor"] else {}
@@ -59,6 +62,37 @@ def test_all_groups_are_listed_without_a_token(listed: Any) -> None:
     assert "arn:" not in json.dumps(found)
 
 
+def test_a_token_lists_what_its_groups_are_asked(listed: Any) -> None:
+    found = {groups: {one["group"] for one in listed("user-1", groups)} for groups in (("others",), ("a", "reviewers"))}
+
+    assert found == {("others",): {"others"}, ("a", "reviewers"): {"reviewers"}}
+    assert len(listed("user-1", ("reviewers", "others"))) == 4
+    assert len(listed("user-1", ("reviewers",), group="reviewers")) == 3
+    assert listed("user-1", ("a",)) == []
+    for groups, filters in (((), {}), (("reviewers",), {"group": "others"}), ((), {"group": "others"})):
+        with pytest.raises(Problem) as refused:
+            listed("user-1", groups, **filters)
+        assert refused.value.answer.status == 403
+
+
+@pytest.mark.parametrize(("groups", "status"), [(("reviewers", "a"), 0), (("a",), 403), ((), 403)])
+def test_a_token_decides_what_its_groups_are_asked(
+    decided: list[Any], monkeypatch: pytest.MonkeyPatch, groups: tuple[str, ...], status: int
+) -> None:
+    world = ApprovalWorld(client())
+    world.ask()
+    own: Any = SimpleNamespace(approvals_table=world.table.name, decide_approval_function="f")
+    monkeypatch.setattr(approvals, "dynamodb", client)
+    route, found = "POST /approvals/{approval_id}/decision", world.approval.id
+    asked = request(route, {"decision": "approve"}, "user-1", groups, approval_id=found)
+    if not status:
+        approvals.decide_approval(asked, own)
+        return
+    with pytest.raises(Problem) as refused:
+        approvals.decide_approval(asked, own)
+    assert (refused.value.answer.status, decided) == (status, [])
+
+
 @pytest.fixture
 def decided(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What DecideApproval is given."""
@@ -72,13 +106,18 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return given
 
 
-OWN: Any = SimpleNamespace(decide_approval_function="f", submit_application_function="f")
+OWN: Any = SimpleNamespace(approvals_table="t", decide_approval_function="f", submit_application_function="f")
 
 
-def test_a_back_end_names_who_decides_and_a_token_is_who_decides(decided: list[Any]) -> None:
+def test_a_back_end_names_who_decides_and_a_token_is_who_decides(
+    decided: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     route, named = "POST /approvals/{approval_id}/decision", {"decision": "approve", "decided_by": "ann"}
     approvals.decide_approval(request(route, named, approval_id="m.e.s"), OWN)
-    approvals.decide_approval(request(route, {"decision": "approve"}, "user-1", approval_id="m.e.s"), OWN)
+    monkeypatch.setattr(approvals, "read_rows", lambda *_: [{"group": {"S": "reviewers"}}])
+    monkeypatch.setattr(approvals, "dynamodb", lambda: None)
+    by_token = request(route, {"decision": "approve"}, "user-1", ("reviewers",), approval_id="m.e.s")
+    approvals.decide_approval(by_token, OWN)
 
     assert [one["decided_by"] for one in decided] == ["ann", "user-1"]
     for subject in ("user-1", ""):
@@ -100,6 +139,7 @@ def test_a_back_end_names_who_decides_and_a_token_is_who_decides(decided: list[A
         ("AlreadyDecided", "m.e.s: is APPROVED since now", 409, []),
         ("ApprovalExpired", "m.e.s: was due at noon", 409, []),
         ("ApprovalCancelled", "m.e.s: its execution ended", 409, []),
+        ("OwnRequest", "m.e.s: decided_by has requested it", 409, []),
     ],
 )
 def test_what_the_functions_refuse_is_a_problem(

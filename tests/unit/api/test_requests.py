@@ -73,6 +73,30 @@ def test_a_claim_without_a_value_is_no_tenant_and_no_subject(text: Any) -> None:
     assert parsed(authorized(event(), jwt(tenant_code="t", sub=text, client_id="c"))).subject == "c"
 
 
+@pytest.mark.parametrize(
+    ("claims", "groups"),
+    [
+        ({"cognito:groups": "[reviewers pricing]"}, {"reviewers", "pricing"}),
+        ({"groups": "[reviewers]"}, {"reviewers"}),
+        ({"groups": "reviewers"}, {"reviewers"}),
+        ({"groups": ["reviewers", "a b", 1]}, {"reviewers"}),
+        ({"cognito:groups": "[a]", "groups": "[reviewers]"}, {"a"}),
+        ({"cognito:groups": "[]", "groups": "[reviewers]"}, set()),
+        ({"groups": "a b"}, set()),
+        ({"groups": "a,b"}, set()),
+        ({"groups": "[nil null]"}, set()),
+        ({"groups": "map[a:b]"}, set()),
+        ({"groups": None}, set()),
+        ({"groups": {"reviewers": True}}, set()),
+        ({"group": "reviewers", "scope": "reviewers"}, set()),
+    ],
+    ids=str,
+)
+def test_the_groups_of_a_token_are_read_strictly(claims: Any, groups: set[str]) -> None:
+    assert parsed(authorized(event(), jwt(tenant_code="t", **claims))).groups == groups
+    assert parsed(event()).groups == frozenset()
+
+
 @pytest.mark.parametrize("text", ["null", "undefined", "None"])
 @pytest.mark.parametrize("name", ["X-Tenant-Code", "Idempotency-Key"])
 def test_a_header_without_a_value_is_refused(name: str, text: str) -> None:

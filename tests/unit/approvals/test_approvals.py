@@ -15,13 +15,16 @@ from approvals.errors import (
     ApprovalNotFound,
     InvalidApproval,
     InvalidDecision,
+    OwnRequest,
+    SubjectClosed,
     SweepUnfinished,
 )
 from approvals.sweep import MAX_LOOKED_AT
-from idempotency import PayloadMismatch
+from idempotency import Contention, PayloadMismatch
 from runtime.executions import ExecutionsUnavailable
 from tests.kit.approvals import ARN, DUE_SECONDS, ApprovalWorld
 from tests.kit.bounded import Threads
+from tests.kit.commands import new_tables
 
 ID = "account-opening.a-1.review"
 SECRET = "what only the record may say"
@@ -72,6 +75,65 @@ def test_the_same_decision_again_keeps_the_first_and_the_other_is_refused(world:
         world.decide("reject")
 
     assert world.approval == before
+
+
+@pytest.mark.parametrize("by", ["Ann O'Hara", "ann ohara", "O\u2019HARA, Ann", "\uff21nn\u200b O\u0301hara"])
+def test_nobody_decides_an_own_request_in_any_spelling(world: ApprovalWorld, by: str) -> None:
+    world.ask(requested_by="Ann O'Hara")
+    before = world.approval
+
+    for decision in ("approve", "reject"):
+        with pytest.raises(OwnRequest, match=f"^{ID}: "):
+            world.decide(decision, by)
+    assert world.approval == before
+    assert world.decide("approve", "Ann O'Harry") == "APPROVED"
+    # The stored answer, and nothing else.
+    assert world.decide("approve", by) == "APPROVED"
+    with pytest.raises(AlreadyDecided):
+        world.decide("reject", by)
+
+
+@pytest.mark.parametrize(("requested_by", "by", "same"), [("\U0001f642", "\U0001f642", True), ("-", "--", False)])
+def test_names_without_letters_are_compared_by_their_signs(
+    world: ApprovalWorld, requested_by: str, by: str, same: bool
+) -> None:
+    world.ask(requested_by=requested_by)
+
+    if same:
+        with pytest.raises(OwnRequest):
+            world.decide("approve", by)
+    else:
+        assert world.decide("approve", by) == "APPROVED"
+
+
+def test_an_approval_may_do_without_four_eyes(world: ApprovalWorld) -> None:
+    world.ask(requested_by="ann", four_eyes=False)
+
+    assert world.decide("approve", "ann") == "APPROVED"
+
+
+def test_a_record_of_an_earlier_release_has_four_eyes_and_takes_its_state_again(world: ApprovalWorld) -> None:
+    world.ask(requested_by="ann")
+    key = {"approval_id": {"S": ID}}
+    world.client.update_item(TableName=world.table.name, Key=key, UpdateExpression="REMOVE four_eyes")
+
+    with pytest.raises(OwnRequest):
+        world.decide("approve", "Ann")
+    assert world.ask(requested_by="ann")["status"] == "WAITING"
+    assert world.decide("approve", "bob") == "APPROVED"
+
+
+def test_a_decision_belongs_to_the_round_that_was_read(world: ApprovalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another execution of the name asks in between, and its requester is another person."""
+    world.ask()
+    seen = world.approval
+    world.states.end("ABORTED", world.at)
+    world.reviewing.review_all(ARN, world.at)
+    world.ask(world.states.redrive())
+    monkeypatch.setattr(type(world.table), "find", lambda *_: seen)
+
+    with pytest.raises(Contention):
+        world.decide("approve")
 
 
 def test_100_deciders_at_once_make_one_decision(world: ApprovalWorld) -> None:
@@ -320,6 +382,74 @@ def test_a_redriven_execution_gets_the_decision_that_took_no_effect(world: Appro
     assert (world.approval.status, world.approval.took_effect) == ("REJECTED", True)
 
 
+@dataclass
+class Subject:
+    """A row that approvals are about."""
+
+    world: ApprovalWorld
+
+    def __post_init__(self) -> None:
+        (self.table,) = new_tables(self.world.client, "rows")
+        self.world.subject_tables["Rows"] = self.table
+        self.about = {"table": "Rows", "key": {"pk": "a-1", "sk": "a-1"}, "statuses": ["SUBMITTED", "IN_REVIEW"]}
+
+    def write(self, status: str) -> None:
+        self.world.client.put_item(TableName=self.table, Item={**self._key, "status": {"S": status}})
+
+    @property
+    def asked_at(self) -> str | None:
+        found = self.world.client.get_item(TableName=self.table, Key=self._key).get("Item", {})
+        return found["asked_at"]["S"] if "asked_at" in found else None
+
+    @property
+    def _key(self) -> Any:
+        return {name: {"S": "a-1"} for name in ("pk", "sk")}
+
+
+@pytest.fixture
+def subject(world: ApprovalWorld) -> Subject:
+    return Subject(world)
+
+
+@pytest.mark.parametrize("status", ["", "APPROVED", "FAILED"])
+def test_nobody_is_asked_about_what_is_decided_or_not_there(
+    world: ApprovalWorld, subject: Subject, status: str
+) -> None:
+    if status:
+        subject.write(status)
+
+    with pytest.raises(SubjectClosed):
+        world.ask(about=subject.about)
+    assert (list(world.rows()), subject.asked_at) == ([], None)
+
+
+def test_a_row_shows_that_somebody_was_asked_about_it(world: ApprovalWorld, subject: Subject) -> None:
+    subject.write("SUBMITTED")
+    world.ask(about=subject.about)
+
+    assert subject.asked_at == world.approval.values["asked_at"]
+
+
+@pytest.mark.parametrize("before", ["WAITING", "APPROVED", "CANCELLED"])
+def test_a_redriven_state_gets_no_answer_about_what_is_decided(
+    world: ApprovalWorld, subject: Subject, before: str
+) -> None:
+    subject.write("IN_REVIEW")
+    world.ask(about=subject.about)
+    if before == "APPROVED":
+        world.decide("approve")
+    world.states.end("ABORTED", world.at)
+    if before == "CANCELLED":
+        world.reviewing.review_all(ARN, world.at)
+    subject.write("FAILED")
+    tokens, seen = world.tokens, world.approval
+
+    with pytest.raises(SubjectClosed):
+        world.ask(world.states.redrive(), about=subject.about)
+    assert (world.tokens, world.approval) == (tokens, seen)
+    assert seen.status == before
+
+
 def test_a_request_that_lands_after_the_end_is_cancelled(world: ApprovalWorld) -> None:
     token = world.states.wait()
     world.states.end("ABORTED", world.at)
@@ -462,6 +592,9 @@ def test_a_bad_decision_names_the_field_and_writes_nothing(
         ({"group": "two words"}, "group"),
         ({"due_in_seconds": 0}, "due_in_seconds"),
         ({"due_in_seconds": 364 * 86_400 + 1}, "due_in_seconds"),
+        ({"about": {"table": "Others", "key": {"pk": "1"}, "statuses": ["NEW"]}}, "about.table"),
+        ({"about": {"table": "Rows", "key": {}, "statuses": ["NEW"]}}, "about.key"),
+        ({"about": {"table": "Rows", "key": {"pk": "1"}, "statuses": []}}, "about.statuses"),
         ({"comment": "-"}, "comment"),
     ],
 )

@@ -74,7 +74,7 @@ class Stack:
         """Deliver the event of an execution's end."""
         given = self.executions.executions[KEY.execution(attempt)]["input"]
         detail = {
-            "executionArn": "-",
+            "executionArn": f"arn:aws:states:us-east-1:000000000000:execution:task:{KEY.execution(attempt)}",
             "stateMachineArn": "-",
             "name": KEY.execution(attempt),
             "status": status,
@@ -160,6 +160,10 @@ def test_the_event_of_a_cut_off_execution_ends_its_task(stack: Stack) -> None:
     stack.create("a", "b")
     payload = stack.launch()
     stack.call("start", "start_task", payload)
+    # Redriven at once, and stopped again.
+    stack.ended(1, "ABORTED")
+    assert stack.row()["status"] == {"S": "PROCESSING"}
+    stack.executions.executions[KEY.execution(1)]["status"] = "ABORTED"
     stack.ended(1, "ABORTED")
 
     assert stack.row()["status"] == {"S": "FAILED"}
