@@ -111,7 +111,7 @@ def rows_left(files: Files, made: Import, pointers: Sequence[Pointer]) -> Conten
 
 
 def lines_left(files: Files, made: Import, offset: int, length: int) -> int:
-    """How many lines a row spans that is too long to keep; 1 if the file was removed since it was read."""
+    """Count the lines of a row that is too long to keep; 1 if the file was removed since it was read."""
     try:
         return 1 + sum(chunk.count(b"\n") for chunk in files.ranged(made.source, offset, length)) if length else 1
     except InvalidImport:

@@ -64,7 +64,7 @@ def spans(what: str, lines: int) -> str:
 
 
 def shown(name: str) -> str:
-    """A name of somebody else's for a message, in quotes."""
+    """Quote a name that comes from outside, for a message."""
     return f'"{escaped(name, _SHOWN)}{"…" if len(name) > _SHOWN else ""}"'
 
 
@@ -74,7 +74,7 @@ def shown_bytes(name: bytes) -> str:
 
 
 def escaped(name: str, length: int) -> str:
-    """The start of a name, where it cannot move a cursor, hide its ending, or have a character that nobody sees."""
+    """The start of a name, with escapes for characters that are invisible or control a terminal."""
     return "".join(one if _is_plain(one) else f"\\u{ord(one):04x}" for one in name[:length])
 
 

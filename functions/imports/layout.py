@@ -120,8 +120,7 @@ class Layout:
         except Malformed as malformed:
             found = malformed.cells
             general = codes.malformed(malformed.flaw, malformed.cell)
-        longest = max(range(len(found)), key=lambda index: lines(found[index]), default=0)
-        return general + codes.spans(f"Cell {longest + 1}", lines(found[longest])) if found else general
+        return general + _spans(found)
 
     def _cells(self, data: bytes) -> list[str]:
         """Raises UnicodeDecodeError, Malformed."""
@@ -199,7 +198,7 @@ def read_header(
 
 
 def unclosed_quote(place: str) -> FileRefused:
-    """The refusal of a file of which nobody knows where its rows end. place: where the quote opens."""
+    """The refusal of a file whose rows cannot be told apart. place: where the quote opens."""
     message = (
         f"{place} opens a quote that is never closed, so the rows after it cannot be told apart. "
         "Close the quote, or remove it, and import the file again."
@@ -215,13 +214,23 @@ def _names(data: bytes, encoding: Encoding) -> list[str]:
             codes.NOT_UTF_8, "", f"The header is not {encoding}. Save the file as CSV in UTF-8."
         ) from None
     except Malformed as malformed:
-        name = malformed.cells[malformed.cell - 1].strip()
-        message = f"The header is wrong. {codes.malformed(malformed.flaw, malformed.cell)}"
-        raise FileRefused(codes.UNKNOWN_COLUMN, codes.escaped(name, 64), message) from None
+        message = f"The header is wrong. {codes.malformed(malformed.flaw, malformed.cell)}{_spans(malformed.cells)}"
+        raise FileRefused(codes.UNKNOWN_COLUMN, _column(malformed.cells[malformed.cell - 1].strip()), message) from None
+
+
+def _column(name: str) -> str:
+    """A name for the column of an error; "" for one that may have swallowed rows, whose cells no error repeats."""
+    return codes.escaped(name, 64) if lines(name) == 1 else ""
+
+
+def _spans(names: Sequence[str]) -> str:
+    """A sentence to add if a name is on several lines of the file."""
+    longest = max(range(len(names)), key=lambda index: lines(names[index]), default=-1)
+    return codes.spans(f"Cell {longest + 1}", lines(names[longest])) if names else ""
 
 
 def _own(names: Sequence[str]) -> int:
-    """How many columns of a corrected file are a result's. Raises FileRefused."""
+    """Count the columns that a result put before those of the file. Raises FileRefused."""
     first = tuple(names[: len(FAILED_COLUMNS)])
     # The earlier names could be the type's own: then its code does not follow.
     if first == FAILED_COLUMNS or (first == _EARLIER_FAILED_COLUMNS and CODE_COLUMN in names[len(first) :]):
@@ -235,24 +244,26 @@ def _own(names: Sequence[str]) -> int:
 def _check_names(layout: Layout, header: str, ignore: bool) -> None:
     """Raises FileRefused."""
     names, kind = layout.names, layout.kind
+    spans = _spans([""] * layout.own + list(names))
     for name in kind.required:
         if name not in names:
             found = _found_instead(layout, header, name)
-            message = f"The header has no column {name}{found}. It needs {','.join(kind.required)}."
+            message = f"The header has no column {name}{found}. It needs {','.join(kind.required)}.{spans}"
             raise FileRefused(codes.MISSING_COLUMN, name, message)
     for index, name in enumerate(names):
         place = f"Column {layout.own + index + 1} of the header"
         if name not in kind.columns and name != GUARD.name and not ignore:
-            what = f", {codes.shown(name)}, is none of {kind.name}" if not is_blank(name) else " has no name"
-            message = f"{place}{what}. Remove it, or ignore unknown columns."
-            raise FileRefused(codes.UNKNOWN_COLUMN, codes.escaped(name, 64), message)
+            shown = f", {codes.shown(name)}, is none of {kind.name}" if _column(name) else f" is none of {kind.name}"
+            what = shown if not is_blank(name) else " has no name"
+            message = f"{place}{what}. Remove it, or ignore unknown columns.{spans}"
+            raise FileRefused(codes.UNKNOWN_COLUMN, _column(name), message)
         if name in names[:index] and not is_blank(name):
             message = f"{place} is {codes.shown(name)}, as is column {layout.own + names.index(name) + 1}. Remove one."
             raise FileRefused(codes.UNKNOWN_COLUMN, codes.escaped(name, 64), message)
 
 
 def _found_instead(layout: Layout, header: str, wanted: str) -> str:
-    """What a header has that lacks a column. It repeats no name that is not nearly the column's: it may be a cell."""
+    """Describe a header that lacks a column. Repeats only a name that is nearly the column's: another may be a cell."""
     if found := separator(header, layout.kind.required):
         return f": {found}. Separate the columns with commas"
     for index, name in enumerate(layout.names, start=layout.own + 1):

@@ -112,7 +112,7 @@ def cells(data: bytes, encoding: Encoding = UTF_8) -> list[str]:
 
 
 def is_blank_row(data: bytes | None, encoding: Encoding = UTF_8) -> bool:
-    """Whether nothing is visible in any cell of a record, such as `,,,,`: a row that a spreadsheet has emptied.
+    """Check that no cell of a record has anything visible, such as `,,,,`: a row that was emptied in a spreadsheet.
 
     data: None for a record that is too long to keep.
     """
@@ -127,7 +127,7 @@ def is_blank_row(data: bytes | None, encoding: Encoding = UTF_8) -> bool:
 
 
 def are_empty(found: Iterable[str]) -> bool:
-    """Whether nothing is visible in these cells, and nothing that is not allowed, such as a block of bytes 0."""
+    """Check that these cells have nothing visible, and nothing that is not allowed, such as a block of bytes 0."""
     return all(problem(cell, lines=True) == REQUIRED for cell in found)
 
 
@@ -140,7 +140,7 @@ def without_empty_end(names: Sequence[str]) -> Sequence[str]:
 
 
 def lines(text: str) -> int:
-    """How many lines of the file a record, or a cell, spans."""
+    """Count the lines of the file that a record or a cell spans."""
     return len(_LINE_END.findall(text)) + 1
 
 

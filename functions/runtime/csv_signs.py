@@ -27,12 +27,25 @@ _BINARY = {
 }
 _WORKBOOKS = re.compile(rb"\[Content_Types\]\.xml|_rels/|xl/|docProps/|mimetypeapplication/vnd\.oasis|Index/")
 _HTML = re.compile(r"<(?:!doctype html|html|head|body|table|meta|script|div|!--)", re.IGNORECASE)
-_SEPARATORS = {";": "`;`", "\t": "a tab", "|": "`|`", "，": "a full-width comma", "、": "`、`"}
+_SEPARATORS = {
+    ";": "`;`",
+    "\t": "a tab",
+    "|": "`|`",
+    "，": "a full-width comma",
+    "；": "a full-width semicolon",
+    "、": "`、`",
+    ":": "`:`",
+    "^": "`^`",
+    "~": "`~`",
+    "\x01": "the control character U+0001",
+    "\x1f": "the control character U+001F",
+    " ": "a space",
+}
 _BOM = "\ufeff"
 
 
 def found_instead(head: bytes) -> str:
-    """What a file is instead of CSV; "" if nothing shows it. head: its first bytes, START or more if it has them."""
+    """Recognize a file that is not CSV, in words; "" if it may be one. head: its first bytes, START or more."""
     if not head:
         return "the file has no bytes"
     if head.startswith(UTF_16):
@@ -63,13 +76,15 @@ def _text_instead(head: bytes) -> str:
 
 
 def separator(header: str, wanted: Collection[str]) -> str:
-    """What separates the columns of a header instead of a comma, in words; "" if nothing shows it.
+    """Recognize what separates the columns of a header instead of a comma, in words; "" if unknown.
 
     header: the first record. wanted: names of columns.
     """
     line = header.strip().lstrip(_BOM)
     if match := re.match(r'"?sep=(.?)"?', line, re.IGNORECASE):
         return f"the first line is `sep={match[1]}`, which only Excel reads"
+    if re.fullmatch(r'"[^"]*,[^"]*"', line) and _hits(line.split(","), wanted) > 1:
+        return "one column; a quote before and after the whole line hides its commas"
     best = max(_SEPARATORS, key=lambda one: _hits(line.split(one), wanted))
     if _hits(line.split(best), wanted) > _hits(line.split(","), wanted) or (line.count(best) > line.count(",") == 0):
         columns = line.count(",") + 1

@@ -47,7 +47,7 @@ def decoded(data: bytes, encoding: Encoding) -> str:
 
 def _text(data: bytes, encoding: Encoding) -> str | None:
     try:
-        return decoded(data, encoding)
+        return data.decode() if encoding == UTF_8 else decoded(data, encoding)
     except UnicodeDecodeError:
         return None
 
@@ -67,7 +67,7 @@ class _Candidate:
     remedy: str = _SAVE
 
     def bits(self, cell: bytes) -> float:
-        """How improbable a cell is in this encoding."""
+        """The improbability of a cell in this encoding."""
         # Only a file that is not ASCII needs it, and most cold starts see none.
         from .languages import cost
 
@@ -101,7 +101,9 @@ _LOST = _Candidate("a file that lost its characters in a conversion (U+FFFD)", (
 _NAMED = {UTF_8: _UTF_8, CP932: _CP932}
 _ASCII_ONLY = _Candidate("UTF-7", (), _codec("utf-7"))
 _OTHERS = (
-    _Candidate("EUC-JP", ("japanese",), _codec("euc_jp"), margin=6.0),
+    _Candidate("EUC-JP", ("japanese",), _codec("euc_jp"), margin=3.0),
+    # Its half-width katakana take two bytes, which are one ideograph in cp932.
+    _Candidate("EUC-JP", ("katakana",), _codec("euc_jp"), margin=14.0),
     _Candidate("GB18030", ("simplified",), _codec("gb18030"), margin=10.0),
     _Candidate("Big5", ("traditional",), _codec("big5hkscs"), margin=10.0),
     _Candidate("EUC-KR", ("korean",), _codec("cp949"), margin=10.0),
@@ -125,13 +127,13 @@ _OTHERS = (
 
 
 def _may_be_utf_8(data: bytes) -> bool:
-    """Whether the first byte that is not ASCII may start a character. Most cp932 is told apart by it, cheaply."""
+    """Check whether the first byte that is not ASCII can start a character: a cheap test that most cp932 fails."""
     found = _NO_ASCII.search(data)
     return found is not None and b"\xc2" <= found[0] <= b"\xf4"
 
 
 def _is_utf_8(cell: bytes) -> bool:
-    """Whether a cell cannot come from a file in cp932."""
+    """Check whether a cell is far more probable in UTF-8 than in cp932."""
     return _UTF_8.bits(cell) + _MARGIN_OF_ROWS < _CP932.bits(cell)
 
 
@@ -154,25 +156,25 @@ class EncodingCheck:
         self._private: int | None = None
 
     def see(self, number: int, data: bytes | None) -> None:
-        """Take notice of a row; 0 is the header. data: None if it is too long to be kept. Raises WrongEncoding."""
+        """Inspect a row; 0 is the header. data: None if it is too long to keep. Raises WrongEncoding."""
         if data is None:
             return
         if (b"\x1b" in data or b"~{" in data) and not self._confirmed and _ESCAPES.search(data):
             raise self._wrong(number, _ISO_2022)
-        if data.isascii():
-            if b"+" in data:
-                self._sample.add(number, data)
-        else:
+        if not data.isascii():
             self._read(number, data)
+        elif b"+" in data:
+            self._sample.add(number, data)
 
     def _read(self, number: int, data: bytes) -> None:
         text = _text(data, self.encoding)
-        self._whole[self.encoding] &= text is not None
+        if text is None:
+            self._whole[self.encoding] = False
+            if self._undecodable is None:
+                self._undecodable = number
+                self._sample.make_room()
         if self._whole[self._other]:
             self._whole[self._other] = _text(data, self._other) is not None
-        if text is None and self._undecodable is None:
-            self._undecodable = number
-            self._sample.make_room()
         if self._sample.room > 0:
             self._sample.add(number, data)
         if self.encoding == CP932 and text is not None:

@@ -1,4 +1,4 @@
-"""How improbable a text is, in bits: the right encoding of some bytes is the one whose text is least improbable.
+"""Measures how improbable a text is, in bits. The right encoding of some bytes makes the least improbable text.
 
 The costs are rounded estimates of -log2 of a character's frequency in its language. Bytes that are decoded wrongly
 become characters that no text has, in an order that no word has, and cost twice as much.
@@ -75,16 +75,24 @@ _BETWEEN_LETTERS = re.compile(r"(?<=[a-z])[\u3041-\ufb00](?=[a-z])")
 _LIVING = re.compile("[\u0386-\u03ce\u0400-\u04ff\u0531-\u0587\u05b0-\u05ea\u0620-\u0652\u0679-\u06d3]")
 _ALPHABETS = "\u00c0-\u024f", "\u0370-\u03ff", "\u0400-\u052f", "\u0530-\u058f", "\u0590-\u05ff", "\u0600-\u077f"
 _MIXED = re.compile("|".join(f"[{one}](?=(?![{one}])[\u00c0-\u07ff])" for one in _ALPHABETS))
+# Where people write a symbol, a unit or a capital of two bytes, and what is no word in half-width katakana.
+_USUAL = re.compile(
+    r"(?<![A-Za-z])[Nn]\.?[°º](?=[^\da-z]|\Z)|\d ?°(?= ?[CFKcf]\b)|(?<!\w)°(?=[CFK]\b)|(?:\b[a-z]?M|[a-z])[¹²³](?!\w)"
+    r"|[A-Za-z\d] ?[®©](?!\w)|©(?= ?\d{4})|[£¢§±](?= ?\d)|\d ?[¢º](?!\w)|\d ?[½¼¾]|(?<!\w)[½¼¾](?= [a-z])"
+    r"|(?<=[Ll])·(?=[Ll])|\d [мглт](?!\w)|(?<![A-Za-z])[À-ÞĀ-ž](?=[A-Z]{2})"
+)
 _ARCHAIC = 15.0
+_USUAL_GAIN = 14.0
 _WRONG, _ALONE, _BESIDE, _RARE_BESIDE, _RARE = 6.0, 8.0, 2.0, 12.0, 14.0
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """bits: of a character. wrong: what no text of the language has."""
+    """bits: of a character. wrong: matches what no text of the language has. usual: matches what confirms it."""
 
     bits: Callable[[str], float]
     wrong: re.Pattern[str]
+    usual: re.Pattern[str] | None = None
 
     def cost(self, text: str) -> float:
         beside = sum(
@@ -94,6 +102,8 @@ class Language:
         beside += _RARE_BESIDE * sum(1 for _ in _BETWEEN_LETTERS.finditer(text))
         beside += _RARE_BESIDE * sum(1 for _ in _MIXED.finditer(text))
         beside += _ALONE * sum(1 for _ in _LONE.finditer(text))
+        if self.usual and self.usual.search(text):
+            beside -= _USUAL_GAIN
         return sum(map(self.bits, text)) + _WRONG * sum(1 for _ in self.wrong.finditer(text)) + beside
 
 
@@ -102,8 +112,8 @@ def cost(text: str, names: Sequence[str]) -> float:
     return min(LANGUAGES[name].cost(text) for name in names or LANGUAGES)
 
 
-def _language(bits: Callable[[str], float], wrong: str) -> Language:
-    return Language(cache(lambda one: _ascii(one) if one.isascii() else bits(one)), re.compile(wrong))
+def _language(bits: Callable[[str], float], wrong: str, usual: re.Pattern[str] | None = None) -> Language:
+    return Language(cache(lambda one: _ascii(one) if one.isascii() else bits(one)), re.compile(wrong), usual)
 
 
 def _ascii(character: str) -> float:
@@ -130,7 +140,7 @@ def _any_latin(one: str) -> float:
 
 
 def _other(one: str) -> float:
-    """Of any text at all."""
+    """The bits of a character in a text of any language."""
     match unicodedata.category(one)[0]:
         case "L" | "M":
             if one < "\u0250":
@@ -161,7 +171,7 @@ def _ideographs(
 
 
 def _wide(one: str) -> float:
-    """Of what all of East Asia uses."""
+    """The bits of a character that all languages of East Asia use."""
     if one in "　、。・「」（）ー〜～！？：／－＆，．《》【】ㆍ·":
         return 9.0
     if "！" <= one <= "～":
@@ -191,7 +201,7 @@ LANGUAGES = {
     "cyrillic": _language(_alphabet(_CYRILLIC), _NO_CYRILLIC),
     "greek": _language(_alphabet(_GREEK), _NO_OTHER),
     # Vietnamese, Baltic, African, and every other script: only UTF-8 has all of them.
-    "latin": _language(_any_latin, _NO_SYMBOL),
+    "latin": _language(_any_latin, _NO_SYMBOL, _USUAL),
     "other": _language(_other, _NO_OTHER),
     "hebrew": _language(_alphabet({5.0: _HEBREW}), _NO_OTHER),
     "arabic": _language(_alphabet({5.0: _ARABIC}), _NO_OTHER),

@@ -92,19 +92,26 @@ def parse_header(data: bytes) -> tuple[str, ...]:
     except UnicodeDecodeError:
         raise InvalidHeader("the first line is not UTF-8; save the file as CSV in UTF-8") from None
     except Malformed as malformed:
-        raise InvalidHeader(f"column {malformed.cell} of the first line has text after its closing quote") from None
+        text = f"column {malformed.cell} of the first line has text after its closing quote"
+        raise InvalidHeader(f"{text}{_spans(data)}") from None
     missing = [name for name in REQUIRED_COLUMNS if name not in columns]
     if missing:
         raise InvalidHeader(
             f"the first line does not name {', '.join(missing)}{_found_instead(data, columns, missing[0])}; "
             f"it must be {','.join(REQUIRED_COLUMNS)}, with commas, and may add {', '.join(OPTIONAL_COLUMNS)}"
+            f"{_spans(data)}"
         )
     for position, name in enumerate(columns, start=1):
         if name not in REQUIRED_COLUMNS + OPTIONAL_COLUMNS:
-            raise InvalidHeader(f"column {position} of the first line is unknown; remove it")
+            raise InvalidHeader(f"column {position} of the first line is unknown; remove it{_spans(data)}")
         if name in columns[: position - 1]:
             raise InvalidHeader(f"the first line names {name} twice")
     return columns
+
+
+def _spans(data: bytes) -> str:
+    count = lines(data.decode())
+    return f"; the header spans {count} lines of the file: a quote in it is missing or left over" if count > 1 else ""
 
 
 def _found_instead(data: bytes, columns: tuple[str, ...], wanted: str) -> str:

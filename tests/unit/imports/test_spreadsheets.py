@@ -264,6 +264,20 @@ def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) ->
         (b'{"code": "p1"}', "NotCsv", "", "JSON"),
         (b"%PDF-1.4", "NotCsv", "", "PDF"),
         (HEADER.replace(",", ";") + row(1), "MissingColumn", "code", "one column; the separator looks like `;`"),
+        *(
+            (
+                HEADER.replace(",", sign) + row(1),
+                "MissingColumn",
+                "code",
+                f"one column; the separator looks like {words}",
+            )
+            for sign, words in {":": "`:`", "^": "`^`", " ": "a space", "\x1f": "the control character U+001F"}.items()
+        ),
+        (f'"{HEADER[:-1]}"\n"{row(1)[:-1]}"\n', "MissingColumn", "code", "a quote before and after the whole line"),
+        # A quote that the next row closes: what it has swallowed is no name of a column.
+        ('code,"name,category\np1,"s3cret",tea\n', "UnknownColumn", "", "Cell 2 spans 2 lines of the file"),
+        ('code,"name,category\np1,s3cret",tea\n', "MissingColumn", "name", "Cell 2 spans 2 lines of the file"),
+        (f'{HEADER[:-1]},"x\np1,s3cret"\n', "UnknownColumn", "", "Cell 6 spans 2 lines of the file"),
         ("sep=;\n" + HEADER, "MissingColumn", "code", "`sep=;`"),
         (HEADER.upper() + row(1), "MissingColumn", "code", 'column 1 is "CODE"'),
         ("\u200b" + HEADER + row(1), "MissingColumn", "code", r'column 1 is "\u200bcode"'),

@@ -10,6 +10,11 @@ from runtime.encodings import CP932, UTF_8, Encoding, EncodingCheck, WrongEncodi
 from tests.kit.texts import HEADER, RIGHT, TEXTS, WRONG, files
 
 SIZES = (1, 2, 3, 5, 12, 400)
+# Each is also half-width katakana in cp932, and the only one of its file that is not ASCII.
+SYMBOLS = (
+    *("N° 4951", "Nº 3", "N.º 7", "CALLE N° 12", "20 °C", "70 °F", "°F", "M²", "½ kg", "¼ kg", "£ 5", "© 2024", "§ 5"),
+    *("COCA COLA ®", "± 5 %", "COL·LEGI", "5 ¢", "ŻABKA", "İSTANBUL", "5 м", "10 г", "Tea¹"),
+)
 KATAKANA = "".join(map(chr, range(0xFF66, 0xFFA0)))
 
 
@@ -75,6 +80,10 @@ def test_a_file_in_utf_8_is_not_read_as_cp932(language: str) -> None:
             CP932,
             "row 1 is not cp932; the file looks like EUC-JP: save it as CSV",
         ),
+        *(
+            (rows(name, encoding="euc_jp"), CP932, "row 1 is not cp932; the file looks like EUC-JP")
+            for name in ("山本", "食品", "価格", "名古屋", "ﾔﾏｻﾞｷ ｼﾞｭﾝ", "ｶ)ﾖｼﾀﾞ")
+        ),
         (rows("緑茶", encoding="euc_jp"), UTF_8, "row 1 is not UTF-8; the file looks like EUC-JP: save it as CSV in"),
         (rows("緑茶", encoding="iso2022_jp"), CP932, "row 1 is not cp932; the file looks like ISO-2022"),
         (rows("茶", *["tea"] * 9, "緑茶", encoding="utf-7"), UTF_8, "row 1 is not UTF-8; the file looks like UTF-7"),
@@ -113,6 +122,9 @@ def test_the_first_row_and_what_the_file_looks_like_are_named(
         (rows("ﾃｱ", "ﾂｱ", encoding=CP932), CP932),
         (rows("Muñoz", "±", "ª", "º", "ñ", "Å", "½"), UTF_8),
         (rows("NESTLÉ®", "IRMÃ®", "100 ±5", "Ýmir", "и", "на"), UTF_8),
+        *((rows("Tea", symbol), UTF_8) for symbol in SYMBOLS),
+        # Japanese cells that are valid EUC-JP, too.
+        *((rows(cell, encoding=CP932), CP932) for cell in ("ｸﾂ", "ﾅｴ", "社", "自社", "車社", "1ｰ2ｰ3", "Nｰ 3", "20ｰ")),
         (rows("\ufffd", "a\x1b[31m", "\x00", "\ue000", "緑茶"), UTF_8),
         (rows("+81312345678", "+49 30 1234567", "C+ABCD-1", "a~{b", "~{}~"), UTF_8),
         (rows("1ﾁｮｳﾒ", "ﾄｳｷｮｳ-ﾄ", "\x1a", encoding=CP932), CP932),
