@@ -128,8 +128,7 @@ def _refused_v6(ip: ipaddress.IPv6Address) -> str | None:
         "loopback": ip.is_loopback,
         "link-local": ip.is_link_local or ip.scope_id is not None,
         "multicast": ip.is_multicast,
-        _EMBEDDED: bool(ip.ipv4_mapped or ip.sixtofour or ip.teredo)
-        or any(ip in network for network in _EMBEDDING),
+        _EMBEDDED: bool(ip.ipv4_mapped or ip.sixtofour or ip.teredo) or any(ip in network for network in _EMBEDDING),
         "private": ip.is_private or ip.is_site_local,
         "reserved": ip not in _GLOBAL_V6 or not ip.is_global or any(ip in network for network in _NEVER_V6),
     }

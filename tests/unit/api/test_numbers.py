@@ -155,7 +155,8 @@ def test_two_spellings_are_one_command(send: Any, version: int | None, named: di
 
 
 @pytest.mark.parametrize(
-    "number", ["1", "1.0", "1e20", "0.1", "12345678901234567890.5", "1e-7", "9007199254740994.0", "-12345678901234568.0"]
+    "number",
+    ["1", "1.0", "1e20", "0.1", "12345678901234567890.5", "1e-7", "9007199254740994.0", "-12345678901234568.0"],
 )
 def test_a_command_of_an_older_release_is_a_duplicate(world: World, send: Any, number: str) -> None:
     """An older release hashes the floats that Lambda delivers, and makes whole ones up to 2**53 integers."""
