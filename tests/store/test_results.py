@@ -1,4 +1,4 @@
-"""What a first call returns and raises is what its duplicate gets, and nothing that is yet to run is recorded."""
+"""A first call returns and raises what its duplicates do, and a result that has yet to run is never recorded."""
 
 import asyncio
 import concurrent.futures
@@ -207,7 +207,7 @@ def test_a_step_whose_result_is_not_json_writes_nothing(saga: Saga, result: Any)
     assert saga.found().record is None
 
 
-# --- what is yet to run ---
+# --- deferred results ---
 
 
 @pytest.mark.parametrize("function", ASYNC, ids=lambda function: type(function).__name__)

@@ -1,4 +1,4 @@
-"""Results as they are stored: a first call returns exactly what a duplicate will."""
+"""Results in their stored form, so that a first call returns exactly what its duplicates will."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized, ValuesView
