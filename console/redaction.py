@@ -4,11 +4,12 @@ Inputs, outputs and history events of executions hold payment tokens, callback t
 hand, anything. Every document passes `redacted`, and every text `redacted_text`, before it is on a page.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
+
+from idempotency.payloads import json_text, read_json
 
 HIDDEN = "•••"
 _SECRET = re.compile(
@@ -45,7 +46,7 @@ def redacted_text(text: str, depth: int = 0) -> str:
     """A text, such as an error's message; if it is JSON, as a redacted document."""
     found = _parsed(text)
     if found is not None:
-        return json.dumps(redacted(found, depth + 1), ensure_ascii=False)
+        return json_text(redacted(found, depth + 1), ensure_ascii=False)
     return _TOKEN.sub(HIDDEN, _QUOTED.sub(rf"\g<1>{HIDDEN}", text))
 
 
@@ -54,7 +55,7 @@ def shown(text: str | None) -> str:
     if not text:
         return ""
     found = _parsed(text)
-    return redacted_text(text) if found is None else json.dumps(redacted(found), ensure_ascii=False, indent=2)
+    return redacted_text(text) if found is None else json_text(redacted(found), ensure_ascii=False, indent=2)
 
 
 def _hides(name: object, value: Any) -> bool:
@@ -70,6 +71,6 @@ def _parsed(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return json.loads(text)
+        return read_json(text)
     except ValueError:
         return None

@@ -1,10 +1,10 @@
 """What an execution is about, in the words of its business. Most are named by it; commands and tasks by a digest."""
 
-import json
 import re
 from typing import Any
 
 from entities.command import Attempt, Key
+from idempotency.payloads import read_json
 from tasks.keys import TaskKey
 
 from .commands import name_of
@@ -46,6 +46,6 @@ def _digest(name: str) -> str:
 
 def _parsed(document: str) -> Any:
     try:
-        return json.loads(document)
+        return read_json(document)
     except ValueError:
         return None

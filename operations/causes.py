@@ -1,8 +1,9 @@
 """Why an execution, or one of its states, failed."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
+
+from idempotency.payloads import read_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,6 @@ def message_of(cause: str) -> str:
 
 def _parsed(cause: str) -> Any:
     try:
-        return json.loads(cause)
+        return read_json(cause)
     except ValueError:
         return None

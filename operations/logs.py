@@ -1,6 +1,5 @@
 """What a stack's functions logged about one order, by CloudWatch Logs, which the local stack has as well."""
 
-import json
 import re
 import time
 from collections import deque
@@ -13,6 +12,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from idempotency.payloads import read_json
 from ordering.definition import ORDER_SAGA
 
 from .stack import Stack
@@ -96,7 +96,7 @@ def _milliseconds(at: datetime) -> int:
 
 def _fields(text: str) -> dict[str, Any]:
     try:
-        document = json.loads(text)
+        document = read_json(text)
     except ValueError:
         document = None
     return document if isinstance(document, dict) else {"message": text.rstrip()}

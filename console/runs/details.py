@@ -1,6 +1,5 @@
 """One state of an execution: its visits, input, output, attempts, cause and log lines."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,6 +10,7 @@ from botocore.exceptions import ClientError
 from console import redaction
 from console.cache import Recent
 from console.pages import Visit
+from idempotency.payloads import read_json
 from operations import histories, logs
 from operations.histories import History
 from operations.logs import Line
@@ -144,7 +144,7 @@ def belongs(fields: Mapping[str, Any], name: str, own: Mapping[str, str]) -> boo
 def ids(text: str) -> dict[str, str]:
     """The ids in an execution's input: its keys, and every field that ends in `_id`."""
     try:
-        document = json.loads(text)
+        document = read_json(text)
     except ValueError:
         return {}
     fields = document.items() if isinstance(document, dict) else ()

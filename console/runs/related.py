@@ -1,6 +1,5 @@
 """What started an execution, and what belongs to it: for a saga, its recovery and its finalization."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from typing import Any
 from accounts.definition import ACCOUNT_SETUP
 from console.cache import Recent
 from console.pages import Visit
+from idempotency.payloads import read_json
 from idempotency.saga import Saga
 from operations import logs, machines
 from operations.executions import recovery_names
@@ -145,6 +145,6 @@ def _logged(visit: Visit, function: str, saga_id: str, since: datetime) -> list[
 
 def _document(text: str) -> Any:
     try:
-        return json.loads(text)
+        return read_json(text)
     except ValueError:
         return None

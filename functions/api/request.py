@@ -127,7 +127,7 @@ def _content(event: Any) -> bytes:
 
 
 def _principal(claims: Mapping[str, str] | None, iam: Mapping[str, Any]) -> str:
-    """Who calls: the subject of a token; or the role or the user, whatever the session is called. Empty for nobody."""
+    """The caller: a token's subject, or the role or user without the name of its session. Empty if unknown."""
     if claims is not None:
         subject = _subject(claims)
         return json.dumps([claims.get("iss"), subject]) if subject else ""
@@ -140,7 +140,7 @@ def _subject(claims: Mapping[str, str]) -> str:
 
 
 def _is_absent(value: Any) -> bool:
-    """Whether a claim or a header has no value, or is the text of none, of a list or of a map.
+    """Whether a claim or a header has no value, or is the text of null, of a list or of a map.
 
     API Gateway turns each claim into text.
     """
@@ -197,7 +197,7 @@ def _parameter(
         if parameter["required"]:
             yield {"parameter": name, "detail": "required"}
         return
-    # Scripts send such a text for a variable without a value, and all their requests would share it.
+    # Scripts send such a text if a variable is not set, and all their requests would share it.
     if name.lower() in (_TENANT, _KEY) and _is_absent(text):
         yield {"parameter": name, "detail": f"{text[:_MAX_SHOWN]} is no value; leave the header out, or set it"}
         return

@@ -1,12 +1,11 @@
 """The executions of commands, and the callback tokens of those that wait."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from entities.command import Attempt
-from idempotency.payloads import canonical_json
+from idempotency.payloads import canonical_json, read_json
 from runtime.executions import answered, wake
 
 from .request import input_of
@@ -62,7 +61,7 @@ def error_of(status: str, error: str | None, cause: str | None) -> dict[str, str
 def _message(cause: str) -> str:
     """The message in a cause, which may be Lambda's document of an error, or a catcher's around that."""
     try:
-        document = json.loads(cause)
+        document = read_json(cause)
     except ValueError:
         return cause
     if not isinstance(document, dict):

@@ -33,7 +33,7 @@ class _Seen:
 
     @property
     def problem(self) -> str:
-        """How the gate contradicts the rows; empty if it does not."""
+        """The contradiction between gate and rows; empty if there is none."""
         by_gate = self.gate.data_version if self.gate else 0
         if self.data_version != by_gate:
             return f"the data has version {self.data_version}, by the gate {by_gate}"
@@ -41,7 +41,7 @@ class _Seen:
 
     @property
     def corrected(self) -> dict[str, Any]:
-        """What the gate must say. An empty set or time is to be removed."""
+        """The correct attributes of the gate. Empty sets are removed."""
         known, finished, dead = (self.gate.published, self.gate.finished, self.gate.dead) if self.gate else (0, 0, ())
         finished = max(finished, self.data_version)
         finished += len(list(takewhile(lambda row: row.status == SKIPPED, self.unknown)))
@@ -74,7 +74,7 @@ class Consistency:
         return seen.problem if seen else ""
 
     def rebuild(self, key: Key, at: datetime) -> int:
-        """Let the gate know every version that has a row. Returns the version of the data; 0 for none.
+        """Make the gate agree with every version that has a row. Returns the version of the data; 0 for none.
 
         Raises Contention, StoreUnavailable.
         """

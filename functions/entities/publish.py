@@ -25,7 +25,7 @@ type Answer = Mapping[str, Any]
 # A command without a version races with every other one of its key.
 _ROUNDS = 5
 _SYNC_ROUNDS = 3
-# The first write finds a gate whose type the command's takes over.
+# The first write may find a gate with another type, which this command takes over.
 _ASYNC_ROUNDS = 2
 
 
@@ -171,7 +171,7 @@ class Publication:
             raise InvalidCommand(f"type: must not change; {command.sk} has the type {gate.type}")
 
     def lost(self, command: Command, at: datetime) -> Exception:
-        """The error of a call that lost every race, or that only seemed to: of which the gate contradicts its rows."""
+        """The error of a call that lost every race, or whose gate contradicts the key's rows."""
         problem = Consistency(self.gates.client, self.gates.tables).problem(command.key, at)
         if problem:
             return StateConflict(

@@ -136,4 +136,11 @@ def _number(value: Number, path: str) -> int | Decimal:
     if exact and not (digits <= _MAX_DIGITS and _MIN_EXPONENT <= exponent <= _MAX_EXPONENT):
         raise Unstorable(path, _OUT_OF_RANGE)
     is_short = exponent < _MAX_DIGITS if isinstance(value, int) else exact.copy_abs() <= _MAX_WHOLE_FRACTION
-    return int(exact) if is_short and is_whole(exact) else exact
+    if not is_whole(exact):
+        return exact
+    return int(exact) if is_short else _fraction_of(exact)
+
+
+def _fraction_of(whole: Decimal) -> Decimal:
+    """The same number, whose JSON is a fraction or has an exponent."""
+    return whole if "E" in str(whole) else Decimal(f"{whole}.0")

@@ -1,7 +1,7 @@
 """One HTTP/1.1 request and its response, each pair on a connection of its own: docs/decisions/224-h11.md.
 
-No request reads what another one left behind. Nothing of the environment is used, such as a proxy, `.netrc` or
-certificates. No redirect is followed, and the target is sent exactly as it is given.
+No request can read the response to another one. The environment is ignored: proxies, `.netrc`, certificate settings.
+Redirects are not followed, and the target is sent exactly as given.
 """
 
 import base64
@@ -38,11 +38,11 @@ class Deadline:
         return cls(time.monotonic() + seconds)
 
     def within(self, seconds: float) -> "Deadline":
-        """So many seconds from now, but not later than this one."""
+        """A deadline so many seconds from now, or this one if it is earlier."""
         return Deadline(min(self.at, time.monotonic() + seconds))
 
     def left(self) -> float:
-        """Raises TimeoutError if nothing is left."""
+        """Seconds that are left. Raises TimeoutError if there are none."""
         left = self.at - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -51,7 +51,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a request goes. tls: None for plain HTTP. ips: to connect to instead of what the name resolves to."""
+    """The destination of a request. tls: None for plain HTTP. ips: addresses to use instead of resolving the host."""
 
     host: str
     port: int
@@ -65,7 +65,7 @@ class Place:
         return host if self.port == _DEFAULT_PORTS[self.tls is not None] else f"{host}:{self.port}"
 
     def connect(self, deadline: Deadline, seconds: float) -> socket.socket:
-        """Connect, to one IP address after the other. seconds: for each. Raises OSError."""
+        """Connect to the first IP address that accepts. seconds: for each address. Raises OSError."""
         problem: OSError = TimeoutError()
         for ip in self.ips or (self.host,):
             try:
@@ -192,7 +192,7 @@ class _Peer:
         return event
 
     def _event(self) -> object:
-        """The next event, or NEED_DATA. Raises ConnectionError if there can be none any more."""
+        """The next event, or NEED_DATA. Raises ConnectionError if the peer has closed the connection."""
         try:
             event = self.protocol.next_event()
         except h11.RemoteProtocolError:
@@ -205,12 +205,12 @@ class _Peer:
 
 
 def tls_context(ca_certificate: str = "") -> ssl.SSLContext:
-    """Trusts the public certificate authorities and, if given, another one (DER in base64)."""
-    made = ssl.create_default_context(cafile=certifi.where())
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    """A context that trusts the public certificate authorities, and optionally one more (DER in base64)."""
+    context = ssl.create_default_context(cafile=certifi.where())
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
     if ca_certificate:
-        made.load_verify_locations(cadata=base64.b64decode(ca_certificate))
-    return made
+        context.load_verify_locations(cadata=base64.b64decode(ca_certificate))
+    return context
 
 
 @cache
@@ -220,7 +220,7 @@ def public_tls() -> ssl.SSLContext:
 
 
 def reason(error: Exception) -> str:
-    """What failed, without the address and without a word of the peer's."""
+    """Describe what failed, without the address and without any text that the peer sent."""
     match error:
         case TimeoutError():
             return "no answer in time"

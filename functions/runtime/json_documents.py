@@ -1,9 +1,9 @@
-"""JSON text from outside: bodies of the API, messages of queues, files, events that are a text.
+"""JSON text from outside: request bodies, queue messages, files, and events that contain JSON as a string.
 
 Python's reader takes the last of two members with one name, guesses the encoding, and rounds numbers to a float.
 `parse_json` refuses the first two, and keeps every digit: a number is an int, or a Decimal if it has a fraction or an
-exponent. What arrives parsed, as from Lambda or Step Functions, shows neither a repeated member nor a float's lost
-digits; `event_text` passes such numbers to a function of ours.
+exponent. Events that Lambda or Step Functions have already parsed hide repeated members and lost digits; `event_text`
+is how our own code passes exact numbers to a function.
 """
 
 import json
@@ -23,14 +23,14 @@ _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 _OUT_OF_RANGE = f"OutOfRange: a number of more than {MAX_DIGITS:,} digits, or with an exponent that is too large"
 _REPEATED = "repeated; a name may occur once in an object"
 _REPLACED = b"\xef\xbf\xbd"
-# A gateway that takes the bytes for UTF-8 replaces the second one.
+# A gateway that decodes the bytes as UTF-8 replaces the second one.
 _GZIP = (b"\x1f\x8b", b"\x1f\xc2\x8b", b"\x1f" + _REPLACED)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """path: names and indexes that lead to the value; empty for the whole. problem: never has a value."""
+    """path: names and indexes that lead to the value; empty for the whole document. problem: never contains a value."""
 
     path: tuple[str | int, ...]
     problem: str
@@ -48,7 +48,7 @@ class Flaw:
 
 
 class NotJson(ValueError):
-    """The text is not one JSON document, or an ambiguous one. The message names the first flaw."""
+    """The text is not exactly one JSON document, or is ambiguous. The message names the first flaw."""
 
     def __init__(self, *flaws: Flaw) -> None:
         super().__init__(str(flaws[0]))
@@ -56,11 +56,11 @@ class NotJson(ValueError):
 
 
 class _Refused(str):
-    """Stands for a value that is refused, and says why."""
+    """A placeholder for a refused value: the text is the reason."""
 
 
 def parse_json(content: bytes | str) -> Any:
-    """The value of a JSON text. Raises NotJson. A mark at the beginning, as editors on Windows write it, is ignored."""
+    """Parse a JSON text. Raises NotJson. A byte order mark, which editors on Windows write, is ignored."""
     text = (content if isinstance(content, str) else _decoded(content)).removeprefix("\ufeff")
     if not text.strip():
         raise _whole("empty; send a JSON document")
@@ -68,7 +68,7 @@ def parse_json(content: bytes | str) -> Any:
     value = reader.read(text)
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
         raise _whole(_TOO_DEEP)
-    # Only an escape can write half of a character.
+    # Only an escape can produce a lone surrogate.
     if reader.refused or "\\u" in text:
         flaws = list(islice(_flaws(value, ()), _MAX_FLAWS))
         if flaws:
@@ -77,7 +77,7 @@ def parse_json(content: bytes | str) -> Any:
 
 
 class _Reader:
-    """Reads one document. refused: what stands for values that are refused."""
+    """Reads one document. refused: the placeholders of refused values."""
 
     def __init__(self) -> None:
         self.refused: list[_Refused] = []
@@ -118,7 +118,7 @@ class _Reader:
 
 
 def read_document(document: Any, refusal: type[Exception], whole: str) -> Any:
-    """The document of an event: the event itself; or that of its JSON, if it is a text.
+    """Read the document of an event: the event itself, or the JSON that it contains as a string.
 
     refusal: raised for a text that is not JSON. whole: what to call the document.
     """
@@ -132,7 +132,7 @@ def read_document(document: Any, refusal: type[Exception], whole: str) -> Any:
 
 
 def event_text(document: Any) -> str:
-    """The payload of a Lambda invocation: the document; or a text of it, if Lambda would round one of its numbers."""
+    """The payload of a Lambda invocation: the document, or its JSON as a string if Lambda would round a number."""
     text = json_text(document)
     return text if all(map(is_float, _decimals(document))) else json.dumps(text)
 

@@ -37,7 +37,7 @@ class Answer:
 
     @property
     def bound(self) -> bool:
-        """Whether it is the response to this request and no other: it names the key."""
+        """Whether the response names the request's key, so that it cannot belong to another request."""
         return self.body.get("key") == self.key
 
     @property
@@ -159,7 +159,7 @@ class KeyedSystem[T](ABC):
         answer = Answer(key, response.status, _object(response.body))
         if not answer.bound:
             reason = f"{self.SYSTEM} answered {answer.status} without the key of the request"
-            # Probably our fault, so it raises the alarm, but the next attempt finds out what became of this one.
+            # Probably our fault, so raise the alarm. The next attempt looks up the outcome of this one.
             raise self.UNAVAILABLE(reason) from self.refused(reason) if _is_our_fault(answer.status) else None
         return answer
 
@@ -190,7 +190,7 @@ def _is_our_fault(status: int) -> bool:
 
 
 def _object(text: bytes) -> Mapping[str, Any]:
-    """The JSON object of a body, or an empty one: for other JSON, and for a member that is repeated."""
+    """The JSON object in a body; an empty one if the body is anything else, or has a repeated member."""
     try:
         body = json.loads(text, object_pairs_hook=_distinct)
     except (ValueError, RecursionError):

@@ -6,10 +6,11 @@ They come from the tables' streams, so none is published for a write that did no
 publishes its notice again, with the same content: a consumer tells notices apart by type, tenant, id, status, attempt.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from idempotency.payloads import json_text
 
 from .clients import client
 
@@ -59,7 +60,7 @@ class Notices:
             return
         self.client.publish(
             TopicArn=self.topic,
-            Message=json.dumps(asdict(notice)),
+            Message=json_text(asdict(notice)),
             MessageAttributes={"action": {"DataType": "String", "StringValue": _ACTION}},
             # A fair queue serves groups in turn, so a tenant with many notices does not delay the others.
             MessageGroupId=notice.tenant_code or notice.type,

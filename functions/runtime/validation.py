@@ -63,6 +63,8 @@ def _explained(message: str, whole: str) -> str:
     match = _PATH.match(message)
     problem, path = (match["problem"], match["path"]) if match else (message, None)
     problem = _QUOTED_VALUE.sub("not one of the allowed values", problem)[:_MAX_PROBLEM]
+    # In JSON, there is no decimal.
+    problem = problem.replace("got `decimal`", "got `float`")
     if field := _FIELD.match(problem):
         name = f"{path}.{field['name']}" if path else field["name"]
         return f"{name}: {_PROBLEMS[field['problem']]}"

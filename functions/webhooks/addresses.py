@@ -7,6 +7,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from .errors import AddressRefused, InvalidWebhook
@@ -36,6 +37,7 @@ _NEVER_V4 = tuple(
 _NEVER_V6 = tuple(map(ipaddress.IPv6Network, ("2001::/23", "2620:4f:8000::/48", "3fff::/20")))
 _SHARED = ipaddress.IPv4Network("100.64.0.0/10")
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
+_EMBEDDED = "an IPv4 address within IPv6"
 # NAT64, and addresses that are "compatible" with IPv4.
 _EMBEDDING = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96")))
 
@@ -126,8 +128,7 @@ def _refused_v6(ip: ipaddress.IPv6Address) -> str | None:
         "loopback": ip.is_loopback,
         "link-local": ip.is_link_local or ip.scope_id is not None,
         "multicast": ip.is_multicast,
-        "an IPv4 address within IPv6": bool(ip.ipv4_mapped or ip.sixtofour or ip.teredo)
-        or any(ip in network for network in _EMBEDDING),
+        _EMBEDDED: bool(ip.ipv4_mapped or ip.sixtofour or ip.teredo) or any(ip in network for network in _EMBEDDING),
         "private": ip.is_private or ip.is_site_local,
         "reserved": ip not in _GLOBAL_V6 or not ip.is_global or any(ip in network for network in _NEVER_V6),
     }
@@ -172,10 +173,10 @@ def _problems(url: str, host: str, *, number: bool) -> Iterable[tuple[bool, str]
 def _receiver(text: str) -> tuple[tuple[str, int], str]:
     place, _, ip = text.partition("@")
     host, _, port = place.partition(":")
-    try:
-        # Never, not even by parameter: the credentials of the function itself are at link-local addresses.
-        if ipaddress.ip_address(ip).is_link_local or not _HOST.fullmatch(host):
-            raise ValueError
-        return (host, int(port)), ip
-    except ValueError:
-        raise InvalidWebhook(f"receivers: must be HOST:PORT@IP, and not link-local: {text}") from None
+    # Never, not even by parameter: the credentials of the function itself are at link-local addresses, which IPv6 can
+    # embed.
+    with suppress(ValueError):
+        is_allowed = refusal(ipaddress.ip_address(ip)) not in ("link-local", _EMBEDDED)
+        if is_allowed and _HOST.fullmatch(host) and _PORT_TEXT.fullmatch(port):
+            return (host, int(port)), ip
+    raise InvalidWebhook(f"receivers: must be HOST:PORT@IP, and neither link-local nor {_EMBEDDED}: {text}")

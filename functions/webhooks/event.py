@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from entities.command import TenantCode
+from idempotency.payloads import json_text
 
 
 class EventType(StrEnum):
@@ -69,4 +70,4 @@ def _digest(key: list[Any]) -> str:
 
 
 def _body(name: str, at: datetime, data: dict[str, Any]) -> str:
-    return json.dumps({"type": name, "timestamp": at.isoformat(), "data": data}, ensure_ascii=False)
+    return json_text({"type": name, "timestamp": at.isoformat(), "data": data}, ensure_ascii=False)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from entities.values import to_value
 from operations.stack import plain
+from runtime.json_documents import parse_json
 from tests.kit.deployed_stack import Stack
 from webhooks.delivering import Deliveries
 from webhooks.endpoints import Endpoints
@@ -39,7 +40,7 @@ OK, LOST = Answer(200, 0.01), NotSent("no answer in time")
 
 def notice_of(text: str) -> Notice:
     """A message of the queue, read."""
-    return parse_notice(json.loads(text))
+    return parse_notice(parse_json(text))
 
 
 def new_table(client: "DynamoDBClient") -> str:

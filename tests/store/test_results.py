@@ -1,18 +1,21 @@
-"""What a first call returns and raises is what its duplicate gets, and nothing that is yet to run is recorded."""
+"""A first call returns and raises what its duplicates do, and a result that has yet to run is never recorded."""
 
 import asyncio
 import concurrent.futures
 import enum
 import functools
+import threading
 import warnings
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, deque, namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from multiprocessing.pool import ApplyResult, ThreadPool
 from typing import Any
 
+import boto3
 import pytest
 
 from idempotency import (
@@ -33,6 +36,7 @@ from tests.store.database import Database
 
 class Colour(enum.StrEnum):
     RED = "red"
+    done = "done"
 
 
 class Size(enum.IntEnum):
@@ -41,10 +45,11 @@ class Size(enum.IntEnum):
 
 @dataclass
 class Point:
-    x: int = 1
+    x: Any = 1
 
 
 Pair = namedtuple("Pair", "a b")  # a tuple with names is stored as a list
+Progress = namedtuple("Progress", "done ready")
 SAVED: list[tuple[Any, Any]] = [
     ((1, 2), [1, 2]),
     ({1: "a"}, {"1": "a"}),
@@ -52,6 +57,8 @@ SAVED: list[tuple[Any, Any]] = [
     ({True: 1, 2.5: 2}, {"true": 1, "2.5": 2}),
     ({"colour": Colour.RED, "size": Size.SMALL}, {"colour": "red", "size": 1}),
     (Pair(1, (2,)), [1, [2]]),
+    (Progress(1, 2), [1, 2]),
+    (Colour.done, "done"),
     (OrderedDict(b=1, a=(2,)), {"a": [2], "b": 1}),
     (10**30, 10**30),
     (-0.0, -0.0),
@@ -94,6 +101,16 @@ def opens() -> Iterator[str]:
     yield "done"
 
 
+def pages() -> Any:
+    client = boto3.client("dynamodb", "us-east-1", aws_access_key_id="test", aws_secret_access_key="test")
+    return client.get_paginator("scan").paginate(TableName="rows")
+
+
+def pooled() -> ApplyResult[str]:
+    with ThreadPool(1) as pool:
+        return pool.apply_async(str)
+
+
 ASYNC: list[Callable[..., Any]] = [works, streams, generates, functools.partial(works), Works(), Works().__call__]
 DEFERRED: dict[str, Callable[[], Any]] = {
     "a coroutine": lambda: works(),
@@ -106,6 +123,12 @@ DEFERRED: dict[str, Callable[[], Any]] = {
     "a function": lambda: works,
     "a partial function": lambda: functools.partial(print),
     "a context manager": lambda: opens(),
+    "pages that no call has fetched": pages,
+    "a result of a pool": pooled,
+    "a thread that has not started": lambda: threading.Thread(target=works),
+    "a coroutine in a deque": lambda: deque([works()]),
+    "coroutines in a view": lambda: {"a": works()}.values(),
+    "a coroutine in a dataclass": lambda: [Point(works())],
     "coroutines in a list": lambda: [works(), {"a": (works(),)}],
     "a generator as a value": lambda: {"rows": generates()},
     "a coroutine beside what is not JSON": lambda: {"a": float("nan"), "b": works(), "c": {1}},
@@ -184,7 +207,7 @@ def test_a_step_whose_result_is_not_json_writes_nothing(saga: Saga, result: Any)
     assert saga.found().record is None
 
 
-# --- what is yet to run ---
+# --- deferred results ---
 
 
 @pytest.mark.parametrize("function", ASYNC, ids=lambda function: type(function).__name__)
@@ -305,6 +328,13 @@ class System(OSError):
     """It takes an errno."""
 
 
+@dataclass(frozen=True)
+class Counted(BusinessError):
+    """Its message is its argument, and its `repr` needs its own attribute."""
+
+    number: int
+
+
 class Sealed(BusinessError):
     """It has neither subclasses nor its own message."""
 
@@ -325,6 +355,7 @@ def noted() -> Exception:
     "error",
     [
         Spoken(100, asked=4200),
+        Counted(7),
         Quoted("the key"),
         KeyError("the key"),
         Built(1, 2),
@@ -344,6 +375,7 @@ def test_every_stored_error_is_raised_again_with_its_message(charge: Charge, err
         with pytest.raises(type(error)) as caught:
             charge.under(work).run(fails(error))
         assert (type(caught.value).__name__, str(caught.value)) == (type(error).__name__, message)
+        assert type(error).__name__ in repr(caught.value)
     assert charge.status == "FAILED"
 
 

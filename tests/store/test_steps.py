@@ -380,3 +380,11 @@ def test_a_step_does_not_run_after_an_earlier_one_is_compensated(saga: Saga) -> 
 def test_two_steps_never_share_a_key(saga_id: str, name: str) -> None:
     with pytest.raises(InvalidKey, match="#"):
         _ = Step(saga_id, name, A, "t-1", AT).key
+
+
+def test_a_payload_that_changes_meanwhile_counts_as_received(saga: Saga) -> None:
+    payload = {**A}
+    saga.commit(payload)
+
+    assert saga.compensate(payload, outside=lambda: payload.update(changed=True)) == {"undone": True}
+    assert saga.compensate(A) == {"undone": True}

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, Inexact
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
 from math import isfinite
 from typing import Any, Self
 from uuid import uuid4
@@ -49,8 +49,14 @@ def canonical_json(value: Any) -> str:
 
 
 def read_json(text: str) -> Any:
-    """The value of JSON that `json_text` wrote: a float for each fraction that one has, else a Decimal."""
-    return json.loads(text, parse_float=_fraction)
+    """The value of JSON: a float for each fraction that one has, else a Decimal; NaN, which is not JSON, as a text.
+
+    Raises ValueError.
+    """
+    try:
+        return json.loads(text, parse_float=_fraction, parse_constant=str)
+    except (RecursionError, InvalidOperation):
+        raise ValueError("nested too deeply, or a number with an exponent that is too large") from None
 
 
 def _fraction(text: str) -> float | Decimal:

@@ -1,8 +1,10 @@
-"""Results as they are stored: a first call returns exactly what a duplicate will."""
+"""Results in their stored form, so that a first call returns exactly what its duplicates will."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized, ValuesView
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from typing import Any
 
 from .errors import DeferredResult
@@ -11,8 +13,10 @@ from .payloads import canonical_json, read_json
 RESULT_LIMIT = 256 * 1024
 """Maximum bytes of a stored result's JSON: the limit of Step Functions, well below DynamoDB's 400 KB."""
 
-# Methods of awaitables, generators and other iterators, context managers, and futures of `concurrent.futures`.
-_DEFERRED = ("__await__", "__next__", "__anext__", "__aiter__", "__enter__", "__aenter__", "add_done_callback")
+# Methods of awaitables, generators and other iterators, context managers, futures of every library, the results of
+# `multiprocessing.pool`, and threads and processes.
+_DEFERRED = ("__await__", "__next__", "__anext__", "__aiter__", "__enter__", "__aenter__", "done", "ready", "is_alive")
+_SCALARS = str | bytes | bytearray | int | float | Decimal | type | None
 _CREATES_ONLY = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 
@@ -65,17 +69,34 @@ def _deferred_in(result: Any) -> Iterator[Any]:
     rest, seen = [result], set[int]()
     while rest:
         part = rest.pop()
-        runs_later = callable(part) and not isinstance(part, type)
-        if runs_later or any(hasattr(type(part), method) for method in _DEFERRED):
+        if isinstance(part, _SCALARS) or id(part) in seen:
+            continue
+        seen.add(id(part))
+        if _is_deferred(part):
             yield part
-        elif isinstance(part, Mapping | list | tuple | set | frozenset) and id(part) not in seen:
-            seen.add(id(part))
-            rest.extend(part.values() if isinstance(part, Mapping) else part)
+        else:
+            rest.extend(_parts(part))
+
+
+def _is_deferred(part: Any) -> bool:
+    kind = type(part)
+    # Such as the pages of a boto3 paginator, which are fetched when somebody iterates.
+    is_lazy = isinstance(part, Iterable) and not isinstance(part, Sized)
+    return is_lazy or callable(part) or any(callable(getattr(kind, method, None)) for method in _DEFERRED)
+
+
+def _parts(part: Any) -> Iterable[Any]:
+    match part:
+        case Mapping():
+            return part.values()
+        case Sequence() | Set() | ValuesView() if not isinstance(part, range):
+            return part
+    return [getattr(part, each.name, None) for each in fields(part)] if is_dataclass(part) else ()
 
 
 def _close(part: Any) -> None:
     """Keep it from running later, and Python from warning that it never ran."""
     if inspect.iscoroutine(part) or inspect.isgenerator(part):
         part.close()
-    elif hasattr(part, "add_done_callback"):
+    elif hasattr(part, "cancel"):
         part.cancel()

@@ -18,7 +18,7 @@ from typing import Any
 
 from .dynamodb import Action, StepClient, state_conflict, transact
 from .expressions import conditional_put
-from .payloads import PayloadHash, read_json
+from .payloads import read_json
 from .results import as_stored, finished
 from .steps import COMMITTED, Step
 
@@ -79,7 +79,7 @@ class RoundStore:
             "status": COMMITTED if decided.committed else REFUSED,
             "round": decided.round,
             "result": as_stored(decided.result)[0],
-            **PayloadHash.of(step.payload).attributes,
+            **step.payload_hash.attributes,
             "owner": step.owner,
             "created_at": step.at.isoformat(),
             "updated_at": step.at.isoformat(),

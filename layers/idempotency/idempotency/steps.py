@@ -27,7 +27,7 @@ business writes commit in one `TransactWriteItems`, no crash can come between th
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -77,6 +77,12 @@ class Step:
     payload: Any
     owner: str
     at: datetime
+    # Once, because the caller may change the payload between two calls of the store.
+    payload_hash: PayloadHash = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raises TypeError or ValueError if JSON cannot hold the payload."""
+        object.__setattr__(self, "payload_hash", PayloadHash.of(self.payload))
 
     @property
     def key(self) -> str:
@@ -263,7 +269,7 @@ class StepStore:
                 condition=condition,
                 assign={
                     "status": COMPENSATING,
-                    **PayloadHash.of(step.payload).attributes,
+                    **step.payload_hash.attributes,
                     "owner": step.owner,
                     "updated_at": step.at.isoformat(),
                 },
@@ -318,7 +324,7 @@ class StepStore:
                 "pk": {"S": step.key},
                 "status": {"S": status},
                 "result": {"S": as_stored(result)[0]},
-                **attribute_values(PayloadHash.of(step.payload).attributes),
+                **attribute_values(step.payload_hash.attributes),
                 "owner": {"S": step.owner},
                 "created_at": {"S": step.at.isoformat()},
                 "updated_at": {"S": step.at.isoformat()},
@@ -355,7 +361,7 @@ def _key(saga_id: str, name: str) -> str:
 
 def _known(step: Step) -> dict[str, str]:
     """The values in the conditions on a record."""
-    payload = PayloadHash.of(step.payload)
+    payload = step.payload_hash
     return {
         "committed": COMMITTED,
         "compensating": COMPENSATING,
@@ -379,5 +385,5 @@ def _result(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _require_same_payload(step: Step, record: Mapping[str, Any]) -> None:
-    if not PayloadHash.of(step.payload).matches(record):
+    if not step.payload_hash.matches(record):
         raise PayloadMismatch(f"{step.key} is recorded with a different payload; use a new saga_id for a new request")

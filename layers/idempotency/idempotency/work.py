@@ -78,11 +78,12 @@ def _replayed(known: type[Exception], message: str) -> Exception | None:
     """An error of a class, created without its `__init__`, whose `str` is the message; None if that is impossible."""
     error = _created(known, message)
     with suppress(Exception):
-        if error is None or str(error) == message:
+        if error is None or (str(error) == message and repr(error)):
             return error
-    # Its own `__str__` needs attributes that were not stored.
+    # Its own `__str__` or `__repr__` needs attributes that were not stored.
     with suppress(Exception):
-        spoken = {"__module__": known.__module__, "__str__": lambda _: message}
+        shown = {"__str__": lambda _: message, "__repr__": lambda _: f"{known.__name__}({message!r})"}
+        spoken = {"__module__": known.__module__, **shown}
         return _created(type(known.__name__, (known,), spoken), message)
     return None
 

@@ -46,6 +46,22 @@ def test_json_within_a_text_is_a_document() -> None:
     assert "refused" in str(redacted({"Cause": cause}))
 
 
+@pytest.mark.parametrize("number", ["12345678901234567890.5", "1E+400", "0.12345678901234567890", "1.0"])
+def test_a_number_in_a_document_keeps_its_digits(number: str) -> None:
+    text = f'{{"a": [{number}]}}'
+
+    assert (redacted_text(text), "".join(shown(text).split())) == (text, text.replace(" ", ""))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 20_000, "[1e99999999999999999999]"])
+def test_a_document_that_cannot_be_read_is_a_text(text: str) -> None:
+    assert redacted_text(text) == shown(text) == text
+
+
+def test_a_document_with_what_is_no_number_is_redacted() -> None:
+    assert redacted_text('{"name": "in-private", "rate": NaN}') == f'{{"name": "{HIDDEN}", "rate": "NaN"}}'
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -142,7 +142,15 @@ def test_a_private_receiver_is_reached_only_at_its_name_port_and_address() -> No
         receivers.parse("https://ledger.corp:8444/")
 
 
-@pytest.mark.parametrize("text", ["metadata.corp:443@169.254.169.254", "a.corp:443@x", "a.corp@10.0.0.1", "@10.0.0.1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "metadata.corp:443@169.254.169.254",
+        *(f"metadata.corp:443@{ip}" for ip in ("::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::")),
+        *(f"a.corp:{port}@10.0.0.1" for port in ("-1", "1_0", "١", " 443", "")),
+        *("a.corp:443@x", "a.corp@10.0.0.1", "@10.0.0.1"),
+    ],
+)
 def test_no_parameter_opens_link_local_addresses_or_is_half_read(text: str) -> None:
     with pytest.raises(InvalidWebhook, match=r"^receivers: "):
         Receivers.of(text)

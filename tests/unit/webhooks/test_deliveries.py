@@ -46,6 +46,13 @@ def test_a_status_change_is_sent_once_to_each_subscription_to_it(world: WebhookW
     assert {row["status"] for row in world.rows()} == {Status.DELIVERED}
 
 
+@pytest.mark.parametrize("number", ["1.5", "12345678901234567890.5", "1E+20"])
+def test_a_number_of_a_notice_is_sent_with_its_digits(number: str) -> None:
+    notice = notice_of(NOTICE.replace('"data": {', f'"data": {{"rate": {number}, '))
+
+    assert f'"rate": {number},' in event_of(notice).body
+
+
 def test_a_row_that_has_expired_but_is_not_deleted_yet_stops_no_event(world: WebhookWorld) -> None:
     world.subscribe()
     world.notify()
