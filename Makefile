@@ -78,12 +78,16 @@ test-aws: setup ## Integration tests on a deployed stack, alongside its data: ST
 	@python -m pytest -q -o timeout_func_only=true -p tests.kit.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
 		$(or $(TESTS),tests/integration)
 
-verify: setup ## Linters; every sample event by `sam local invoke` in Docker. REQUIRE='docker advisories node': skip nothing
+# Another order of the events each time, the same in all processes.
+VERIFY_SEED := $(or $(SEED),$(shell date +%s))
+
+verify: setup ## Linters; every sample event by `sam local` in Docker. REQUIRE='docker advisories node': skip nothing; SEED=N: their order
 	@local/setup.sh verify
 	@.venv-verify/bin/cfn-lint -- template.yaml stacks/*.yaml
 	@.venv-verify/bin/checkov --file template.yaml stacks/*.yaml
 	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers operations cli console deployment local
-	@REQUIRE='$(REQUIRE)' python -m pytest -q tests/verify
+	@echo "sample events in the order of SEED=$(VERIFY_SEED)"
+	@REQUIRE='$(REQUIRE)' SEED='$(VERIFY_SEED)' python -m pytest -q --numprocesses 2 --max-worker-restart 0 --dist loadgroup tests/verify
 
 preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
 	@python -m deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)

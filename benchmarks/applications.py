@@ -17,10 +17,12 @@ from operations import applications, approvals
 from operations.orders import execution_arn, patiently
 from operations.stack import Stack
 
-from .costs import consumption, entered, history, metered_stack
+from .costs import consumption, entered, history
 from .pricing import costs
+from .results import show, size
+from .stacks import metered
 
-COUNT = 10
+COUNT = size(10, 1)
 _PRICES = Path(__file__).with_name("prices.json")
 _MACHINES = ("AccountOpening", "AccountSetup")
 # The decision of each kind; none for a clean application.
@@ -29,13 +31,13 @@ KINDS = {"clean": "", "flagged, approved": "approve", "flagged, rejected": "reje
 
 def main() -> None:
     prices = json.loads(_PRICES.read_text())
-    out, used, latencies = views.console(), {}, list[float]()
-    with metered_stack() as (stack, metered):
+    used, latencies = {}, list[float]()
+    with metered() as at:
         for kind, decision in KINDS.items():
-            for prefix, count in (("warm", 2), ("run", COUNT)):
+            for prefix, count in size([("warm", 2), ("run", COUNT)], [("run", COUNT)]):
                 latencies.clear()
-                run = partial(_run, stack, f"{prefix}-{decision or 'clean'}", decision, count, latencies)
-                use = consumption(stack, metered, run) / count
+                run = partial(_run, at.stack, f"{prefix}-{decision or 'clean'}", decision, count, latencies)
+                use = consumption(at, run) / count
             used[kind] = use
             sys.stdout.write(f"{kind}: {use.transitions:.4g} transitions, {use.calls:.4g} calls\n")
             if latencies:
@@ -48,7 +50,10 @@ def main() -> None:
         dollars = [*parts.values(), sum(parts.values())]
         rows.append([kind, *(f"{figure:.4g}" for figure in figures), *(f"{1000 * cost:.4f}" for cost in dollars)])
     columns = ["of one; of 1,000", "transitions", "invocations", "write units", "read units", *parts, "all"]
-    out.print(views.table(f"Applications: consumed by one; {prices['currency']} for 1,000", columns, rows))
+    show(
+        "benchmarks.applications",
+        views.table(f"Applications: consumed by one; {prices['currency']} for 1,000", columns, rows),
+    )
 
 
 def _run(stack: Stack, prefix: str, decision: str, count: int, latencies: list[float]) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
+from rich.table import Table
 
 from cli import views
 from idempotency import BusinessError, Lease, LeaseStore, StateConflict, Step, StepStore, Unknown, Work
@@ -25,9 +26,10 @@ from local.emulator import emulator
 from tests.kit.engines import dynamodb_local
 
 from . import packages
+from .results import show, size
 
 # DynamoDB Local runs on a JVM, which compiles code after some hundred runs.
-ROUNDS, WARM_UP = 300, 200
+ROUNDS, WARM_UP = size(300, 2), size(200, 1)
 _RECORDS, _ROWS = "records", "rows"
 _NEW: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
 _WORK = Work("Send", unknown=Unknown.RUN_AGAIN)
@@ -94,9 +96,17 @@ def main() -> None:
     # After our own packages, which take precedence.
     sys.path.append(str(site))
     logging.disable()
-    for engine, serving in {"the local stack": _local_stack, "DynamoDB Local": dynamodb_local.serving}.items():
-        with serving() as endpoint:
-            _show(engine, _measured(endpoint))
+    tables = []
+    try:
+        for engine, serving in {"the local stack": _local_stack, "DynamoDB Local": dynamodb_local.serving}.items():
+            with serving() as endpoint:
+                tables.append(_table(engine, _measured(endpoint)))
+    except dynamodb_local.Unavailable as unavailable:
+        sys.stdout.write(f"not measured on DynamoDB Local: {unavailable}\n")
+    finally:
+        sys.path.remove(str(site))
+        logging.disable(logging.NOTSET)
+    show("benchmarks.calls", *tables)
 
 
 @contextmanager
@@ -225,7 +235,7 @@ def soon() -> datetime:
     return datetime.now(UTC) + timedelta(seconds=15)
 
 
-def _show(engine: str, figures: dict[tuple[str, str], Figures]) -> None:
+def _table(engine: str, figures: dict[tuple[str, str], Figures]) -> Table:
     bare = figures["fresh", "bare PutItem"].median
     rows = []
     for (case, name), one in figures.items():
@@ -244,7 +254,7 @@ def _show(engine: str, figures: dict[tuple[str, str], Figures]) -> None:
             ]
         )
     columns = ["call", "variant", "DynamoDB calls", "write units", "median", "least", "of bare", "of Powertools"]
-    views.console().print(views.table(f"One call on {engine}, {ROUNDS} rounds", columns, rows))
+    return views.table(f"One call on {engine}, {ROUNDS} rounds", columns, rows)
 
 
 if __name__ == "__main__":

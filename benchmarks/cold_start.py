@@ -19,8 +19,9 @@ from local.emulator.emulator import REGION, ROOT, STATE
 
 from . import packages
 from .deployed import Deployed, handlers
+from .results import show, size
 
-ROUNDS = 25
+ROUNDS, WARM_UP = size(25, 1), size(1, 0)
 BARE, POWERTOOLS = 'boto3.client("dynamodb")', "process_order on Powertools"
 # With the clients that the functions of the import make.
 IMPORT_ON_POWERTOOLS = "user_create on Powertools"
@@ -88,7 +89,7 @@ def main() -> None:
     artefacts = build(_NOWHERE, STATE / "bench-build.log")
     runtime, powertools = packages.runtime(), packages.powertools()
     variants = _variants(artefacts, runtime, powertools)
-    views.console().print(_times(variants, _measured(variants)), _sizes(artefacts, powertools))
+    show("benchmarks.cold_start", _times(variants, _measured(variants)), _sizes(artefacts, powertools))
 
 
 def _variants(artefacts: Path, runtime: Path, powertools: Path) -> list[Variant]:
@@ -131,7 +132,7 @@ def _ours(deployed: Deployed, folders: Sequence[Path], note: str = "") -> Varian
 
 def _measured(variants: Sequence[Variant]) -> dict[str, list[Start]]:
     """Every start, by the variant's name. Leaves out a first round, which warms the disk cache."""
-    rounds = [[variant.start() for variant in variants] for _ in range(ROUNDS + 1)][1:]
+    rounds = [[variant.start() for variant in variants] for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
     return {variant.name: list(column) for variant, column in zip(variants, zip(*rounds, strict=True), strict=True)}
 
 

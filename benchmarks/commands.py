@@ -1,6 +1,5 @@
 """Latency and throughput of commands on the local stack: `python -m benchmarks.commands`. Prints as it goes."""
 
-import os
 import statistics
 import sys
 import time
@@ -12,14 +11,15 @@ from typing import Any
 
 from cli import views
 from entities.command import Attempt, Key
-from local.deployment import deploy
-from local.emulator import emulator
 from operations import commands
 from operations.functions import FunctionFailed
 from operations.orders import execution_arn
 from operations.stack import Stack
 
-KEYS, PAIRS, CONCURRENCY, WARM_UP = 60, 12, 8, 16
+from .results import show, size
+from .stacks import plain
+
+KEYS, PAIRS, CONCURRENCY, WARM_UP = size(60, 4), size(12, 1), 8, size(16, 2)
 _TENANT = "bench"
 _POLL_SECONDS = 0.01
 _SECONDS = 400
@@ -27,9 +27,8 @@ _SECONDS = 400
 
 def main() -> None:
     _say("deploying a local stack")
-    with emulator.attached() as running:
-        deploy(running.endpoint, running.log)
-        stack = Stack.local(running.endpoint, services=running.simulators)
+    with plain() as on:
+        stack = on.stack
         _say("a command and a pair to warm up")
         _to_data(stack, "warm")
         list(_to_next_start(stack, "warm-pair"))
@@ -50,11 +49,9 @@ def main() -> None:
         [f"finish(n) to start(n + 1), median of {len(gaps)}", f"{statistics.median(gaps):.3f} s"],
         ["finish(n) to start(n + 1), slowest", f"{gaps[-1]:.3f} s"],
         [f"commands a second, {KEYS} keys, {CONCURRENCY} publishers", f"{rate:.1f}"],
-        ["load average of one minute, cores", f"{os.getloadavg()[0]:.1f}, {os.cpu_count()}"],
     ]
-    views.console().print(
-        views.table("Commands of type PRODUCT through the local stack, warm", ["figure", "value"], rows)
-    )
+    title = "Commands of type PRODUCT through the local stack, warm"
+    show("benchmarks.commands", views.table(title, ["figure", "value"], rows))
 
 
 def _said(what: str, number: int, seconds: float) -> float:

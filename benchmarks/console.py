@@ -26,6 +26,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import psutil
+from rich.table import Table
 
 from cli import hints, views
 from console.server import Server
@@ -35,6 +36,8 @@ from operations.session import Session
 from operations.stack import Stack
 from tests.kit.ministack import Account
 
+from .results import show, size
+
 MACHINE = {
     "StartAt": "First",
     "States": {
@@ -42,14 +45,14 @@ MACHINE = {
         "Third": {"Type": "Wait", "Seconds": 1, "End": True},
     },
 }
-A_SECOND, WATCHERS, READS, VISITS, SAMPLE_SECONDS = 2, 10, 20, 5, 30
-CHROMIUM = "/usr/bin/chromium"
+A_SECOND, WATCHERS, READS, VISITS, SAMPLE_SECONDS = 2, 10, 20, size(5, 1), size(30, 3)
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 
 
 def main() -> None:
     chosen = argparse.ArgumentParser(description=__doc__)
-    chosen.add_argument("--executions", type=int, default=10_000)
-    chosen.add_argument("--minutes", type=float, default=15)
+    chosen.add_argument("--executions", type=int, default=size(10_000, 20))
+    chosen.add_argument("--minutes", type=float, default=size(15, 0.1))
     chosen.add_argument("--stackport", help="StackPort's program, to be measured as well")
     options = chosen.parse_args()
     with emulator.attached() as running:
@@ -62,8 +65,8 @@ def main() -> None:
             columns = ["page", "KB", "KB with its files", "median read, ms", "first picture, ms", "list or run, ms"]
             if options.stackport:
                 rows += _stackport(options.stackport, running.endpoint, arn)
-            views.console().print(views.table(f"Pages with {options.executions:,} executions", columns, rows))
-            _live(stack, arn, address, process, options)
+            pages_seen = views.table(f"Pages with {options.executions:,} executions", columns, rows)
+            show("benchmarks.console", pages_seen, _live(stack, arn, address, process, options))
 
 
 def _stack(endpoint: str, arn: str) -> Stack:
@@ -191,7 +194,7 @@ def _until_served(port: int) -> None:
     raise TimeoutError("StackPort did not start")
 
 
-def _live(stack: Stack, arn: str, address: str, process: psutil.Process, options: argparse.Namespace) -> None:
+def _live(stack: Stack, arn: str, address: str, process: psutil.Process, options: argparse.Namespace) -> Table:
     """Memory and processor of the console while runs arrive and tabs watch."""
     end, rows = time.monotonic() + options.minutes * 60, list[list[str]]()
     seen = [f"/runs/Bench/n-{number}" for number in range(WATCHERS - 1)]
@@ -206,7 +209,7 @@ def _live(stack: Stack, arn: str, address: str, process: psutil.Process, options
         rows.append([f"{time.monotonic() - began:.0f}", f"{process.memory_info().rss / 2**20:.1f}", f"{used:.1f}"])
     columns = ["seconds", "memory, MiB", "processor seconds"]
     title = f"{A_SECOND} runs a second, {WATCHERS} tabs"
-    views.console().print(views.table(title, columns, rows))
+    return views.table(title, columns, rows)
 
 
 def _in_thread(run: Callable[[], object]) -> None:

@@ -10,28 +10,29 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
 from cli import views
-from local.deployment import deploy
-from local.emulator import emulator
 from operations import stock, user_imports
 from operations.commands import publish
 from operations.orders import ended, execution_arn, finalized, place
 from operations.stack import Stack
 
 from . import commands
-from .metering import Proxy, proxy
+from .metering import Proxy
 from .pricing import Use, costs, express_cost
+from .results import show, size
+from .stacks import Metered, metered
 
-ORDERS, FEW = 20, 5
-ROWS, USERS = (10, 50), 1000
+ORDERS, FEW, WARM_UP = size(20, 1), size(5, 1), size(3, 0)
+ROWS, USERS = size((10, 50), (1, 2)), 1000
 _PRICES = Path(__file__).with_name("prices.json")
-_QUIET_SECONDS = 3.0
+_QUIET_SECONDS = size(3.0, 0.5)
 
 
 def main() -> None:
@@ -43,12 +44,13 @@ def main() -> None:
     orders: dict[str, Use] = {}
     users: dict[str, Use] = {}
     _say("deploying a local stack")
-    with metered_stack() as (stack, metered):
+    with metered() as on:
         if not arguments.commands:
-            orders = dict(_said(_orders(stack, metered)))
-            users = {f"user, of {USERS:,}": _import_of_many(stack, metered)}
-        of_commands = dict(_said(_commands(stack, metered, FEW if arguments.commands else ORDERS)))
-    _print(prices, orders, {**orders, **users, **with_one_target(of_commands)})
+            orders = dict(_said(_orders(on)))
+            users = {f"user, of {USERS:,}": _import_of_many(on)}
+        of_commands = dict(_said(_commands(on, FEW if arguments.commands else ORDERS)))
+    name = f"benchmarks.costs{' --commands' if arguments.commands else ''}"
+    show(name, *_tables(prices, orders, {**orders, **users, **with_one_target(of_commands)}))
 
 
 def _say(line: str) -> None:
@@ -71,24 +73,17 @@ def with_one_target(used: dict[str, Use]) -> dict[str, Use]:
     return dict([three, ("command, async, data and one target (calculated)", three[1] - bucket), *others])
 
 
-def _print(prices: dict[str, Any], orders: dict[str, Use], used: dict[str, Use]) -> None:
-    out = views.console()
+def _tables(prices: dict[str, Any], orders: dict[str, Use], used: dict[str, Use]) -> Iterator[Table]:
     columns = ["of one", *(one.name for one in fields(Use))]
     rows = [[case, *(f"{getattr(use, one.name):.4g}" for one in fields(Use))] for case, use in used.items()]
-    out.print(
-        views.table(
-            f"Consumed, mean; imports of {ROWS[0]} and {ROWS[1]} rows",
-            columns,
-            rows,
-        )
-    )
+    yield views.table(f"Consumed, mean; imports of {ROWS[0]} and {ROWS[1]} rows", columns, rows)
     title = f"{prices['currency']} for 1,000, {prices['region']}, {prices['as_of']}"
     parts = {case: costs(use, prices["prices"]) for case, use in used.items()}
     columns = ["of 1,000", *next(iter(parts.values())), "all"]
     rows = [
         [case, *(f"{1000 * cost:.4f}" for cost in (*one.values(), sum(one.values())))] for case, one in parts.items()
     ]
-    out.print(views.table(title, columns, rows))
+    yield views.table(title, columns, rows)
     if not orders:
         return
     express = [
@@ -96,22 +91,11 @@ def _print(prices: dict[str, Any], orders: dict[str, Use], used: dict[str, Use])
         for case, use in orders.items()
     ]
     heads = ["of 1,000", "time of one", "express"]
-    out.print(views.table("The state machine alone as an express workflow", heads, express))
+    yield views.table("The state machine alone as an express workflow", heads, express)
 
 
-@contextmanager
-def metered_stack() -> Iterator[tuple[Stack, Proxy]]:
-    """A local stack whose calls to DynamoDB are counted."""
-    # Unsigned, because a signature covers the body, and the proxy adds a field to it.
-    with proxy() as metered:
-        settings = {"AWS_ENDPOINT_URL_DYNAMODB": metered.endpoint, "AUTH": "false"}
-        with emulator.attached(settings) as running:
-            metered.target = running.endpoint
-            deploy(running.endpoint, running.log)
-            yield Stack.local(running.endpoint, services=running.simulators), metered
-
-
-def _orders(stack: Stack, metered: Proxy) -> Iterator[tuple[str, Use]]:
+def _orders(on: Metered) -> Iterator[tuple[str, Use]]:
+    stack = on.stack
     stock.seed(stack, {"tea-01": 10_000, "pot-01": 1})
     cases: dict[str, tuple[str, str]] = {
         "success": ("tea-01", "tok_visa"),
@@ -119,9 +103,9 @@ def _orders(stack: Stack, metered: Proxy) -> Iterator[tuple[str, Use]]:
         "out of stock": ("pot-01", "tok_visa"),
     }
     for case, (sku, token) in cases.items():
-        _place(stack, [_order(f"warm-{sku}-{token}-{number}", sku, token) for number in range(3)])
+        _place(stack, [_order(f"warm-{sku}-{token}-{number}", sku, token) for number in range(WARM_UP)])
         documents = [_order(f"{sku}-{token}-{number}", sku, token) for number in range(ORDERS)]
-        yield case, consumption(stack, metered, partial(_place, stack, documents)) / ORDERS
+        yield case, consumption(on, partial(_place, stack, documents)) / ORDERS
 
 
 def _order(order_id: str, sku: str, token: str) -> dict[str, Any]:
@@ -143,14 +127,14 @@ def _place(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
     return [execution_arn(stack, document["order_id"]) for document in documents]
 
 
-def _commands(stack: Stack, metered: Proxy, count: int) -> Iterator[tuple[str, Use]]:
+def _commands(on: Metered, count: int) -> Iterator[tuple[str, Use]]:
     """The second version of each key, so that the first one goes to the history."""
     cases = {"async, three targets": ("PRODUCT", "async"), "async, data alone": ("NOTE", "async")}
     cases |= {"sync, three targets": ("PRODUCT", "sync"), "sync, data alone": ("NOTE", "sync")}
     for case, (kind, mode) in cases.items():
         for version in (1, 2):
             documents = [commands.command(f"{mode}-{number}", version, kind, mode) for number in range(count)]
-            used = consumption(stack, metered, partial(_publish, stack, documents))
+            used = consumption(on, partial(_publish, on.stack, documents))
         yield f"command, {case}", used / count
 
 
@@ -163,10 +147,10 @@ def _publish(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
     return [execution_arn(stack, commands.attempt(one).name, output="CommandArn") for one in started]
 
 
-def _import_of_many(stack: Stack, metered: Proxy) -> Use:
+def _import_of_many(on: Metered) -> Use:
     """One user of a large import, with a share of the fixed costs: from the difference of two files."""
-    _import(stack, "warm", 5)
-    short, long = (consumption(stack, metered, partial(_import, stack, f"u{count}", count)) for count in ROWS)
+    _import(on.stack, "warm", size(5, 1))
+    short, long = (consumption(on, partial(_import, on.stack, f"u{count}", count)) for count in ROWS)
     row = (long - short) / (ROWS[1] - ROWS[0])
     return (short + row * (USERS - ROWS[0])) / USERS
 
@@ -184,15 +168,15 @@ def _import(stack: Stack, prefix: str, count: int) -> list[str]:
     return [execution_arn(stack, name, output="UserImportArn")]
 
 
-def consumption(stack: Stack, metered: Proxy, run: Callable[[], list[str]]) -> Use:
+def consumption(on: Metered, run: Callable[[], list[str]]) -> Use:
     """What a run consumes, and everything that follows from it. run: returns the ARNs of its executions."""
-    wait_for_quiet(metered)
+    stack, meter = on.stack, on.dynamodb.meter
+    wait_for_quiet(on.dynamodb)
     before = _invocations(stack)
-    metered.meter.reset()
+    meter.reset()
     executions = run()
-    wait_for_quiet(metered)
+    wait_for_quiet(on.dynamodb)
     invocations, milliseconds = (after - earlier for after, earlier in zip(_invocations(stack), before, strict=True))
-    meter = metered.meter
     transitions = notices = seconds = 0.0
     for arn in executions:
         events = history(stack, arn)

@@ -1,5 +1,6 @@
 """The deployed handlers, from the templates."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,15 @@ from deployment.application import flat
 from deployment.templates import FUNCTION, of_type
 from local.emulator.emulator import ROOT
 from operations.stack import STACK_NAME
+from tests.kit.sample_events.expectations import EXPECTED
+
+_PSEUDO = {
+    "AWS::StackName": STACK_NAME,
+    "AWS::StackId": f"arn:aws:cloudformation:us-east-1:000000000000:stack/{STACK_NAME}/0a1b2c3d",
+    "AWS::AccountId": "000000000000",
+    "AWS::Region": "us-east-1",
+    "AWS::Partition": "aws",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +35,9 @@ class Deployed:
 
     @property
     def event(self) -> Path:
-        """Its plain sample event."""
-        return min((ROOT / "events").rglob(f"{self.handler}*.json"), key=lambda path: len(path.name))
+        """Its plainest sample event that succeeds. An invalid one may end before the first call of AWS."""
+        events = (ROOT / "events").rglob(f"{self.handler}*.json")
+        return min(events, key=lambda path: (EXPECTED[path.stem].error is not None, len(path.name)))
 
 
 def handlers() -> list[Deployed]:
@@ -56,9 +67,9 @@ def _plain(value: Any, parameters: Mapping[str, Any]) -> str | None:
         case {"Ref": "AWS::NoValue"}:
             return None
         case {"Ref": str(name)}:
-            return str(parameters.get(name, {}).get("Default", name))
+            return _PSEUDO.get(name) or str(parameters.get(name, {}).get("Default", name))
         case {"Fn::GetAtt": parts}:
             return ".".join(parts)
         case {"Fn::Sub": str(text)}:
-            return text.replace("${AWS::StackName}", STACK_NAME).replace("${AWS::AccountId}", "000000000000")
+            return re.sub(r"\$\{(AWS::\w+)\}", lambda found: _PSEUDO.get(found[1], found[0]), text)
     return str(value)

@@ -19,7 +19,9 @@ from cli import views
 from local.emulator import emulator
 from tests.kit.ministack import Account, as_it_comes
 
-ROUNDS, EXECUTIONS, AT_ONCE, STATES = 5, 400, 24, 8
+from .results import show, size
+
+ROUNDS, EXECUTIONS, AT_ONCE, STATES = size(5, 1), size(400, 10), size(24, 4), 8
 
 
 def main() -> None:
@@ -33,7 +35,7 @@ def main() -> None:
         for name, rounds in found.items()
     ]
     title = f"Executions of {STATES} Pass states, medians of {ROUNDS} rounds"
-    views.console().print(views.table(title, ["engine", "a second", "CPU ms of one"], rows))
+    show("benchmarks.executions", views.table(title, ["engine", "a second", "CPU ms of one"], rows))
 
 
 @contextmanager

@@ -37,6 +37,8 @@ from tests.kit.engines.in_process import replace
 from tests.kit.machine import MACHINES
 from tests.kit.orders import good_order
 
+from .results import show, size
+
 WINDOW, WAY = 0.020, 0.005
 # Simulated seconds that are not counted.
 WARM_UP = 2.0
@@ -169,9 +171,9 @@ def once() -> Iterator[None]:
 def main() -> int:
     """Exit status: 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hot_stock", description=__doc__)
-    parser.add_argument("--buyers", type=int, nargs="+", default=[1, 10, 100])
-    parser.add_argument("--rows", type=int, nargs="+", default=[1, 8, 16, 32, 64])
-    parser.add_argument("--seconds", type=float, default=10, help="simulated seconds that are counted")
+    parser.add_argument("--buyers", type=int, nargs="+", default=size([1, 10, 100], [2]))
+    parser.add_argument("--rows", type=int, nargs="+", default=size([1, 8, 16, 32, 64], [2]))
+    parser.add_argument("--seconds", type=float, default=size(10, 1), help="simulated seconds that are counted")
     parser.add_argument("--window", type=float, default=WINDOW * 1000, help="milliseconds that a transaction takes")
     arguments = parser.parse_args()
     engine = Engine().start()
@@ -184,7 +186,7 @@ def main() -> int:
             rows.append(_row(Load(engine, buyers, arguments.seconds).run(shards), str(shards)))
     columns = ["buyers", "rows", "orders a second", "median ms", "99th ms", "transactions", "write units", "refused"]
     title = f"ReserveInventory, one SKU, one line, a window of {arguments.window:g} ms"
-    views.console().print(views.table(title, columns, rows))
+    show("benchmarks.hot_stock", views.table(title, columns, rows))
     return 0
 
 

@@ -1,48 +1,18 @@
 """What a row of an import consumes, and what a million rows cost: counted on a stack whose calls go through proxies."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from local.deployment import deploy
-from local.emulator import emulator
 from operations.orders import execution_arn
-from operations.stack import Stack
 
 from .costs import entered, history, reports, wait_for_quiet
-from .metering import Proxy, proxy
 from .pricing import LOG_GB, MEMORY_GB, express_seconds
-from .s3_traffic import S3Proxy, s3_proxy
+from .stacks import Metered
 
 MILLION = 1_000_000
 # What a type with `data` alone does not have: the other targets of PRODUCT.
 TARGETS = "targets"
 _FUNCTIONS = ("CreateImport", "CsvLoader", "CsvRowsHandler", "FinalizeParentJob", "FollowImports", "SyncTargets")
-
-
-@dataclass(frozen=True, slots=True)
-class Metered:
-    """A stack behind proxies."""
-
-    stack: Stack
-    dynamodb: Proxy
-    s3: S3Proxy
-
-    def reset(self) -> None:
-        """Forget what was counted, once all is quiet."""
-        wait_for_quiet(self.dynamodb)
-        self.dynamodb.meter.reset()
-        self.s3.reset()
-
-    @property
-    def bucket(self) -> str:
-        return self.stack.outputs["ImportsBucket"]
-
-    def invoked(self) -> dict[str, tuple[int, float]]:
-        """Invocations so far and their seconds, by function."""
-        logs = self.stack.client("logs")
-        found = {name: list(reports(logs, f"/aws/lambda/stepwise/{name}")) for name in _FUNCTIONS}
-        return {name: (len(lines), sum(map(_seconds, lines))) for name, lines in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +34,28 @@ class Consumed:
         return sum(self.writes.get(self.tables[table], 0.0) for table in tables) / self.rows
 
 
-@contextmanager
-def metered() -> Iterator[Metered]:
-    # Unsigned, because a signature covers what the proxies change.
-    with proxy() as dynamodb, s3_proxy() as s3:
-        settings = {"AWS_ENDPOINT_URL_DYNAMODB": dynamodb.endpoint, "AWS_ENDPOINT_URL_S3": s3.endpoint, "AUTH": "false"}
-        with emulator.attached(settings) as running:
-            dynamodb.target = s3.target = running.endpoint
-            deploy(running.endpoint, running.log)
-            yield Metered(Stack.local(running.endpoint, services=running.simulators), dynamodb, s3)
+def reset(on: Metered) -> None:
+    """Forget what was counted, once all is quiet."""
+    wait_for_quiet(on.dynamodb)
+    on.dynamodb.meter.reset()
+    on.s3.reset()
+
+
+def files_bucket(on: Metered) -> str:
+    return on.stack.outputs["ImportsBucket"]
+
+
+def invoked(on: Metered) -> dict[str, tuple[int, float]]:
+    """Invocations so far and their seconds, by function."""
+    logs = on.stack.client("logs")
+    found = {name: list(reports(logs, f"/aws/lambda/stepwise/{name}")) for name in _FUNCTIONS}
+    return {name: (len(lines), sum(map(_seconds, lines))) for name, lines in found.items()}
 
 
 def consumed(on: Metered, rows: int, before: Mapping[str, tuple[int, float]], import_id: str) -> Consumed:
     """What was counted since the last reset. before: invocations then. import_id: in STEP_FUNCTION mode."""
     wait_for_quiet(on.dynamodb)
-    after, outputs, meter = on.invoked(), on.stack.outputs, on.dynamodb.meter
+    after, outputs, meter = invoked(on), on.stack.outputs, on.dynamodb.meter
     invocations = {name: (after[name][0] - before[name][0], after[name][1] - before[name][1]) for name in after}
     names = ("CommandsTable", "GatesTable", "DataTable", "HistoryTable", "ProductsTable", "ImportsTable")
     events = history(on.stack, execution_arn(on.stack, import_id, output="ImportCsvArn"))
@@ -89,7 +66,7 @@ def consumed(on: Metered, rows: int, before: Mapping[str, tuple[int, float]], im
         dict(meter.written),
         dict(meter.read),
         dict(on.s3.requests),
-        on.s3.received[on.bucket],
+        on.s3.received[files_bucket(on)],
         {name: outputs[name] for name in (*names, "IdempotencyTable")},
         outputs["CatalogBucket"],
     )

@@ -5,7 +5,6 @@ Speed and memory on a plain local stack; what is consumed on another one whose c
 
 import argparse
 import json
-import os
 import tempfile
 import threading
 import time
@@ -15,19 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from rich.table import Table
 
 from cli import views
-from local.deployment import deploy
-from local.emulator import emulator
 from operations import imports
 from operations.imports import ImportView
 from operations.stack import Stack
 
 from . import import_costs, import_memory
-from .import_costs import TARGETS, Consumed, Metered, per_million
+from .import_costs import TARGETS, Consumed, per_million
 from .import_files import TENANT, csv_file, zip_file
+from .results import show, size
+from .stacks import Metered, metered, plain
 
-MANY_ROWS, ZIP_FILES, ZIP_ROWS = 100_000, 100, 50
+MANY_ROWS, ZIP_FILES, ZIP_ROWS = 100_000, size(100, 2), size(50, 5)
 # One standard execution of `command` for each row: states without a retry, as docs/costs.md counts them.
 STATES_OF_A_COMMAND = {"PRODUCT": 10, "data alone": 8}
 _PRICES = Path(__file__).with_name("prices.json")
@@ -40,28 +40,28 @@ def main() -> None:
     chosen = _arguments()
     prices = json.loads(chosen.prices.read_text())["prices"]
     sizes = [*chosen.rows, *([MANY_ROWS] if chosen.all else [])]
-    out.print(f"load average of one minute {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
-    with emulator.attached() as running:
-        deploy(running.endpoint, running.log)
-        stack = Stack.local(running.endpoint, services=running.simulators)
+    with plain() as on:
+        stack = on.stack
         _import(stack, csv_file(200, "warm"), {})
         options = {"max_concurrency": chosen.concurrency}
-        rows = [_speed(stack, running.pid, size, options) for size in sizes]
+        speeds = [_speed(stack, on.running.pid, rows, options) for rows in sizes]
         columns = ["rows", "seconds", "rows/s", "failed", "unprocessed", "largest worker, MB", "all workers, MB"]
-        out.print(views.table(f"Imports, {chosen.concurrency} batches at once", columns, rows))
-        if "ImportZipArn" in stack.outputs:
-            out.print(_zip(stack, chosen.zip_files, chosen.zip_rows))
-        out.print(_alone(running.endpoint, chosen.alone))
-    with import_costs.metered() as on:
-        _consumption(on, chosen.metered, chosen.concurrency, prices)
+        tables = [views.table(f"Imports, {chosen.concurrency} batches at once", columns, speeds)]
+        tables += [_zip(stack, chosen.zip_files, chosen.zip_rows), _alone(on.running.endpoint, chosen.alone)]
+    with metered() as at:
+        show("benchmarks.imports", *tables, *_consumption(at, chosen.metered, chosen.concurrency, prices))
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench-imports OPTIONS=")
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000], help="sizes of the imports")
+    parser.add_argument(
+        "--rows", type=int, nargs="+", default=size([1_000, 10_000], [100]), help="sizes of the imports"
+    )
     parser.add_argument("--all", action="store_true", help=f"also {MANY_ROWS:,} rows")
-    parser.add_argument("--alone", type=int, default=1_000_000, help="rows for loader and finalize_parent_job alone")
-    parser.add_argument("--metered", type=int, default=2_000, help="rows for what is consumed")
+    parser.add_argument(
+        "--alone", type=int, default=size(1_000_000, 500), help="rows for loader and finalize_parent_job alone"
+    )
+    parser.add_argument("--metered", type=int, default=size(2_000, 100), help="rows for what is consumed")
     parser.add_argument("--concurrency", type=int, default=4, help="batches at once")
     parser.add_argument("--zip-files", type=int, default=ZIP_FILES)
     parser.add_argument("--zip-rows", type=int, default=ZIP_ROWS, help="of each file of the ZIP")
@@ -139,22 +139,22 @@ def _alone(endpoint: str, rows: int) -> Any:
     return views.table("Loader and finalization, one row in 100 failed", columns, figures)
 
 
-def _consumption(on: Metered, rows: int, concurrency: int, prices: Mapping[str, float]) -> None:
+def _consumption(on: Metered, rows: int, concurrency: int, prices: Mapping[str, float]) -> Iterator[Table]:
     _import(on.stack, csv_file(100, "warm"), {"processing_mode": "STEP_FUNCTION"})
-    on.reset()
+    import_costs.reset(on)
     direct = csv_file(min(rows, 1_000), "direct")
     _import(on.stack, direct, {"processing_mode": "DIRECT"})
-    read = {"DIRECT": on.s3.received[on.bucket] / len(direct)}
-    on.reset()
-    before, data = on.invoked(), csv_file(rows, "metered")
+    read = {"DIRECT": on.s3.received[import_costs.files_bucket(on)] / len(direct)}
+    import_costs.reset(on)
+    before, data = import_costs.invoked(on), csv_file(rows, "metered")
     fields = {"processing_mode": "STEP_FUNCTION", "options": {"max_concurrency": concurrency}}
     seen = _import(on.stack, data, fields)
     used = import_costs.consumed(on, rows, before, seen.made.key.import_id)
     read["STEP_FUNCTION"] = used.received / len(data)
     shown = [[mode, f"{times:.2f}"] for mode, times in read.items()]
-    out.print(views.table("Bytes read from ImportsBucket by the functions", ["mode", "times the file"], shown))
-    out.print(_units(used))
-    out.print(_costs(used, prices))
+    yield views.table("Bytes read from ImportsBucket by the functions", ["mode", "times the file"], shown)
+    yield _units(used)
+    yield _costs(used, prices)
 
 
 def _units(used: Consumed) -> Any:

@@ -12,15 +12,18 @@ from typing import Any
 import psutil
 
 from cli import views
-from local.deployment import deploy
 from local.emulator import emulator
 from operations.stack import Stack
 from reporting.change import Record, read_change
 from reporting.service import Reports
 from reporting.table import ReportsTable
 from runtime.dynamodb import attributes
+from tests.kit.injection import Resources
 
-RECORDS, SIZES = 5_000, (10_000, 100_000)
+from .results import show, size
+from .stacks import plain
+
+RECORDS, SIZES = size(5_000, 50), size((10_000, 100_000), (50,))
 _DAY = "2026-11-20"
 
 
@@ -42,16 +45,13 @@ class Counting:
 
 def main() -> None:
     figures: list[list[str]] = []
-    with emulator.attached() as running:
-        deploy(running.endpoint, running.log)
-        stack = Stack.local(running.endpoint, services=running.simulators)
-        figures += _applied(stack)
-        figures += _through_the_stream(stack)
-    for size in SIZES:
-        with emulator.attached() as running:
-            deploy(running.endpoint, running.log)
-            figures += _replayed(Stack.local(running.endpoint, services=running.simulators), running.port, size)
-    views.console().print(views.table("The reports, on the local stack", ["figure", "value"], figures))
+    with plain() as on:
+        figures += _applied(on.stack)
+        figures += _through_the_stream(on.stack)
+    for orders in SIZES:
+        with plain() as on:
+            figures += _replayed(on.stack, on.running.port, orders)
+    show("benchmarks.reports", views.table("The reports, on the local stack", ["figure", "value"], figures))
 
 
 def _applied(stack: Stack) -> list[list[str]]:
@@ -145,8 +145,8 @@ def _write(stack: Stack, count: int, *, day: str) -> None:
 
 @contextmanager
 def _mapping_off(stack: Stack) -> Iterator[None]:
-    client = stack.client("lambda")
-    (mapping,) = client.list_event_source_mappings()["EventSourceMappings"]
+    client, name = stack.client("lambda"), Resources(stack)["ReportOrdersFunction"]
+    (mapping,) = client.list_event_source_mappings(FunctionName=name)["EventSourceMappings"]
     client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
     yield
     client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)

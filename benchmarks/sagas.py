@@ -5,19 +5,19 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from cli import views
-from local.deployment import deploy
-from local.emulator import emulator
 from operations import stock
 from operations.orders import ended, place
 from operations.stack import Stack
 
-ORDERS, CONCURRENCY, WARM_UP = 200, 8, 40
+from .results import show, size
+from .stacks import plain
+
+ORDERS, CONCURRENCY, WARM_UP = size(200, 4), 8, size(40, 2)
 
 
 def main() -> None:
-    with emulator.attached() as running:
-        deploy(running.endpoint, running.log)
-        stack = Stack.local(running.endpoint, services=running.simulators)
+    with plain() as on:
+        stack = on.stack
         stock.seed(stack, {"tea-01": 10_000})
         _run(stack, "warm", WARM_UP)
         began = time.perf_counter()
@@ -30,7 +30,7 @@ def main() -> None:
         ["median saga", f"{statistics.median(seconds) * 1000:.0f} ms"],
         ["slowest saga", f"{max(seconds) * 1000:.0f} ms"],
     ]
-    views.console().print(views.table("Sagas through the local stack, warm", ["figure", "value"], figures))
+    show("benchmarks.sagas", views.table("Sagas through the local stack, warm", ["figure", "value"], figures))
 
 
 def _run(stack: Stack, prefix: str, count: int) -> list[float]:

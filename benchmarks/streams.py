@@ -13,7 +13,9 @@ from cli import views
 from local.emulator import emulator
 from tests.kit.ministack import Account, Function
 
-RECORDS, BATCH, KEYS = 2_000, 10, 50
+from .results import show, size
+
+RECORDS, BATCH, KEYS = size(2_000, 100), 10, 50
 _SLOW_SECONDS, _EVERY = 0.05, 100
 _WANTED = '{"dynamodb": {"NewImage": {"wanted": {"BOOL": [true]}}}}'
 _COUNT = """
@@ -57,9 +59,8 @@ def main() -> None:
             _map(function, stream, reader)
         seconds = _ended(notes, began)
     rows = [[one.name, f"{seconds[at]:.1f} s", f"{RECORDS / seconds[at]:.0f}"] for at, one in enumerate(_READERS)]
-    views.console().print(
-        views.table(f"{RECORDS:,} records, all readers at once", ["reader", "took", "records a second"], rows)
-    )
+    columns = ["reader", "took", "records a second"]
+    show("benchmarks.streams", views.table(f"{RECORDS:,} records, all readers at once", columns, rows))
 
 
 def _written(account: Account) -> str:

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from cli import views
-from local.deployment import deploy
-from local.emulator import emulator
 from operations import tasks
 from operations.commands import publish
 from operations.orders import execution_arn
@@ -22,8 +20,10 @@ from operations.stack import Stack
 from tasks.state import Status
 
 from . import commands
-from .costs import consumption, metered_stack
+from .costs import consumption
 from .pricing import Use, costs
+from .results import show, size
+from .stacks import metered, plain
 
 TENANT = "bench"
 OBJECT_BYTES = 10_000
@@ -38,27 +38,24 @@ out = views.console()
 def main() -> None:
     chosen = _arguments()
     prices = json.loads(chosen.prices.read_text())["prices"]
-    out.print(f"load average of one minute {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
+    tables = []
     if chosen.items:
-        with emulator.attached() as running:
-            deploy(running.endpoint, running.log)
-            stack = Stack.local(running.endpoint, services=running.simulators)
-            rows = [[kind, str(chosen.items), *_speed(stack, kind, chosen.items)] for kind in TYPES]
-        out.print(views.table("Tasks, two items at once", ["type", "items", "seconds", "items/s"], rows))
-    with metered_stack() as (stack, metered):
+        with plain() as on:
+            rows = [[kind, str(chosen.items), *_speed(on.stack, kind, chosen.items)] for kind in TYPES]
+        tables.append(views.table("Tasks, two items at once", ["type", "items", "seconds", "items/s"], rows))
+    with metered() as at:
         found: dict[str, Use] = {}
         for kind, items_of in TYPES.items():
-            _run(stack, kind, items_of(stack, WARM_UP))
-            run = partial(_run, stack, kind, items_of(stack, chosen.metered))
-            found[kind] = consumption(stack, metered, run) / chosen.metered
-    out.print(_consumed(found, chosen.metered))
-    out.print(_costs(found, prices))
+            _run(at.stack, kind, items_of(at.stack, WARM_UP))
+            run = partial(_run, at.stack, kind, items_of(at.stack, chosen.metered))
+            found[kind] = consumption(at, run) / chosen.metered
+    show("benchmarks.tasks", *tables, _consumed(found, chosen.metered), _costs(found, prices))
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench-tasks OPTIONS=")
-    parser.add_argument("--items", type=int, default=200, help="for the speed; 0: do not measure it")
-    parser.add_argument("--metered", type=int, default=100, help="for what is consumed")
+    parser.add_argument("--items", type=int, default=size(200, 4), help="for the speed; 0: do not measure it")
+    parser.add_argument("--metered", type=int, default=size(100, 4), help="for what is consumed")
     parser.add_argument("--prices", type=Path, default=_PRICES)
     return parser.parse_args()
 

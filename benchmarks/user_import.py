@@ -15,8 +15,6 @@ from typing import Any, cast
 
 from cli import views
 from idempotency import LeaseStore
-from local.deployment import deploy
-from local.emulator import emulator
 from local.simulators.connect.remote_control import RemoteControl
 from operations import user_imports
 from operations.stack import Stack
@@ -27,9 +25,12 @@ from user_import.errors import TooManyRows
 from user_import.files import Files
 from user_import.profiles import ProfileNames
 
-SIZES = (100, 1_000, 3_000)
-ROWS_AT_CONNECTS_RATE, RATE, BURST = 200, 2, 5
-MANY_ROWS = 1_000_000
+from .results import show, size
+from .stacks import plain
+
+SIZES = size((100, 1_000, 3_000), (5, 10))
+ROWS_AT_CONNECTS_RATE, RATE, BURST = size(200, 7), 2, 5
+MANY_ROWS = size(1_000_000, 1_000)
 HEADER = "No.,username,default_password,first_name,last_name\n"
 DEFAULTS = ProfileNames("Agent", "Basic Routing Profile")
 PREFIX = "TestFile_"
@@ -53,13 +54,10 @@ class Traffic:
 
 
 def main() -> None:
-    with emulator.attached({"CONNECT_SIMULATOR_ACTIVATION_SECONDS": "1"}) as running:
-        deploy(running.endpoint, running.log)
-        stack = Stack.local(running.endpoint, services=running.simulators)
-        out = views.console()
-        out.print(_reading(stack))
-        out.print(_pace(stack, RemoteControl(running.simulators["connect"])))
-        out.print(_memory(stack))
+    with plain() as on:
+        connect = RemoteControl(on.running.simulators["connect"])
+        connect.change(activation_seconds=1)
+        show("benchmarks.user_import", _reading(on.stack), _pace(on.stack, connect), _memory(on.stack))
 
 
 def _file(rows: int) -> bytes:
@@ -68,7 +66,7 @@ def _file(rows: int) -> bytes:
 
 
 def _reading(stack: Stack) -> Any:
-    rows = [_read(stack, size) for size in SIZES]
+    rows = [_read(stack, count) for count in SIZES]
     columns = ["rows", "file", "read", "times the file", "requests", "each row reads all", "times the file"]
     return views.table("Bytes read from S3", columns, rows)
 
@@ -133,7 +131,9 @@ def _pace(stack: Stack, connect: RemoteControl) -> Any:
         ["times the limit", f"{seconds / limit:.3f}"],
         ["calls of CreateUser, throttled ones included", str(len(calls))],
     ]
-    return views.table("200 rows at 2 calls a second, burst 5", ["figure", "value"], figures)
+    return views.table(
+        f"{ROWS_AT_CONNECTS_RATE} rows at {RATE} calls a second, burst {BURST}", ["figure", "value"], figures
+    )
 
 
 def _imported(stack: Stack, file: Path) -> user_imports.Summary:

@@ -20,7 +20,7 @@ _SECTIONS = {
     },
     "Operations": {
         "attention": Entry("attention_command:attention", "List what needs attention, with the cause and a command."),
-        "orders": Entry("orders:app", "Place, list, show, recover and replay orders."),
+        "orders": Entry("orders:app", "Place, list, show, recover, replay and audit orders."),
         "stock": Entry("stock_commands:app", "Show and change the stock on hand."),
         "reports": Entry("reports:app", "Show orders and revenue of a day."),
         "work": Entry("work_commands:app", "Look up work under leases; release or resolve it."),

@@ -1,18 +1,20 @@
-"""`stepwise orders`: place, list, show, recover, replay."""
+"""`stepwise orders`: place, list, show, recover, replay, audit."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from operations import order_list
+from local.drawing import Text
+from operations import audit, order_list
 from operations.stack import STACK_NAME
 
-from . import order_commands, output, replay_command, shapes
+from . import hints, order_commands, output, replay_command, shapes
 from .options import Last, OnAws, Port, Since, StackName, check_filters, chosen_stack, moment
 
-app = typer.Typer(help="Orders: place, list, show, recover, replay.", no_args_is_help=True)
+app = typer.Typer(help="Orders: place, list, show, recover, replay, audit.", no_args_is_help=True)
 
 
 class Status(StrEnum):
@@ -49,6 +51,24 @@ def list_orders(
         records = [shapes.order_row(row) for row in order_list.listed(stack, begin, status, last)]
         columns = ["order_id", "status", "total", "currency", "created_at", "standing"]
     output.listing("Orders", "orders", records, columns)
+
+
+@app.command("audit")
+def audit_orders(since: Since = "8d", port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+    """Find rows that contradict each other. Exits with 1 if there are any.
+
+    Reads the orders since a time, and their payments and reservations; then all payments and reservations, of any age,
+    that are in effect, and their orders.
+    """
+    begin = moment(since) or datetime.now(UTC) - timedelta(days=8)
+    found = [asdict(one) for one in audit.contradictions(chosen_stack(port, aws, name), begin)]
+    if found:
+        remedy = Text("Put the lost row back, or write an edited one back: docs/deploy.md, Put back one row.")
+        commands = dict.fromkeys(hints.command("show", one["order_id"]) for one in found)
+        output.listing("Contradictions", "contradictions", found, ["order_id", "problem"], *map(Text, commands), remedy)
+    else:
+        output.show({"contradictions": []}, "No order contradicts its payment or its reservation.")
+    raise typer.Exit(1 if found else 0)
 
 
 app.command("place")(order_commands.place_order)

@@ -1,17 +1,19 @@
-"""Runs functions of the local stack in containers, with the real `sam local invoke` in Docker, without IAM.
+"""Runs functions of the local stack in containers, with the real `sam local` in Docker, without IAM.
 
 The stack listens on the loopback, which a container cannot reach. It reaches the host's address on Docker's bridge,
 where a relay listens while needed.
 """
 
 import json
-import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
+import time
+import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,16 +21,16 @@ from urllib.parse import urlparse
 
 import boto3
 import psutil
-import yaml
 
-from .deployment import architecture, build, resources, sam_environment
-from .emulator.emulator import REGION, Emulator, LocalStackError, environment
+from .deployment import architecture, build, copies, resources, sam_environment
+from .emulator.emulator import REGION, Emulator, LocalStackError, environment, free_port
 from .relay import relay
 
 _BRIDGE = "docker0"
 _SECONDS = 300
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 # The name of a built template's copy. Beside the artefacts, to which its paths are relative.
-_COPY = "containers.yaml"
+_COPY = "containers.json"
 
 
 class ContainersUnavailable(LocalStackError):
@@ -69,18 +71,76 @@ class Containers:
 
     def invoke(self, function: str, event: Path) -> Answer:
         """Run a function once, in a new container. Raises LocalStackError with the end of sam's output."""
-        command = ["sam", "local", "invoke", function, "--event", str(event), "--template", str(self.template)]
-        command += ["--env-vars", str(self.variables), "--parameter-overrides", f"Architecture={architecture()}"]
         ended = subprocess.run(
-            command + (["--skip-pull-image"] if _has_image() else []),
-            env=sam_environment(self.endpoint, self.variables.parent),
+            self._sam("invoke", function, "--event", str(event)),
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=_SECONDS,
             check=False,
         )
-        return _answer(ended)
+        return _answer(ended.stdout, ended.stderr)
+
+    @contextmanager
+    def kept(self) -> Iterator["KeptContainers"]:
+        """Containers that serve every call of a function, from its first one to the end of the block."""
+        port, log = free_port(), self.variables.with_name("start-lambda.log")
+        with log.open("w") as output:
+            process = subprocess.Popen(
+                self._sam("start-lambda", "--port", str(port), "--warm-containers", "LAZY", "--no-watch"),
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        try:
+            yield KeptContainers(process, port, log)
+        finally:
+            # sam removes its containers when it is terminated.
+            process.terminate()
+            process.wait(_SECONDS)
+
+    def _sam(self, command: str, *arguments: str) -> list[str]:
+        shared = ["--template", str(self.template), "--env-vars", str(self.variables)]
+        shared += ["--parameter-overrides", f"Architecture={architecture()}"]
+        return ["sam", "local", command, *arguments, *shared, *(["--skip-pull-image"] if _has_image() else [])]
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return sam_environment(self.endpoint, self.variables.parent)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptContainers:
+    """A process of `sam local start-lambda`, which keeps each function's container. log: its output."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    log: Path
+
+    def invoke(self, function: str, event: Path) -> Answer:
+        """Run a function, in its container. Raises LocalStackError with the end of sam's output."""
+        before = self.log.stat().st_size
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/2015-03-31/functions/{function}/invocations", event.read_bytes()
+        )
+        try:
+            self._wait_until_ready()
+            with _OPENER.open(request, timeout=_SECONDS) as response:
+                text = response.read().decode()
+        except OSError as error:
+            raise LocalStackError(f"sam local start-lambda: {error}\n{self.log.read_text()[-3000:]}") from None
+        return _answer(text, self.log.read_text()[before:])
+
+    def _wait_until_ready(self) -> None:
+        """Raises ConnectionError unless sam listens before the deadline."""
+        deadline = time.monotonic() + _SECONDS
+        while self.process.poll() is None and time.monotonic() < deadline:
+            with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", self.port)):
+                return
+            time.sleep(0.1)
+        raise ConnectionError("it does not listen")
 
 
 @contextmanager
@@ -143,37 +203,18 @@ def _configuration(functions: Any, name: str) -> dict[str, Any]:
 
 def _template(built: Path, variables: Mapping[str, str]) -> Path:
     """Copies of the built templates with these variables in all functions: sam sets no others. Returns the root."""
-    for child in built.glob("*/template.yaml"):
-        root = yaml.compose(child.read_text())
-        _name(root, variables)
-        _written(child, yaml.serialize(root))
-    template = built / "template.yaml"
-    return _written(template, template.read_text().replace(f"/{template.name}", f"/{_COPY}"))
+    for _, template in copies(built, _COPY):
+        functions = template.get("Globals", {}).get("Function")
+        if functions:
+            functions["Environment"]["Variables"] |= dict.fromkeys(variables, "")
+    return built / _COPY
 
 
-def _name(root: Any, variables: Mapping[str, str]) -> None:
-    node = root
-    for name in ("Globals", "Function", "Environment", "Variables"):
-        found = [value for key, value in node.value if key.value == name]
-        if not found:  # a template without functions
-            return
-        node = found[0]
-    text = "tag:yaml.org,2002:str"
-    node.value += [(yaml.ScalarNode(text, name), yaml.ScalarNode(text, "")) for name in variables]
-
-
-def _written(template: Path, text: str) -> Path:
-    """The copy. Concurrent writers write the same."""
-    unfinished = template.with_name(f"{_COPY}.{os.getpid()}")
-    unfinished.write_text(text)
-    return unfinished.replace(template.with_name(_COPY))
-
-
-def _answer(ended: subprocess.CompletedProcess[str]) -> Answer:
+def _answer(output: str, log: str) -> Answer:
     try:
-        result = json.loads(ended.stdout.strip().splitlines()[-1])
+        result = json.loads(output.strip().splitlines()[-1])
     except (IndexError, ValueError):
-        raise LocalStackError("sam local invoke failed:\n" + ended.stderr[-3000:]) from None
+        raise LocalStackError("sam failed:\n" + log[-3000:]) from None
     if isinstance(result, dict) and {"errorType", "errorMessage"} <= result.keys():
-        return Answer(result["errorType"], result["errorMessage"], None, ended.stderr)
-    return Answer(None, "", result, ended.stderr)
+        return Answer(result["errorType"], result["errorMessage"], None, log)
+    return Answer(None, "", result, log)

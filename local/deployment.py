@@ -64,19 +64,33 @@ def _build(endpoint: str, log: Path, template: str = "template.yaml") -> None:
 
 
 def packed(built: Path) -> None:
-    """Make `sam deploy` faster, which zips each function's folder by itself, and reads JSON faster than YAML.
+    """Make `sam deploy` faster, which zips each function's folder by itself.
 
-    Beside each built template, write a copy as JSON, where functions and layers with the same content have one archive.
+    In the copies of the built templates, functions and layers with the same content have one archive.
+    """
+    for folder, template in copies(built, PACKED):
+        for resource in template["Resources"].values():
+            properties = resource.get("Properties", {})
+            for name in {"CodeUri", "ContentUri"} & properties.keys():
+                properties[name] = os.path.relpath(_archive(folder / properties[name], built), folder)
+
+
+def copies(built: Path, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Copy each built template under another name beside it, with the caller's changes. The copies name each other.
+
+    They are JSON, which sam reads faster than YAML. Yields each folder and its template.
     """
     for file in (built / _TEMPLATE, *sorted(built.glob(f"*/{_TEMPLATE}"))):
         template = yaml.load(file.read_text(), yaml.CSafeLoader)
         for resource in template["Resources"].values():
             properties = resource.get("Properties", {})
-            for name in {"CodeUri", "ContentUri"} & properties.keys():
-                properties[name] = os.path.relpath(_archive(file.parent / properties[name], built), file.parent)
-            for name in {"Location", "TemplateURL"} & properties.keys():
-                properties[name] = properties[name].replace(_TEMPLATE, PACKED)
-        file.with_name(PACKED).write_text(json.dumps(template))
+            for nested in {"Location", "TemplateURL"} & properties.keys():
+                properties[nested] = properties[nested].replace(_TEMPLATE, name)
+        yield file.parent, template
+        # Concurrent writers write the same.
+        unfinished = file.with_name(f"{name}.{os.getpid()}")
+        unfinished.write_text(json.dumps(template))
+        unfinished.replace(file.with_name(name))
 
 
 def _archive(folder: Path, to: Path) -> Path:

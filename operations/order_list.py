@@ -40,19 +40,12 @@ def order_of(run: Run) -> str:
     return ORDER_SAGA.id_of(json.loads(run.input or "null")) or run.name
 
 
-def _rows(stack: Stack, since: datetime, after: Row | None) -> Iterator[Row]:
-    table = stack.outputs["OrdersTable"]
-    for keys in batched(_keys(stack, table, since, after), _AT_ONCE, strict=False):
-        found = read_rows(stack.dynamodb, [(table, {"order_id": order_id}) for order_id in keys])
-        yield from (plain(row) for row in found if row)
-
-
-def _keys(stack: Stack, table: str, since: datetime, after: Row | None) -> Iterator[str]:
+def ids(stack: Stack, since: datetime, after: Row | None = None) -> Iterator[str]:
     """The ids of orders of each day, from today back, or from the order on that they come after."""
     day = _day_of(after) if after else datetime.now(UTC).date()
     while day >= since.astimezone(UTC).date():
         query: Any = {
-            "TableName": table,
+            "TableName": stack.outputs["OrdersTable"],
             "IndexName": _INDEX,
             "KeyConditionExpression": "created_ymd = :day AND created_at >= :since",
             "ExpressionAttributeValues": {":day": {"S": day.isoformat()}, ":since": {"S": _stamp(since)}},
@@ -64,6 +57,13 @@ def _keys(stack: Stack, table: str, since: datetime, after: Row | None) -> Itera
         for page in stack.dynamodb.get_paginator("query").paginate(**query):
             yield from (item["order_id"]["S"] for item in page["Items"])
         day, after = day - timedelta(days=1), None
+
+
+def _rows(stack: Stack, since: datetime, after: Row | None) -> Iterator[Row]:
+    table = stack.outputs["OrdersTable"]
+    for keys in batched(ids(stack, since, after), _AT_ONCE, strict=False):
+        found = read_rows(stack.dynamodb, [(table, {"order_id": order_id}) for order_id in keys])
+        yield from (plain(row) for row in found if row)
 
 
 def _day_of(row: Row) -> date:

@@ -16,7 +16,7 @@ def test_the_workflow_runs_what_a_contributor_runs() -> None:
     commands = {step["run"] for job in jobs.values() for step in job["steps"] if "run" in step}
 
     assert commands == {
-        *("make check", "make test", "make conformance", "make test-browser"),
+        *("make check", "make test", "make conformance", "make test-browser", "make bench-console"),
         "make verify REQUIRE='docker advisories node'",
     }
 

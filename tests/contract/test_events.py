@@ -1,8 +1,5 @@
 """The sample events: one or more for each function, named after its handler."""
 
-import re
-from functools import cache
-
 import pytest
 
 from ordering.order import InvalidOrder, parse_order
@@ -11,19 +8,11 @@ from tests.kit.each import each
 from tests.kit.machine import MACHINES
 from tests.kit.project import EVENTS, ROOT, read_json
 from tests.kit.sample_events.expectations import EXPECTED
-from tests.kit.template import FUNCTIONS, arn_of
+from tests.kit.template import FUNCTIONS, HANDLERS, arn_of, handler_of
 
 SAGA = MACHINES["OrderSaga"]
 
-HANDLERS = {function.handler for function in FUNCTIONS.values()}
 SAGA_HANDLERS = {FUNCTIONS[name].handler for name in map(arn_of, SAGA.substitutions.values()) if name in FUNCTIONS}
-
-
-@cache
-def handler_of(event: str) -> str | None:
-    """The handler whose name the event's name starts with: the longest, if there are several."""
-    fitting = [handler for handler in HANDLERS if re.fullmatch(rf"{handler}(_\w+)?", event)]
-    return max(fitting, key=len, default=None)
 
 
 SAGA_EVENTS = [event for event in EVENTS if handler_of(event) in SAGA_HANDLERS]
@@ -31,7 +20,7 @@ INVALID = [event for event in SAGA_EVENTS if event.endswith("_invalid")]
 VALID = [event for event in SAGA_EVENTS if event not in INVALID]
 
 
-@each("handler", sorted(HANDLERS))
+@each("handler", HANDLERS)
 def test_every_function_has_an_event(handler: str) -> None:
     assert handler in map(handler_of, EVENTS)
 

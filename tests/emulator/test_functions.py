@@ -64,6 +64,16 @@ def handler(event, context):
         notes.write("called\\n")
     raise ValueError("again, please")
 """
+WAIT_AND_FAIL = """
+import os
+import time
+
+def handler(event, context):
+    open(event["detail"]["started"], "w").close()
+    while not os.path.exists(event["detail"]["released"]):
+        time.sleep(0.05)
+    raise ValueError("again, please")
+"""
 # AWS tries an asynchronous call three times. Here all of them are over after so many seconds, and long before.
 TRIES, TRIES_TAKE = 3, 1
 
@@ -221,6 +231,17 @@ def test_an_event_waits_for_a_function_that_is_throttled(ours: Account, tmp_path
     assert _calls(notes) == 0
     function.release()
     eventually(lambda: _calls(notes) > 0)
+
+
+def test_a_retry_of_an_event_runs_the_code_that_was_deployed_meanwhile(ours: Account, tmp_path: Path) -> None:
+    function = ours.function(WAIT_AND_FAIL)
+    function.on_events()
+    files = {name: tmp_path / name for name in ("file", "started", "released")}
+    function.send_event({name: str(path) for name, path in files.items()})
+    eventually(files["started"].exists)
+    function.deploy(NOTE_AND_FAIL)
+    files["released"].touch()
+    eventually(lambda: _calls(files["file"]) == TRIES - 1)
 
 
 # --- what else the emulator process sees to ---

@@ -3,13 +3,17 @@
 import os
 import signal
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 from ministack.core import lambda_runtime
 
 from local.emulator.patches import workers as workers_patch
+from tests.kit.bounded import Threads
+from tests.kit.injection import eventually
 from tests.kit.ministack import Account, Function, still_there
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
@@ -37,6 +41,16 @@ def handler(event, context):
         "children": signal.getsignal(signal.SIGCHLD),
     }
 """
+WAIT = """
+import os
+import time
+
+def handler(event, context):
+    open(os.path.join(event, "started"), "w").close()
+    while not os.path.exists(os.path.join(event, "released")):
+        time.sleep(0.05)
+    return os.getpid()
+"""
 # Of the process, not of what a function sees.
 _OWN = {"pid", "parent", "code"}
 
@@ -56,6 +70,30 @@ def test_workers_share_unpacked_code_and_the_process_that_forks_them(ours: Accou
     one, other = (_seen(ours.function(TELLS)) for _ in range(2))
     assert (one["code"], one["parent"]) == (other["code"], other["parent"])
     assert one["pid"] != other["pid"]
+
+
+def _updated_during_a_call(account: Account, folder: Path) -> tuple[str | None, Any]:
+    """The error and the result of a call during which the function is updated."""
+    function = account.function(WAIT)
+    with Threads(1) as pool:
+        call = pool.submit(function.call, str(folder))
+        eventually((folder / "started").exists)
+        account.client("lambda").update_function_configuration(FunctionName=function.name, MemorySize=256)
+        (folder / "released").touch()
+        answer = call.result()
+    return answer.error, answer.body
+
+
+def test_ministack_still_ends_a_call_in_flight_when_its_function_is_updated(upstream: Account, tmp_path: Path) -> None:
+    error, _ = _updated_during_a_call(upstream, tmp_path)
+    assert error, still_there("workers", "calls in flight during an update")
+
+
+def test_a_call_in_flight_finishes_when_its_function_is_updated(ours: Account, tmp_path: Path) -> None:
+    error, pid = _updated_during_a_call(ours, tmp_path)
+    assert error is None
+    # Its worker serves no other call.
+    eventually(lambda: not psutil.pid_exists(pid))
 
 
 def test_ministack_still_keeps_a_worker_of_each_function(monkeypatch: pytest.MonkeyPatch) -> None:

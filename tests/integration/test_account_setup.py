@@ -79,7 +79,7 @@ def test_a_clean_setup_makes_one_of_each_and_its_history_names_nobody(stack: Sta
     assert status(stack, application_id) == APPROVED
     found = {table: rows(stack, table, application_id) for table in BUSINESS}
     assert {table: len(of_table) for table, of_table in found.items()} == {
-        "CustomersTable": 2,
+        "CustomersTable": 3,
         "AccountsTable": 1,
         "LedgerTable": 2,
         "CardsTable": 1,

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from idempotency.expressions import attribute_values
 from local.emulator import emulator
 from operations.stack import Stack
+from ordering.definition import ORDER_SAGA
 from tests.kit.belongings import CURRENCY, RUN
 from tests.kit.deployed_commands import Versions
 from tests.kit.injection import Resources, denied, status_events_lost
@@ -141,6 +143,22 @@ def test_it_does_not_recover_an_order_that_succeeded(
     refused = stepwise("recover", order["order_id"])
     assert refused.returncode == 4
     assert "NothingToRecover" in refused.stderr
+
+
+@pytest.mark.local_only("deletes rows")
+def test_it_finds_an_order_with_a_lost_row(
+    stepwise: CommandLine, run: Callable[..., Saga], stack: Stack, order: Document
+) -> None:
+    order_id = order["order_id"]
+    run(order)
+    for step in ORDER_SAGA.all_steps:
+        table, key = stack.outputs[step.table], attribute_values(step.row_key(order_id))
+        row = stack.dynamodb.delete_item(TableName=table, Key=key, ReturnValues="ALL_OLD")["Attributes"]
+        audit = stepwise("orders", "audit")
+        assert audit.returncode == 1, audit.stderr
+        assert f"/stepwise show {order_id}" in audit.stdout
+        stack.dynamodb.put_item(TableName=table, Item=row)
+    assert order_id not in stepwise("orders", "audit").stdout
 
 
 # Some 15 commands, each a process, on a machine that may be busy.

@@ -206,7 +206,8 @@ def test_a_refund_that_gave_up_is_listed_and_recovered_by_command(
     with _elsewhere(stack, resources, f"{gateway.address}/v2", "ProcessRefund"):
         saga = run(order)
         assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"] * 5
-        assert saga.visit("ProcessRefund").errors == ["GatewayRefused"]
+        # A page that does not name the key proves nothing, whatever its status.
+        assert set(saga.visit("ProcessRefund").errors) == {"GatewayUnavailable"}
         assert _recovered(stack, name) == "FAILED"
         assert gateway.ledger()["standing"][_row(gateway, order)["key"]] == [3000]
     (listed,) = [found for found in needing_attention(stack) if found.saga_id == name]

@@ -58,6 +58,10 @@ class Function:
         error = body["errorType"] if "FunctionError" in answer else None
         return Answer(error, body, answer.get("LogResult", ""))
 
+    def deploy(self, source: str) -> None:
+        """Replace the code."""
+        self.account.client("lambda").update_function_code(FunctionName=self.name, ZipFile=_zipped(source))
+
     def throttle(self) -> None:
         """Throttle every further call."""
         self.account.client("lambda").put_function_concurrency(FunctionName=self.name, ReservedConcurrentExecutions=0)

@@ -111,3 +111,11 @@ _GLOBALS: dict[str, Any] = TEMPLATE["Globals"]["Function"]
 FUNCTIONS: dict[str, Function] = {
     name: Function(name, properties) for name, properties in of_type("AWS::Serverless::Function").items()
 }
+HANDLERS = sorted({function.handler for function in FUNCTIONS.values()})
+
+
+@cache
+def handler_of(event: str) -> str | None:
+    """The handler whose name the name of a sample event starts with: the longest, if there are several."""
+    fitting = [handler for handler in HANDLERS if re.fullmatch(rf"{handler}(_\w+)?", event)]
+    return max(fitting, key=len, default=None)

@@ -1,11 +1,17 @@
-"""Many orders at once, through worker processes with IAM on, some of which are killed. The invariants hold."""
+"""Many orders at once, through worker processes with IAM on, some of which are killed. The invariants hold.
+
+In their middle, the template is deployed again with other parameters.
+"""
 
 import os
 import random
 from collections import Counter
 from collections.abc import Callable
 
+from local.deployment import deploy
+from local.deployment import resources as deployed
 from local.emulator import emulator
+from local.simulators.webhook_receiver.client import parameters
 from operations import orders, stock
 from operations.stack import Stack
 from tests.kit.bounded import Threads
@@ -17,6 +23,14 @@ from tests.kit.orders import good_order
 # `make load-test` places twice as many.
 SCARCE = int(os.environ.get("SCARCE", "100"))
 WHILE_KILLED = int(os.environ.get("WHILE_KILLED", "150"))
+# They change each function's environment, log group, and state machine, and some definitions.
+CHANGED = {
+    "LogRetentionDays": "7",
+    "StateMachineLogLevel": "FATAL",
+    "RecordLifetimeDays": "89",
+    "ReviewSeconds": "86400",
+    "TaskMaxConcurrency": "3",
+}
 
 
 def _order(order_id: str, lines: dict[str, int]) -> Document:
@@ -59,8 +73,12 @@ def test_orders_while_workers_are_killed(
     stocked = {f"{sku}-{number}": WHILE_KILLED * 2 // 15 for number in range(20)}
     stock.seed(stack, stocked)
     placed = [_order(f"{sku}-{number}", _lines(chance, stocked)) for number in range(WHILE_KILLED)]
-    with killing_workers(running.pid, chance) as killed, Threads(16) as pool:
+    names = _names(stack)
+    with killing_workers(running.pid, chance) as killed, Threads(17) as pool:
+        deployment = pool.submit(_deploy_changed, running)
         ended = Counter(pool.map(lambda order: _run(stack, order), placed))
+        deployment.result()
+    assert _names(stack) == names
     order_ids = [order["order_id"] for order in placed]
     # An event that was killed three times is lost; the sweep, here for orders of any age, finalizes its order.
     with environment(stack, resources, "SweepOrders", FINALIZE_AFTER_SECONDS="1"):
@@ -81,6 +99,15 @@ def test_one_order_placed_twenty_times_at_once_and_again(stack: Stack, sku: str,
     assert [payment["status"] for payment in payments] == ["Captured"]
     eventually(lambda: _all_finalized(stack, [order["order_id"]]))
     assert broken_invariants(stack, [order["order_id"]], {sku: 10}) == []
+
+
+def _deploy_changed(running: emulator.Emulator) -> None:
+    deploy(running.endpoint, running.log, **CHANGED, **parameters(running.simulators["webhooks"]))
+
+
+def _names(stack: Stack) -> set[str]:
+    """The physical ids of all resources."""
+    return {resource["PhysicalResourceId"] for resource in deployed(stack.client("cloudformation"))}
 
 
 def _lines(chance: random.Random, stocked: dict[str, int]) -> dict[str, int]:

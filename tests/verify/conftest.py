@@ -5,15 +5,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from local.containers import Containers, ContainersUnavailable, containers, host_address
+from local.containers import Containers, ContainersUnavailable, KeptContainers, containers, host_address
 from local.deployment import deploy
 from local.emulator import emulator
-from local.simulators.connect.remote_control import RemoteControl
 from operations import orders, stock
 from operations.stack import Stack
 from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events.expectations import ORDER_ID
-from tests.kit.user_imports import QUICK
 
 REQUIRED = os.environ.get("REQUIRE", "").split()
 
@@ -53,7 +51,9 @@ def stack(running: emulator.Emulator) -> Stack:
     stack = Stack.local(running.endpoint, services=running.simulators)
     for rule in stack.client("events").list_rules()["Rules"]:
         stack.client("events").disable_rule(Name=rule["Name"])
-    RemoteControl(running.simulators["connect"]).change(**QUICK)
+    functions = stack.client("lambda")
+    for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:
+        functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
     stock.seed(stack, read_json(ROOT / "cli" / "seed_stock.json"))
     orders.place(stack, read_json(ROOT / "events/ordering" / "process_order.json"))
     assert orders.ended(stack, ORDER_ID).status == "SUCCEEDED"
@@ -64,3 +64,15 @@ def stack(running: emulator.Emulator) -> Stack:
 def docker(running: emulator.Emulator) -> Iterator[Containers]:
     with containers(running) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def kept(docker: Containers) -> Iterator[KeptContainers]:
+    with docker.kept() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def invoked() -> set[str]:
+    """Functions that have run by `sam local invoke`."""
+    return set()

@@ -69,10 +69,10 @@ def _dying_alone(invoke: Callable[..., dict[str, Any]]) -> Callable[..., dict[st
         try:
             return invoke(worker, *args, **kwargs)
         except Exception as error:
+            worker.kill()
             if str(error).startswith(_INIT_FAILED):
                 raise
             # It crashed during startup or between calls; the next call starts another.
-            worker.kill()
             return {"status": "error", "error": "Worker process died"}
 
     return invoke_on_worker
@@ -99,6 +99,11 @@ def _record(arn: str) -> Any:
     return lambda_svc._execution_record_for_config(function, config) if function and config else None
 
 
+def _updated(function: Any) -> Any:
+    """The record to execute: the current one for an event that waited, perhaps through an update of the function."""
+    return (_queued.get() and _record(function["config"]["FunctionArn"])) or function
+
+
 def _dispatch_to_lambda(arn: str, payload: str) -> None:
     from ministack.services import lambda_svc
 
@@ -111,10 +116,10 @@ def _dispatch_to_lambda(arn: str, payload: str) -> None:
 
 def _waiting_its_turn(execute: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     def execute_function(function: Any, event: Any) -> dict[str, Any]:
-        result = execute(function, event)
+        result = execute(_updated(function), event)
         while _queued.get() and result.get("throttle"):
             time.sleep(random.uniform(0.1, 0.5))  # noqa: S311 # nosec B311 # a pause is no secret
-            result = execute(_record(function["config"]["FunctionArn"]) or function, event)
+            result = execute(_updated(function), event)
         return result
 
     return execute_function

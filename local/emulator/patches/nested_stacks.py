@@ -4,6 +4,9 @@
    an `AWS::Serverless` resource in a child fails.
 2. A resource that an update leaves alone keeps its attributes. A nested stack forgets them, and an output that names
    one fails.
+3. A resource keeps its physical name through updates. MiniStack gives the first bucket of a nested stack a random name,
+   and takes the randomness into the names of what it creates after the bucket, but not into those that an update
+   expects: it replaces them, and deletes executions, functions and their queued events.
 """
 
 import contextvars
@@ -11,27 +14,46 @@ from collections.abc import Callable
 from typing import Any
 
 _parameters = contextvars.ContextVar[dict[str, Any]]("parameters")
+# Whether a nested stack creates a resource. An update keeps the seed of the resource's name, or chooses another.
+_creating = contextvars.ContextVar("creating", default=False)
 
 
 def apply() -> None:
     """Change the loaded MiniStack module."""
     from ministack.services.cloudformation import provisioners
 
-    provisioners._cfn_nested_stack_deploy = _keeping_parameters(provisioners._cfn_nested_stack_deploy)
+    provisioners._cfn_nested_stack_deploy = _in_a_nested_stack(provisioners._cfn_nested_stack_deploy)
     provisioners._check_nested_stack_capabilities = _transforming(provisioners._check_nested_stack_capabilities)
-    # The module that deploys a root has imported the function already, and keeps it.
+    # The module that deploys a root has imported both functions already, and keeps them.
     provisioners._update_resource = _keeping_attributes(provisioners._update_resource)
+    provisioners._provision_resource = _without_seed(provisioners._provision_resource)
 
 
-def _keeping_parameters(deploy: Callable[..., Any]) -> Callable[..., Any]:
+def _in_a_nested_stack(deploy: Callable[..., Any]) -> Callable[..., Any]:
     def deploy_nested_stack(logical_id: str, props: dict[str, Any], *args: Any, **named: Any) -> Any:
-        token = _parameters.set(props.get("Parameters") or {})
+        parameters, creating = _parameters.set(props.get("Parameters") or {}), _creating.set(True)
         try:
             return deploy(logical_id, props, *args, **named)
         finally:
-            _parameters.reset(token)
+            _creating.reset(creating)
+            _parameters.reset(parameters)
 
     return deploy_nested_stack
+
+
+def _without_seed(provision: Callable[..., Any]) -> Callable[..., Any]:
+    def provision_resource(*args: Any) -> Any:
+        from ministack.services.cloudformation import provisioners
+
+        if not _creating.get():
+            return provision(*args)
+        token = provisioners._NAME_SEED.set("")
+        try:
+            return provision(*args)
+        finally:
+            provisioners._NAME_SEED.reset(token)
+
+    return provision_resource
 
 
 def _transforming(check: Callable[[str, dict[str, Any]], None]) -> Callable[[str, dict[str, Any]], None]:
@@ -58,6 +80,10 @@ def _keeping_attributes(update: Callable[..., Any]) -> Callable[..., Any]:
         from ministack.services.cloudformation import _stacks
 
         known = _stacks[stack]["_resources"].get(name, {}).get("Attributes")
-        return update(kind, physical_id, old, new, stack, name, attributes or known)
+        token = _creating.set(False)
+        try:
+            return update(kind, physical_id, old, new, stack, name, attributes or known)
+        finally:
+            _creating.reset(token)
 
     return update_resource

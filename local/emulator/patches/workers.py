@@ -3,10 +3,13 @@
 1. A worker is forked from a process that has loaded botocore, as Lambda's runtime has it (`worker_starter.py`).
 2. Workers share unpacked code and layers, and with them Python's bytecode. On Lambda, too, both are read-only.
 3. A worker that was idle for `LAMBDA_WARM_TTL_SECONDS` ends. MiniStack keeps one of each function, of 27 MB.
+4. An invocation in flight finishes with the code and the configuration that it began with. MiniStack kills its worker
+   when the function is updated.
 
-This is for speed and memory; AWS ends idle environments, too, and says nothing of the rest.
+The first two are for speed and memory, and AWS says nothing of them.
 """
 
+import contextvars
 import hashlib
 import json
 import os
@@ -18,6 +21,7 @@ import tempfile
 import threading
 import time
 import zipfile
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
@@ -27,6 +31,8 @@ from typing import IO, Any
 _STARTER = Path(__file__).with_name("worker_starter.py")
 _lock = threading.Lock()
 _starter: socket.socket | None = None
+# Whether workers end because their function was updated or deleted.
+_updating = contextvars.ContextVar("updating", default=False)
 
 
 def apply() -> None:
@@ -35,6 +41,9 @@ def apply() -> None:
     from ministack.services import lambda_svc
 
     lambda_svc.reap_idle_workers = lambda_runtime.reap_idle_workers = _reap
+    lambda_svc.invalidate_worker = lambda_runtime.invalidate_worker = _updated(lambda_runtime.invalidate_worker)
+    lambda_svc.release_worker = lambda_runtime.release_worker = _ending(lambda_runtime.release_worker)
+    lambda_runtime.kill_workers = _after_their_calls(lambda_runtime.kill_workers)
     lambda_runtime.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": _started})
     lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _Archive})
 
@@ -54,6 +63,42 @@ def _reap(ttl: float | None = None) -> int:
                 del runtime._workers[key]
     runtime.kill_workers(idle)
     return len(idle)
+
+
+def _updated(invalidate: Callable[..., None]) -> Callable[..., None]:
+    def invalidate_worker(*args: Any, **named: Any) -> None:
+        token = _updating.set(True)
+        try:
+            invalidate(*args, **named)
+        finally:
+            _updating.reset(token)
+
+    return invalidate_worker
+
+
+def _after_their_calls(kill: Callable[[list[Any]], None]) -> Callable[[list[Any]], None]:
+    def kill_workers(workers: list[Any]) -> None:
+        from ministack.core import lambda_runtime
+
+        if _updating.get():
+            # These left the pool, so no other invocation gets them.
+            with lambda_runtime._lock:
+                busy = [worker for worker in workers if worker.in_use]
+                for worker in busy:
+                    worker.last_call = True
+            workers = [worker for worker in workers if worker not in busy]
+        kill(workers)
+
+    return kill_workers
+
+
+def _ending(release: Callable[[Any], None]) -> Callable[[Any], None]:
+    def release_worker(worker: Any) -> None:
+        release(worker)
+        if getattr(worker, "last_call", False):
+            worker.kill()
+
+    return release_worker
 
 
 class _Archive(zipfile.ZipFile):

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from operations.stack import Stack
-from tests.kit.injection import Resources
 from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events.expected import Expected, Given, invoked
 
@@ -14,18 +13,10 @@ _COMMAND = read_json(_EVENTS / "publish_command.json")
 _KEY = {name: _COMMAND[name] for name in ("pk", "sk")}
 
 
-def quiet(stack: Stack, _: Any) -> Mapping[str, str]:
-    """No command is started but by the event."""
-    name = Resources(stack)["StartCommandsFunction"]
-    stack.client("lambda").put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
-    return {}
-
-
 def published(versions: int) -> Given:
     """So many versions are published, and it is the last one's turn."""
 
-    def given(stack: Stack, event: Any) -> Mapping[str, str]:
-        quiet(stack, event)
+    def given(stack: Stack, _: Any) -> Mapping[str, str]:
         for version in range(1, versions + 1):
             mode = "async" if version == versions else "sync"
             invoked(stack, "PublishCommand", {**_COMMAND, "version": version, "mode": mode})
@@ -36,9 +27,8 @@ def published(versions: int) -> Given:
     return given
 
 
-def waiting(stack: Stack, event: Any) -> Mapping[str, str]:
+def waiting(stack: Stack, _: Any) -> Mapping[str, str]:
     """Two versions are published, and none has finished."""
-    quiet(stack, event)
     for version in (1, 2):
         invoked(stack, "PublishCommand", {**_COMMAND, "version": version})
     return {}
@@ -87,9 +77,9 @@ _FINISHED = {"version": 1, "status": "finished"}
 _DUPLICATE = {"version": 1, "status": "duplicate"}
 
 EXPECTED: dict[str, Expected] = {
-    "publish_command": Expected(_PUBLISHED, again=_DUPLICATE, given=quiet, leaves={finished: 0}),
+    "publish_command": Expected(_PUBLISHED, again=_DUPLICATE, leaves={finished: 0}),
     "publish_command_invalid": Expected(error="InvalidCommand", leaves={finished: None}),
-    "publish_command_next": Expected(_PUBLISHED, again=_DUPLICATE, given=quiet, leaves={finished: 0}),
+    "publish_command_next": Expected(_PUBLISHED, again=_DUPLICATE, leaves={finished: 0}),
     "publish_command_next_sync": Expected(_FINISHED, again=_DUPLICATE, leaves={finished: 1}),
     "publish_command_sync": Expected(_FINISHED, again=_DUPLICATE, leaves={finished: 1}),
     "check_version": Expected({"result": 0}, given=published(1)),

@@ -1,5 +1,6 @@
 """What the sample events of imports of rows are answered, and the state that each is about."""
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,26 +24,36 @@ def uploaded(stack: Stack, _: Any) -> Mapping[str, str]:
     return {}
 
 
-def created(stack: Stack, _: Any) -> Mapping[str, str]:
+def created(stack: Stack, _: Any, import_id: str = _ID) -> Mapping[str, str]:
     """The import has a row, and no machine."""
     version = _put(stack, _KEY)
     item = {**_ROW, "version_id": {"S": version}, "processing_mode": {"S": "DIRECT"}}
+    own = {"S": import_id}
+    item |= {"sk": {"S": f"IMPORT#{import_id}"}, "import_id": own, "first_import_id": own}
     stack.dynamodb.put_item(TableName=stack.outputs["ImportsTable"], Item=item)
     return {}
 
 
 def ended(stack: Stack, event: Any) -> Mapping[str, str]:
     """An import whose second row was refused."""
-    loaded(stack, event)
-    invoked(stack, "CsvRowsHandler", read_json(_EVENTS / "csv_rows_handler.json"))
-    invoked(stack, "FinalizeParentJob", _JOB)
+    replaced = loaded_as_another(stack, event)
+    batch = read_json(_EVENTS / "csv_rows_handler.json")
+    invoked(stack, "CsvRowsHandler", {**batch, "BatchInput": {"import_id": replaced[_ID]}})
+    invoked(stack, "FinalizeParentJob", {**_JOB, "import_id": replaced[_ID]})
+    return replaced
+
+
+def loaded(stack: Stack, event: Any, import_id: str = _ID) -> Mapping[str, str]:
+    created(stack, event, import_id)
+    invoked(stack, "CsvLoader", {**_JOB, "import_id": import_id})
     return {}
 
 
-def loaded(stack: Stack, event: Any) -> Mapping[str, str]:
-    created(stack, event)
-    invoked(stack, "CsvLoader", _JOB)
-    return {}
+def loaded_as_another(stack: Stack, event: Any) -> Mapping[str, str]:
+    """An import with a new id: a warm CsvRowsHandler remembers the plan of an earlier one."""
+    import_id = uuid.uuid4().hex
+    loaded(stack, event, import_id)
+    return {_ID: import_id}
 
 
 def in_upload_folder(stack: Stack, event: Any) -> Mapping[str, str]:
@@ -85,7 +96,7 @@ EXPECTED: dict[str, Expected] = {
     "create_import_retry": Expected(_PARTLY, again=_PARTLY, given=ended, leaves={stored: 1}),
     "create_import_upload": Expected(_PARTLY, given=in_upload_folder, leaves={stored: 1}),
     "csv_loader": Expected({"status": "PROCESSING", "rows": 2}, given=created, leaves={planned: True}),
-    "csv_rows_handler": Expected(_COUNTS, given=loaded, leaves={stored: 1}),
+    "csv_rows_handler": Expected(_COUNTS, given=loaded_as_another, leaves={stored: 1}),
     "finalize_parent_job": Expected({"status": "FAILED"}, given=loaded, leaves={status: "FAILED", stored: None}),
     "follow_imports": Expected({"batchItemFailures": []}),
     "notify_imports": Expected({"batchItemFailures": []}),

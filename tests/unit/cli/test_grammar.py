@@ -73,7 +73,7 @@ def test_version_is_that_of_the_project() -> None:
     ("typed", "words"),
     [
         (["ord"], {"orders"}),
-        (["orders", ""], {"list", "place", "show", "recover", "replay"}),
+        (["orders", ""], {"audit", "list", "place", "show", "recover", "replay"}),
         (["orders", "list", "--st"], {"--status", "--stack"}),
         (["orders", "list", "--status", ""], {"New", "Confirmed", "Pending"}),
         (["orders", "show", "o"], set()),

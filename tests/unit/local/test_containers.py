@@ -1,6 +1,5 @@
 """The environment of a function in a container; `make verify` runs it there."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,13 +7,15 @@ import pytest
 from local import containers
 from local.containers import Containers, ContainersUnavailable
 from local.emulator.emulator import LocalStackError
+from tests.kit.project import read_json
 
 TEMPLATE = """\
 Globals:
   Function:
     Environment:
       Variables:
-        TABLE: !Ref 'Table'
+        TABLE:
+          Ref: Table
 Resources:
   Table:
     Type: AWS::DynamoDB::Table
@@ -29,10 +30,6 @@ Resources:
       TemplateURL: Topics/template.yaml
 """
 RUNNING = Containers("", Path(), Path(), {"process_order": "A", "process_order_again": "B"})
-
-
-def ended(output: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.CompletedProcess([], 0, output, "the log")
 
 
 @pytest.mark.parametrize(
@@ -64,24 +61,27 @@ def test_the_built_templates_stay_and_their_copies_name_the_endpoints(tmp_path: 
 
     assert (tmp_path / "template.yaml").read_text() == ROOT_TEMPLATE
     assert (tmp_path / "Orders" / "template.yaml").read_text() == TEMPLATE
-    assert copy.read_text() == ROOT_TEMPLATE.replace("Orders/template", "Orders/containers").replace(
-        "Topics/template", "Topics/containers"
-    )
-    assert (tmp_path / "Topics" / "containers.yaml").read_text() == "Resources: {}\n"
-    assert (tmp_path / "Orders" / "containers.yaml").read_text() == TEMPLATE.replace(
-        "!Ref 'Table'\n", "!Ref 'Table'\n        AWS_ENDPOINT_URL: ''\n"
-    )
+    assert [nested["Properties"] for nested in read_json(copy)["Resources"].values()] == [
+        {"Location": "Orders/containers.json"},
+        {"TemplateURL": "Topics/containers.json"},
+    ]
+    assert read_json(tmp_path / "Topics" / "containers.json") == {"Resources": {}}
+    changed = read_json(tmp_path / "Orders" / "containers.json")
+    assert changed["Globals"]["Function"]["Environment"]["Variables"] == {
+        "TABLE": {"Ref": "Table"},
+        "AWS_ENDPOINT_URL": "",
+    }
 
 
 @pytest.mark.parametrize("output", ['{"a": 1}', 'something else\n{"a": 1}\n'])
 def test_the_last_line_is_the_answer(output: str) -> None:
-    answer = containers._answer(ended(output))
+    answer = containers._answer(output, "the log")
 
     assert (answer.error, answer.result, answer.log) == (None, {"a": 1}, "the log")
 
 
 def test_an_error_is_known_by_its_class() -> None:
-    answer = containers._answer(ended('{"errorMessage": "no", "errorType": "OutOfStock", "stackTrace": []}'))
+    answer = containers._answer('{"errorMessage": "no", "errorType": "OutOfStock", "stackTrace": []}', "the log")
 
     assert (answer.error, answer.message, answer.result) == ("OutOfStock", "no", None)
 
@@ -89,7 +89,7 @@ def test_an_error_is_known_by_its_class() -> None:
 @pytest.mark.parametrize("output", ["", "no such function"])
 def test_no_answer_is_an_error_of_sam(output: str) -> None:
     with pytest.raises(LocalStackError, match="the log"):
-        containers._answer(ended(output))
+        containers._answer(output, "the log")
 
 
 def test_without_docker_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
