@@ -9,6 +9,7 @@ from tests.kit.project import ROOT, read_json
 _RECORDS = read_json(ROOT / "events/approvals/notify_approvals.json")["Records"]
 _WAITING, _DECIDED = (record["dynamodb"]["NewImage"] for record in _RECORDS)
 _CANCELLED = {**_WAITING, "status": {"S": "CANCELLED"}, "cancelled_at": _DECIDED["decided_at"]}
+_UNDUE = {**_WAITING, "due_at": {"S": "2100-01-01T00:00:00.000000+00:00"}}
 _DUE = {**_WAITING, "due_at": _WAITING["requested_at"]}
 _TOKENS = {"approval_id": {"S": f"TOKENS#{_WAITING['approval_id']['S']}"}, "tokens": {"SS": ["token-1"]}}
 
@@ -20,7 +21,7 @@ def concerns(named: set[str | None]) -> bool:
 
 def batch(parameters: Parameters) -> Iterable[Answer]:
     ((table, wanted),) = parameters["RequestItems"].items()
-    for row in (_DECIDED, _WAITING, _DUE, None):
+    for row in (_DECIDED, _WAITING, _UNDUE, _DUE, None):
         for tokens in (_TOKENS, None):
             found = [tokens if key["approval_id"]["S"].startswith("TOKENS#") else row for key in wanted["Keys"]]
             yield {"Responses": {table: [one for one in found if one]}}

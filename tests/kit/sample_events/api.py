@@ -17,6 +17,7 @@ EXPECTED: dict[str, Expected] = {
     # The second answer says that it is a duplicate.
     "handle_request_command": _status(202, 202),
     "handle_request_decision": _status(200, given=approvals.EXPECTED["decide_approval"].given),
+    "handle_request_decision_by_token": _status(200, given=approvals.EXPECTED["decide_approval"].given),
     "handle_request_group": _status(200),
     "handle_request_import": _status(422),
     "handle_request_imports": _status(200),

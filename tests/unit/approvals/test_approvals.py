@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from approvals.callbacks import Callbacks
 from approvals.errors import (
@@ -19,12 +20,14 @@ from approvals.errors import (
     SubjectClosed,
     SweepUnfinished,
 )
+from approvals.request import parse_request
 from approvals.sweep import MAX_LOOKED_AT
 from idempotency import Contention, PayloadMismatch
 from runtime.executions import ExecutionsUnavailable
 from tests.kit.approvals import ARN, DUE_SECONDS, ApprovalWorld
 from tests.kit.bounded import Threads
 from tests.kit.commands import new_tables
+from tests.kit.project import ROOT, read_json
 
 ID = "account-opening.a-1.review"
 SECRET = "what only the record may say"
@@ -121,6 +124,16 @@ def test_a_record_of_an_earlier_release_has_four_eyes_and_takes_its_state_again(
         world.decide("approve", "Ann")
     assert world.ask(requested_by="ann")["status"] == "WAITING"
     assert world.decide("approve", "bob") == "APPROVED"
+
+
+def test_the_payload_of_an_earlier_release_keeps_its_hash() -> None:
+    """A state that was asked before a deployment asks again after it."""
+    given = read_json(ROOT / "events/approvals/request_approval.json")
+    del given["about"]
+    request = parse_request({**given, "requested_by": "account-opening"})
+
+    assert request.payload_hash == "590fde25db2a92d95e474aaa01fe34ad9c4d5ce0bd3f42b295da83f494cdaf3e"
+    assert structs.replace(request, four_eyes=False).payload_hash != request.payload_hash
 
 
 def test_a_decision_belongs_to_the_round_that_was_read(world: ApprovalWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,8 @@ def test_json_says_nothing_of_who_applies(office: Office, words: tuple[str, ...]
     (own,) = found["applications"] if words[0] == "list" else [found]
 
     times = dict.fromkeys(("submitted_at", "updated_at"), AT.isoformat())
-    assert own == {"application_id": OWN, "status": "SUBMITTED", "flags": [], "reason": None, "standing": [], **times}
+    unchecked = {"status": "SUBMITTED", "flags": [], "reason": None, "standing": [], "document_version": None}
+    assert own == {"application_id": OWN, **unchecked, **times}
     for drawn in (shown, stepwise("applications", *words)):
         assert not [word for word in ("Ada", "1990-12-10", "Elm") if word in drawn.out]
 
