@@ -8,7 +8,7 @@ from functools import partial
 from itertools import batched
 
 from entities.command import Key
-from entities.consistency import GATE, Consistency
+from entities.consistency import GATE
 from entities.rebuild import Rebuild
 from entities.registered import TARGETS, TYPES, TargetEnvironment, targets
 from entities.state import Tables
@@ -16,6 +16,7 @@ from entities.targets import Target
 from entities.types import EntityType
 
 from .errors import CommandError
+from .gates import rebuild_gate
 from .stack import Stack
 
 _WORKERS, _BATCH = 8, 100
@@ -45,7 +46,7 @@ def rebuild(stack: Stack, tables: Tables, key: Key, name: str) -> int:
     Raises NoSuchTarget, Contention, StoreUnavailable, TargetUnavailable.
     """
     if name == GATE:
-        return Consistency(stack.dynamodb, tables).rebuild(key, datetime.now(UTC))
+        return rebuild_gate(stack.dynamodb, tables, key, datetime.now(UTC))
     return Rebuild(stack.dynamodb, tables).run(key, name, _target(stack, name))
 
 

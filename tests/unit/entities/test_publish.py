@@ -18,6 +18,7 @@ from entities.lagging import Lagging
 from entities.registered import TYPES
 from entities.types import Types
 from idempotency import StateConflict
+from operations.gates import rebuild_gate
 from tests.kit.commands import LIFETIME_DAYS, START, World, order, product
 
 
@@ -256,7 +257,7 @@ def test_gate_older_than_its_data_is_no_contention(world: World, numbered: bool)
         world.publish(order(2 if numbered else None, mode="sync", request_id="r-9"))
     assert world.gate().lagging == {"gate"}
     consistency = Consistency(world.client, world.tables)
-    assert consistency.rebuild(world.gate().key, world.now) == 4
+    assert rebuild_gate(world.client, world.tables, world.gate().key, world.now) == 4
     gate = world.gate()
     assert (gate.published, gate.finished, gate.data_version, gate.lagging) == (4, 4, 4, frozenset())
     assert consistency.problem(gate.key, world.now) == ""
@@ -272,7 +273,7 @@ def test_gate_that_lacks_a_pending_version_learns_it_and_keeps_other_lagging_tar
 
     with pytest.raises(StateConflict, match="version 2 has a row"):
         world.publish(order(None, request_id="r-9"))
-    assert Consistency(world.client, world.tables).rebuild(world.gate().key, world.now) == 1
+    assert rebuild_gate(world.client, world.tables, world.gate().key, world.now) == 1
     gate = world.gate()
     assert (gate.published, gate.finished, gate.lagging) == (2, 1, frozenset({"catalog"}))
     assert gate.pending_since
@@ -289,7 +290,7 @@ def test_missing_gate_is_made_from_the_data(world: World) -> None:
 
     with pytest.raises(StateConflict, match="the data has version 1, by the gate 0"):
         world.publish(order(None, mode="sync", request_id="r-9"))
-    assert Consistency(world.client, world.tables).rebuild(Key("TENANT#tenant1", "ORDER#order123"), world.now) == 1
+    assert rebuild_gate(world.client, world.tables, Key("TENANT#tenant1", "ORDER#order123"), world.now) == 1
     assert world.gate().type == "ORDER"
 
 

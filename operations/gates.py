@@ -1,0 +1,70 @@
+"""Corrects a gate that is older than the rows of its key, as after a restore of GatesTable alone."""
+
+from datetime import datetime
+from itertools import takewhile
+from typing import Any
+
+from entities.command import Key
+from entities.consistency import GATE, Consistency, Seen, version_of
+from entities.lagging import LAGGING_SINCE
+from entities.state import SKIPPED, Tables
+from idempotency import Contention, transact
+from idempotency.dynamodb import Action
+from idempotency.expressions import condition_check, conditional_update
+
+_ROUNDS = 10
+
+
+def rebuild_gate(client: Any, tables: Tables, key: Key, at: datetime) -> int:
+    """Make the gate agree with every version that has a row. Returns the version of the data; 0 for none.
+
+    client: a `boto3.client("dynamodb")`. Raises Contention, StoreUnavailable.
+    """
+    for _ in range(_ROUNDS):
+        seen = Consistency(client, tables).seen(key)
+        if seen and (not seen.problem or transact(client, _writes(tables, key, seen, at)) is None):
+            return seen.data_version
+    raise Contention(f"{key.sk} is being published by other calls")
+
+
+def _writes(tables: Tables, key: Key, seen: Seen, at: datetime) -> list[Action]:
+    """The gate, if it and the data are as they were read."""
+    gate, values = seen.gate, _corrected(seen)
+    pending = values["finished"] < values["published"]
+    values |= {"updated_at": at.isoformat()} | ({"pending_since": at.isoformat()} if pending else {})
+    if gate is None:
+        values["type"] = seen.data["type"]["S"] if seen.data else seen.unknown[0].type
+        condition, read = "attribute_not_exists(#pk)", {}
+    else:
+        condition = "#published = :read_published AND #finished = :read_finished"
+        condition += " AND #lagging = :read_lagging" if gate.lagging else " AND attribute_not_exists(#lagging)"
+        read = {"published": gate.published, "finished": gate.finished, "lagging": gate.lagging}
+    assign = {name: value for name, value in values.items() if value != frozenset()}
+    gone = [*(values.keys() - assign.keys()), *([] if pending else ["pending_since"])]
+    update = conditional_update(
+        tables.gates,
+        key.row,
+        condition=condition,
+        assign=assign,
+        remove=[*gone, *([] if values["lagging"] else [LAGGING_SINCE])],
+        values={f"read_{name}": value for name, value in read.items()},
+    )
+    is_read = "#version = :version" if seen.data else "attribute_not_exists(#version)"
+    check = condition_check(tables.data, key.row, is_read, {"version": seen.data_version})
+    return [{"Update": update}, {"ConditionCheck": check}]
+
+
+def _corrected(seen: Seen) -> dict[str, Any]:
+    """The correct attributes of the gate. Empty sets are removed."""
+    known, finished, dead = (seen.gate.published, seen.gate.finished, seen.gate.dead) if seen.gate else (0, 0, ())
+    finished = max(finished, seen.data_version)
+    finished += len(list(takewhile(lambda row: row.status == SKIPPED, seen.unknown)))
+    published = max(known, seen.data_version, *map(version_of, seen.unknown))
+    failed = {version_of(row) for row in seen.unknown if row.has_failed}
+    return {
+        "published": published,
+        "finished": finished,
+        "data_version": seen.data_version,
+        "dead": frozenset(version for version in {*dead, *failed} if version > finished),
+        "lagging": seen.gate.lagging - {GATE} if seen.gate else frozenset(),
+    }
