@@ -118,7 +118,7 @@ def _again(made: Import, file: str) -> Iterator[Word]:
 
 
 def _free_folder() -> Path:
-    """Where results can be saved: here, unless results are here already."""
+    """Choose where results can be saved: here, unless results are here already."""
     try:
         import_results.check_folder(Path())
     except import_results.ResultsExist:

@@ -45,7 +45,7 @@ Last = Annotated[int, typer.Option(min=1, max=1000, help="How many.")]
 
 
 def moment(since: str) -> datetime | None:
-    """What --since names, in UTC; a day begins in UTC. None without it."""
+    """Read the time that --since names, in UTC; a day begins in UTC. None without it."""
     ago = re.fullmatch(r"([0-9]{1,4})([mhd])", since)
     try:
         if ago:

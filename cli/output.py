@@ -45,7 +45,7 @@ def document_only(document: Mapping[str, Any]) -> None:
 
 
 def json_text(value: Any, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
-    """JSON that stands on a terminal as it is: each character that a terminal obeys, or lacks, is escaped."""
+    """Write JSON that is safe on a terminal: each character that a terminal obeys, or lacks, is escaped."""
     # Wrong calls and --help need none of the kit.
     from idempotency.payloads import json_text as exact
 

@@ -23,7 +23,7 @@ class Text(rich.text.Text):
 
 
 class Screen(Console):
-    """A console that shows data as it is: brackets are no markup, `:tea:` is no emoji, and no word is cut."""
+    """A console that shows data unchanged: brackets are no markup, `:tea:` is no emoji, and no word is cut."""
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
         stream = door(sys.stderr if stderr else sys.stdout).styled

@@ -60,7 +60,7 @@ def _incomplete(stack: Stack, order_ids: Sequence[str]) -> Iterator[Contradictio
 
 
 def _defect(step: SagaStep, row: Item | None, found: Item) -> str:
-    """What is wrong with the row of a step of a confirmed order; empty if nothing is."""
+    """Describe what is wrong with the row of a step of a confirmed order; empty if nothing is."""
     if row is None:
         return "has no row"
     if not step.is_standing(row):

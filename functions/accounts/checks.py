@@ -82,7 +82,7 @@ class FraudCheck:
 
 
 def too_many(application: Application, neighbours: Iterable[Neighbour], limits: Limits) -> bool:
-    """Whether others from the address have reached a limit: of applications of late, or of customers.
+    """Return whether others from the address have reached a limit: of applications of late, or of customers.
 
     An earlier application that is not decided counts as a customer: of many at once, each would see none otherwise.
     """

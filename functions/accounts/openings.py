@@ -21,7 +21,7 @@ _IS_UNDECIDED = "#status IN (:submitted, :in_review)"
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What the sweep knows of an application.
+    """An application as the sweep knows it.
 
     open_since: None once nobody has to look after it. review_asked_at: when its execution last requested a review.
     """

@@ -140,7 +140,7 @@ def _subject(claims: Mapping[str, str]) -> str:
 
 
 def _is_absent(value: Any) -> bool:
-    """Whether a claim or a header has no value, or is the text of null, of a list or of a map.
+    """Return whether a claim or a header has no value, or is the text of null, of a list or of a map.
 
     API Gateway turns each claim into text.
     """

@@ -53,7 +53,7 @@ class Approval:
 
     @property
     def four_eyes(self) -> bool:
-        """Whether a person other than `requested_by` must decide. Records of earlier releases do not say."""
+        """Return whether a person other than `requested_by` must decide. Records of earlier releases do not say."""
         return bool(self.values.get("four_eyes", True))
 
     def requested_by(self, name: str) -> bool:

@@ -93,7 +93,7 @@ class Rows:
 
     @staticmethod
     def is_turn(client: LeaseClient, turn: Action) -> bool:
-        """Whether the condition of `turn` is met now, for a target that cannot check it in its write."""
+        """Return whether the condition of `turn` is met now, for a target that cannot check it in its write."""
         check = turn["ConditionCheck"]
         ((expected),) = check["ExpressionAttributeValues"].values()
         key = {name: value["S"] for name, value in check["Key"].items()}

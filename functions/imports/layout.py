@@ -109,7 +109,7 @@ class Layout:
         return empty if secret else [*seen[self.own :], *empty][: len(empty)]
 
     def message(self, refusal: Refusal, data: bytes | None) -> str:
-        """What is wrong with a row, and how to fix it. It repeats no cell."""
+        """Describe what is wrong with a row, and how to fix it. It repeats no cell."""
         general = self.kind.message(refusal.code, refusal.column)
         try:
             found = self._cells(data) if data is not None else []

@@ -33,7 +33,7 @@ type Place = tuple[int, Record]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the loader found. last: the position of the last row; rows of empty cells were passed over.
+    """The findings of the loader. last: the position of the last row; rows of empty cells were passed over.
 
     wrong: whether a row is refused by what the file says.
     """

@@ -189,7 +189,7 @@ def _check_ending(key: str) -> None:
 
 
 def is_zip(key: str) -> bool:
-    """Whether the file is a ZIP, by its name."""
+    """Return whether the file is a ZIP, by its name."""
     return key.lower().endswith(ZIP)
 
 

@@ -106,7 +106,7 @@ class Import:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether the positions of its rows have gaps."""
+        """Return whether the positions of its rows have gaps."""
         return self.last_row > self.total_rows
 
     @property
@@ -116,7 +116,7 @@ class Import:
 
     @property
     def counts_blank_rows(self) -> bool:
-        """Whether its rows were counted by an earlier release, where a row of empty cells was a row."""
+        """Return whether its rows were counted by an earlier release, where a row of empty cells was a row."""
         return self.loaded and LAST_ROW not in self.values
 
     @property

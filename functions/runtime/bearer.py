@@ -74,7 +74,7 @@ class BearerSession:
 
 
 def _parts(url: str) -> tuple[Place, str]:
-    """Where a request goes, and its target. Raises NoResponse."""
+    """Find where a request goes, and its target. Raises NoResponse."""
     try:
         parts = urlsplit(url)
         secure = parts.scheme == "https"

@@ -37,7 +37,7 @@ class Answer:
 
     @property
     def bound(self) -> bool:
-        """Whether the response names the request's key, so that it cannot belong to another request."""
+        """Return whether the response names the request's key, so that it cannot belong to another request."""
         return self.body.get("key") == self.key
 
     @property

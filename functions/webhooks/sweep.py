@@ -103,7 +103,7 @@ class Sweep:
                 yield one
 
     def _sent(self, due: Iterable[Delivery], time_left: Callable[[], bool]) -> Counter[str]:
-        """What became of deliveries, in numbers. Those that are left to the next sweep are not counted."""
+        """Count what became of deliveries, in numbers. Those that are left to the next sweep are not counted."""
         done: Counter[str] = Counter()
         turns, running = _Turns(_lanes(due)), dict[Future[list[str]], tuple[str, _Lane]]()
         with ThreadPoolExecutor(_SENDERS) as senders:
@@ -117,7 +117,7 @@ class Sweep:
                     done.update(ended.result())
 
     def _turn(self, lane: _Lane, time_left: Callable[[], bool]) -> list[str]:
-        """What became of each delivery that was tried."""
+        """Count what became of each delivery that was tried."""
         words: list[str] = []
         until = lane.used + _TURN_SECONDS
         while not lane.over and lane.used < until and time_left():

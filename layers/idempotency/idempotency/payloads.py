@@ -89,7 +89,7 @@ def is_whole(exact: Decimal) -> bool:
 
 
 def is_float(value: Decimal) -> bool:
-    """Whether a float has all digits of the number."""
+    """Return whether a float has all digits of the number."""
     found = float(value)
     return isfinite(found) and Decimal(repr(found)) == value
 
@@ -126,11 +126,11 @@ class PayloadHash:
         return {"payload_hash": self.spelled, **({"payload_hash_v2": self.v2} if self.v2 else {})}
 
     def is_of(self, spelled: str, v2: str | None) -> bool:
-        """Whether a record with these hashes has this payload."""
+        """Return whether a record with these hashes has this payload."""
         return v2 == self.exact if v2 else spelled in (self.spelled, self.exact)
 
     def matches(self, record: Mapping[str, Any]) -> bool:
-        """Whether a record in DynamoDB JSON has this payload."""
+        """Return whether a record in DynamoDB JSON has this payload."""
         return self.is_of(record["payload_hash"]["S"], record.get("payload_hash_v2", {}).get("S"))
 
 

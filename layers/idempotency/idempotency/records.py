@@ -108,7 +108,7 @@ class LeaseRecord:
         return self.status is Status.IN_PROGRESS and now < self.lease_until
 
     def is_free(self, now: datetime) -> bool:
-        """Whether any request may have the key: nothing has taken effect under it, or the record has expired."""
+        """Return whether any request may have the key: nothing has taken effect under it, or the record has expired."""
         if self.expired(now) or self.status is Status.RELEASED:
             return True
         return self.status is Status.IN_PROGRESS and not (self.in_progress(now) or self.may_have_happened)
