@@ -28,7 +28,7 @@ class Deciding:
         found = self.table.find(request.approval_id)
         if found is None:
             raise ApprovalNotFound(f"approval_id: there is no approval {request.approval_id}")
-        if found.status is Status.WAITING and found.due_at > at:
+        if found.status is Status.WAITING:
             if found.four_eyes and found.requested_by(request.decided_by):
                 raise OwnRequest(f"{found.id}: decided_by has requested it; another person must decide")
             outcome = self.table.decide(found, status, at, decided_by=request.decided_by, **why)

@@ -82,14 +82,14 @@ def _twice() -> AbstractContextManager[None]:
 
 @mutant("a customer of the release before who is not looked for", breaks.ONE)
 def _forgotten() -> AbstractContextManager[None]:
-    known = accounts.tables.uniqueness_keys
-    return replaced(accounts.tables, "uniqueness_keys", lambda *person: known(*person)[:1])
+    bars = accounts.tables._bars
+    return replaced(accounts.tables, "_bars", lambda application: bars(application)[:1])
 
 
 @mutant("two spellings that are two persons", breaks.ONE)
 def _two_spellings() -> AbstractContextManager[None]:
-    known = accounts.tables.uniqueness_keys
-    return replaced(accounts.tables, "uniqueness_keys", lambda *person: known(*person)[1:])
+    bars = accounts.tables._bars
+    return replaced(accounts.tables, "_bars", lambda application: bars(application)[1:2])
 
 
 @mutant("a late step that nothing bars", breaks.NOTHING, breaks.ORDER, breaks.LEDGER, focus=_ACCOUNT_LATE)

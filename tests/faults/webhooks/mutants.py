@@ -216,11 +216,6 @@ def _active() -> AbstractContextManager[None]:
     return replaced(Subscription, "active", property(lambda _: True))
 
 
-@mutant("a secret that is kept for good", breaks.SIGNED)
-def _kept() -> AbstractContextManager[None]:
-    return replaced(webhooks.endpoints, "_FRESH_SECONDS", 10**9)
-
-
 @mutant("an id for each try", breaks.SAME)
 def _ids() -> AbstractContextManager[None]:
     numbers = itertools.count()
