@@ -254,7 +254,7 @@ def test_a_file_that_was_refused_says_why(page: Page, things: Things, folder: Pa
     key = started(things, folder, "code,name\np1,n\n", "refused.csv")
     page.goto(address(key))
 
-    expect(page.locator(".answer.bad")).to_contain_text("MissingColumn category: The header has no column category.")
+    expect(page.locator(".answer.bad")).to_contain_text("MissingColumn category: The header has no column category")
 
 
 def test_an_address_that_names_no_import_is_said(page: Page) -> None:

@@ -55,7 +55,7 @@ def test_a_result_that_is_no_json_is_refused(page: Page, things: Things) -> None
     page.get_by_label("Result as JSON").fill("{")
     page.get_by_label("Why").fill("a test")
     page.get_by_role("button", name="Resolve").click()
-    refused(page, "not JSON:")
+    refused(page, "not JSON at line 1, column 2:")
 
     assert work.record(things.stack, own, JOB).status is Status.IN_PROGRESS
 

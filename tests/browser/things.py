@@ -153,7 +153,7 @@ class Things:
         counts |= {"succeeded_rows": rows - failed, "created_rows": rows - failed}
         values = {**table.known(like).values, **key.row, "import_id": key.import_id, "first_import_id": key.import_id}
         reason = {"code": "NotANumber", "column": "price", "message": "The cell is not a whole number.", "rows": failed}
-        values |= {**counts, "total_rows": rows, "unprocessed_rows": 0, "reasons": [reason]}
+        values |= {**counts, "total_rows": rows, "last_row": rows, "unprocessed_rows": 0, "reasons": [reason]}
         table.create(Import(key, values))
         for first in range(1, rows + 1, BATCH_ROWS):
             outcomes = [_outcome(row) for row in range(first, min(first + BATCH_ROWS, rows + 1))]
