@@ -46,12 +46,20 @@ def main() -> None:
     rows = [
         [f"publish to data, alone, median of {len(latencies)}", f"{statistics.median(latencies):.3f} s"],
         ["publish to data, slowest", f"{max(latencies):.3f} s"],
-        [f"finish(n) to start(n + 1), median of {len(gaps)}", f"{statistics.median(gaps):.3f} s"],
-        ["finish(n) to start(n + 1), slowest", f"{gaps[-1]:.3f} s"],
+        *_of_gaps(gaps),
         [f"commands a second, {KEYS} keys, {CONCURRENCY} publishers", f"{rate:.1f}"],
     ]
     title = "Commands of type PRODUCT through the local stack, warm"
     show("benchmarks.commands", views.table(title, ["figure", "value"], rows))
+
+
+def _of_gaps(gaps: list[float]) -> list[list[str]]:
+    if not gaps:
+        return [["finish(n) to start(n + 1)", f"not measured: no version of {PAIRS} pairs had to wait"]]
+    return [
+        [f"finish(n) to start(n + 1), median of {len(gaps)}", f"{statistics.median(gaps):.3f} s"],
+        ["finish(n) to start(n + 1), slowest", f"{gaps[-1]:.3f} s"],
+    ]
 
 
 def _said(what: str, number: int, seconds: float) -> float:

@@ -67,6 +67,9 @@ class Door(io.TextIOBase):
     def flush(self) -> None:
         self._sent(self._stream.flush)
 
+    def close(self) -> None:
+        """Leave the stream open: it belongs to the process, and outlives this object."""
+
     def writable(self) -> bool:
         return True
 
