@@ -36,7 +36,8 @@ def _lines(document: Any) -> Iterator[str]:
     for path, item in document["paths"].items():
         yield f"          {path}:\n"
         for method, operation in item.items():
-            yield f"            {method}: {{{_operation(operation)}}}\n"
+            yield f"            {method}: {{{_operation(operation)},\n"
+            yield f"              {_INTEGRATION}}}\n"
 
 
 def _operation(operation: Any) -> str:
@@ -44,7 +45,7 @@ def _operation(operation: Any) -> str:
     iam, jwt = operation["security"]
     scopes = f"[{{jwt: [{', '.join(jwt['jwt'])}]}}]"
     security = f"security: !If [HasJwtIssuer, {scopes}, [{{sigv4: {iam['sigv4']}}}]]"
-    return f"operationId: {operation['operationId']}, {security}, {_INTEGRATION}, responses: {{}}"
+    return f"operationId: {operation['operationId']}, {security}, responses: {{}}"
 
 
 if __name__ == "__main__":
