@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit unit-only unit-first unit-second test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api api-test faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz corpus
+.PHONY: help setup demo up down check lint types unit unit-only unit-first unit-second test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api asl api-test released faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz corpus
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/src:$(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -191,12 +191,18 @@ webhooks-test: setup ## 1,000 deliveries to receivers that fail, hang and lie: n
 api: setup ## Render the API's document into stacks/api.yaml
 	@python -m stepwise.deployment.openapi
 
+asl: setup ## Format the definitions of the state machines
+	@python -m stepwise.deployment.definitions
+
 api-test: setup ## 1,000 requests to the HTTP API, 20 at a time: none is lost, none has two effects; and what it adds to a bare start
 	@REQUESTS=$(or $(REQUESTS),1000) COMPARED=$(or $(COMPARED),50) python -m pytest -q -s --timeout 3000 tests/load/test_http_api.py
 
 api-fuzz: setup ## 10,000 requests by Schemathesis, from the API's document alone
 	@requirements/setup.sh verify
 	@CASES=$(or $(CASES),10000) python -m pytest -q -s --timeout 9000 tests/verify/test_http_api.py
+
+released: setup ## Keep the sample events and the resources with state of the last release in CHANGELOG.md
+	@python -m tests.kit.released
 
 machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines

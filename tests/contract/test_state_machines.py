@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from idempotency import BusinessError
+from stepwise.deployment.definitions import formatted
 from tests.kit.each import each
 from tests.kit.machine import (
     MACHINES,
@@ -127,10 +128,10 @@ def test_every_definition_is_deployed() -> None:
 
 
 @every_machine
-def test_a_definition_is_indented_by_two_spaces(machine: Machine) -> None:
-    indents = [re.match(r"\s*", line)[0] for line in machine.path.read_text().splitlines()]
+def test_a_definition_is_formatted(machine: Machine) -> None:
+    text = machine.path.read_text()
 
-    assert [indent for indent in indents if "\t" in indent or len(indent) % 2] == []
+    assert formatted(text) == text, "run 'make asl'"
 
 
 @every_machine
