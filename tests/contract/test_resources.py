@@ -6,6 +6,8 @@ from accounts.definition import ACCOUNT_SETUP
 from tests.contract.alarms import ALARMS
 from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
+from tests.kit.project import read_json
+from tests.kit.released import RELEASED, stateful
 from tests.kit.template import RESOURCES, TEMPLATE, arn_of, of_type
 
 TABLES = of_type("AWS::DynamoDB::Table")
@@ -154,6 +156,14 @@ def test_a_table_on_which_money_depends_is_protected_from_deletion(table: str) -
 @each(("table", "key"), KEYS.items())
 def test_a_table_has_the_key_of_the_contract(table: str, key: dict[str, str]) -> None:
     assert schema(TABLES[table]["KeySchema"]) == key
+
+
+def test_no_resource_with_state_has_moved_since_the_last_release() -> None:
+    """A moved resource is deleted, and a new one with its name starts empty."""
+    released = read_json(RELEASED / "stateful.json")
+    current = stateful()
+
+    assert {name: current.get(name) for name in released} == released
 
 
 def test_the_stream_of_the_orders_shows_them_before_and_after() -> None:

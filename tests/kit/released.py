@@ -1,12 +1,29 @@
-"""Keeps the sample events of a release, to be replayed by later versions: `python -m tests.kit.released`."""
+"""Keeps what a later version must still accept, and what it must not move: `python -m tests.kit.released`."""
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from stepwise.deployment.application import nested
+from stepwise.deployment.templates import load
 from tests.kit.project import EVENTS, ROOT, read_json
 
 RELEASED = ROOT / "tests" / "contract" / "released"
+# Resources whose content, subscribers, address or running executions are lost if another stack declares them.
+STATEFUL = {
+    "AWS::ApiGatewayV2::Api",
+    "AWS::DynamoDB::Table",
+    "AWS::KMS::Key",
+    "AWS::S3::Bucket",
+    "AWS::SNS::Topic",
+    "AWS::SQS::Queue",
+    "AWS::SecretsManager::Secret",
+    "AWS::Serverless::StateMachine",
+}
+
+type Resources = Mapping[str, Mapping[str, Any]]
 
 
 def version() -> str:
@@ -19,6 +36,28 @@ def kept() -> Path:
     return RELEASED / f"{version()}.json"
 
 
+def stateful() -> Resources:
+    """Type and key of each resource that must not move, by stack and logical id."""
+    stacks = {name: load(ROOT / place)["Resources"] for name, place in nested(load(ROOT / "template.yaml")).items()}
+    return {
+        f"{stack}.{name}": {"type": body["Type"], **_key(body["Properties"])}
+        for stack, resources in stacks.items()
+        for name, body in resources.items()
+        if body["Type"] in STATEFUL
+    }
+
+
+def _key(properties: Mapping[str, Any]) -> dict[str, Any]:
+    if "KeySchema" not in properties:
+        return {}
+    return {"key": {key["KeyType"]: key["AttributeName"] for key in properties["KeySchema"]}}
+
+
+def write(path: Path, entries: Mapping[str, Any]) -> None:
+    lines = (f"{json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)}" for name, entry in entries.items())
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
 if __name__ == "__main__":
-    lines = (f"{json.dumps(name)}: {json.dumps(read_json(path), ensure_ascii=False)}" for name, path in EVENTS.items())
-    kept().write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    write(kept(), {name: read_json(path) for name, path in EVENTS.items()})
+    write(RELEASED / "stateful.json", stateful())
