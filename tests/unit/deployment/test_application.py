@@ -14,9 +14,9 @@ from tests.kit.project import ROOT
 
 TEMPLATES = list(files(ROOT / "template.yaml"))
 BELOW = TEMPLATES[1:]
-LONGEST_LINE = 140
+MAX_LINE = 140
 # A parameter has at most 4,096 bytes, the ARN of a nested stack's alarm at most 234, a separator 4.
-MOST_ARNS = 4096 // (234 + 4)
+MAX_ARNS = 4096 // (234 + 4)
 
 ROOT_TEMPLATE = """\
 Parameters:
@@ -134,7 +134,7 @@ def test_no_line_is_too_long_to_read(path: Path) -> None:
     """A description and a pattern cannot be split."""
     lines = [line for line in path.read_text().splitlines() if not re.search("Description:|AllowedPattern:", line)]
 
-    assert [line for line in lines if len(line) > LONGEST_LINE] == []
+    assert [line for line in lines if len(line) > MAX_LINE] == []
 
 
 @pytest.mark.parametrize("path", BELOW, ids=lambda path: path.name)
@@ -142,7 +142,7 @@ def test_no_list_of_arns_is_too_long_for_a_parameter(path: Path) -> None:
     outputs = load(path).get("Outputs", {})
     lists = {name: body["Value"]["Fn::Join"][1] for name, body in outputs.items() if "Fn::Join" in body["Value"]}
 
-    assert [name for name, arns in lists.items() if "Alarms" in name and len(arns) > MOST_ARNS] == []
+    assert [name for name, arns in lists.items() if "Alarms" in name and len(arns) > MAX_ARNS] == []
 
 
 @pytest.mark.parametrize("path", BELOW, ids=lambda path: path.name)
