@@ -98,7 +98,8 @@ def test_a_query_asks_for_fields_that_are_written(query: str) -> None:
 
 
 def test_a_query_asks_for_messages_that_are_written() -> None:
-    asked = {text for query in queries() for text in re.findall(r'message = "([^"]+)"', query)}
+    filters = [line for query in queries() for line in query.splitlines() if line.startswith("| filter message ")]
+    asked = {text for line in filters for text in re.findall(r'"([^"]+)"', line)}
 
     assert asked
     assert {text for text in asked if text not in CODE} == set()
