@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 
 from benchmarks.costs import invocations
 from benchmarks.pricing import Use, costs, express_cost
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.contract.alarms import ALARMS
 from tests.kit.each import each
 from tests.kit.project import ROOT

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from botocore.session import get_session
 
-from deployment.application import files
-from deployment.templates import load
-from deployment.translation import translated
+from stepwise.deployment.application import files
+from stepwise.deployment.templates import load
+from stepwise.deployment.translation import translated
 from tests.contract.alarms import ALARMS
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE

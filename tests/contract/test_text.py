@@ -15,18 +15,18 @@ from accounts.errors import InvalidApplication
 from accounts.submit_request import parse_submit
 from approvals.errors import InvalidApproval, InvalidDecision
 from approvals.request import parse_decision, parse_request
-from cli import checks
 from commands.request import parse_order, parse_skip
-from console.changes import Change, InvalidForm, checked
-from console.changes import Field as FormField
 from entities.command import publish_parser
 from entities.errors import InvalidCommand
 from entities.registered import TYPES
 from imports.errors import InvalidImport
 from imports.request import parse_stop
-from operations.stock import InvalidStock
-from operations.stock import _parse as parse_stock
 from runtime.text import problem
+from stepwise.cli import checks
+from stepwise.console.changes import Change, InvalidForm, checked
+from stepwise.console.changes import Field as FormField
+from stepwise.operations.stock import InvalidStock
+from stepwise.operations.stock import _parse as parse_stock
 from tests.kit.openings import application
 
 BLANK = ("\u200b", "\u3164", "\u00a0\u2800", "\ufe0f", "\U000e0041", "\u034f\u00ad", "\u0301", "\t \u2028", "")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from deployment.gradual import ALIAS, AT_ONCE, release_of, write
-from deployment.templates import load
-from local.deployment import PACKED, architecture, build, sam_environment
-from local.emulator import emulator
-from operations import orders, stock
-from operations.stack import Stack
+from stepwise.deployment.gradual import ALIAS, AT_ONCE, release_of, write
+from stepwise.deployment.templates import load
+from stepwise.local.deployment import PACKED, architecture, build, sam_environment
+from stepwise.local.emulator import emulator
+from stepwise.operations import orders, stock
+from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT, read_json
 
 pytestmark = [pytest.mark.local_only("deploy to an emulator of their own"), pytest.mark.timeout(1200)]
@@ -59,7 +59,7 @@ def called(stack: Stack) -> Any:
 
 def status_of(stack: Stack, order_id: str) -> str:
     """The final status of a sample order."""
-    stock.seed(stack, read_json(ROOT / "cli" / "seed_stock.json"))
+    stock.seed(stack, read_json(ROOT / "src" / "stepwise" / "cli" / "seed_stock.json"))
     orders.place(stack, {**read_json(ROOT / "events/ordering" / "process_order.json"), "order_id": order_id})
     return orders.ended(stack, order_id).status
 

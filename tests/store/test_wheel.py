@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import boto3
 import pytest
 
-from local.emulator import emulator
+from stepwise.local.emulator import emulator
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

@@ -14,9 +14,6 @@ from idempotency import StoreUnavailable
 from idempotency.dynamodb import Action, transact
 from idempotency.saga.state import SagaReader
 from idempotency.saga.sweep import SweepIncomplete
-from operations import audit, recovery
-from operations.inbox import orders as inbox
-from operations.stack import Stack
 from ordering.definition import ORDER_SAGA, RESERVE_INVENTORY
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
@@ -25,6 +22,9 @@ from ordering.orders import sweep_handlers
 from ordering.orders.audit import Audit
 from ordering.orders.table import OrdersTable
 from ordering.payments.table import PaymentsTable
+from stepwise.operations import audit, recovery
+from stepwise.operations.inbox import orders as inbox
+from stepwise.operations.stack import Stack
 from tests.kit.orders import good_order
 from tests.unit import dynamodb
 from tests.unit.ordering.test_task import Context

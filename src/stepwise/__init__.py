@@ -1,0 +1,1 @@
+"""The tools of Stepwise: command line, console, operations, deployment and the local stack."""
