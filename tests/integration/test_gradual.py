@@ -10,7 +10,7 @@ import pytest
 
 from stepwise.deployment.gradual import ALIAS, AT_ONCE, release_of, write
 from stepwise.deployment.templates import load
-from stepwise.local.deployment import PACKED, architecture, build, sam_environment
+from stepwise.local.deployment import DEPLOY, PACKED, architecture, build, sam_environment
 from stepwise.local.emulator import emulator
 from stepwise.operations import orders, stock
 from stepwise.operations.stack import Stack
@@ -40,8 +40,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
 
 
 def _sam(environment: dict[str, str], file: Path, *arguments: str) -> None:
-    configuration = ["--config-file", str(ROOT / "samconfig.toml"), "--config-env", "local"]
-    command = ["sam", "deploy", *configuration, "--template-file", str(file), *arguments]
+    command = ["sam", "deploy", "--stack-name", "stepwise", *DEPLOY, "--template-file", str(file), *arguments]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 

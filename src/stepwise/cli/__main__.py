@@ -1,17 +1,11 @@
-"""`python -m stepwise.cli`, which ./stepwise calls."""
+"""The program `stepwise`, in a checkout ./stepwise."""
 
 import os
 import signal
 import sys
 from types import FrameType
 
-import typer
-
-from stepwise.local import terminal
-from stepwise.local.proxies import without_proxy
-
-from . import exits, lazy, output
-from .app import app
+_PROJECT = "--project"
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
@@ -20,7 +14,20 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def main() -> None:
+    if project := _project(sys.argv[1:]):
+        os.environ["STEPWISE_PROJECT"] = project
+    # Only now: several modules know the project's folder from their import on.
+    from . import lazy
+
     lazy.install()
+    from typer import Abort
+
+    from stepwise.local import terminal
+    from stepwise.local.proxies import without_proxy
+
+    from . import exits, output
+    from .app import app
+
     terminal.install()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
@@ -31,7 +38,7 @@ def main() -> None:
     try:
         code = app(prog_name="stepwise", standalone_mode=False)
         sys.stdout.flush()
-    except typer.Abort:
+    except Abort:
         sys.stderr.write("Aborted: nothing was changed.\n")
         code = exits.FAILED
     except Exception as error:
@@ -45,9 +52,20 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else exits.DONE)
 
 
+def _project(arguments: list[str]) -> str:
+    """The value of --project, which precedes the command; empty without it."""
+    for at, argument in enumerate(arguments):
+        if not argument.startswith("-"):
+            break
+        name, equals, value = argument.partition("=")
+        if name == _PROJECT:
+            return value if equals else "".join(arguments[at + 1 : at + 2])
+    return ""
+
+
 def _tell(error: Exception) -> None:
     """The error on standard error, with the command that goes on from here."""
-    from . import hints, views
+    from . import exits, hints, output, views
 
     see = getattr(error, "see", ())
     hint = hints.command(*see) if see else ""
@@ -62,4 +80,5 @@ def _tell(error: Exception) -> None:
             out.print(f"See {hint}")
 
 
-main()
+if __name__ == "__main__":
+    main()

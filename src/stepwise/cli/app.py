@@ -1,22 +1,22 @@
 """The command line, the same for the local stack and for AWS. Its grammar is `stepwise THINGS VERB`."""
 
-import tomllib
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from stepwise import __version__
 
 from .grammar import Entry, root
 
 _SECTIONS = {
     "Local stack": {
         "demo": Entry("demo_command:demo", "Deploy to a temporary local stack, run real orders, and stop it."),
-        "start": Entry("stack_commands:start", "Start the local stack, deploy the template to it and seed stock."),
-        "stop": Entry("stack_commands:stop", "Stop the local stack. Its data is lost."),
+        "start": Entry("stack_commands:start", "Start the local stack, and deploy the template to it.", tool=True),
+        "stop": Entry("stack_commands:stop", "Stop the local stack. Its data is lost.", tool=True),
         "console": Entry("console_command:console", "Serve the web console: runs, orders, imports, and what to do."),
-        "status": Entry("stack_commands:status", "Show whether the stack is running, with its outputs."),
-        "fault": Entry("fault_command:fault", "Make a simulator fail: fault answer_lost --on charge."),
-        "invoke": Entry("invoke_command:invoke", "Run one function with an event in Docker."),
+        "status": Entry("stack_commands:status", "Show whether the stack is running, with its outputs.", tool=True),
+        "fault": Entry("fault_command:fault", "Make a simulator fail: fault answer_lost --on charge.", tool=True),
+        "invoke": Entry("invoke_command:invoke", "Run one function with an event in Docker.", tool=True),
     },
     "Operations": {
         "attention": Entry("attention_command:attention", "List what needs attention, with the cause and a command."),
@@ -44,7 +44,7 @@ _SECTIONS = {
         "report": Entry("report_command:show_report", "reports show"),
         "import": Entry("import_command:import_users", "user-imports create"),
     },
-    "Shell": {"completion": Entry("completion:app", "Print the completion script for bash or zsh.")},
+    "Shell": {"completion": Entry("completion:app", "Print the completion script for bash or zsh.", tool=True)},
 }
 
 app = typer.Typer(
@@ -60,13 +60,16 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        project = Path(__file__).parents[3] / "pyproject.toml"
-        typer.echo(f"stepwise {tomllib.loads(project.read_text())['project']['version']}")
+        typer.echo(f"stepwise {__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def stepwise(
     _: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)] = False,
+    _project: Annotated[
+        str,
+        typer.Option("--project", help="Folder of the SAM application. Default: this one, or one above."),
+    ] = "",
 ) -> None:
     """Holds the options of the program itself."""

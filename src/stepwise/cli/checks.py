@@ -2,14 +2,28 @@
 
 import os
 from datetime import date
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from runtime import text as readable
+from runtime.encodings import CP932, UTF_8
 from stepwise.operations import work
 
 _MAX_REASON, _MAX_ID = 1000, 1000
+
+EncodingConfirmed = Annotated[
+    bool, typer.Option("--encoding-confirmed", help="The encoding is right, whatever the file looks like.")
+]
+
+
+class Encoding(StrEnum):
+    """Encoding of a CSV file."""
+
+    utf_8 = UTF_8
+    cp932 = CP932
 
 
 def reason(text: str) -> str:

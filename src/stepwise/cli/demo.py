@@ -47,7 +47,7 @@ def run_demo() -> None:
     ):
         status.update("sam build, sam deploy (the first time takes longest)")
         gateway = GatewayClient(running.simulators["gateway"])
-        deploy(running.endpoint, running.log, **secret.parameters(running.endpoint, gateway.address))
+        deploy(running.endpoint, running.log, parameters=secret.parameters(running.endpoint, gateway.address))
         stack = Stack.local(running.endpoint, services=running.simulators)
         stock.seed(stack, _STOCK)
         out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")

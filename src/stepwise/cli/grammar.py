@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from stepwise.local.project import import_application
 from stepwise.operations.values import decimal_number, whole_number
 
 from . import output
@@ -19,12 +20,19 @@ _NUMBERS: dict[str, Callable[[str], Any]] = {"int": whole_number, "float": decim
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name of the root. where: module of `cli` and attribute, a function or a typer application."""
+    """One name of the root.
+
+    where: module of `cli` and attribute, a function or a typer application. tool: it works in any project, without
+    the application's deployed code.
+    """
 
     where: str
     help: str
+    tool: bool = False
 
     def load(self, name: str) -> Any:
+        if not self.tool:
+            import_application()
         module, _, attribute = self.where.partition(":")
         found = getattr(import_module(f"stepwise.cli.{module}"), attribute)
         if not isinstance(found, typer.Typer):

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from stepwise.local.project import SOURCES, VARIABLE
 from stepwise.local.terminal import readable
 from stepwise.operations.errors import Word
 from stepwise.operations.stack import STACK_NAME
@@ -54,8 +55,9 @@ def _joined(words: Sequence[Word], more: Sequence[Word]) -> str:
     behind = any(one.startswith("-") for one in given)
     # The words of the command itself come before its options.
     first = next((index for index, one in enumerate(given) if one.startswith("-")), len(given))
-    program = os.environ.get(PROGRAM) or "./stepwise"
-    parts = [program, *given[:first], *options, *(["--", *given[first:]] if behind else [])]
+    program = os.environ.get(PROGRAM) or ("./stepwise" if SOURCES.name == "src" else "stepwise")
+    project = ["--project", named] if (named := os.environ.get(VARIABLE)) else []
+    parts = [program, *project, *given[:first], *options, *(["--", *given[first:]] if behind else [])]
     return " ".join(map(_quoted, parts))
 
 

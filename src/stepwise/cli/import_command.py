@@ -16,8 +16,9 @@ from stepwise.operations.stack import STACK_NAME, Stack
 from stepwise.operations.user_imports import Summary
 
 from . import checks, hints, output, views, waiting
+from .checks import Encoding, EncodingConfirmed
 from .interruption import interrupted
-from .options import Encoding, EncodingConfirmed, OnAws, Port, StackName, chosen_stack
+from .options import OnAws, Port, StackName, chosen_stack
 
 File = Annotated[Path, typer.Argument(help="CSV; its first line names the columns.", exists=True, dir_okay=False)]
 

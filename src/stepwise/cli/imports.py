@@ -11,8 +11,9 @@ from stepwise.operations import imports
 from stepwise.operations.stack import STACK_NAME
 
 from . import hints, import_views, output, shapes, views
+from .checks import Encoding, EncodingConfirmed
 from .import_run import explain, run, to_its_end
-from .options import Encoding, EncodingConfirmed, OnAws, Port, StackName, Yes, chosen_stack
+from .options import OnAws, Port, StackName, Yes, chosen_stack
 
 app = typer.Typer(
     help="Imports of CSV and ZIP files whose every row is published as one command. "

@@ -19,6 +19,9 @@ def invoke(
     function: Annotated[
         str, typer.Option(help="Logical id of the function, if the file is not named after its handler.")
     ] = "",
+    template: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="That of `start --template`.")
+    ] = None,
     port: Port = 4566,
 ) -> None:
     """Run one function with an event in Docker, by `sam local invoke`, on the local stack. Exits with 1 if it fails.
@@ -28,7 +31,7 @@ def invoke(
     running = emulator.running(port)
     if running is None:
         raise StackNotFound(f"nothing is running on port {port}", see=("start",))
-    with containers(running) as started:
+    with containers(running, template and template.resolve()) as started:
         answer = started.invoke(function or started.function(event), event)
     sys.stderr.write(answer.log)
     found = {"errorType": answer.error, "errorMessage": answer.message} if answer.error else answer.result

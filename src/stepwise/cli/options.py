@@ -2,12 +2,10 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from runtime.encodings import CP932, UTF_8
 from stepwise.local.emulator import emulator
 from stepwise.operations.stack import Stack
 from stepwise.operations.values import EARLIEST, utc_time
@@ -26,18 +24,6 @@ OnAws = Annotated[
 ]
 StackName = Annotated[str, typer.Option("--stack", help="Name of the stack.", callback=hints.note)]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-
-
-EncodingConfirmed = Annotated[
-    bool, typer.Option("--encoding-confirmed", help="The encoding is right, whatever the file looks like.")
-]
-
-
-class Encoding(StrEnum):
-    """Of a CSV file."""
-
-    utf_8 = UTF_8
-    cp932 = CP932
 
 
 Since = Annotated[str, typer.Option(help="A day (YYYY-MM-DD), a time (ISO 8601), or how long ago: 90m, 24h, 7d.")]

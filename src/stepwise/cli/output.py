@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -46,15 +47,23 @@ def document_only(document: Mapping[str, Any]) -> None:
 
 def json_text(value: Any, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
     """Write JSON that is safe on a terminal: each character that a terminal obeys, or lacks, is escaped."""
-    # Wrong calls and --help need none of the kit.
-    from idempotency.payloads import json_text as exact
-
+    exact = _exact()
     text = exact(value, ensure_ascii=False, indent=indent, default=default)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         return exact(value, indent=indent, default=default)
     return readable(text, lambda one: json.dumps(one)[1:-1])
+
+
+def _exact() -> Callable[..., str]:
+    """The kit's writer of JSON, for which a Decimal is a number. Documents of other applications have none."""
+    # Wrong calls and --help need none of the kit.
+    try:
+        from idempotency.payloads import json_text as exact
+    except ModuleNotFoundError:
+        return partial(json.dumps, allow_nan=False)
+    return exact
 
 
 def listing(title: str, name: str, records: Sequence[Mapping[str, Any]], columns: Sequence[str], *more: Any) -> None:

@@ -2,19 +2,20 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
-from stepwise.local.deployment import deploy
+from stepwise.local import project
+from stepwise.local.deployment import deploy, require
 from stepwise.local.emulator import emulator
 from stepwise.local.simulators.card_processor import secret as card_secret
 from stepwise.local.simulators.payment_gateway import secret
 from stepwise.local.simulators.webhook_receiver import client as webhook_receiver
-from stepwise.operations import stock
 from stepwise.operations.stack import STACK_NAME, Stack
 
 from . import console_process, hints, output, views, waiting
@@ -26,14 +27,30 @@ _SEED = Path(__file__).with_name("seed_stock.json")
 
 def start(
     port: Port = 4566,
+    template: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="A SAM template. Default: the project's template.yaml."),
+    ] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="A parameter of the template, NAME=VALUE; may be repeated.")
+    ] = None,
+    name: StackName = STACK_NAME,
     gateway: Annotated[bool, typer.Option("--gateway", help="Charge at the payment gateway simulator.")] = False,
     cards: Annotated[bool, typer.Option("--cards", help="Issue cards at the card processor simulator.")] = False,
     limits: Annotated[
         bool, typer.Option("--limits", help="Enforce AWS's limits; docs/local-engine.md lists them.")
     ] = False,
 ) -> None:
-    """Start the local stack, deploy the template to it and seed stock. Run it again after a change to deploy it."""
-    out = views.console()
+    """Start the local stack, and deploy the template to it. Run it again after a change to deploy it.
+
+    The Stepwise application also gets its stock, its simulators' addresses and the console.
+    """
+    parameters = _parameters(parameter or [])
+    is_application = template is None and name == STACK_NAME and project.has_application()
+    if not is_application and (gateway or cards):
+        raise typer.BadParameter("--gateway and --cards belong to the Stepwise application")
+    file = template and template.resolve()
+    require(file)
     began = time.monotonic()
     with waiting.waiting("starting the emulator") as status, _stopped_if_interrupted(port):
         running = emulator.running(port)
@@ -46,23 +63,54 @@ def start(
         else:
             running = emulator.start(port, settings=emulator.limits() if limits else None)
         status.update("sam build, sam deploy")
-        # Always passed, because an omitted parameter keeps its value from an earlier start.
-        address = running.simulators["gateway"]
-        chosen = secret.parameters(running.endpoint, address) if gateway else secret.NO_GATEWAY
-        address = running.simulators["cards"]
-        chosen |= card_secret.parameters(running.endpoint, address) if cards else card_secret.NO_PROCESSOR
-        # A stack may send webhooks to its own simulator.
-        webhooks = webhook_receiver.parameters(running.simulators["webhooks"])
-        deploy(running.endpoint, running.log, **chosen, **webhooks)
-        stack = Stack.local(running.endpoint, services=running.simulators)
-        stock.seed(stack, json.loads(_SEED.read_text()))
-        console = console_process.start(running, default_listen(port))
+        if is_application:
+            parameters |= _of_simulators(running, gateway, cards)
+        deploy(
+            running.endpoint, running.log, name=name, template=template and template.resolve(), parameters=parameters
+        )
+        console = ""
+        if is_application:
+            _seed_stock(running)
+            console = console_process.start(running, default_listen(port))
     seconds = time.monotonic() - began
-    out.print(f"Serving at {running.endpoint} after {seconds:.1f} s. Stop it with {hints.command('stop')}")
-    output.say(f"Console: {console}" if console else f"The console did not start: see {running.log.parent}/console.log")
+    output.say(f"Serving at {running.endpoint} after {seconds:.1f} s. Stop it with {hints.command('stop')}")
     told = {"endpoint": running.endpoint, "seconds": round(seconds, 1), "console": console}
-    output.show(told, views.stock(stock.listed(stack)))
+    stack = Stack.local(running.endpoint, name, services=running.simulators)
+    if not is_application:
+        output.show(told | {"outputs": dict(stack.outputs)}, _outputs(stack.outputs))
+        return
+    output.say(f"Console: {console}" if console else f"The console did not start: see {running.log.parent}/console.log")
+    _show_stock(told, stack)
     _try_next()
+
+
+def _parameters(given: list[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    if wrong := [text for text, (name, equals, _) in zip(given, pairs, strict=True) if not (name and equals)]:
+        raise typer.BadParameter(f"{wrong[0]!r} is not NAME=VALUE", param_hint="--parameter")
+    return {name: value for name, _, value in pairs}
+
+
+def _of_simulators(running: emulator.Emulator, gateway: bool, cards: bool) -> dict[str, str]:
+    """Parameters that lead to the simulators. Always passed, because an omitted one keeps its earlier value."""
+    at = running.simulators
+    chosen = secret.parameters(running.endpoint, at["gateway"]) if gateway else secret.NO_GATEWAY
+    chosen |= card_secret.parameters(running.endpoint, at["cards"]) if cards else card_secret.NO_PROCESSOR
+    # A stack may send webhooks to its own simulator.
+    return chosen | webhook_receiver.parameters(at["webhooks"])
+
+
+def _seed_stock(running: emulator.Emulator) -> None:
+    project.import_application()
+    from stepwise.operations import stock
+
+    stock.seed(Stack.local(running.endpoint, services=running.simulators), json.loads(_SEED.read_text()))
+
+
+def _show_stock(told: dict[str, Any], stack: Stack) -> None:
+    from stepwise.operations import stock
+
+    output.show(told, views.stock(stock.listed(stack)))
 
 
 def _try_next() -> None:
@@ -121,8 +169,12 @@ def status(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) 
     simulators = dict(running.simulators) if running else {}
     console = console_process.address(running) if running else ""
     output.document_only({"running": True, "outputs": dict(outputs), "simulators": simulators, "console": console})
-    out.print(views.table("Outputs", ["output", "value"], [[key, value] for key, value in sorted(outputs.items())]))
+    out.print(_outputs(outputs))
     if running:
         out.print(views.simulators(running.simulators))
     if console:
         output.say(f"Console: {console}")
+
+
+def _outputs(outputs: Mapping[str, str]) -> Table:
+    return views.table("Outputs", ["output", "value"], [[key, value] for key, value in sorted(outputs.items())])

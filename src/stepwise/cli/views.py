@@ -1,6 +1,6 @@
 """The output of the command line: plain tables."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,12 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 
-from idempotency import LeaseRecord
 from stepwise.local.drawing import Screen, Text
 from stepwise.local.simulators.simulators import SIMULATORS
-from stepwise.operations import money
-from stepwise.operations import work as leases
-from stepwise.operations.report import Line
 
 from . import output
 from .order_rows import moment
@@ -122,35 +118,7 @@ def stock(records: Sequence[Mapping[str, Any]]) -> Table:
     return table("Stock", columns, [row[: len(columns)] for row in cells])
 
 
-def work(records: Iterable[LeaseRecord]) -> Table:
-    """Pieces of work, with their state."""
-    rows: list[list[RenderableType]] = [
-        [record.key, status(record.status), str(record.attempt), record.updated_at, leases.known(record)]
-        for record in records
-    ]
-    return table("Work", ["key", "status", "attempt", "written at", "what is known"], rows)
-
-
-def audit(records: Iterable[LeaseRecord]) -> Table:
-    """What operators decided, oldest first."""
-    entries = [(record.key, entry) for record in records for entry in record.audit]
-    rows = [
-        [entry["at"], key, f"{entry['from']} -> {entry['to']}", entry["was"], entry["by"], entry["reason"]]
-        for key, entry in sorted(entries, key=lambda pair: pair[1]["at"])
-    ]
-    return table("Decisions", ["at", "key", "what", "was", "by", "reason"], rows)
-
-
 def simulators(endpoints: Mapping[str, str]) -> Table:
     """The simulators, with the variable or template parameter that leads to each."""
     rows = [[one.name, endpoints.get(one.name, "-"), one.variable or one.parameter] for one in SIMULATORS]
     return table("Simulators", ["name", "endpoint", "variable or parameter"], rows)
-
-
-def report(day: str, lines: Sequence[Line]) -> Table:
-    """Orders and revenue of a day."""
-    rows = [
-        [line.status, str(line.orders), *(money.shown(amount, line.currency) for amount in (line.amount, line.revenue))]
-        for line in lines
-    ]
-    return table(f"Orders of {day} (UTC)", ["status", "orders", "amount", "revenue"], rows)

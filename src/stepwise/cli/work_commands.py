@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
+from rich.table import Table
 
 from idempotency import LeaseRecord, Status
 from stepwise.operations import work
@@ -45,7 +47,7 @@ def show(key: Key, port: Port = 4566, aws: OnAws = False, name: StackName = STAC
         raise work.WorkNotFound(f"{key} has no record of any work ({', '.join(work.NAMES)})")
     _show(records)
     if any(record.audit for record in records):
-        views.console().print(views.audit(records))
+        views.console().print(decisions(records))
     for record in records:
         if work.is_undecided(stack, record):
             _say_how_to_decide(key, record.key.rpartition("#")[2])
@@ -113,7 +115,7 @@ def _ask(record: LeaseRecord, question: str, *, yes: bool) -> None:
 
 def _show(records: Iterable[LeaseRecord]) -> None:
     found = list(records)
-    output.show({"work": [shapes.work(one) for one in found]}, views.work(found))
+    output.show({"work": [shapes.work(one) for one in found]}, work_table(found))
 
 
 def _json(text: str) -> Any:
@@ -121,3 +123,22 @@ def _json(text: str) -> Any:
         return work.parse_result(text)
     except work.InvalidOutcome as error:
         raise typer.BadParameter(str(error), param_hint="--result") from None
+
+
+def work_table(records: Iterable[LeaseRecord]) -> Table:
+    """Pieces of work, with their state."""
+    rows: list[list[RenderableType]] = [
+        [record.key, views.status(record.status), str(record.attempt), record.updated_at, work.known(record)]
+        for record in records
+    ]
+    return views.table("Work", ["key", "status", "attempt", "written at", "what is known"], rows)
+
+
+def decisions(records: Iterable[LeaseRecord]) -> Table:
+    """What operators decided, oldest first."""
+    entries = [(record.key, entry) for record in records for entry in record.audit]
+    rows = [
+        [entry["at"], key, f"{entry['from']} -> {entry['to']}", entry["was"], entry["by"], entry["reason"]]
+        for key, entry in sorted(entries, key=lambda pair: pair[1]["at"])
+    ]
+    return views.table("Decisions", ["at", "key", "what", "was", "by", "reason"], rows)

@@ -51,7 +51,7 @@ def deployed(cloudformation: Any, stack_name: str) -> Deployed | None:
 def stages() -> dict[str, Stage]:
     """Every stage on AWS, by its name."""
     configuration = tomllib.loads((ROOT / "samconfig.toml").read_text())
-    tables = {name: body for name, body in configuration.items() if isinstance(body, dict) and name != "local"}
+    tables = {name: body for name, body in configuration.items() if isinstance(body, dict)}
     return {name: _stage(name, body) for name, body in tables.items()}
 
 

@@ -144,11 +144,11 @@ class KeptContainers:
 
 
 @contextmanager
-def containers(emulator: Emulator) -> Iterator[Containers]:
+def containers(emulator: Emulator, template: Path | None = None) -> Iterator[Containers]:
     """Build what has changed, and start the relay. Raises ContainersUnavailable."""
     address = host_address()
     functions = _functions(emulator.endpoint)
-    built = build(emulator.endpoint, emulator.log)
+    built = build(emulator.endpoint, emulator.log, template)
     with ExitStack() as stack:
         endpoints = {
             name: url for name, url in environment(emulator.endpoint).items() if name.startswith("AWS_ENDPOINT_URL")

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import subprocess
 import tempfile
 import zipfile
@@ -12,29 +13,67 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from samtranslator.yaml_helper import yaml_parse
 
-from .emulator.emulator import ROOT, STATE, LocalStackError, environment, locked
+from .emulator.emulator import REGION, ROOT, STATE, LocalStackError, environment, locked
+from .project import has_application
 
 _BUILD = STATE / "build"
 _TEMPLATE, PACKED = "template.yaml", "packed.json"
-_SOURCES = ("template.yaml", "stacks", "samconfig.toml", "functions", "layers", "statemachine")
+_SOURCES = ("template.yaml", "stacks", "functions", "layers", "statemachine")
+_TEMPLATES = ("template.yaml", "template.yml")
+_BUILD_OPTIONS = ("--build-dir", str(_BUILD), "--parallel", *(("--build-in-source",) if has_application() else ()))
+_CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND", *(() if has_application() else ("CAPABILITY_NAMED_IAM",)))
+DEPLOY = (
+    *("--template-file", str(_BUILD / PACKED), "--region", REGION, "--resolve-s3"),
+    *("--capabilities", *_CAPABILITIES, "--no-confirm-changeset", "--no-fail-on-empty-changeset"),
+)
+"""Options of every local `sam deploy`."""
 # The simulator's instances get their ids when they are created, so none can be listed before.
 _ANY_INSTANCE = "arn:aws:connect:us-east-1:000000000000:instance/*"
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 
 
 def deploy(
-    endpoint: str, log: Path, *, name: str = "stepwise", template: str = "template.yaml", **parameters: str
+    endpoint: str,
+    log: Path,
+    *,
+    name: str = "stepwise",
+    template: str | Path | None = None,
+    parameters: Mapping[str, str] | None = None,
+    **more: str,
 ) -> None:
     """Build what has changed and deploy the template. sam's output goes to `log`.
 
-    name: of the stack. template: the root, or a nested stack's file. parameters: those that differ from the defaults.
-    Raises LocalStackError with the end of the log. Concurrent deployments wait for each other: they share a build.
+    name: of the stack. template: a file, from the project's folder; by default its template.yaml. parameters, more:
+    those that differ from the defaults. Raises LocalStackError with the end of the log. Concurrent deployments wait
+    for each other: they share a build.
     """
+    file = _file(template)
     with locked("build.lock"):
-        _build(endpoint, log, template)
-        chosen = {"Architecture": architecture(), "ConnectInstanceArns": _ANY_INSTANCE, **parameters}
-        _sam(endpoint, log, "deploy", "--stack-name", name, "--parameter-overrides", *overrides(chosen))
+        _build(endpoint, log, file)
+        chosen = _for_any_stack(file) | dict(parameters or {}) | more
+        _sam(endpoint, log, "deploy", *DEPLOY, "--stack-name", name, *_given(chosen))
+
+
+def _file(template: str | Path | None) -> Path:
+    """The template's file. Raises LocalStackError if there is none."""
+    names = [template] if template else _TEMPLATES
+    found = next((ROOT / name for name in names if (ROOT / name).is_file()), None)
+    if not found:
+        raise LocalStackError(f"{ROOT} has no {' or '.join(map(str, names))}: name a template with --template")
+    return found
+
+
+def _for_any_stack(file: Path) -> dict[str, str]:
+    """Parameters that every local deployment needs, of those that the template has."""
+    needed = {"Architecture": architecture(), "ConnectInstanceArns": _ANY_INSTANCE}
+    declared = yaml_parse(file.read_text()).get("Parameters") or {}
+    return {name: value for name, value in needed.items() if name in declared}
+
+
+def _given(parameters: Mapping[str, str]) -> list[str]:
+    return ["--parameter-overrides", *overrides(parameters)] if parameters else []
 
 
 def overrides(parameters: Mapping[str, str]) -> list[str]:
@@ -42,25 +81,34 @@ def overrides(parameters: Mapping[str, str]) -> list[str]:
     return [f'{name}="{value.replace('"', '\\"')}"' for name, value in parameters.items()]
 
 
-def build(endpoint: str, log: Path) -> Path:
+def build(endpoint: str, log: Path, template: Path | None = None) -> Path:
     """Build what has changed, without deploying. Returns the folder of the artifacts, one folder per stack.
 
     Raises LocalStackError, like `deploy`.
     """
     with locked("build.lock"):
-        _build(endpoint, log)
+        _build(endpoint, log, _file(template))
     return _BUILD
 
 
-def _build(endpoint: str, log: Path, template: str = "template.yaml") -> None:
+def _build(endpoint: str, log: Path, file: Path) -> None:
     stamp = _BUILD / "sources.sha256"
-    current = digest(_SOURCES, architecture() + template)
+    architectures = {name: value for name, value in _for_any_stack(file).items() if name == "Architecture"}
+    current = digest(_sources(file), f"{architectures}{file}")
     if stamp.exists() and stamp.read_text() == current and (_BUILD / PACKED).exists():
         return
     stamp.unlink(missing_ok=True)
-    _sam(endpoint, log, "build", "--template", template, "--parameter-overrides", f"Architecture={architecture()}")
+    _sam(endpoint, log, "build", *_BUILD_OPTIONS, "--template", str(file), *_given(architectures))
     packed(_BUILD)
     stamp.write_text(current)
+
+
+def _sources(file: Path) -> list[Path]:
+    """What a build reads: in another application, all of the template's folder but environments and hidden folders."""
+    if has_application() and file.is_relative_to(ROOT):
+        return [file, *(ROOT / name for name in _SOURCES)]
+    left_out = {"node_modules", "__pycache__"}
+    return [path for path in file.parent.iterdir() if not path.name.startswith(".") and path.name not in left_out]
 
 
 def packed(built: Path) -> None:
@@ -111,11 +159,11 @@ def architecture() -> str:
     return _ARCHITECTURES[machine]
 
 
-def digest(sources: Iterable[str], salt: str = "", root: Path = ROOT) -> str:
+def digest(sources: Iterable[str | Path], salt: str = "", root: Path = ROOT) -> str:
     """The SHA-256 of files and folders below `root`, with their names."""
     digest = hashlib.sha256(salt.encode())
     for path in sorted(_files(root / source for source in sources)):
-        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+        digest.update(os.path.relpath(path, root).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
@@ -139,10 +187,9 @@ def sam_environment(endpoint: str, temporary: str | Path) -> dict[str, str]:
 
     temporary: a folder to remove afterward. sam leaves an empty folder there for each archive that it uploads.
     """
-    path = os.pathsep.join([str(ROOT / ".venv-sam/bin"), str(ROOT / ".venv/bin"), os.environ["PATH"]])
     return environment(endpoint) | {
-        "PATH": path,
-        "PYTHONPATH": str(ROOT / "src/stepwise/local/sam"),
+        "PATH": _path(),
+        "PYTHONPATH": str(Path(__file__).with_name("sam")),
         "TMPDIR": str(temporary),
         # sam writes settings of its own, and the home may be read-only.
         "__SAM_CLI_APP_DIR": str(temporary),
@@ -151,11 +198,22 @@ def sam_environment(endpoint: str, temporary: str | Path) -> dict[str, str]:
     }
 
 
+def _path() -> str:
+    return os.pathsep.join([str(ROOT / ".venv-sam/bin"), str(ROOT / ".venv/bin"), os.environ["PATH"]])
+
+
+def require(template: str | Path | None) -> None:
+    """Raise LocalStackError if there is no template, or no SAM CLI: before anything is started."""
+    _file(template)
+    if not shutil.which("sam", path=_path()):
+        raise LocalStackError("the SAM CLI is needed: install it, for example with `uv tool install aws-sam-cli`")
+
+
 def _sam(endpoint: str, log: Path, command: str, *arguments: str) -> None:
     with log.open("a") as output, tempfile.TemporaryDirectory() as temporary:
         ended = subprocess.run(
-            # By default sam looks for its settings beside the template.
-            ["sam", command, "--config-file", ROOT / "samconfig.toml", "--config-env", "local", *arguments],
+            # An empty file of settings, as those of the project are for AWS.
+            ["sam", command, "--config-file", _no_settings(), *arguments],
             cwd=ROOT,
             env=sam_environment(endpoint, temporary),
             stdin=subprocess.DEVNULL,
@@ -166,3 +224,10 @@ def _sam(endpoint: str, log: Path, command: str, *arguments: str) -> None:
     if ended.returncode:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
         raise LocalStackError(f"sam {command} failed:\n{tail}")
+
+
+def _no_settings() -> Path:
+    STATE.mkdir(exist_ok=True)
+    file = STATE / "samconfig.toml"
+    file.write_text("version = 0.1\n")
+    return file

@@ -2,13 +2,24 @@
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TextIO, cast
 
-from runtime.text import UNSAFE_TO_PRINT
-
+# As runtime.text has it for deployed code, which the tools do not import; tests/contract/test_text.py compares them.
+UNSAFE_TO_PRINT = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u115f-\u1160\u17b4-\u17b5"
+    "\u180e\u200b\u200e-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufeff\uffa0"
+    "\ufff0-\ufffb\ufffe-\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U00013441-\U00013442\U00016fe4"
+    "\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U0001fffe-\U0001ffff\U0002fffe-\U0002ffff"
+    "\U0003fffe-\U0003ffff\U0004fffe-\U0004ffff\U0005fffe-\U0005ffff\U0006fffe-\U0006ffff"
+    "\U0007fffe-\U0007ffff\U0008fffe-\U0008ffff\U0009fffe-\U0009ffff\U000afffe-\U000affff"
+    "\U000bfffe-\U000bffff\U000cfffe-\U000cffff\U000dfffe-\U000e00ff\U000e01f0-\U000e0fff"
+    "\U000efffe-\U0010ffff]"
+)
+"""Matches a character that controls a terminal, reorders its text or is hidden, also tab and line feed."""
 BROKEN_PIPE = 141
 """Exit code if the reader of the output, such as `head`, has ended: 128 and the number of SIGPIPE."""
 

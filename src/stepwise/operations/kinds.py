@@ -8,7 +8,7 @@ type Kind = Literal["failed", "invalid", "not_found", "refused", "unavailable", 
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("AnswerLost", "FunctionFailed", "ImportFailed", "NotFired", "OSError"), "failed"),
     **dict.fromkeys(("AddressRefused", "AttributesTooLarge", "UsageError"), "invalid"),
-    **dict.fromkeys(("NameNotBarred", "NoSuchTarget", "NoSuchVersion"), "not_found"),
+    **dict.fromkeys(("ApplicationMissing", "NameNotBarred", "NoSuchTarget", "NoSuchVersion"), "not_found"),
     **dict.fromkeys(("CommandError", "IdempotencyError"), "refused"),
     **dict.fromkeys(("BotoCoreError", "ClientError", "LocalStackError", "TransientError"), "unavailable"),
     **dict.fromkeys(("StillRunning", "TimeoutError"), "still_running"),

@@ -3,8 +3,6 @@
 import re
 from datetime import UTC, datetime
 
-from runtime.text import UNSAFE_TO_PRINT
-
 _WHOLE, _DECIMAL = re.compile("-?[0-9]{1,38}"), re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
 
@@ -37,6 +35,8 @@ def utc_time(text: str) -> datetime:
 
 def in_key(name: str) -> str:
     """The name of a file as a part of a key of S3: `_` for what cannot be printed, such as a byte that is not UTF-8."""
+    from runtime.text import UNSAFE_TO_PRINT
+
     return UNSAFE_TO_PRINT.sub("_", name)
 
 

@@ -20,13 +20,13 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from stepwise.local.project import ROOT as ROOT
+from stepwise.local.project import SOURCES
 from stepwise.local.proxies import without_proxy
 from stepwise.local.simulators import simulators
 
 from .server import UNTIL_EOF
 
-SOURCES = Path(__file__).resolve().parents[3]
-ROOT = SOURCES.parent
 STATE = ROOT / ".stepwise"
 REGION = "us-east-1"
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from socketserver import TCPServer
 
-_SOURCES = Path(__file__).resolve().parents[3]
+from stepwise.local.project import SOURCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def serve(server: TCPServer) -> None:
 def _spawn(simulator: Simulator) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", simulator.module],
-        env={**os.environ, "PYTHONPATH": str(_SOURCES)},
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
