@@ -17,8 +17,8 @@ from idempotency.expressions import conditional_put
 from idempotency.saga.step import Item, SagaStep
 from idempotency.saga.table import UNSETTLED
 from ordering.definition import ORDER_SAGA
-from ordering.order import Order, PaymentMethod
 from ordering.order import Item as Line
+from ordering.order import Order, PaymentMethod
 
 # As many rows as one call reads.
 _AT_ONCE = 100
@@ -108,11 +108,12 @@ class Audit:
         for step in ORDER_SAGA.deployed:
             place = note.places.get(step.name)
             pages = takewhile(lambda _: time_left(), self._pages(step, place))
-            for order_ids, place in islice(pages, _PAGES):
+            for order_ids, last in islice(pages, _PAGES):
                 for one in self.of_orders(order_ids) if step is _FIRST else self.of_effects(step, order_ids):
                     if one.order_id not in note.order_ids:
                         _logger.error("the rows of an order contradict each other", extra=asdict(one))
                     found.add(one.order_id)
+                place = last
             if place:
                 places[step.name] = place
         # The alarm's metric is made from this line, also when there is nothing to count.

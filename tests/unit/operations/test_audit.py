@@ -283,9 +283,7 @@ def test_a_sweep_finds_nothing_in_orders_in_every_state_and_writes_nothing(
 
 
 @pytest.mark.parametrize("table", [ORDERS, PAYMENTS, INVENTORY])
-def test_a_sweep_notes_a_lost_row_until_it_is_back(
-    shop: Shop, caplog: pytest.LogCaptureFixture, table: str
-) -> None:
+def test_a_sweep_notes_a_lost_row_until_it_is_back(shop: Shop, caplog: pytest.LogCaptureFixture, table: str) -> None:
     row = shop.lose(table, "RESERVATION#o-1" if table == INVENTORY else "o-1")
 
     assert [shop.sweep(), shop.sweep()] == [1, 1]
