@@ -25,9 +25,10 @@ def sweep() -> Sweep:
 @handler(unread)
 def sweep_orders(_: None, call: Call) -> dict[str, int]:
     """Finalize the orders whose event was lost, and count the orders with standing steps. Audit some of all orders."""
+    orders = sweep()
+    reader = orders.finalization.reader
     try:
-        return sweep().run(call.at, lambda: made.has_time(call))
+        return orders.run(call.at, lambda: made.has_time(call))
     finally:
-        reader = finalization().reader
         audit = Audit(reader.client, reader.tables, reader.records)
         audit.sweep(lambda: call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_A_PAGE)

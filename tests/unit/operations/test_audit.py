@@ -375,17 +375,18 @@ def test_the_function_audits_even_if_some_sagas_were_not_finalized(
 ) -> None:
     shop.lose(PAYMENTS, "o-1")
 
+    class Finalization:
+        reader = SagaReader(ORDER_SAGA, shop.client, shop.tables, shop.tables[RECORDS])
+
     class Sweep:
+        finalization = Finalization
+
         def run(self, *_: Any) -> dict[str, int]:
             if fails:
                 raise SweepIncomplete("1 of 1: o-9")
             return {"finalized": 0, "standing": 0}
 
-    class Finalization:
-        reader = SagaReader(ORDER_SAGA, shop.client, shop.tables, shop.tables[RECORDS])
-
     monkeypatch.setattr(sweep_handlers, "sweep", Sweep)
-    monkeypatch.setattr(sweep_handlers, "finalization", Finalization)
     if fails:
         with pytest.raises(SweepIncomplete):
             sweep_handlers.sweep_orders({}, Invocation())
