@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import batched, islice, takewhile
 from typing import Any
 
@@ -151,18 +152,18 @@ class Audit:
         statuses = {f":status{index}": {"S": status} for index, status in enumerate(wanted)}
         prefix = {":prefix": {"S": step.prefix}} if step.prefix else {}
         condition = f"#status IN ({', '.join(statuses)})" + (" AND begins_with(#key, :prefix)" if prefix else "")
+        scan = partial(
+            self.client.scan,
+            TableName=self.tables[step.table],
+            ProjectionExpression="#key",
+            FilterExpression=condition,
+            ExpressionAttributeNames={"#key": step.key, "#status": "status"},
+            ExpressionAttributeValues={**statuses, **prefix},
+            Limit=_PAGE,
+        )
         while True:
-            page = answered(
-                lambda after=place: self.client.scan(
-                    TableName=self.tables[step.table],
-                    ProjectionExpression="#key",
-                    FilterExpression=condition,
-                    ExpressionAttributeNames={"#key": step.key, "#status": "status"},
-                    ExpressionAttributeValues={**statuses, **prefix},
-                    Limit=_PAGE,
-                    **({"ExclusiveStartKey": {step.key: {"S": after}}} if after else {}),
-                )
-            )
+            start = {"ExclusiveStartKey": {step.key: {"S": place}}} if place else {}
+            page = answered(partial(scan, **start))
             place = page["LastEvaluatedKey"][step.key]["S"] if "LastEvaluatedKey" in page else None
             yield [item[step.key]["S"].removeprefix(step.prefix) for item in page["Items"]], place
             if place is None:
@@ -214,5 +215,5 @@ def _request(found: Item) -> Order:
         Line(line["M"]["sku"]["S"], int(line["M"]["quantity"]["N"]), int(line["M"]["unit_price"]["N"]))
         for line in found["items"]["L"]
     )
-    texts = (found[name]["S"] for name in ("order_id", "customer_id", "currency"))
-    return Order(*texts, items, PaymentMethod("card", "unknown"))
+    order_id, customer_id, currency = (found[name]["S"] for name in ("order_id", "customer_id", "currency"))
+    return Order(order_id, customer_id, currency, items, PaymentMethod("card", "unknown"))
