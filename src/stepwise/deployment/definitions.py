@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[3] / "statemachine"
+ROOT = Path(__file__).parents[3]
+FOLDERS = "statemachine", "examples/*/statemachine"
 _WIDTH = 140
 _INDENT = "  "
 
 
 def main(*arguments: str) -> int:
     """Format all definitions; with --check, name those that are not formatted, and change nothing."""
-    texts = {path: path.read_text() for path in sorted(FOLDER.iterdir())}
+    texts = {path: path.read_text() for folder in FOLDERS for path in sorted(ROOT.glob(f"{folder}/*.asl.json"))}
     changed = {path: text for path, before in texts.items() if (text := formatted(before)) != before}
     for path, text in changed.items():
         if "--check" in arguments:
