@@ -40,7 +40,7 @@ INSTEAD = {
 REFUSED = re.compile(r"\b_?(?:" + "|".join(f"({word})" for word in INSTEAD) + r")\b")
 FOLDERS = (
     *("functions", "layers", "statemachine", "stacks", "events", "src"),
-    *("docs", "tests", "benchmarks", "requirements", ".github"),
+    *("docs", "examples", "tests", "benchmarks", "requirements", ".github"),
 )
 SUFFIXES = {".py", ".md", ".json", ".yaml", ".yml", ".toml", ".in", ".sh", ".csv", ".html", ".css", ".js"}
 # This list; AWS's own words.

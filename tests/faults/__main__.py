@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 
 from tests.faults.commands.explore import EXPLORER as COMMANDS
+from tests.faults.edges import KINDS as EDGES
 from tests.faults.explore import Singles, pools, random_runs, singles
 from tests.faults.explore_edges import edge_singles, wanted_of_others
-from tests.faults.faults import Fault
+from tests.faults.faults import KINDS, Fault, listing
 from tests.faults.imports.explore import EXPLORER as IMPORTS
 from tests.faults.people.explore import EXPLORER as PEOPLE
 from tests.faults.play import play
@@ -34,7 +35,12 @@ _TELL_EVERY = 1000
 
 def main() -> int:
     """Exit status: 0 if every invariant held."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.faults",
+        description=__doc__,
+        epilog=listing({**KINDS, **EDGES}),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
         "scenario", nargs="?", help="one scenario to replay, such as 'ok: answer lost at ProcessPayment#1.call1'"
     )

@@ -20,6 +20,7 @@ Notation of where late work lands:
 `edges` has the faults at the edges of an order's life, and their notation.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.faults import edges
@@ -179,6 +180,11 @@ _EDGES_WITH_LANDING = (
 _WITH_LANDING = LANDING_KINDS | REQUEST_LANDING_KINDS | STRAY_KINDS | _EDGES_WITH_LANDING
 _WITHOUT_PLACE = {*EVENT_KINDS, edges.FORGETS, edges.RECOVERY_EVENT_LOST}
 _MAX_FIRST = sorted(KINDS | edges.KINDS, key=len, reverse=True)
+
+
+def listing(kinds: Mapping[str, str]) -> str:
+    """The kinds of faults with their effects, for `--help`."""
+    return "\n".join(["kinds of faults:", *(f"  {kind:<32} {effect}" for kind, effect in kinds.items())])
 
 
 class UnknownFault(ValueError):

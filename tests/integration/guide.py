@@ -1,4 +1,4 @@
-"""Applies a guide of docs/ to a copy of the repository: new files, changes as a diff, and copies."""
+"""Applies a guide of docs/ to a copy of the repository: examples, new files, changes as a diff, and copies."""
 
 import os
 import re
@@ -13,7 +13,9 @@ from typing import Protocol
 from tests.kit.project import PATH, ROOT
 
 _EDIT = re.compile(
-    r"^`(?P<new>[^`]+)`, new:\n\n```\w+\n(?P<text>.*?)^```$"
+    r"^cp -r (?P<example>examples/\w+)/\. \.$"
+    r"|^`(?P<quoted>[^`]+)`, excerpt:\n\n```\w+\n(?P<excerpt>.*?)^```$"
+    r"|^`(?P<new>[^`]+)`, new:\n\n```\w+\n(?P<text>.*?)^```$"
     r"|^`(?P<changed>[^`]+)`:\n\n```diff\n(?P<diff>.*?)^```$"
     r"|^\| `(?P<file>[^`]+)` \| (?P<copied>[^|]+) \|(?P<before>[^|]*)\|(?P<pairs>[^|]*)\|$",
     re.MULTILINE | re.DOTALL,
@@ -32,6 +34,31 @@ class Edit(Protocol):
     def apply(self, root: Path) -> None:
         """Raises LookupError if the lines are not there, or are there more than once."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """The files of a folder in examples/, which lie there as in the repository."""
+
+    folder: str
+
+    def apply(self, root: Path) -> None:
+        shutil.copytree(root / self.folder, root, dirs_exist_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """An excerpt of a file. A line `...` or `# ...` stands for lines that it leaves out."""
+
+    file: str
+    excerpt: str
+
+    def apply(self, root: Path) -> None:
+        text = (root / self.file).read_text()
+        for part in re.split(r"^ *(?:# )?\.\.\.\n", self.excerpt, flags=re.MULTILINE):
+            _, found, text = text.partition(part)
+            if found != part:
+                raise LookupError(f"{self.file} lacks, or has in another order: {part!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +141,11 @@ def _only(places: list[int], edit: Change | Copy, what: str) -> int:
 def edits(guide: str) -> Iterator[Edit]:
     """What a guide says, in its order."""
     for match in _EDIT.finditer(guide):
-        if match["new"]:
+        if match["example"]:
+            yield Example(match["example"])
+        elif match["quoted"]:
+            yield Quote(match["quoted"], match["excerpt"])
+        elif match["new"]:
             yield New(match["new"], match["text"])
         elif match["changed"]:
             yield Change(match["changed"], match["diff"])
@@ -129,9 +160,9 @@ def edits(guide: str) -> Iterator[Edit]:
 
 
 def blocks(guide: str) -> int:
-    """How many blocks there are that belong to a file, and rows of copies."""
+    """Count the blocks that belong to a file, copied examples, and rows of copies."""
     rows = re.findall(r"^\| file \| copy \|.*\n\| --- .*\n((?:\|.*\n)+)", guide, re.MULTILINE)
-    fences = re.findall(r"^```(?:python|yaml|json|markdown|diff)$", guide, re.MULTILINE)
+    fences = re.findall(r"^```(?:python|yaml|json|markdown|diff)$|^cp -r examples/", guide, re.MULTILINE)
     return len(fences) + sum(table.count("\n") for table in rows)
 
 

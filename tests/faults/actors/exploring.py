@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tests.faults.actors.schedule import Schedule
 from tests.faults.actors.totals import Outcome, Totals
+from tests.faults.faults import listing
 from tests.faults.workers import Workers, wanted_dynamodb
 
 _SCHEDULES = 10_000
@@ -65,7 +66,12 @@ class Explorer[T: Totals]:
         """The command `python -m tests.faults.NAME`. Exit status: 0 if every invariant held."""
         name = self.schedule.NAME
         description = f"Play schedules of {name}, or replay one."
-        parser = argparse.ArgumentParser(prog=f"python -m tests.faults.{name}", description=description)
+        parser = argparse.ArgumentParser(
+            prog=f"python -m tests.faults.{name}",
+            description=description,
+            epilog=listing(self.schedule.KINDS),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         parser.add_argument("scenario", nargs="?", help=f"one schedule to replay, such as '{name} 17'")
         parser.add_argument("--schedules", type=int, default=_SCHEDULES, help="how many")
         parser.add_argument("--seed", type=int, default=1, help="of the first one")

@@ -1,0 +1,1 @@
+"""Reconciliation: a nightly run compares the payments of a day with its orders."""

@@ -1,0 +1,1 @@
+"""Trips: a flight, then a hotel and a car side by side."""
