@@ -47,7 +47,7 @@ def resources() -> Written:
 
 
 def help_texts() -> Written:
-    """What --help prints, by the words of a command or group."""
+    """Collect the output of --help by the words of each command and group."""
     import typer
 
     from cli.app import app
@@ -60,7 +60,11 @@ def help_texts() -> Written:
 
 
 def outputs() -> Written:
-    """What commands print without a stack, for wrong input, and as JSON for rows and executions in this process."""
+    """Collect what commands print that need no running stack.
+
+    wrong: for wrong input. errors: as JSON, where every call is denied. json: for an order and an application in this
+    process.
+    """
     from operations.stack import Stack
     from tests.kit.command_line import stepwise
     from tests.unit.cli import test_wrong_inputs as wrong
@@ -88,7 +92,7 @@ def outputs() -> Written:
 
 
 def _ended(ended: Any, folder: str) -> Any:
-    """How a command ended, without the places and times of this run."""
+    """Exit code and output of a command, without the folder and port of this run."""
     if ended.code == 70:
         return {"code": ended.code, "error": type(ended.error).__name__}
     texts = [text.replace(folder, "FOLDER") for text in (ended.out, ended.err)]
@@ -97,9 +101,9 @@ def _ended(ended: Any, folder: str) -> Any:
 
 
 def responses(stack: str) -> Written:
-    """Responses and requests of each function for each sample event, with every response of AWS.
+    """Collect the result and the requests of each sample event's function, for every answer of AWS.
 
-    stack: "plain" or "with every option". One response in a run is not the first that AWS may give.
+    stack: "plain" or "with every option". One answer at most in a run is not the first that AWS may give.
     """
     from tests.contract.test_permissions import environment, renamed
     from tests.kit.project import EVENTS, read_json
@@ -130,7 +134,7 @@ class _Class(type):
 
 
 class _Present(datetime, metaclass=_Class):
-    """Instead of `datetime` in modules that ask for the present."""
+    """Replaces `datetime` in modules that ask for the present."""
 
     @classmethod
     def now(cls, tz: Any = None) -> Any:
@@ -139,7 +143,7 @@ class _Present(datetime, metaclass=_Class):
 
 @contextmanager
 def _standing_still() -> Iterator[Callable[[], None]]:
-    """Stop the time of deployed code. Yields what makes chance, uuids and tokens start over."""
+    """Stop the clocks of deployed code. Yields a function that makes chance, uuids and tokens start over."""
     from tests.kit.project import DEPLOYED, modules
 
     chance = random.Random(_SEED)  # noqa: S311
@@ -224,7 +228,7 @@ def _write(folder: Path, work: Callable[..., Written], given: tuple[Any, ...]) -
 
 
 def _plain(value: Any) -> Any:
-    """Of what is no JSON: its content if it has one, or its type."""
+    """A value as JSON has it: its content, or else the name of its type."""
     match value:
         case bytes() | bytearray():
             return bytes(value).decode(errors="backslashreplace")
