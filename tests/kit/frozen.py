@@ -20,9 +20,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -34,8 +36,23 @@ type Written = dict[str, Any]
 
 SCHEDULES = 100
 _EXPLORERS = ("commands", "imports", "people", "stock", "tasks", "users", "webhooks", "zips")
-_NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
+_NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 _SEED = 35
+# Commands that only read, and ids in the sample events, by the first word of a command.
+_READING = {"attention", "audit", "history", "list", "report", "show"}
+_IDS = {
+    "applications": "a-1001",
+    "approvals": "account-opening.a-1001.review",
+    "commands": "tenant1/PRODUCT#tea-01",
+    "imports": "tenant1/5f0c1d7ab9e24d6f8a3b2c1d0e9f8a7b-0001",
+    "jobs": "12345",
+    "orders": "o-1001",
+    "show": "o-1001",
+    "tasks": "tenant1/task-1",
+    "work": "12345",
+}
+# The ids in calls of tests/unit/cli/test_wrong_inputs.py.
+_NO_IDS = {"x-1", "t1/PRODUCT#x"}
 
 
 def asl() -> Written:
@@ -62,42 +79,67 @@ def help_texts() -> Written:
 def outputs() -> Written:
     """Collect what commands print that need no running stack.
 
-    wrong: for wrong input. errors: as JSON, where every call is denied. json: for an order and an application in this
-    process.
+    wrong: for wrong input. errors: as JSON, where every call is denied. json: of commands that read, for the rows of
+    the sample events; services other than tables and executions deny every call.
     """
     from operations.stack import Stack
     from tests.kit.command_line import stepwise
     from tests.unit.cli import test_wrong_inputs as wrong
-    from tests.unit.cli.test_applications_command import OWN, Office
-    from tests.unit.cli.test_order_views import ORDER, ORDER_ID, OUT_OF_STOCK, Shop
 
-    shop, office = Shop(), Office()
-    shop.commit(ORDER, "ProcessOrder", "ProcessPayment")
-    shop.executions.put("saga", ORDER_ID, "FAILED", *OUT_OF_STOCK, error="OutOfStock")
     found: Written = {"wrong": {}, "errors": {}, "json": {}}
     with tempfile.TemporaryDirectory() as folder:
         places = wrong.written(Path(folder))
+        hidden = {folder: "FOLDER", wrong.dead_port(): "PORT", datetime.now(UTC).date().isoformat(): "TODAY"}
         for row in wrong.ROWS:
-            found["wrong"][repr((*row.words, row.stack, row.text))] = _ended(wrong.run(row, places), folder)
+            found["wrong"][repr((*row.words, row.stack, row.text))] = _ended(wrong.run(row, places), hidden)
         for words in wrong.COMMANDS:
             row = wrong.Wrong((*words, "--json"), stack="no permission")
-            found["errors"][" ".join(words)] = _ended(wrong.run(row, places), folder)
-    known = [(shop.stack, {"orders", "show", "work", "stock"}, ORDER_ID), (office.stack, {"applications"}, OWN)]
-    for stack, things, own in known:
-        with mock.patch.object(Stack, "local", return_value=stack):
-            for words in (words for words in wrong.COMMANDS if words[0] in things):
-                named = [own if word == "x-1" else word for word in words]
-                found["json"][" ".join(words)] = _ended(stepwise(*named, "--json"), folder)
+            found["errors"][" ".join(words)] = _ended(wrong.run(row, places), hidden)
+    with mock.patch.object(Stack, "local", return_value=_with_rows()):
+        for words in (words for words in wrong.COMMANDS if _READING & {*words}):
+            named = [_IDS.get(words[0], word) if word in _NO_IDS else word for word in words]
+            # The default is the last day.
+            named += ["--since", _NOW.date().isoformat()] if named == ["orders", "list"] else []
+            found["json"][" ".join(named)] = _ended(stepwise(*named, "--json"), hidden)
     return found
 
 
-def _ended(ended: Any, folder: str) -> Any:
-    """Exit code and output of a command, without the folder and port of this run."""
-    if ended.code == 70:
-        return {"code": ended.code, "error": type(ended.error).__name__}
-    texts = [text.replace(folder, "FOLDER") for text in (ended.out, ended.err)]
-    texts = [re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text) for text in texts]
-    return {"code": ended.code, **{name: text.splitlines() for name, text in zip(("out", "err"), texts, strict=True)}}
+def _ended(ended: Any, hidden: Mapping[str, str]) -> Any:
+    """Exit code and output of a command, without the folder, port and day of this run."""
+    shown = {"code": ended.code, "out": ended.out.splitlines(), "err": ended.err.splitlines()}
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", json.dumps(shown))
+    for value, name in hidden.items():
+        text = text.replace(value, name)
+    return json.loads(text)
+
+
+def _with_rows() -> Any:
+    """A stack in this process with every row that a sample event's function puts, and the history of one order."""
+    from tests.kit.deployed_stack import Stack
+    from tests.kit.engines import in_process
+    from tests.kit.template import TEMPLATE
+    from tests.unit.cli import test_wrong_inputs as wrong
+    from tests.unit.cli.test_order_views import ORDER_ID, OUT_OF_STOCK, Executions
+
+    deployed, client, executions = Stack(), in_process.ministack().client(), Executions()
+    executions.put("saga", ORDER_ID, "FAILED", *OUT_OF_STOCK, error="OutOfStock")
+    for table in deployed.tables():
+        client.create_table(**table)
+    for table, item in [put for _, runs in _invoked("plain") for put in _put(next(runs).calls)]:
+        client.put_item(TableName=table, Item=item)
+    outputs = {name: str(deployed.resolve(body["Value"])) for name, body in TEMPLATE["Outputs"].items()}
+    outputs |= {"OrderSagaArn": "saga", "OrderRecoveryArn": "recovery"}
+    stack = replace(wrong.failing(wrong.FAILURES["no permission"]), outputs=outputs)
+    stack.__dict__["_clients"] = ChainMap({"dynamodb": client, "stepfunctions": executions}, stack.session)
+    return stack
+
+
+def _put(calls: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    for call in calls:
+        writes = call.parameters.get("TransactItems", [])
+        puts = [one["Put"] for one in writes if "Put" in one]
+        for put in [*puts, *([call.parameters] if call.operation == "dynamodb:PutItem" else [])]:
+            yield put["TableName"], put["Item"]
 
 
 def responses(stack: str) -> Written:
@@ -105,6 +147,19 @@ def responses(stack: str) -> Written:
 
     stack: "plain" or "with every option". One answer at most in a run is not the first that AWS may give.
     """
+    found: Written = {}
+    for event, runs in _invoked(stack):
+        by_script = {}
+        for run in runs:
+            requests = [{"operation": call.operation, "parameters": call.parameters} for call in run.calls]
+            key = f"answer {run.script[-1]} to request {len(run.script)}" if run.script else "first answers"
+            by_script[key] = {"result": run.result, "error": run.error, "requests": requests}
+        found[f"{event} {stack}"] = by_script
+    return found
+
+
+def _invoked(stack: str) -> Iterator[tuple[str, Iterator[Any]]]:
+    """Each sample event with the runs of its function, each of which begins at the same time with the same chance."""
     from tests.contract.test_permissions import environment, renamed
     from tests.kit.project import EVENTS, read_json
     from tests.kit.template import FUNCTIONS, handler_of
@@ -112,20 +167,11 @@ def responses(stack: str) -> Written:
 
     logging.disable(logging.CRITICAL)
     functions = {function.handler: name for name, function in FUNCTIONS.items()}
-    found: Written = {}
     with Wire() as wire, _standing_still() as start_over:
         for event, path in EVENTS.items():
             name = functions[str(handler_of(event))]
-            runs = wire.singles(FUNCTIONS[name], renamed(read_json(path)), dict(environment(name, stack)))
-            start_over()
-            by_script = {}
-            for run in runs:
-                requests = [{"operation": call.operation, "parameters": call.parameters} for call in run.calls]
-                key = f"answer {run.script[-1]} to request {len(run.script)}" if run.script else "first answers"
-                by_script[key] = {"result": run.result, "error": run.error, "requests": requests}
-                start_over()
-            found[f"{event} {stack}"] = by_script
-    return found
+            variables = dict(environment(name, stack))
+            yield event, wire.singles(FUNCTIONS[name], renamed(read_json(path)), variables, before=start_over)
 
 
 class _Class(type):

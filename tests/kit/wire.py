@@ -169,16 +169,20 @@ class Wire:
             tried.update(new)
             todo.extend(new.values())
 
-    def singles(self, function: Function, event: Any, environment: Mapping[str, str]) -> Iterator[Run]:
+    def singles(
+        self, function: Function, event: Any, environment: Mapping[str, str], *, before: Callable[[], object]
+    ) -> Iterator[Run]:
         """Invoke a function with the first answers, then for each request with each other answer to it.
 
-        Unlike `runs`, it does not depend on where the code makes a request.
+        Unlike `runs`, it does not depend on where the code makes a request. before: called before each invocation.
         """
         self._set(environment)
+        before()
         first = self._invoked(function, event, ())
         yield first
         for number, (_, width) in enumerate(first.requests):
             for other in range(1, width):
+                before()
                 yield self._invoked(function, event, (*[0] * number, other))
 
     def _set(self, environment: Mapping[str, str]) -> None:

@@ -328,7 +328,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @cache
-def _dead_port() -> str:
+def dead_port() -> str:
+    """A port where nothing answers."""
     return str(free_port())
 
 
@@ -337,7 +338,7 @@ def run(row: Wrong, places: dict[str, str]) -> Ended:
     words = [reduce(lambda text, name: text.replace(f"{{{name}}}", places[name]), places, word) for word in row.words]
     with _answering(row.stack) as port, pytest.MonkeyPatch.context() as patch:
         patch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))
-        patch.setenv("STEPWISE_PORT", port or _dead_port())
+        patch.setenv("STEPWISE_PORT", port or dead_port())
         patch.setenv("AWS_CONFIG_FILE", "/dev/null")
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
