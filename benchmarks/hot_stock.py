@@ -20,13 +20,13 @@ from functools import partial
 from typing import Any
 
 import entities.backoff
-from cli import views
 from ordering.inventory import service
 from ordering.inventory.handlers import inventory
 from ordering.inventory.service import Inventory
 from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
 from runtime.dynamodb import attributes, dynamodb
+from stepwise.cli import views
 from tests.faults.actors.engine import START
 from tests.faults.actors.simulation import Simulation
 from tests.faults.invocation import Invocation, handled

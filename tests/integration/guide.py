@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tests.kit.project import ROOT
+from tests.kit.project import PATH, ROOT
 
 _EDIT = re.compile(
     r"^`(?P<new>[^`]+)`, new:\n\n```\w+\n(?P<text>.*?)^```$"
@@ -19,8 +19,8 @@ _EDIT = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 # Guides that one copy of the repository follows, all of them.
-TYPE = (ROOT / "docs" / "commands.md").read_text().partition("\n## Add a type and a target\n")[2]
-APPROVAL = (ROOT / "docs" / "approvals.md").read_text().partition("\n## Let a machine wait\n")[2]
+TYPE = (ROOT / "docs" / "add-a-type.md").read_text()
+APPROVAL = (ROOT / "docs" / "add-an-approval.md").read_text()
 WORKFLOW = (ROOT / "docs" / "add-a-workflow.md").read_text()
 # What Python and mypy have compiled stays: sources keep their times.
 _LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", ".ruff_cache", ".pytest_cache", ".hypothesis")
@@ -145,7 +145,7 @@ def copy(to: Path) -> Path:
 
 def run(root: Path, *arguments: str, fails: bool = False, **variables: str) -> str:
     """Run Python in a copy, and return its output. Fails the test on another exit status. fails: expect a failure."""
-    paths = [root, root / "functions", root / "layers" / "idempotency"]
+    paths = [root / folder.relative_to(ROOT) for folder in PATH]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **variables}
     ended = subprocess.run(
         [sys.executable, *arguments], cwd=root, env=environment, capture_output=True, text=True, check=False

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from local.emulator import emulator
-from operations.stack import Stack
 from runtime.dynamodb import attributes
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Stack
 from tests.integration.test_permissions import TABLES, as_role, is_refused
 from tests.kit.belongings import Belongings
 from tests.kit.day import Day, day, kept, mapping

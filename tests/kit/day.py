@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from operations import report
-from operations.stack import Row, Stack
 from runtime.dynamodb import attributes
+from stepwise.operations import report
+from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import RUN, Belongings
 from tests.kit.history import History, Line, Record, recount
 from tests.kit.injection import Resources

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from entities.registered import Clients
 from idempotency import LeaseStore, Work
-from operations.stack import plain
+from stepwise.operations.stack import plain
 from tasks.alerts import Alerts
 from tasks.creation import Creation
 from tasks.executions import Machine

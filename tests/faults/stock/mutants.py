@@ -11,13 +11,13 @@ import ordering.inventory.reserving
 import ordering.inventory.shards
 from idempotency import transact
 from idempotency.dynamodb import read_rows
-from operations import sharding, stock
-from operations.stack import Stack
 from ordering.inventory.releasing import Places
 from ordering.inventory.reserving import Reserving
 from ordering.inventory.shards import Shards, Stock, pieces_in, sku_of, stock_key
 from ordering.inventory.table import InventoryTable
 from runtime.dynamodb import attributes
+from stepwise.operations import sharding, stock
+from stepwise.operations.stack import Stack
 from tests.faults import faults as f
 from tests.faults.actors.mutant import Mutants
 from tests.faults.actors.schedule import HELD, SLOW

@@ -10,8 +10,8 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from local.simulators.payment_gateway.client import GatewayClient
-from local.simulators.payment_gateway.faults import (
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
+from stepwise.local.simulators.payment_gateway.faults import (
     AnswerLost,
     AnyFault,
     DeliveredAgain,
@@ -24,8 +24,8 @@ from local.simulators.payment_gateway.faults import (
     SlowBefore,
     SlowWorking,
 )
-from local.simulators.payment_gateway.plan import FaultPlan, Injection
-from local.simulators.payment_gateway.server import GatewayServer
+from stepwise.local.simulators.payment_gateway.plan import FaultPlan, Injection
+from stepwise.local.simulators.payment_gateway.server import GatewayServer
 from tests.kit.project import ROOT
 from tests.unit.ordering.gateway import counts
 
@@ -216,7 +216,7 @@ def test_orders_are_listed_and_withdrawn(gateway: GatewayClient, gateway_server:
 
 
 def test_every_fault_is_in_the_document() -> None:
-    text = (ROOT / "docs" / "gateway.md").read_text()
+    text = (ROOT / "docs" / "gateway-simulator.md").read_text()
     kinds = [msgspec.to_builtins(_of(kind))["kind"] for kind in get_args(AnyFault.__value__)]
 
     assert len(kinds) == len(Fault.__subclasses__())
