@@ -67,8 +67,8 @@ def help_texts() -> Written:
     """Collect the output of --help by the words of each command and group."""
     import typer
 
-    from cli.app import app
-    from cli.grammar import leaves
+    from stepwise.cli.app import app
+    from stepwise.cli.grammar import leaves
     from tests.kit.command_line import stepwise
 
     commands = [words for words, _ in leaves(typer.main.get_command(app))]
@@ -82,7 +82,7 @@ def outputs() -> Written:
     wrong: for wrong input. errors: as JSON, where every call is denied. json: of commands that read, for the rows of
     the sample events; services other than tables and executions deny every call.
     """
-    from operations.stack import Stack
+    from stepwise.operations.stack import Stack
     from tests.kit.command_line import stepwise
     from tests.unit.cli import test_wrong_inputs as wrong
 

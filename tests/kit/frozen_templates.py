@@ -33,7 +33,7 @@ _PLACEHOLDER = re.compile(r"\$\{([^}!]+)\}")
 
 
 class Templates:
-    """The application as one template, as `deployment.application.flat` returns it."""
+    """The application as one template, as `stepwise.deployment.application.flat` returns it."""
 
     def __init__(self, template: Mapping[str, Any] = TEMPLATE) -> None:
         self.template = template
