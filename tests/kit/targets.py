@@ -61,6 +61,9 @@ COVERED = {
     "pictures": "tests/contract/test_pictures.py",
     "preflight": "tests/integration/test_preflight.py",
     "corpus": "tests/unit/imports/test_corpus.py",
+    "freeze": "tests/contract/test_frozen.py",
+    "frozen": "tests/contract/test_frozen.py",
+    "size": "tests/contract/test_size.py",
 }
 # Not in `make test`: the reason, and the job of check.yml that runs the target, or what else does.
 ELSEWHERE = {

@@ -66,13 +66,19 @@ class Run:
     """One invocation. script: the answer for each request, by its number; later requests get the first answer.
 
     requests: for each, its place in our code and its number of possible answers.
-    ended_well: the handler returned.
+    result: of the handler, if it returned. error: class name and message of what it raised.
     """
 
     script: Script
     calls: list[Call] = field(default_factory=list)
     requests: list[tuple[str, int]] = field(default_factory=list)
-    ended_well: bool = False
+    result: Any = None
+    error: tuple[str, str] | None = None
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether the handler returned."""
+        return self.error is None
 
     def answer(self, operation: str, parameters: Mapping[str, Any], text: str, place: str) -> Answer:
         """Choose the answer to the next request. text: the same for the same parameters."""
@@ -151,21 +157,43 @@ class Wire:
 
         pairs: after each answer of the request before it; otherwise one answer of each run is not the first.
         """
-        for name, value in environment.items():
-            self._patch.setenv(name, value)
-        module = importlib.import_module(function.module)
+        self._set(environment)
         todo: list[Script] = [()]
         tried: set[Choice] = set()
         while todo:
-            self._run = run = Run(todo.pop())
-            _forget(module)
-            _invoke(function, event, run)
+            run = self._invoked(function, event, todo.pop())
             yield run
             if run.script and not pairs:
                 continue
             new = {choice: script for script, choice in run.others() if choice not in tried}
             tried.update(new)
             todo.extend(new.values())
+
+    def singles(
+        self, function: Function, event: Any, environment: Mapping[str, str], *, before: Callable[[], object]
+    ) -> Iterator[Run]:
+        """Invoke a function with the first answers, then for each request with each other answer to it.
+
+        Unlike `runs`, it does not depend on where the code makes a request. before: called before each invocation.
+        """
+        self._set(environment)
+        before()
+        first = self._invoked(function, event, ())
+        yield first
+        for number, (_, width) in enumerate(first.requests):
+            for other in range(1, width):
+                before()
+                yield self._invoked(function, event, (*[0] * number, other))
+
+    def _set(self, environment: Mapping[str, str]) -> None:
+        for name, value in environment.items():
+            self._patch.setenv(name, value)
+
+    def _invoked(self, function: Function, event: Any, script: Script) -> Run:
+        self._run = run = Run(script)
+        _forget(importlib.import_module(function.module))
+        _invoke(function, event, run)
+        return run
 
     def _enter(self, code: CodeType, _: int) -> object:
         if site := _site(code):
@@ -206,13 +234,12 @@ def _invoke(function: Function, event: Any, run: Run) -> None:
     handler = getattr(importlib.import_module(function.module), function.handler)
     context = SimpleNamespace(aws_request_id="r-1", get_remaining_time_in_millis=lambda: 1000 * function.timeout)
     try:
-        handler(json.loads(json.dumps(event)), context)
-        run.ended_well = True
+        run.result = handler(json.loads(json.dumps(event)), context)
     except (Exception, _Enough) as error:
         # No handler ends like this on purpose: an answer in answers.py lacks a field that AWS returns.
         if str(error) in {"AttributeError", "IndexError", "KeyError", "TypeError"}:
             raise
-        run.ended_well = False
+        run.error = type(error).__name__, str(error)
 
 
 _INVOKE = _invoke.__code__

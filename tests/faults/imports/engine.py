@@ -71,6 +71,8 @@ class Engine(shared.Engine):
         replace(runtime.sweeping, "random", STEADY)
         for module in (imports.creation, imports.results):
             replace(module, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
+        # The id of an import by upload is a digest of the object's version.
+        replace(s3, "new_uuid", lambda: self.run.new_version() if self.run else "none")
 
     def stored(self, key: str) -> str | None:
         """The text of an object; None if there is none."""
