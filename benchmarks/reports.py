@@ -12,12 +12,12 @@ from typing import Any
 import psutil
 
 from cli import views
+from idempotency.codec import to_item
 from local.emulator import emulator
 from operations.stack import Stack
 from reporting.change import Record, read_change
 from reporting.service import Reports
 from reporting.table import ReportsTable
-from runtime.dynamodb import attributes
 from tests.kit.injection import Resources
 
 from .results import show, size
@@ -118,7 +118,7 @@ def _placed_and_confirmed(number: int) -> list[Record]:
 
 
 def _order(order_id: str, day: str) -> dict[str, Any]:
-    return attributes(
+    return to_item(
         {
             "order_id": order_id,
             "customer_id": "c-7",

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from entities.command import TenantCode
-from entities.values import to_value
 from idempotency import PayloadMismatch
+from idempotency.codec import to_value
 from runtime.validation import parser
 from tasks.errors import InvalidTask, TooManyItems
 from tasks.keys import PREFIX, TaskKey
@@ -138,7 +138,7 @@ def _page(stack: Stack, pk: str, after: str) -> tuple[list[Task], str | None]:
     answer = stack.dynamodb.query(
         TableName=stack.outputs["TasksTable"],
         KeyConditionExpression="pk = :pk AND sk > :after",
-        ExpressionAttributeValues={":pk": to_value(pk), ":after": to_value(after)},
+        ExpressionAttributeValues={":pk": to_value(pk, fractions=True), ":after": to_value(after, fractions=True)},
         Limit=_PAGE,
     )
     tasks = [Task.of(item) for item in answer["Items"] if item["kind"]["S"] == "task"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from idempotency.payloads import canonical_json
-from runtime.executions import Execution, answered, find_execution
+from runtime.machine import Execution, answered, find_execution
 
 from .setup import setup_input
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from runtime.executions import DEAD_TOKEN, Execution, answered, find_execution
+from runtime.machine import DEAD_TOKEN, Execution, answered, find_execution
 
 _CALLBACK = ".waitForTaskToken"
 _ENDS = frozenset({"ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut"})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from entities.command import Attempt
 from idempotency.payloads import canonical_json, read_json
-from runtime.executions import answered, wake
+from runtime.machine import Machine, answered
 
 from .request import input_of
 
@@ -50,7 +50,7 @@ class Executions:
 
     def wake(self, tokens: Iterable[str]) -> None:
         """Answer callback tokens; dead ones are ignored. Raises ExecutionsUnavailable."""
-        wake(self.client, tokens)
+        Machine(self.client).wake(tokens)
 
 
 def error_of(status: str, error: str | None, cause: str | None) -> dict[str, str]:

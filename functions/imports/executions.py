@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from runtime.executions import answered, wake
+from runtime.machine import Machine, answered
 
 from .errors import StillRunning
 from .keys import ImportKey
@@ -45,7 +45,7 @@ class Machines:
 
     def wake(self, tokens: Iterable[str]) -> None:
         """Answer callback tokens; dead ones are ignored. Raises ExecutionsUnavailable."""
-        wake(self.client, tokens)
+        Machine(self.client).wake(tokens)
 
     def check_map_run_ended(self, key: ImportKey) -> None:
         """Raises StillRunning while batches of an import may run, ExecutionsUnavailable."""

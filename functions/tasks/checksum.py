@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from entities.registered import Clients
+from entities.targets import Clients
 from runtime.transient import transient_as
 
 from .errors import JobFailed, JobUnfinished

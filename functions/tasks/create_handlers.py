@@ -1,11 +1,10 @@
 """Lambda handler that creates tasks."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 
 from .creation import Answer, Creation
@@ -14,8 +13,7 @@ from .request import CreateRequest, create_parser
 from .table import TasksTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     """task_lifetime_days: of all rows of a task. jobs_bucket: the only one whose objects an item may name."""
 
     tasks_table: str
@@ -25,7 +23,7 @@ class Environment:
 
 @cache
 def creation() -> Creation:
-    own = read_environment(Environment)
+    own = Environment()
     table = TasksTable(dynamodb(), own.tasks_table)
     return Creation(table, TYPES, own.jobs_bucket, timedelta(days=own.task_lifetime_days))
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import UNSET
 
-from entities.backoff import written
-from entities.values import to_value
 from idempotency import Action, PayloadMismatch
+from idempotency.codec import to_value
 from idempotency.expressions import condition_check, conditional_put
+from runtime.backoff import written
 
 from .keys import TaskKey
 from .request import CreateRequest
@@ -127,4 +127,4 @@ _ITEM = {"kind": "task_item", "status": Status.CREATED, "attempt": 1, "attempts"
 
 
 def _row(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: to_value(value) for name, value in values.items()}
+    return {name: to_value(value, fractions=True) for name, value in values.items()}

@@ -1,15 +1,14 @@
 """Lambda handlers that end tasks which were cut off, and run failed items again."""
 
 import logging
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
-from runtime.executions import was_redriven
+from runtime.environment import Variables
 from runtime.handler import Call, handler, unread
+from runtime.machine import was_redriven
 
 from .alerts import Alerts
 from .errors import StaleTask
@@ -27,8 +26,7 @@ _MILLISECONDS_FOR_THE_END = 45_000
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     tasks_table: str
     task_arn: str
     alerts_topic_arn: str
@@ -36,14 +34,14 @@ class Environment:
 
 @cache
 def finalization() -> Finalization:
-    own = read_environment(Environment)
+    own = Environment()
     alerts = Alerts(partial(client, "sns"), own.alerts_topic_arn)
     return Finalization(TasksTable(dynamodb(), own.tasks_table), alerts)
 
 
 @cache
 def machine() -> Machine:
-    return Machine(partial(client, "stepfunctions"), read_environment(Environment).task_arn)
+    return Machine(partial(client, "stepfunctions"), Environment().task_arn)
 
 
 @handler(parse_ended, ids=("execution", "status"))

@@ -6,7 +6,7 @@ BusinessError
 ├── ResultTooLarge              the item's work is done, but its result is too large for its row
 └── StaleTask                   another attempt, or none, may run; nothing is written
 TransientError
-└── JobUnfinished, AlertUnsent, StillRunning, SweepUnfinished    (ExecutionsUnavailable is runtime.executions')
+└── JobUnfinished, AlertUnsent, StillRunning, SweepUnfinished    (ExecutionsUnavailable is runtime.machine')
 """
 
 from idempotency import BusinessError, TransientError

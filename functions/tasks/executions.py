@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from idempotency.payloads import canonical_json
-from runtime.executions import answered
+from runtime.machine import answered
 
 from .keys import TaskKey
 

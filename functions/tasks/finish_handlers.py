@@ -1,12 +1,11 @@
 """Lambda handler of the state finish."""
 
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 
 from .alerts import Alerts
@@ -19,15 +18,14 @@ from .table import TasksTable
 _MILLISECONDS_FOR_THE_END = 45_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     tasks_table: str
     alerts_topic_arn: str
 
 
 @cache
 def finalization() -> Finalization:
-    own = read_environment(Environment)
+    own = Environment()
     alerts = Alerts(partial(client, "sns"), own.alerts_topic_arn)
     return Finalization(TasksTable(dynamodb(), own.tasks_table), alerts)
 

@@ -1,12 +1,10 @@
 """Lambda handler of the state iterator."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from runtime.clients import client, waiting_client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, lease_store
 
@@ -18,7 +16,6 @@ from .table import TasksTable
 from .types import HandlerEnvironment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(HandlerEnvironment):
     """task_lifetime_days: also of leases, so that no retry finds a task whose items' leases are forgotten."""
 
@@ -30,7 +27,7 @@ class Environment(HandlerEnvironment):
 @cache
 def items() -> Items:
     """What runs items. The queue's handlers use it, too."""
-    own = read_environment(Environment)
+    own = Environment()
     leases = lease_store(StoreEnvironment(own.idempotency_table, own.task_lifetime_days))
     return Items(TasksTable(dynamodb(), own.tasks_table), TYPES, own, _client, leases)
 

@@ -1,12 +1,10 @@
 """Lambda handler of the queue `task-action`."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
 
 from idempotency import LeaseStore
 from runtime.clients import client
-from runtime.environment import read_environment
 from runtime.handler import Call
 from runtime.queues import once, queue_handler
 from runtime.stores import StoreEnvironment, lease_store
@@ -20,7 +18,6 @@ from .registered import TYPES
 from .request import ActionRequest, action_parser
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(item_handlers.Environment):
     """task_lifetime_days: also of the leases of messages."""
 
@@ -30,7 +27,7 @@ class Environment(item_handlers.Environment):
 
 @cache
 def environment() -> Environment:
-    return read_environment(Environment)
+    return Environment()
 
 
 @cache

@@ -7,8 +7,9 @@ from msgspec import Struct
 
 from entities.command import Key, Pk, Sk
 from entities.rebuild import Rebuild
-from entities.registered import TYPES, Clients, targets
+from entities.registered import TYPES, targets
 from entities.state import States, Tables
+from entities.targets import Clients
 
 from .errors import NothingPublished
 from .types import HandlerEnvironment, Run, Scope, TaskType

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from entities.command import TenantCode
-from entities.values import Unstorable, json_size, storable
 from idempotency import PayloadHash
 from runtime.ended import Ended as ExecutionEnded
 from runtime.ended import detail_parser
 from runtime.json_documents import parse_json, read_document
 from runtime.validation import InvalidEvent, parser
+from runtime.values import Unstorable, json_size, storable
 
 from .errors import InvalidTask, TooManyItems
 from .keys import TaskKey

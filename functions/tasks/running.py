@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from entities.registered import Clients
-from entities.values import json_size, storable
+from entities.targets import Clients
 from idempotency import (
     BusinessError,
     Contention,
@@ -18,6 +17,7 @@ from idempotency import (
     ResultUnavailable,
     TransientError,
 )
+from runtime.values import json_size, storable
 
 from .errors import ResultTooLarge, StaleTask
 from .keys import TaskKey

@@ -1,12 +1,11 @@
 """Lambda handler of the state start."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import Any
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 
 from .request import IDS, StateInput, parse_state
@@ -14,8 +13,7 @@ from .starting import Starting
 from .table import TasksTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     """task_timeout_seconds: for how long items of an attempt may begin. task_max_concurrency: items at once."""
 
     tasks_table: str
@@ -25,7 +23,7 @@ class Environment:
 
 @cache
 def starting() -> Starting:
-    own = read_environment(Environment)
+    own = Environment()
     table = TasksTable(dynamodb(), own.tasks_table)
     return Starting(table, timedelta(seconds=own.task_timeout_seconds), own.task_max_concurrency)
 

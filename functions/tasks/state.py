@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from entities.values import Item as Row
-from entities.values import from_item
+from idempotency.codec import Item as Row
+from idempotency.codec import from_item
 
 from .keys import TaskKey
 

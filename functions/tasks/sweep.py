@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from runtime.sweeping import in_turns
+from runtime.sweep import in_turns
 
 from .errors import StillRunning, SweepUnfinished
 from .executions import RUNNING, Machine

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from entities.backoff import until_decided, written
-from entities.values import to_value
+from idempotency.codec import to_value
 from idempotency.dynamodb import read_rows, update
 from idempotency.expressions import condition_check, conditional_update
+from runtime.backoff import until_decided, written
 
 from .errors import StaleTask
 from .keys import TaskKey
@@ -178,6 +178,6 @@ class TasksTable:
             self.name, key, condition=condition, assign=names, remove=remove, computed=computed, values=values
         )
         # Results are JSON values, of which the kit's expressions know some.
-        given = {f":{name}": to_value(value) for name, value in assign.items()}
+        given = {f":{name}": to_value(value, fractions=True) for name, value in assign.items()}
         parameters["ExpressionAttributeValues"] = {**parameters["ExpressionAttributeValues"], **given}
         return until_decided(lambda: update(self.client, parameters)).applied

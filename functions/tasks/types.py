@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, defstruct
 
-from entities.registered import Clients, TargetEnvironment
+from entities.targets import Clients, TargetEnvironment
 from entities.types import DuplicateRegistration
 from idempotency import Lease, Resolution, Unknown, Work
 from runtime.validation import parser
@@ -18,7 +18,6 @@ from runtime.validation import parser
 from .errors import InvalidTask
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerEnvironment(TargetEnvironment):
     """The environment variables of every function that runs items."""
 

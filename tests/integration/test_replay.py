@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from cli.replay_command import deliverer
+from idempotency.codec import to_item
 from local.emulator import emulator
 from operations.replay.budget import Budget
 from operations.replay.checkpoint import Checkpoint, CheckpointMismatch
@@ -25,7 +26,6 @@ from operations.replay.kept import KEPT, REPLAYED
 from operations.replay.orders import Orders, Seen
 from operations.replay.run import Replay
 from operations.stack import Stack
-from runtime.dynamodb import attributes
 from tests.kit.bounded import program
 from tests.kit.day import Day, day, kept, mapping
 from tests.kit.injection import THROTTLED, DynamoDBProxy, Resources, denied, eventually
@@ -319,7 +319,7 @@ def test_a_deletion_that_failed_is_delivered_as_it_was(
     order_id, recreated = orders[0]["order_id"], orders[1]
     with denied(stack, resources, "ReportOrders"):
         for order in orders[:2]:
-            key = attributes({"order_id": order["order_id"]})
+            key = to_item({"order_id": order["order_id"]})
             stack.dynamodb.delete_item(TableName=stack.outputs["OrdersTable"], Key=key)
         eventually(lambda: bool(kept(stack, order_id) and kept(stack, recreated["order_id"])), seconds=SECONDS)
     day.write({**recreated, "created_at": f"{day.name}T12:00:00+00:00", "total": 5})

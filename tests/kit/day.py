@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from idempotency.codec import to_item
 from operations import report
 from operations.stack import Row, Stack
-from runtime.dynamodb import attributes
 from tests.kit.belongings import RUN, Belongings
 from tests.kit.history import History, Line, Record, recount
 from tests.kit.injection import Resources
@@ -65,7 +65,7 @@ class Day:
             self.belongings.orders.add(row["order_id"])
             if "created_at" in row:
                 self.belongings.counted(row["order_id"], row["created_at"])
-            self.stack.dynamodb.put_item(TableName=self.stack.outputs["OrdersTable"], Item=attributes(row))
+            self.stack.dynamodb.put_item(TableName=self.stack.outputs["OrdersTable"], Item=to_item(row))
 
     def lines(self) -> dict[Line, tuple[int, int]]:
         """(orders, revenue) by line, of this day."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from entities.registered import Clients
+from entities.targets import Clients
 from idempotency import LeaseStore, Work
 from operations.stack import plain
 from tasks.alerts import Alerts

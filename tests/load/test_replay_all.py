@@ -9,10 +9,10 @@ from typing import Any
 from typer.testing import CliRunner
 
 from cli.app import app
+from idempotency.codec import to_item
 from local.emulator import emulator
 from operations import orders, stock
 from operations.stack import Stack
-from runtime.dynamodb import attributes
 from tests.kit import bounded
 from tests.kit.bounded import Threads
 from tests.kit.consistency import reports_are_exact
@@ -43,7 +43,7 @@ def _row(number: int) -> Document:
 def _write(stack: Stack, rows: list[Document]) -> None:
     table: Any = stack.outputs["OrdersTable"]
     for start in range(0, len(rows), 25):
-        puts: Any = [{"PutRequest": {"Item": attributes(row)}} for row in rows[start : start + 25]]
+        puts: Any = [{"PutRequest": {"Item": to_item(row)}} for row in rows[start : start + 25]]
         stack.dynamodb.batch_write_item(RequestItems={table: puts})
 
 

@@ -3,11 +3,11 @@
 import types
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import entities.backoff
 import operations.sharding
 import operations.stock
 import ordering.inventory.handlers
 import ordering.inventory.shards
+import runtime.backoff
 from operations.stack import Stack
 from ordering.inventory.handlers import inventory
 from tests.faults.actors import engine as shared
@@ -50,7 +50,7 @@ class Engine(shared.Engine):
     def hold(self) -> None:
         super().hold()
         present = shared.present(lambda: self.on.simulation.now)
-        for module in (entities.backoff, operations.stock):
+        for module in (runtime.backoff, operations.stock):
             replace(module, "datetime", present)
         replace(operations.sharding, "time", self.waits)
         # An addition that no longer insists on the total is rare with more.

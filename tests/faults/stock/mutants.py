@@ -10,6 +10,7 @@ from typing import Any
 import ordering.inventory.reserving
 import ordering.inventory.shards
 from idempotency import transact
+from idempotency.codec import to_item
 from idempotency.dynamodb import read_rows
 from operations import sharding, stock
 from operations.stack import Stack
@@ -17,7 +18,6 @@ from ordering.inventory.releasing import Places
 from ordering.inventory.reserving import Reserving
 from ordering.inventory.shards import Shards, Stock, pieces_in, sku_of, stock_key
 from ordering.inventory.table import InventoryTable
-from runtime.dynamodb import attributes
 from tests.faults import faults as f
 from tests.faults.actors.mutant import Mutants
 from tests.faults.actors.schedule import HELD, SLOW
@@ -99,9 +99,9 @@ def _added(table: InventoryTable, sku: str, shard: int, pieces: int) -> Any:
     return {
         "Update": {
             "TableName": table.name,
-            "Key": attributes({"pk": stock_key(sku, shard)}),
+            "Key": to_item({"pk": stock_key(sku, shard)}),
             "UpdateExpression": "ADD on_hand :pieces",
-            "ExpressionAttributeValues": attributes({":pieces": pieces}),
+            "ExpressionAttributeValues": to_item({":pieces": pieces}),
         }
     }
 

@@ -4,7 +4,7 @@ import types
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import idempotency.leases
-import runtime.sweeping
+import runtime.sweep
 import tasks.creation
 import tasks.finalizing
 import tasks.running
@@ -49,4 +49,4 @@ class Engine(shared.Engine):
         replace(tasks.finalizing, "time", self.waits)
         # In fewer steps, because each one is two calls.
         replace(tasks.finalizing, "_PAUSE", 10)
-        replace(runtime.sweeping, "random", STEADY)
+        replace(runtime.sweep, "random", STEADY)

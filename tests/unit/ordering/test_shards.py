@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from entities import backoff
 from idempotency import Contention
 from operations import sharding, stock
 from ordering.inventory import shards
 from ordering.inventory.reserving import OutOfStock
 from ordering.inventory.shards import Stock, sku_of, stock_key
+from runtime import backoff
 from tests.unit.ordering.stocked import Stocked
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from runtime.executions import ExecutionsUnavailable
+from runtime.machine import ExecutionsUnavailable
 from tasks.checksum import ChecksumObject, ObjectItem
 from tasks.errors import AlertUnsent, JobFailed, JobUnfinished
 from tasks.executions import Machine

@@ -1,6 +1,6 @@
 """The order of a sweep."""
 
-from runtime.sweeping import in_turns
+from runtime.sweep import in_turns
 
 
 def test_a_backlog_of_one_tenant_comes_behind_the_first_of_each_other() -> None:

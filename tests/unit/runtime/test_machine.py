@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtime.executions import was_redriven
+from runtime.machine import was_redriven
 from tasks.keys import TaskKey
 from tests.kit.commands import Machines
 
