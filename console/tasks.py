@@ -5,8 +5,7 @@ from typing import Any
 
 from operations import tasks
 from operations.tasks import TaskView, name_of
-from tasks.keys import TaskKey
-from tasks.state import Status, Task
+from tasks.state import Status, Task, TaskKey
 
 from .changes import Change, Form
 from .facts import facts

@@ -12,9 +12,8 @@ from idempotency import PayloadMismatch
 from idempotency.codec import to_value
 from runtime.validation import parser
 from tasks.errors import InvalidTask, TooManyItems
-from tasks.keys import PREFIX, TaskKey
-from tasks.request import TaskId
-from tasks.state import Item, Status, Task
+from tasks.requests import TaskId
+from tasks.state import PREFIX, Item, Status, Task, TaskKey
 from tasks.table import TasksTable
 
 from .errors import CommandError, StillRunning

@@ -32,9 +32,7 @@ class Variables:
     @classmethod
     def fields(cls) -> list[str]:
         """The names of all fields."""
-        return [
-            name for base in reversed(cls.__mro__) for name, value in vars(base).items() if type(value) is _Variable
-        ]
+        return [name for base in reversed(cls.__mro__) for name in vars(base).get("__annotations__", {})]
 
 
 class _Variable:

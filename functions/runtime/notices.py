@@ -76,8 +76,8 @@ class Notices:
 
 
 def changed_status(record: Record) -> Record | None:
-    """The row after a change, in DynamoDB's own JSON; None if its status is the one from before, or it was deleted."""
+    """The row after a change, in DynamoDB's own JSON; None if it has no status, the same as before, or was deleted."""
     before, after = images(record)
-    if after is None or (before and before["status"] == after["status"]):
+    if after is None or "status" not in after or (before and before.get("status") == after["status"]):
         return None
     return after

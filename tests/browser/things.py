@@ -25,7 +25,7 @@ from operations.executions import execution_arn, find
 from operations.queues import listed
 from operations.stack import STACK_NAME, Stack
 from ordering.definition import ORDER_SAGA
-from tasks.keys import TaskKey
+from tasks.state import TaskKey
 from tests.kit.deployed_commands import product
 from tests.kit.injection import Resources, denied, eventually, through_proxy
 from tests.kit.openings import PDF, application

@@ -26,7 +26,7 @@ from entities.types import EntityType, Policy
 from idempotency import Unknown, Work
 from imports import files
 from service_models import OPERATIONS
-from tasks import creation
+from tasks import table
 from tasks.registered import TYPES as TASK_TYPES
 from tasks.types import TaskType
 from tests.contract.test_events import EVENTS, handler_of
@@ -98,7 +98,7 @@ def wire() -> Iterator[Wire]:
         # Reading the public authorities takes longer than a handler.
         patch.setattr(handlers, "tls_context", cache(handlers.tls_context))
         # Neither has a task of a few items a claim, nor a type that ships a lease.
-        patch.setattr(creation, "AT_ONCE", 1)
+        patch.setattr(table, "AT_ONCE", 1)
         patch.setitem(TASK_TYPES._types, "leased", LEASED)
         yield cut
     logging.disable(logging.NOTSET)

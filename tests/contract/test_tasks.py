@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tasks.request import MAX_ITEMS
+from tasks.requests import MAX_ITEMS
 from tests.contract.test_state_machines import function_of
 from tests.kit.machine import MACHINES, State, retries, retry_block
 from tests.kit.project import transient_errors

@@ -12,8 +12,7 @@ from local.emulator import emulator
 from operations import tasks
 from operations.stack import Stack
 from operations.tasks import TaskView
-from tasks.keys import TaskKey
-from tasks.state import Status, status_of
+from tasks.state import Status, TaskKey, status_of
 from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import Refused, call
 from tests.kit.injection import eventually, killing_workers
