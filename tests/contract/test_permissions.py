@@ -256,6 +256,13 @@ def test_role_may_create_only_tagged_resources(function: str, observed: Observed
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_gets_the_variables_that_it_reads_and_no_others(function: str, observed: Observed) -> None:
+    read = set().union(*(run.variables for stack in STACKS for run in observed(function, stack)))
+
+    assert read == FUNCTIONS[function].variables
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_function_was_seen_to_end_well(function: str, observed: Observed) -> None:
     assert any(run.ended_well for run in observed(function, "plain"))
 

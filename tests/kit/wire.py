@@ -5,6 +5,7 @@ The handlers, the layers and the SDK's clients are the real ones; nothing is ser
 
 import importlib
 import json
+import os
 import re
 import socket
 import sys
@@ -23,6 +24,7 @@ from botocore.client import BaseClient
 from botocore.signers import RequestSigner
 
 from runtime import clients
+from runtime import environment as variables
 from runtime.exchange import Request, Response
 from runtime.tracing import trace_aws_calls
 from tests.kit.answer import Answer, Refusal
@@ -66,12 +68,13 @@ class Run:
     """One invocation. script: the answer for each request, by its number; later requests get the first answer.
 
     requests: for each, its place in our code and its number of possible answers.
-    ended_well: the handler returned.
+    variables: names of the environment variables that were read. ended_well: the handler returned.
     """
 
     script: Script
     calls: list[Call] = field(default_factory=list)
     requests: list[tuple[str, int]] = field(default_factory=list)
+    variables: set[str] = field(default_factory=set)
     ended_well: bool = False
 
     def answer(self, operation: str, parameters: Mapping[str, Any], text: str, place: str) -> Answer:
@@ -116,6 +119,7 @@ class Wire:
         for name, value in _SDK.items():
             self._patch.setenv(name, value)
         self._patch.setattr(time, "sleep", lambda _: None)
+        self._patch.setattr(variables, "read_variable", self._read)
         self._patch.setattr(Request, "send", lambda request, *_: self._answer_http(request))
         # A public address.
         self._patch.setattr(socket, "getaddrinfo", lambda _, port, **__: [(None, None, None, "", ("1.1.1.1", port))])
@@ -166,6 +170,10 @@ class Wire:
             new = {choice: script for script, choice in run.others() if choice not in tried}
             tried.update(new)
             todo.extend(new.values())
+
+    def _read(self, name: str) -> str:
+        self._run.variables.add(name)
+        return os.environ.get(name, "")
 
     def _enter(self, code: CodeType, _: int) -> object:
         if site := _site(code):
