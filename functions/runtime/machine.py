@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from botocore.exceptions import ClientError
 
@@ -21,9 +21,6 @@ from idempotency.payloads import canonical_json
 
 from .clients import client
 from .transient import transient_as
-
-if TYPE_CHECKING:
-    from mypy_boto3_stepfunctions import SFNClient
 
 _TRANSIENT = frozenset({"ExecutionLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException"})
 _MISSING = "ExecutionDoesNotExist"
@@ -102,7 +99,7 @@ class Machine:
     All methods raise ExecutionsUnavailable.
     """
 
-    client: Callable[[], "SFNClient"]
+    client: Callable[[], Any]
     arn: str = ""
 
     @classmethod

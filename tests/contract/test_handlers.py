@@ -4,7 +4,6 @@ import importlib
 import logging
 from functools import partial
 from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pytest
 
