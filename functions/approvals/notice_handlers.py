@@ -37,7 +37,7 @@ class Telling:
 @cache
 def telling() -> Telling:
     own = Environment()
-    return Telling(Notices.of(own), Mails(client("sns"), own.approvals_topic_arn))
+    return Telling(Notices.of(own.notification_topic_arn), Mails(client("sns"), own.approvals_topic_arn))
 
 
 @handler(parse_records)

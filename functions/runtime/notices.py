@@ -52,8 +52,9 @@ class Notices:
     topic: str
 
     @classmethod
-    def of(cls, environment: NoticeEnvironment) -> "Notices":
-        return cls(client("sns"), environment.notification_topic_arn)
+    def of(cls, topic: str) -> "Notices":
+        """Notices by the client of this execution environment."""
+        return cls(client("sns"), topic)
 
     def follow(self, records: Sequence[Record], notice_of: Callable[[Record], Notice | None]) -> dict[str, Any]:
         """Publish the notices of a batch of a stream. Returns what Lambda expects: the record that failed, if one has.

@@ -14,22 +14,16 @@ from datetime import timedelta
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from idempotency import LeaseStore
 from runtime.clients import client, waiting_client
 from runtime.dynamodb import dynamodb
 from runtime.handler import Call, handler, unread
-from runtime.machine import Machine
-from runtime.notices import NoticeEnvironment, Notices
 from runtime.queues import once, queue_handler
 from runtime.stores import lease_store
 from runtime.streams import Record, each, parse_records
 
-from .creation import Answer, Creation
-from .errors import StaleTask
-from .finalizing import Alerts, Finalization, notice_of
-from .recovery import Recovery, launch
 from .requests import (
     IDS,
+    RUN_TASK,
     ActionRequest,
     CreateRequest,
     Ended,
@@ -45,18 +39,26 @@ from .requests import (
     parse_retry,
     parse_state,
 )
-from .running import RUN_TASK, Items, QueuedTasks, Starting
-from .table import TasksTable
 from .types import HandlerEnvironment
 
+# Each function needs some of these only, and loading all takes a tenth of a cold start.
 if TYPE_CHECKING:
+    from idempotency import LeaseStore
+    from runtime.machine import Machine
+    from runtime.notices import Notices
+
+    from .creation import Answer, Creation
+    from .finalizing import Finalization
+    from .recovery import Recovery
+    from .running import Items, Starting
+    from .table import TasksTable
     from .types import TaskTypes
 
 # The rows of 1,000 items are written within this.
 _MILLISECONDS_FOR_THE_END = 45_000
 
 
-class Environment(HandlerEnvironment, NoticeEnvironment):
+class Environment(HandlerEnvironment):
     """jobs_bucket: the only one whose objects an item may name.
 
     task_lifetime_days: of all rows of a task, and of leases, so that no retry finds a task whose items' leases are
@@ -71,6 +73,7 @@ class Environment(HandlerEnvironment, NoticeEnvironment):
     task_max_concurrency: int
     task_arn: str
     alerts_topic_arn: str
+    notification_topic_arn: str
 
     @property
     def lifetime(self) -> timedelta:
@@ -81,60 +84,75 @@ environment = Environment()
 
 
 def types() -> "TaskTypes":
-    # Not above: the types load their targets.
     from .registered import TYPES
 
     return TYPES
 
 
 @cache
-def table() -> TasksTable:
+def table() -> "TasksTable":
+    from .table import TasksTable
+
     return TasksTable(dynamodb(), environment.tasks_table)
 
 
 @cache
-def creation() -> Creation:
+def creation() -> "Creation":
+    from .creation import Creation
+
     return Creation(table(), types(), environment.jobs_bucket, environment.lifetime)
 
 
 @cache
-def starting() -> Starting:
+def starting() -> "Starting":
+    from .running import Starting
+
     limit = timedelta(seconds=environment.task_timeout_seconds)
     return Starting(table(), limit, environment.task_max_concurrency)
 
 
 @cache
-def leases() -> LeaseStore:
+def leases() -> "LeaseStore":
     return lease_store(environment)
 
 
 @cache
-def items() -> Items:
+def items() -> "Items":
+    from .running import Items
+
     return Items(table(), types(), environment, _client, leases())
 
 
 @cache
-def finalization() -> Finalization:
+def finalization() -> "Finalization":
+    from .finalizing import Alerts, Finalization
+
     return Finalization(table(), Alerts(partial(client, "sns"), environment.alerts_topic_arn))
 
 
 @cache
-def machine() -> Machine:
+def machine() -> "Machine":
+    from runtime.machine import Machine
+
     return Machine.of(environment.task_arn)
 
 
 @cache
-def recovery() -> Recovery:
+def recovery() -> "Recovery":
+    from .recovery import Recovery
+
     return Recovery(finalization(), machine())
 
 
 @cache
-def notices() -> Notices:
-    return Notices.of(environment)
+def notices() -> "Notices":
+    from runtime.notices import Notices
+
+    return Notices.of(environment.notification_topic_arn)
 
 
 @handler(create_parser(types), ids=("tenant_code",))
-def create_task(request: CreateRequest, call: Call) -> Answer:
+def create_task(request: CreateRequest, call: Call) -> "Answer":
     """Store the items of a task, then the task itself, whose new row starts the machine."""
     return creation().create(request, call.at)
 
@@ -149,12 +167,16 @@ def retry_task(request: RetryRequest, call: Call) -> dict[str, Any]:
 @once(leases, RUN_TASK, key=lambda action: f"{action.tenant_code}/{action.task_id}")
 def task_action(action: ActionRequest, call: Call) -> str:
     """Run a task of one item, without a machine. Returns its status."""
+    from .running import QueuedTasks
+
     return str(QueuedTasks(creation(), items(), finalization()).run(action, call.deadline, call.at))
 
 
 @handler(parse_records)
 def launch_tasks(records: Sequence[Record], _call: Call) -> dict[str, Any]:
     """Start the execution of each new task in the batch (stream of TasksTable, new rows)."""
+    from .recovery import launch
+
     started = machine()
     return each(records, lambda record: launch(record, started))
 
@@ -162,6 +184,8 @@ def launch_tasks(records: Sequence[Record], _call: Call) -> dict[str, Any]:
 @handler(parse_records)
 def notify_tasks(records: Sequence[Record], _call: Call) -> dict[str, Any]:
     """Publish a notice of each attempt of a task that ended (stream of TasksTable)."""
+    from .finalizing import notice_of
+
     return notices().follow(records, notice_of)
 
 
@@ -199,6 +223,8 @@ def sweep_tasks(_: None, call: Call) -> dict[str, int]:
 
 
 def _require_own(state: StateInput) -> None:
+    from .errors import StaleTask
+
     if not state.is_own:
         raise StaleTask(f"{state.task_id}: this is not the execution of attempt {state.attempt}")
 

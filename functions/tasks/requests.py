@@ -10,6 +10,7 @@ from idempotency import PayloadHash
 from runtime.ended import Ended as ExecutionEnded
 from runtime.ended import detail_parser
 from runtime.json_documents import parse_json, read_document
+from runtime.stores import message_work
 from runtime.validation import InvalidEvent, parser
 from runtime.values import Unstorable, json_size, storable
 
@@ -19,6 +20,8 @@ from .state import TaskKey
 if TYPE_CHECKING:
     from .types import TaskTypes
 
+RUN_TASK = message_work("RunTask")
+"""The work that a message asks for."""
 MAX_ITEMS = 1000
 MAX_ITEM = 4 * 1024
 """Bytes of an item as JSON."""

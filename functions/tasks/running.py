@@ -17,7 +17,6 @@ from idempotency import (
     ResultUnavailable,
     TransientError,
 )
-from runtime.stores import message_work
 from runtime.values import json_size, storable
 
 from .creation import Creation
@@ -28,7 +27,6 @@ from .state import CUT_OFF, QUEUE, Item, Status, Task, TaskError, TaskKey
 from .table import TasksTable
 from .types import HandlerEnvironment, Run, TaskTypes
 
-RUN_TASK = message_work("RunTask")
 MAX_RESULT = 4 * 1024
 """Bytes of a result as JSON."""
 MAX_MESSAGE = 500

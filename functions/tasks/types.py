@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Struct, defstruct
 
 from entities.targets import Clients, TargetEnvironment
-from entities.types import DuplicateRegistration
 from idempotency import Lease, Resolution, Unknown, Work
 from runtime.validation import parser
 
@@ -107,12 +106,14 @@ class TaskTypes:
 
     def __init__(self, types: Iterable[TaskType]) -> None:
         self._types: dict[str, TaskType] = {}
-        for one in types:
-            if one.name in self._types:
-                raise DuplicateRegistration(f"the task type {one.name} is registered twice")
-            if (one.work is not None and one.work.unknown is Unknown.RESOLVE) != (one.resolve is not None):
-                raise TypeError(f"{one.name}: Unknown.RESOLVE and a resolver belong together")
-            self._types[one.name] = one
+        for kind in types:
+            if kind.name in self._types:
+                from entities.types import DuplicateRegistration
+
+                raise DuplicateRegistration(f"the task type {kind.name} is registered twice")
+            if (kind.work is not None and kind.work.unknown is Unknown.RESOLVE) != (kind.resolve is not None):
+                raise TypeError(f"{kind.name}: Unknown.RESOLVE and a resolver belong together")
+            self._types[kind.name] = kind
 
     @property
     def names(self) -> list[str]:

@@ -14,7 +14,7 @@ Environment = NoticeEnvironment
 
 @cache
 def notices() -> Notices:
-    return Notices.of(Environment())
+    return Notices.of(Environment().notification_topic_arn)
 
 
 @handler(parse_records)
