@@ -2,7 +2,7 @@
 .PHONY: help setup demo up down check lint types unit unit-only unit-first unit-second test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api api-test faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz corpus
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
-export PYTHONPATH := $(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
+export PYTHONPATH := $(CURDIR)/src:$(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
 export SAM_CLI_TELEMETRY := 0
 # Without bytecode every run compiles all imports.
 export PYTHONDONTWRITEBYTECODE :=
@@ -17,7 +17,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Create the environments (every target does this when needed)
-	@local/setup.sh
+	@requirements/setup.sh
 
 demo: ## Deploy to a temporary local stack, run real orders, show what happened
 	@./stepwise demo
@@ -68,7 +68,7 @@ test: setup ## Every test, on temporary local stacks, except the conformance tes
 	@python -m pytest -q -m "not conformance" $(IN_TURN) $(LONGEST) $(filter-out $(LONGEST) tests/browser tests/verify tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 
 test-browser: setup ## The console in Chromium, on a temporary local stack: pages, buttons, attacks, accessibility; TESTS=, PICTURES=1: docs/pictures
-	@local/setup.sh browser
+	@requirements/setup.sh browser
 	@PICTURES=$(PICTURES) .venv-browser/bin/python -m pytest -q $(or $(TESTS),tests/browser)
 
 conformance: setup ## All conformance cases of the local engine; MiniStack alone must fail those that a patch is for
@@ -82,18 +82,18 @@ test-aws: setup ## Integration tests on a deployed stack, alongside its data: ST
 VERIFY_SEED := $(or $(SEED),$(shell date +%s))
 
 verify: setup ## Linters; every sample event by `sam local` in Docker. REQUIRE='docker advisories node': skip nothing; SEED=N: their order
-	@local/setup.sh verify
+	@requirements/setup.sh verify
 	@.venv-verify/bin/cfn-lint -- template.yaml stacks/*.yaml
 	@.venv-verify/bin/checkov --file template.yaml stacks/*.yaml
-	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers operations cli console deployment local
+	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers src
 	@echo "sample events in the order of SEED=$(VERIFY_SEED)"
 	@REQUIRE='$(REQUIRE)' SEED='$(VERIFY_SEED)' python -m pytest -q --numprocesses 2 --max-worker-restart 0 --dist loadgroup tests/verify
 
 preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
-	@python -m deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
+	@python -m stepwise.deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
 
 deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; LEAVE=1; PARAMETERS='A=1 B=2'
-	@python -m deployment.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(LEAVE),--leave) $(PARAMETERS)
+	@python -m stepwise.deployment.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(LEAVE),--leave) $(PARAMETERS)
 
 faults: setup ## Run the fault explorer; DYNAMODB=local: on AWS's own emulator; SCENARIO='...': replay one scenario
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
@@ -150,7 +150,7 @@ bench-tasks: setup ## Tasks: items per second, calls, transitions, write units a
 	@python -m benchmarks.tasks $(OPTIONS)
 
 bench-console: setup ## The console: bytes and first picture with 10,000 executions, memory over 15 minutes; OPTIONS='--minutes 1'
-	@local/setup.sh browser
+	@requirements/setup.sh browser
 	@.venv-browser/bin/python -m benchmarks.console $(OPTIONS)
 
 bench-import: setup ## Reads, time and memory of a user import: 3 minutes
@@ -189,24 +189,24 @@ webhooks-test: setup ## 1,000 deliveries to receivers that fail, hang and lie: n
 	@DELIVERIES=$(or $(DELIVERIES),1000) python -m pytest -q -s --timeout 3000 tests/load/test_webhooks.py
 
 api: setup ## Render the API's document into stacks/api.yaml
-	@python -m deployment.openapi
+	@python -m stepwise.deployment.openapi
 
 api-test: setup ## 1,000 requests to the HTTP API, 20 at a time: none is lost, none has two effects; and what it adds to a bare start
 	@REQUESTS=$(or $(REQUESTS),1000) COMPARED=$(or $(COMPARED),50) python -m pytest -q -s --timeout 3000 tests/load/test_http_api.py
 
 api-fuzz: setup ## 10,000 requests by Schemathesis, from the API's document alone
-	@local/setup.sh verify
+	@requirements/setup.sh verify
 	@CASES=$(or $(CASES),10000) python -m pytest -q -s --timeout 9000 tests/verify/test_http_api.py
 
 machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines
 
 actions: setup ## Reduce AWS's reference of IAM actions to what the roles are granted
-	@local/setup.sh verify
+	@requirements/setup.sh verify
 	@python -m tests.kit.service_authorization .venv-verify
 
 pictures: setup ## Redraw the state machines and the tables of states and functions in the documents
-	@python -m local.pictures
+	@python -m stepwise.local.pictures
 
 requirements: setup ## Update the pins of the environments
 	@for name in dev browser sam bench verify; do \
@@ -219,6 +219,6 @@ requirements: setup ## Update the pins of the environments
 		npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --no-audit --no-fund
 
 clean: ## Remove everything that the targets created
-	@[ ! -x .venv/bin/python ] || .venv/bin/python -m cli stop --everywhere
+	@[ ! -x .venv/bin/python ] || .venv/bin/python -m stepwise.cli stop --everywhere
 	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-browser .venv-verify .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

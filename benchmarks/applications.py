@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cli import views
-from operations import applications, approvals
-from operations.orders import execution_arn, patiently
-from operations.stack import Stack
+from stepwise.cli import views
+from stepwise.operations import applications, approvals
+from stepwise.operations.orders import execution_arn, patiently
+from stepwise.operations.stack import Stack
 
 from .costs import consumption, entered, history
 from .pricing import costs

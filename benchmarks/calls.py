@@ -20,9 +20,9 @@ import boto3
 from botocore.config import Config
 from rich.table import Table
 
-from cli import views
 from idempotency import BusinessError, Lease, LeaseStore, StateConflict, Step, StepStore, Unknown, Work
-from local.emulator import emulator
+from stepwise.cli import views
+from stepwise.local.emulator import emulator
 from tests.kit.engines import dynamodb_local
 
 from . import packages

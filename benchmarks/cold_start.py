@@ -13,9 +13,9 @@ from pathlib import Path
 
 from rich.table import Table
 
-from cli import views
-from local.deployment import build
-from local.emulator.emulator import REGION, ROOT, STATE
+from stepwise.cli import views
+from stepwise.local.deployment import build
+from stepwise.local.emulator.emulator import REGION, ROOT, STATE
 
 from . import packages
 from .deployed import Deployed, handlers
@@ -84,7 +84,7 @@ class Variant:
 
 
 def main() -> None:
-    subprocess.run([ROOT / "local/setup.sh", "bench"], check=True)
+    subprocess.run([ROOT / "requirements/setup.sh", "bench"], check=True)
     STATE.mkdir(exist_ok=True)
     artefacts = build(_NOWHERE, STATE / "bench-build.log")
     runtime, powertools = packages.runtime(), packages.powertools()

@@ -9,12 +9,12 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from cli import views
 from entities.command import Attempt, Key
-from operations import commands
-from operations.functions import FunctionFailed
-from operations.orders import execution_arn
-from operations.stack import Stack
+from stepwise.cli import views
+from stepwise.operations import commands
+from stepwise.operations.functions import FunctionFailed
+from stepwise.operations.orders import execution_arn
+from stepwise.operations.stack import Stack
 
 from .results import show, size
 from .stacks import plain

@@ -28,12 +28,12 @@ from urllib.parse import quote, urlsplit
 import psutil
 from rich.table import Table
 
-from cli import hints, views
-from console.server import Server
-from console.settings import Settings
-from local.emulator import emulator
-from operations.session import Session
-from operations.stack import Stack
+from stepwise.cli import hints, views
+from stepwise.console.server import Server
+from stepwise.console.settings import Settings
+from stepwise.local.emulator import emulator
+from stepwise.operations.session import Session
+from stepwise.operations.stack import Stack
 from tests.kit.ministack import Account
 
 from .results import show, size

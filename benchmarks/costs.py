@@ -17,11 +17,11 @@ from typing import Any
 
 from rich.table import Table
 
-from cli import views
-from operations import stock, user_imports
-from operations.commands import publish
-from operations.orders import ended, execution_arn, finalized, place
-from operations.stack import Stack
+from stepwise.cli import views
+from stepwise.operations import stock, user_imports
+from stepwise.operations.commands import publish
+from stepwise.operations.orders import ended, execution_arn, finalized, place
+from stepwise.operations.stack import Stack
 
 from . import commands
 from .metering import Proxy

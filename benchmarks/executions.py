@@ -15,8 +15,8 @@ from typing import Any
 
 import psutil
 
-from cli import views
-from local.emulator import emulator
+from stepwise.cli import views
+from stepwise.local.emulator import emulator
 from tests.kit.ministack import Account, as_it_comes
 
 from .results import show, size

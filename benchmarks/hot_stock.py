@@ -20,7 +20,6 @@ from functools import partial
 from typing import Any
 
 import runtime.backoff
-from cli import views
 from idempotency.codec import to_item
 from ordering.inventory import service
 from ordering.inventory.handlers import inventory
@@ -28,6 +27,7 @@ from ordering.inventory.service import Inventory
 from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
 from runtime.dynamodb import dynamodb
+from stepwise.cli import views
 from tests.faults.actors.engine import START
 from tests.faults.actors.simulation import Simulation
 from tests.faults.invocation import Invocation, handled

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from operations.orders import execution_arn
+from stepwise.operations.orders import execution_arn
 
 from .costs import entered, history, reports, wait_for_quiet
 from .pricing import LOG_GB, MEMORY_GB, express_seconds

@@ -16,10 +16,10 @@ from typing import Any
 import psutil
 from rich.table import Table
 
-from cli import views
-from operations import imports
-from operations.imports import ImportView
-from operations.stack import Stack
+from stepwise.cli import views
+from stepwise.operations import imports
+from stepwise.operations.imports import ImportView
+from stepwise.operations.stack import Stack
 
 from . import import_costs, import_memory
 from .import_costs import TARGETS, Consumed, per_million

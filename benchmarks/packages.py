@@ -8,7 +8,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
-from local.emulator.emulator import ROOT, STATE
+from stepwise.local.emulator.emulator import ROOT, STATE
 
 ENVIRONMENT = ROOT / ".venv-bench"
 _STAGE = STATE / "bench"

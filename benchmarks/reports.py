@@ -11,13 +11,13 @@ from typing import Any
 
 import psutil
 
-from cli import views
 from idempotency.codec import to_item
-from local.emulator import emulator
-from operations.stack import Stack
 from reporting.change import Record, read_change
 from reporting.service import Reports
 from reporting.table import ReportsTable
+from stepwise.cli import views
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Stack
 from tests.kit.injection import Resources
 
 from .results import show, size
@@ -94,7 +94,9 @@ def _replayed(stack: Stack, port: int, size: int) -> list[list[str]]:
 
 def _peak(*arguments: str) -> int:
     """Run a command to its end. Returns its highest observed resident memory, in bytes."""
-    process = subprocess.Popen([sys.executable, "-m", "cli", *arguments], stdout=subprocess.DEVNULL, cwd=emulator.ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stepwise.cli", *arguments], stdout=subprocess.DEVNULL, cwd=emulator.ROOT
+    )
     # Not getrusage, whose maximum includes this process, from which the command is forked.
     watched, peak = psutil.Process(process.pid), 0
     while process.poll() is None:

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 
 from rich.table import Table
 
-from cli import views
-from local.emulator.emulator import ROOT
+from stepwise.cli import views
+from stepwise.local.emulator.emulator import ROOT
 
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 _SMALLEST = os.environ.get("SMALLEST") == "1"

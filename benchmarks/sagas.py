@@ -4,10 +4,10 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from cli import views
-from operations import stock
-from operations.orders import ended, place
-from operations.stack import Stack
+from stepwise.cli import views
+from stepwise.operations import stock
+from stepwise.operations.orders import ended, place
+from stepwise.operations.stack import Stack
 
 from .results import show, size
 from .stacks import plain

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from local.deployment import deploy
-from local.emulator import emulator
-from operations.stack import Stack
+from stepwise.local.deployment import deploy
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Stack
 
 from .metering import Proxy, proxy
 from .s3_traffic import S3Proxy, s3_proxy

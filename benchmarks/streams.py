@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli import views
-from local.emulator import emulator
+from stepwise.cli import views
+from stepwise.local.emulator import emulator
 from tests.kit.ministack import Account, Function
 
 from .results import show, size

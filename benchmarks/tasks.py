@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cli import views
-from operations import tasks
-from operations.commands import publish
-from operations.orders import execution_arn
-from operations.stack import Stack
+from stepwise.cli import views
+from stepwise.operations import tasks
+from stepwise.operations.commands import publish
+from stepwise.operations.orders import execution_arn
+from stepwise.operations.stack import Stack
 from tasks.state import Status
 
 from . import commands

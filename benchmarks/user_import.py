@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from cli import views
 from idempotency import LeaseStore
-from local.simulators.connect.remote_control import RemoteControl
-from operations import user_imports
-from operations.stack import Stack
+from stepwise.cli import views
+from stepwise.local.simulators.connect.remote_control import RemoteControl
+from stepwise.operations import user_imports
+from stepwise.operations.stack import Stack
 from user_import.bucket import Bucket, Source
 from user_import.connect import Connect
 from user_import.creation import Creation, RowTask

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from cli import hints
-from console.server import Server
-from console.settings import Settings
-from local.deployment import deploy
-from local.emulator import emulator
-from local.simulators.card_processor import secret as card_secret
-from local.simulators.payment_gateway import secret
-from operations.stack import Stack
+from stepwise.cli import hints
+from stepwise.console.server import Server
+from stepwise.console.settings import Settings
+from stepwise.local.deployment import deploy
+from stepwise.local.emulator import emulator
+from stepwise.local.simulators.card_processor import secret as card_secret
+from stepwise.local.simulators.payment_gateway import secret
+from stepwise.operations.stack import Stack
 from tests.browser.things import Things
 from tests.kit.injection import Resources
 from tests.kit.local_stack import QUICKLY

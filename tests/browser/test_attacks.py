@@ -9,8 +9,8 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from local.simulators.loopback import LoopbackServer
-from operations import stock
+from stepwise.local.simulators.loopback import LoopbackServer
+from stepwise.operations import stock
 from tests.browser.things import Things
 
 HOSTS = ["attacker.example", "127.0.0.1.attacker.example:80", "localhost.attacker.example", "0.0.0.0:1", ""]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from cli import hints
-from console.server import Server
-from console.settings import Settings
-from local.emulator import emulator
-from operations.stack import Stack
+from stepwise.cli import hints
+from stepwise.console.server import Server
+from stepwise.console.settings import Settings
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Stack
 from tests.browser.line import Line, line
 from tests.browser.things import Things
 

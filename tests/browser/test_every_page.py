@@ -10,11 +10,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from cli import hints
-from console.server import Server
-from console.settings import Settings
-from operations.commands import name_of
-from operations.stack import Stack
+from stepwise.cli import hints
+from stepwise.console.server import Server
+from stepwise.console.settings import Settings
+from stepwise.operations.commands import name_of
+from stepwise.operations.stack import Stack
 from tests.browser.things import Things
 
 NAMES = (

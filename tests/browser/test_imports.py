@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from imports.keys import ImportKey
 from imports.state import Status
-from operations import imports
-from operations.imports import name_of
+from stepwise.operations import imports
+from stepwise.operations.imports import name_of
 from tests.browser.asking import confirm, refused, told
 from tests.browser.things import HEADER, HOSTILE, Things, new
 from tests.kit.injection import eventually, no_concurrency

@@ -4,8 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from operations import commands
-from operations.commands import name_of
+from stepwise.operations import commands
+from stepwise.operations.commands import name_of
 from tests.browser.asking import confirm, told
 from tests.browser.things import HOSTILE, Things
 

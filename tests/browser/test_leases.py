@@ -5,8 +5,8 @@ import json
 from playwright.sync_api import Page, expect
 
 from idempotency import Status
-from operations import work
-from operations.work import JOB
+from stepwise.operations import work
+from stepwise.operations.work import JOB
 from tests.browser.asking import confirm, refused, told
 from tests.browser.things import HOSTILE, Things
 

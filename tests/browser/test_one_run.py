@@ -7,8 +7,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from operations import approvals, orders
-from operations.commands import name_of
+from stepwise.operations import approvals, orders
+from stepwise.operations.commands import name_of
 from tests.browser.things import HOSTILE, Things
 
 

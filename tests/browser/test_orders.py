@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from local.simulators.payment_gateway.client import GatewayClient
-from operations import orders
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
+from stepwise.operations import orders
 from tests.browser.asking import confirm, told
 from tests.browser.things import HOSTILE, Things, new
 

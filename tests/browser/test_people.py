@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from approvals.errors import AlreadyDecided
-from operations import applications, approvals
+from stepwise.operations import applications, approvals
 from tests.browser.asking import confirm, refused, told
 from tests.browser.things import HOSTILE, Things
 from tests.kit.injection import eventually

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Page, expect
 
-from operations import report
-from operations.money import shown
+from stepwise.operations import report
+from stepwise.operations.money import shown
 from tests.browser.things import Things
 from tests.kit.injection import eventually
 

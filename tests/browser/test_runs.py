@@ -5,7 +5,7 @@ import time
 
 from playwright.sync_api import Page, expect
 
-from operations import approvals, orders
+from stepwise.operations import approvals, orders
 from tests.browser.things import HOSTILE, Things, new
 
 

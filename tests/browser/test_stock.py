@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from operations import stock
+from stepwise.operations import stock
 from tests.browser.asking import confirm, refused, told
 from tests.browser.things import HOSTILE, Things, new
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from operations import commands, tasks
-from operations.tasks import name_of
+from stepwise.operations import commands, tasks
+from stepwise.operations.tasks import name_of
 from tasks.state import TaskKey
 from tests.browser.asking import confirm, told
 from tests.browser.things import Things

@@ -15,7 +15,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
 from api.document import Document, Operation
-from deployment.openapi import DOCUMENT, STACK, rendered
+from stepwise.deployment.openapi import DOCUMENT, STACK, rendered
 from tests.kit.deployed_stack import Stack
 from tests.kit.project import EVENTS, ROOT, read_json
 from tests.kit.template import RESOURCES

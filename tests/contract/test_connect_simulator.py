@@ -11,9 +11,9 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.stub import Stubber
 
-from local.simulators.connect.faults import Fault
-from local.simulators.connect.operations import OPERATIONS
-from local.simulators.connect.settings import Settings
+from stepwise.local.simulators.connect.faults import Fault
+from stepwise.local.simulators.connect.operations import OPERATIONS
+from stepwise.local.simulators.connect.settings import Settings
 from tests.kit.connect_simulator import Connect, Document, client, new_instance
 from tests.kit.project import ROOT
 

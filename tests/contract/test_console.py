@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.runs.related import STARTERS
+from stepwise.console.runs.related import STARTERS
 from tests.kit.machine import MACHINES
 from tests.kit.template import FUNCTIONS, Function, allowed, arn_of
 

@@ -11,10 +11,15 @@ from tests.kit.project import (
     DEPLOYED,
     FUNCTIONS,
     IDEMPOTENCY,
+    PATH,
     ROOT,
     imported_packages,
     modules,
+    packages,
     sources,
+)
+from tests.kit.project import (
+    TOOLS as TOOLS_FOLDER,
 )
 
 # A context may import itself and the shared packages, never another context.
@@ -26,7 +31,7 @@ ARROWS = {
     "runtime": {"runtime", "idempotency"},
     "idempotency": {"idempotency"},
 }
-PROJECT = {*DEPLOYED, "operations", "cli", "console", "deployment", "local", "tests", "benchmarks"}
+PROJECT = {*DEPLOYED, *packages(TOOLS_FOLDER), "tests", "benchmarks"}
 # What is not deployed, from the top down.
 TOOLS = {
     "cli": {"cli", "console", "deployment", "local", "operations", *DEPLOYED},
@@ -97,7 +102,7 @@ def test_imports_run_one_way(package: str) -> None:
 
 @each("folder", TOOLS)
 def test_tools_import_one_way(folder: str) -> None:
-    found = set().union(*map(imported_packages, (ROOT / folder).rglob("*.py")))
+    found = set().union(*map(imported_packages, (TOOLS_FOLDER / folder).rglob("*.py")))
 
     assert found & PROJECT <= TOOLS[folder]
 
@@ -148,8 +153,8 @@ def test_a_client_is_made_without_what_makes_a_cold_start_long() -> None:
 
 def test_the_command_line_starts_without_x_ray() -> None:
     """Outside of Lambda its import takes a third of the start."""
-    paths = [str(ROOT), str(FUNCTIONS), str(IDEMPOTENCY)]
-    script = f"import sys\nsys.path[:0] = {paths}\nimport cli.app\nprint('aws_xray_sdk' in sys.modules)"
+    paths = [*map(str, PATH)]
+    script = f"import sys\nsys.path[:0] = {paths}\nimport stepwise.cli.app\nprint('aws_xray_sdk' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
     assert (run.returncode, run.stdout, run.stderr) == (0, "False\n", "")

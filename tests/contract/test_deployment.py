@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from botocore.session import get_session
 
-from deployment.application import files
-from deployment.templates import load
-from deployment.translation import translated
+from stepwise.deployment.application import files
+from stepwise.deployment.templates import load
+from stepwise.deployment.translation import translated
 from tests.contract.alarms import ALARMS
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE
@@ -29,9 +29,7 @@ def test_stage_sets_existing_parameters(stage: str) -> None:
 
 def test_stages_are_stacks_of_their_own_and_deployed_alike() -> None:
     names = [STAGES[stage]["global"]["parameters"]["stack_name"] for stage in ("dev", "prod")]
-    capabilities = {
-        STAGES[stage]["deploy"]["parameters"]["capabilities"] for stage in ("default", "dev", "prod", "local")
-    }
+    capabilities = {STAGES[stage]["deploy"]["parameters"]["capabilities"] for stage in ("default", "dev", "prod")}
 
     assert len(set(names)) == len(names)
     assert len(capabilities) == 1

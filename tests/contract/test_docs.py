@@ -8,7 +8,7 @@ from pathlib import Path
 from idempotency import IdempotencyError
 from tests.kit.each import each
 from tests.kit.machine import MACHINES
-from tests.kit.project import DOCUMENTS, ROOT, exceptions, packages
+from tests.kit.project import DOCUMENTS, ROOT, TOOLS, exceptions, packages
 from tests.kit.template import FUNCTIONS, TEMPLATE, of_type
 
 README = (ROOT / "README.md").read_text()
@@ -129,7 +129,8 @@ def test_the_architecture_lists_every_stack_package_and_folder() -> None:
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name.isalpha()}
     layers = {path.parent.name for path in (ROOT / "layers").glob("*/*")}
     listed = {
-        "": {"template.yaml", *folders},
+        "": {"template.yaml", "src/stepwise", *folders - {"src"}},
+        "src/stepwise": set(packages(TOOLS)),
         "stacks": {path.stem for path in (ROOT / "stacks").glob("*.yaml")},
         "functions": set(packages(ROOT / "functions")),
         "layers": layers,

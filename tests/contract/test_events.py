@@ -66,7 +66,7 @@ def test_the_declined_payment_is_declined() -> None:
 
 @each("event", VALID)
 def test_only_the_out_of_stock_event_orders_more_than_seeded(event: str) -> None:
-    seeded = read_json(ROOT / "cli" / "seed_stock.json")
+    seeded = read_json(ROOT / "src" / "stepwise" / "cli" / "seed_stock.json")
     items = parse_order(read_json(EVENTS[event])).items
     short = any(item.quantity > seeded[item.sku] for item in items)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import results
-from cli import views
+from stepwise.cli import views
 from tests.kit.project import ROOT
 from tests.kit.targets import MAKEFILE
 

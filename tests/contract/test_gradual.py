@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from deployment import gradual
-from deployment.gradual import ALARMS, AT_ONCE, CANARY, release_of
-from deployment.stages import Deployed, Stage, pairs, stages
-from deployment.templates import Template, dump, load
-from deployment.translation import translated
-from local.deployment import overrides
+from stepwise.deployment import gradual
+from stepwise.deployment.gradual import ALARMS, AT_ONCE, CANARY, release_of
+from stepwise.deployment.stages import Deployed, Stage, pairs, stages
+from stepwise.deployment.templates import Template, dump, load
+from stepwise.deployment.translation import translated
+from stepwise.local.deployment import overrides
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
 
@@ -252,7 +252,7 @@ def test_the_settings_of_the_local_stack_are_no_stage() -> None:
 
 
 def test_a_stage_is_built_where_samconfig_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deployment.stages.ROOT", tmp_path)
+    monkeypatch.setattr("stepwise.deployment.stages.ROOT", tmp_path)
     told = '[prod.global.parameters]\nstack_name = "stepwise"\n[prod.build.parameters]\nbuild_dir = "built"\n'
     (tmp_path / "samconfig.toml").write_text(told)
 

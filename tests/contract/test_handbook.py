@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from cli.app import app
+from stepwise.cli.app import app
 from tests.contract.alarms import ALARMS
 from tests.kit.each import each
 from tests.kit.machine import MACHINES

@@ -1,6 +1,6 @@
 """The operator's view: dashboard and alarms."""
 
-from cli.order_commands import RECOVERY_SECONDS
+from stepwise.cli.order_commands import RECOVERY_SECONDS
 from tests.contract import dashboard
 from tests.contract.alarms import ALARMS, watched
 from tests.contract.metrics import exists, own

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from local.pictures import documents, drawn_in, with_pictures
+from stepwise.local.pictures import documents, drawn_in, with_pictures
 from tests.kit.each import each
 from tests.kit.machine import MACHINES, Machine, successors
 from tests.kit.project import ROOT

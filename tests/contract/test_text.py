@@ -1,6 +1,7 @@
 """Every door for text that people write refuses what nobody can see, names the field, and accepts what it should."""
 
 import json
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,18 +16,19 @@ from accounts.errors import InvalidApplication
 from accounts.submit_request import parse_submit
 from approvals.errors import InvalidApproval, InvalidDecision
 from approvals.request import parse_decision, parse_request
-from cli import checks
 from commands.request import parse_order, parse_skip
-from console.changes import Change, InvalidForm, checked
-from console.changes import Field as FormField
 from entities.command import publish_parser
 from entities.errors import InvalidCommand
 from entities.registered import TYPES
 from imports.errors import InvalidImport
 from imports.request import parse_stop
-from operations.stock import InvalidStock
-from operations.stock import _parse as parse_stock
-from runtime.text import problem
+from runtime.text import UNSAFE_TO_PRINT, problem
+from stepwise.cli import checks
+from stepwise.console.changes import Change, InvalidForm, checked
+from stepwise.console.changes import Field as FormField
+from stepwise.local import terminal
+from stepwise.operations.stock import InvalidStock
+from stepwise.operations.stock import _parse as parse_stock
 from tests.kit.openings import application
 
 BLANK = ("\u200b", "\u3164", "\u00a0\u2800", "\ufe0f", "\U000e0041", "\u034f\u00ad", "\u0301", "\t \u2028", "")
@@ -128,3 +130,9 @@ def test_a_comment_of_nothing_visible_is_none() -> None:
         with pytest.raises(InvalidDecision, match="comment: "):
             parse_decision({**good, "comment": text})
     assert parse_decision({**good, "comment": "first\nsecond\tline"}).comment == "first\nsecond\tline"
+
+
+def test_tools_escape_what_deployed_code_calls_unsafe_to_print() -> None:
+    characters = "".join(map(chr, range(sys.maxunicode + 1)))
+
+    assert terminal.UNSAFE_TO_PRINT.findall(characters) == UNSAFE_TO_PRINT.findall(characters)

@@ -39,7 +39,7 @@ INSTEAD = {
 }
 REFUSED = re.compile(r"\b_?(?:" + "|".join(f"({word})" for word in INSTEAD) + r")\b")
 FOLDERS = (
-    *("functions", "layers", "statemachine", "stacks", "events", "operations", "cli", "console", "deployment", "local"),
+    *("functions", "layers", "statemachine", "stacks", "events", "src"),
     *("docs", "tests", "benchmarks", "requirements", ".github"),
 )
 SUFFIXES = {".py", ".md", ".json", ".yaml", ".yml", ".toml", ".in", ".sh", ".csv", ".html", ".css", ".js"}

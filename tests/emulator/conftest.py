@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.emulator import emulator
+from stepwise.local.emulator import emulator
 from tests.kit.ministack import HISTORY, SOON, TRANSACTION_SECONDS, Account, as_it_comes
 
 

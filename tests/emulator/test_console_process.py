@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from cli import console_process
-from local.emulator import emulator
-from local.emulator.emulator import ROOT, Emulator, free_port
+from stepwise.cli import console_process
+from stepwise.local.emulator import emulator
+from stepwise.local.emulator.emulator import ROOT, Emulator, free_port
 from tests.kit.bounded import program
 
 # More than a busy machine takes to start a program.
@@ -75,7 +75,7 @@ def test_a_console_whose_port_is_taken_listens_on_another_one(running: Emulator)
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_console_ends_by_a_signal_while_a_page_is_open(number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "cli", "console", "--port", str(free_port()), "--listen", "0", "--json"]
+    command = [sys.executable, "-m", "stepwise.cli", "console", "--port", str(free_port()), "--listen", "0", "--json"]
     with program(command, cwd=ROOT, stdout=subprocess.PIPE) as console:
         assert console.stdout
         address = json.loads("".join(console.stdout.readline() for _ in range(3)))["console"]
@@ -92,7 +92,7 @@ def test_a_console_ends_by_a_signal_while_a_page_is_open(number: signal.Signals)
 def test_a_port_that_is_taken_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        command = [sys.executable, "-m", "cli", "console", "--listen", port]
+        command = [sys.executable, "-m", "stepwise.cli", "console", "--listen", port]
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_SECONDS, check=False)
 
     assert (ended.returncode, ended.stdout) == (4, "")

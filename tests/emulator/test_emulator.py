@@ -17,9 +17,9 @@ import psutil
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from local.emulator import emulator
-from local.emulator.emulator import Emulator, LocalStackError
-from local.simulators.simulators import SIMULATORS
+from stepwise.local.emulator import emulator
+from stepwise.local.emulator.emulator import Emulator, LocalStackError
+from stepwise.local.simulators.simulators import SIMULATORS
 from tests.kit.bounded import Threads, program
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, Function, with_sources_on_path
@@ -34,7 +34,7 @@ def handler(event, context):
 """
 START = """
 import sys, time
-from local.emulator import emulator
+from stepwise.local.emulator import emulator
 started = emulator.start(emulator.free_port(), attached="attached" in sys.argv)
 print(started.port, started.pid, started.created, flush=True)
 time.sleep(60)
@@ -179,7 +179,7 @@ def test_a_taken_port_is_refused_with_the_variable_that_chooses_another(port: in
 
 def test_an_emulator_that_does_not_come_up_says_why_and_leaves_nothing(port: int) -> None:
     with pytest.raises(
-        LocalStackError, match=r"stopped during startup:\n(.|\n)*ModuleNotFoundError: No module named 'local'"
+        LocalStackError, match=r"stopped during startup:\n(.|\n)*ModuleNotFoundError: No module named 'stepwise'"
     ):
         emulator.start(port, settings={"PYTHONPATH": os.devnull})
     assert _started_here(port) == []

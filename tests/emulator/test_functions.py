@@ -1,4 +1,4 @@
-"""The gaps between MiniStack and AWS that local/emulator/server.py closes: each is still there, and is closed here."""
+"""Differences between MiniStack and AWS that the local engine's patches correct: each is still there without them."""
 
 import json
 import subprocess
@@ -248,14 +248,14 @@ def test_a_retry_of_an_event_runs_the_code_that_was_deployed_meanwhile(ours: Acc
 
 
 def test_function_sees_only_deployed_code(ours: Account) -> None:
-    assert ours.function(SEES).call({"module": "cli"}).body is False
+    assert ours.function(SEES).call({"module": "stepwise"}).body is False
 
 
 def test_a_ministack_that_has_changed_where_the_fix_applies_is_refused() -> None:
     program = """
 from ministack.core import lambda_runtime
 lambda_runtime._PYTHON_WORKER_SCRIPT = "another worker"
-from local.emulator.patches import functions
+from stepwise.local.emulator.patches import functions
 functions.apply()
 """
     ended = subprocess.run(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from local.emulator import emulator
-from local.simulators.payment_gateway.client import GatewayClient
-from operations.stack import Stack
+from stepwise.local.emulator import emulator
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
+from stepwise.operations.stack import Stack
 
 README = (emulator.ROOT / "README.md").read_text()
 

@@ -17,8 +17,8 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner
 
-from cli.app import app
-from local.emulator import emulator
+from stepwise.cli.app import app
+from stepwise.local.emulator import emulator
 from tests.kit.ministack import HISTORY, Account, still_there
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")

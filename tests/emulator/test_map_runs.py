@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from local.emulator.patches import executions
-from local.emulator.patches.map_runs import MapRun
+from stepwise.local.emulator.patches import executions
+from stepwise.local.emulator.patches.map_runs import MapRun
 
 PARENT = {"executionArn": "arn:aws:states:eu-west-1:123456789012:execution:m:e"}
 

@@ -1,4 +1,4 @@
-"""What MiniStack lacks for imports, and local/emulator/patches close: still lacking upstream, and closed here."""
+"""Features for imports that MiniStack lacks and the local engine's patches add: each is still missing upstream."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""The gap of MiniStack that local/emulator/patches/tasks.py closes: still there, and closed here."""
+"""The gap of MiniStack that src/stepwise/local/emulator/patches/tasks.py closes: still there, and closed here."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.emulator import emulator
+from stepwise.local.emulator import emulator
 from tests.kit.ministack import Account, as_it_comes, still_there
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from local.deployment import resources
+from stepwise.local.deployment import resources
 from tests.kit.bounded import Threads
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, still_there

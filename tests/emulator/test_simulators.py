@@ -10,11 +10,11 @@ import boto3
 import psutil
 import pytest
 
-from local.emulator import emulator
-from local.emulator.emulator import LocalStackError
-from local.simulators.connect.remote_control import RemoteControl
-from local.simulators.simulators import SIMULATORS
-from operations.stack import Stack
+from stepwise.local.emulator import emulator
+from stepwise.local.emulator.emulator import LocalStackError
+from stepwise.local.simulators.connect.remote_control import RemoteControl
+from stepwise.local.simulators.simulators import SIMULATORS
+from stepwise.operations.stack import Stack
 from tests.kit.injection import simulator_processes
 from tests.kit.ministack import Account
 

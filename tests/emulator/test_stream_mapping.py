@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from local.emulator.patches import stream_mapping
+from stepwise.local.emulator.patches import stream_mapping
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, Function, still_there
 

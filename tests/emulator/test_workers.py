@@ -11,7 +11,7 @@ import psutil
 import pytest
 from ministack.core import lambda_runtime
 
-from local.emulator.patches import workers as workers_patch
+from stepwise.local.emulator.patches import workers as workers_patch
 from tests.kit.bounded import Threads
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, Function, still_there

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 # Like pytest's setting in pyproject.toml, for `python -m tests.faults` and its processes.
-for _folder in ("functions", "layers/idempotency"):
+for _folder in ("src", "functions", "layers/idempotency"):
     _path = str(Path(__file__).parents[2] / _folder)
     if _path not in sys.path:
         sys.path.append(_path)

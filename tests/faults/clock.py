@@ -10,9 +10,9 @@ from ministack.services import stepfunctions
 import idempotency.leases
 import idempotency.operators
 import idempotency.saga.sweep
-import operations.recovery
 import runtime.backoff
 import runtime.handler
+import stepwise.operations.recovery
 from tests.kit.engines.in_process import replace
 
 
@@ -38,7 +38,7 @@ class Clock:
             runtime.backoff,
             idempotency.leases,
             idempotency.operators,
-            operations.recovery,
+            stepwise.operations.recovery,
             runtime.handler,
         )
         for module in modules:

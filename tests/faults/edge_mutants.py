@@ -97,11 +97,11 @@ def _foreign_bar(_: Engine) -> AbstractContextManager[None]:
 )
 def _ignored_file(_: Engine) -> AbstractContextManager[None]:
     """It ignores the right document and uses the saga's own input."""
-    import operations.recovery
-    from operations.orders import view
+    import stepwise.operations.recovery
+    from stepwise.operations.orders import view
     from tests.faults import operators
 
-    recover = operations.recovery.recover
+    recover = stepwise.operations.recovery.recover
 
     def by_execution(stack: Any, order_id: str, document: Any = None, **options: Any) -> str:
         return recover(stack, order_id, None if view(stack, order_id).execution else document, **options)
@@ -110,7 +110,7 @@ def _ignored_file(_: Engine) -> AbstractContextManager[None]:
     def both() -> Iterator[None]:
         with (
             replaced(operators, "recover", by_execution),
-            replaced(operations.recovery, "_require_the_order", lambda *_: None),
+            replaced(stepwise.operations.recovery, "_require_the_order", lambda *_: None),
         ):
             yield
 

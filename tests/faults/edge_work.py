@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from idempotency import IdempotencyError
-from operations.errors import CommandError
+from stepwise.operations.errors import CommandError
 from tests.faults import edges as e
 from tests.faults import faults as f
 from tests.faults.engine import SAGA

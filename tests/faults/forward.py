@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from operations import recovery
 from runtime import finalization
+from stepwise.operations import recovery
 from tests.faults import history_invariants, redriving, row_invariants, rows
 from tests.faults.engine import SAGA
 from tests.faults.mutant import replaced

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from local.simulators.payment_gateway.faults import another_answer
-from local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger, standing
-from local.simulators.payment_gateway.messages import Answer, Request, naming_key, problem
-from local.simulators.payment_gateway.server import route
-from local.simulators.payment_gateway.simulator import CHARGES, Simulator
 from runtime import exchange
 from runtime.exchange import NoResponse, Response
+from stepwise.local.simulators.payment_gateway.faults import another_answer
+from stepwise.local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger, standing
+from stepwise.local.simulators.payment_gateway.messages import Answer, Request, naming_key, problem
+from stepwise.local.simulators.payment_gateway.server import route
+from stepwise.local.simulators.payment_gateway.simulator import CHARGES, Simulator
 from tests.faults import faults as f
 from tests.faults.invocation import Died
 

@@ -110,8 +110,8 @@ def _charge_last(_: Engine) -> AbstractContextManager[None]:
 @mutant("a charge that is repeated and not asked for, where keys mean nothing", breaks.CHARGE, orders=BY_GATEWAY)
 def _no_question(_: Engine) -> AbstractContextManager[None]:
     """A lost answer charges the customer twice."""
-    from local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger
     from ordering.payments.gateway import HttpGateway
+    from stepwise.local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger
 
     accept = Ledger.accept
 
@@ -140,7 +140,7 @@ def _any_answer(_: Engine) -> AbstractContextManager[None]:
 @mutant("a cancel that is not remembered for a key that is not known", breaks.PAID, orders=BY_GATEWAY)
 def _forgetful_gateway(_: Engine) -> AbstractContextManager[None]:
     """As with most processors: a delayed charge lands after the order was undone."""
-    from local.simulators.payment_gateway.ledger import CANCELED, Charge, Ledger
+    from stepwise.local.simulators.payment_gateway.ledger import CANCELED, Charge, Ledger
 
     cancel = Ledger.cancel
 

@@ -4,11 +4,11 @@ from functools import cached_property
 
 import boto3
 
-from operations import work
-from operations.recovery import needing_attention, recover
-from operations.stack import Stack
 from ordering.payments.charge import PaymentDeclined
 from ordering.payments.gateway import CHARGE
+from stepwise.operations import work
+from stepwise.operations.recovery import needing_attention, recover
+from stepwise.operations.stack import Stack
 from tests.faults.seams import Document
 from tests.faults.subject import SUBJECT
 from tests.kit import deployed_stack

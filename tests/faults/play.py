@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from idempotency import IdempotencyError
-from operations.errors import CommandError
+from stepwise.operations.errors import CommandError
 from tests.faults import edges as e
 from tests.faults import faults as f
 from tests.faults import history_invariants, row_invariants, rows

@@ -23,9 +23,9 @@ from botocore.useragent import UserAgentString
 from botocore.validate import ParamValidationDecorator
 from ministack.services import dynamodb, eventbridge, lambda_svc, secretsmanager, sns, stepfunctions
 
-from local.simulators.payment_gateway import charges
 from runtime import clients
 from runtime.exchange import Request, Response
+from stepwise.local.simulators.payment_gateway import charges
 from tests.faults.subjects import REVERSED, STOPPED
 from tests.kit.engines.in_process import Answer, answered, at_once, repeat_cheaply, replace
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tests.kit.project import ROOT
+from tests.kit.project import PATH, ROOT
 
 _EDIT = re.compile(
     r"^`(?P<new>[^`]+)`, new:\n\n```\w+\n(?P<text>.*?)^```$"
@@ -145,7 +145,7 @@ def copy(to: Path) -> Path:
 
 def run(root: Path, *arguments: str, fails: bool = False, **variables: str) -> str:
     """Run Python in a copy, and return its output. Fails the test on another exit status. fails: expect a failure."""
-    paths = [root, root / "functions", root / "layers" / "idempotency"]
+    paths = [root / folder.relative_to(ROOT) for folder in PATH]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **variables}
     ended = subprocess.run(
         [sys.executable, *arguments], cwd=root, env=environment, capture_output=True, text=True, check=False

@@ -12,9 +12,9 @@ from accounts.applications import Application, ApplicationsTable, submission
 from accounts.definition import ACCOUNT_SETUP, APPROVED, FAILED
 from accounts.setup import setup_input
 from idempotency import StepStore
-from operations import orders
-from operations.recovery import needing_attention, recover
-from operations.stack import Stack
+from stepwise.operations import orders
+from stepwise.operations.recovery import needing_attention, recover
+from stepwise.operations.stack import Stack
 from tests.kit.accounts import ADDRESS, BUSINESS
 from tests.kit.injection import Resources, denied, eventually
 

@@ -37,7 +37,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trace = guide.run(root, "-m", "tests.faults", "ok: aborted after BookShipment; denied for good: CancelShipment")
     assert "recovery.CancelShipment#22: answered" in trace
     last.apply(root)
-    guide.run(root, "-m", "local.pictures")
+    guide.run(root, "-m", "stepwise.local.pictures")
     return root
 
 

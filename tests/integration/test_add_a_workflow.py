@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from local.emulator import emulator
-from operations.stack import Row, Stack
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Row, Stack
 from tests.integration import guide
 from tests.kit.belongings import RUN
 from tests.kit.day import Day, day
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.local_only("deploy a copy of the repository")
 NAME = "reconciliation"
 DEPLOY = """
 import json, pathlib, sys
-from local.deployment import deploy
+from stepwise.local.deployment import deploy
 endpoint, log, name, parameters = sys.argv[1:]
 deploy(endpoint, pathlib.Path(log), name=name, template=f"stacks/{name}.yaml", **json.loads(parameters))
 """

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.config import Config
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit.injection import Resources
 from tests.kit.machine import MACHINES
 

@@ -9,10 +9,10 @@ import pytest
 
 from accounts.errors import InvalidApplication
 from idempotency import PayloadMismatch
-from operations import applications, approvals
-from operations.applications import Summary
-from operations.functions import call
-from operations.stack import Stack
+from stepwise.operations import applications, approvals
+from stepwise.operations.applications import Summary
+from stepwise.operations.functions import call
+from stepwise.operations.stack import Stack
 from tests.kit.injection import eventually
 
 pytestmark = pytest.mark.local_only("leave customers and accounts, which nothing may remove")

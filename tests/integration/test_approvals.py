@@ -16,9 +16,9 @@ import requests
 from typer.testing import CliRunner
 
 from approvals.table import stamp
-from cli.app import app
-from local.emulator import emulator
-from operations.stack import Row, Stack
+from stepwise.cli.app import app
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Row, Stack
 from tests.integration import guide
 from tests.kit.belongings import RUN
 from tests.kit.bounded import Threads
@@ -35,7 +35,7 @@ FINAL = {"AlreadyDecided", "ApprovalCancelled", "ApprovalExpired"}
 COMMENT = "what-only-the-record-may-say"
 DEPLOY = """
 import json, pathlib, sys
-from local.deployment import deploy
+from stepwise.local.deployment import deploy
 endpoint, log, name, parameters = sys.argv[1:]
 deploy(endpoint, pathlib.Path(log), name=name, template="stacks/price_release.yaml", **json.loads(parameters))
 """

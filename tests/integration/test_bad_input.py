@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit.bad_orders import BAD_ORDERS, BadOrder
 from tests.kit.local_stack import Document, Invocation, Saga, rows_of
 from tests.kit.orders import good_order

@@ -3,9 +3,9 @@
 import importlib.util
 from pathlib import Path
 
-from local.deployment import build
-from local.emulator import emulator
 from service_models import BY_BOTOCORE, OPERATIONS
+from stepwise.local.deployment import build
+from stepwise.local.emulator import emulator
 from tests.kit.project import read_json
 from tests.kit.template import FUNCTIONS
 

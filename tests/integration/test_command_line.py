@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from idempotency.codec import to_item
-from local.emulator import emulator
-from operations.stack import Stack
 from ordering.definition import ORDER_SAGA
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Stack
 from tests.kit.belongings import CURRENCY, RUN
 from tests.kit.deployed_commands import Versions
 from tests.kit.injection import Resources, denied, status_events_lost

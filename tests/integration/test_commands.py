@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from operations.stack import Row, Stack
+from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import Refused, Versions, call, ended
 from tests.kit.injection import Resources, denied, eventually, no_concurrency, status_events_lost, through_proxy

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from local.deployment import deploy
-from local.emulator import emulator
-from local.simulators.connect.remote_control import RemoteControl
-from operations import orders, stock
-from operations.stack import Row, Stack
+from stepwise.local.deployment import deploy
+from stepwise.local.emulator import emulator
+from stepwise.local.simulators.connect.remote_control import RemoteControl
+from stepwise.operations import orders, stock
+from stepwise.operations.stack import Row, Stack
 from tests.kit import removal
 from tests.kit.belongings import CURRENCY, Belongings
 from tests.kit.bounded import program

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from operations.orders import OrderReused, ended, place
-from operations.stack import Stack
+from stepwise.operations.orders import OrderReused, ended, place
+from stepwise.operations.stack import Stack
 from tests.kit.injection import DynamoDBProxy, Resources, through_proxy
 from tests.kit.local_stack import Document, Invocation, Saga, rows_of
 

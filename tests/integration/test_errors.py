@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit.injection import BROKEN, CONFLICT, THROTTLED, Answer, Resources, no_concurrency, through_proxy
 from tests.kit.local_stack import Document, Saga
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from deployment.gradual import ALIAS, AT_ONCE, release_of, write
-from deployment.templates import load
-from local.deployment import PACKED, architecture, build, sam_environment
-from local.emulator import emulator
-from operations import orders, stock
-from operations.stack import Stack
+from stepwise.deployment.gradual import ALIAS, AT_ONCE, release_of, write
+from stepwise.deployment.templates import load
+from stepwise.local.deployment import DEPLOY, PACKED, architecture, build, sam_environment
+from stepwise.local.emulator import emulator
+from stepwise.operations import orders, stock
+from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT, read_json
 
 pytestmark = [pytest.mark.local_only("deploy to an emulator of their own"), pytest.mark.timeout(1200)]
@@ -40,8 +40,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
 
 
 def _sam(environment: dict[str, str], file: Path, *arguments: str) -> None:
-    configuration = ["--config-file", str(ROOT / "samconfig.toml"), "--config-env", "local"]
-    command = ["sam", "deploy", *configuration, "--template-file", str(file), *arguments]
+    command = ["sam", "deploy", "--stack-name", "stepwise", *DEPLOY, "--template-file", str(file), *arguments]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
@@ -59,7 +58,7 @@ def called(stack: Stack) -> Any:
 
 def status_of(stack: Stack, order_id: str) -> str:
     """The final status of a sample order."""
-    stock.seed(stack, read_json(ROOT / "cli" / "seed_stock.json"))
+    stock.seed(stack, read_json(ROOT / "src" / "stepwise" / "cli" / "seed_stock.json"))
     orders.place(stack, {**read_json(ROOT / "events/ordering" / "process_order.json"), "order_id": order_id})
     return orders.ended(stack, order_id).status
 

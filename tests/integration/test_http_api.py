@@ -14,7 +14,7 @@ import requests
 from botocore.credentials import Credentials
 
 from api.document import Document
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit import deployed_stack
 from tests.kit.bounded import Threads
 from tests.kit.http_client import HttpClient

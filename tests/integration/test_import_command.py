@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from local.emulator import emulator
-from local.simulators.connect.remote_control import RemoteControl
-from operations.stack import Stack
+from stepwise.local.emulator import emulator
+from stepwise.local.simulators.connect.remote_control import RemoteControl
+from stepwise.operations.stack import Stack
 from tests.kit.injection import Resources, eventually, no_concurrency
 from tests.kit.user_imports import HEADER, Imports, Person, all_usernames, created, csv_file, people
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import call
 from tests.kit.deployed_zips import Zip

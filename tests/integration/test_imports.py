@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from operations.stack import Row, Stack
+from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import Refused, call
 from tests.kit.deployed_imports import HEADER, ProductImports, counts, csv_text, product

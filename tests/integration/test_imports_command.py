@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from local.emulator import emulator
-from operations.stack import Stack
 from runtime.csv_records import safe
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Stack
 from tests.kit.belongings import RUN
 from tests.kit.bounded import program
 from tests.kit.deployed_commands import Versions

@@ -12,7 +12,7 @@ import pytest
 from idempotency import LeaseStore
 from jobs.job import parse_job
 from jobs.service import RUN_JOB
-from operations.stack import Row, Stack
+from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import OBJECTS, RUN, Belongings
 from tests.kit.injection import Resources, eventually
 from tests.kit.local_stack import Invocation

@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 
 from idempotency import LeaseRecord
-from local.deployment import deploy
-from local.emulator import emulator
-from local.emulator.emulator import LocalStackError
-from local.simulators.payment_gateway import secret
-from local.simulators.payment_gateway.client import GatewayClient
-from local.simulators.payment_gateway.faults import (
+from ordering.payments.gateway import CHARGE
+from runtime.keyed import derived_key
+from stepwise.local.deployment import deploy
+from stepwise.local.emulator import emulator
+from stepwise.local.emulator.emulator import LocalStackError
+from stepwise.local.simulators.payment_gateway import secret
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
+from stepwise.local.simulators.payment_gateway.faults import (
     AnswerLost,
     AnyFault,
     FailsAfter,
     SlowWorking,
 )
-from local.simulators.payment_gateway.plan import Injection
-from local.simulators.payment_gateway.server import GatewayServer
-from operations import orders, work
-from operations.recovery import needing_attention, recovery
-from operations.stack import Stack
-from ordering.payments.gateway import CHARGE
-from runtime.keyed import derived_key
+from stepwise.local.simulators.payment_gateway.plan import Injection
+from stepwise.local.simulators.payment_gateway.server import GatewayServer
+from stepwise.operations import orders, work
+from stepwise.operations.recovery import needing_attention, recovery
+from stepwise.operations.stack import Stack
 from tests.kit.belongings import Belongings
 from tests.kit.consistency import broken_invariants
 from tests.kit.injection import Resources, environment, eventually

@@ -7,7 +7,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit.injection import Resources, denied
 from tests.kit.local_stack import Document, Invocation
 from tests.kit.ministack import Account

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from deployment.preflight import change_set
-from deployment.preflight.part import examined
-from deployment.preflight.target import Target
-from local.emulator import emulator
-from local.emulator.emulator import environment
-from operations.stack import Stack
+from stepwise.deployment.preflight import change_set
+from stepwise.deployment.preflight.part import examined
+from stepwise.deployment.preflight.target import Target
+from stepwise.local.emulator import emulator
+from stepwise.local.emulator.emulator import environment
+from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT
 
 NOT_THERE = ("Roles, by Access Analyzer", "Quotas, for 10 orders a second")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit.injection import Resources
 from tests.kit.local_stack import Document, Invocation, Saga
 from tests.kit.logs import all_logs

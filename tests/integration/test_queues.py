@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from operations.stack import Row, Stack
+from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import OBJECTS, RUN
 from tests.kit.deployed_commands import Versions
 from tests.kit.deployed_imports import ProductImports, csv_text, product
@@ -221,7 +221,10 @@ def poisoned(stack: Stack, url: str, name: str) -> Any:
 
 def stepwise(options: list[str], *arguments: str) -> str:
     run = subprocess.run(
-        [sys.executable, "-m", "cli", "queues", *arguments, *options], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "stepwise.cli", "queues", *arguments, *options],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout

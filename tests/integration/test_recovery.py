@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from operations import orders
-from operations.recovery import NothingToRecover, needing_attention, recover, recovery
-from operations.stack import Stack
+from stepwise.operations import orders
+from stepwise.operations.recovery import NothingToRecover, needing_attention, recover, recovery
+from stepwise.operations.stack import Stack
 from tests.kit.consistency import broken_invariants
 from tests.kit.injection import Resources, denied, eventually, status_events_lost, through_proxy
 from tests.kit.local_stack import Document, Invocation, Saga

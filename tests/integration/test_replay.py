@@ -14,18 +14,18 @@ import pytest
 from botocore.config import Config
 from typer.testing import CliRunner
 
-from cli.app import app
-from cli.replay_command import deliverer
 from idempotency.codec import to_item
-from local.emulator import emulator
-from operations.replay.budget import Budget
-from operations.replay.checkpoint import Checkpoint, CheckpointMismatch
-from operations.replay.failed import FailedRecords
-from operations.replay.fire import Outcome, Trigger
-from operations.replay.kept import KEPT, REPLAYED
-from operations.replay.orders import Orders, Seen
-from operations.replay.run import Replay
-from operations.stack import Stack
+from stepwise.cli.app import app
+from stepwise.cli.replay_command import deliverer
+from stepwise.local.emulator import emulator
+from stepwise.operations.replay.budget import Budget
+from stepwise.operations.replay.checkpoint import Checkpoint, CheckpointMismatch
+from stepwise.operations.replay.failed import FailedRecords
+from stepwise.operations.replay.fire import Outcome, Trigger
+from stepwise.operations.replay.kept import KEPT, REPLAYED
+from stepwise.operations.replay.orders import Orders, Seen
+from stepwise.operations.replay.run import Replay
+from stepwise.operations.stack import Stack
 from tests.kit.bounded import program
 from tests.kit.day import Day, day, kept, mapping
 from tests.kit.injection import THROTTLED, DynamoDBProxy, Resources, denied, eventually

@@ -11,11 +11,11 @@ from botocore.config import Config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.emulator import emulator
-from operations.stack import plain
 from reporting.change import RevisionNotRaised, read_change
 from reporting.service import Reports
 from reporting.table import ReportsTable
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import plain
 from tests.kit.history import History, Record, Report, report
 
 pytestmark = pytest.mark.local_only("make tables of their own")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from idempotency.codec import to_item
-from local.emulator import emulator
-from operations.stack import Stack
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Stack
 from tests.integration.test_permissions import TABLES, as_role, is_refused
 from tests.kit.belongings import Belongings
 from tests.kit.day import Day, day, kept, mapping

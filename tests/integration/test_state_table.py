@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from operations.stack import Stack
 from ordering.definition import STEP_NAMES
+from stepwise.operations.stack import Stack
 from tests.kit.belongings import CURRENCY, RUN
 from tests.kit.injection import Resources, denied, eventually, status_events_lost, topic_gone
 from tests.kit.local_stack import Document, Saga

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from local.emulator import emulator
-from operations import commands
-from operations import tasks as operations
-from operations.functions import call as invoke
-from operations.stack import Stack
-from operations.tasks import TaskView
+from stepwise.local.emulator import emulator
+from stepwise.operations import commands
+from stepwise.operations import tasks as operations
+from stepwise.operations.functions import call as invoke
+from stepwise.operations.stack import Stack
+from stepwise.operations.tasks import TaskView
 from tasks.errors import InvalidTask
 from tasks.state import Status, TaskKey
 from tests.kit.belongings import RUN

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from local.emulator import emulator
-from operations.stack import Stack
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Stack
 from tests.kit.local_stack import Document
 
 TRACE, SEGMENT = "1-65000000-0123456789abcdef01234567", "0123456789abcdef"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from local.simulators.connect.remote_control import RemoteControl
-from operations.stack import Stack
+from stepwise.local.simulators.connect.remote_control import RemoteControl
+from stepwise.operations.stack import Stack
 from tests.kit.injection import Resources, environment, eventually, no_concurrency
 from tests.kit.local_stack import Invocation
 from tests.kit.logs import all_logs

@@ -10,11 +10,11 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 from typer.testing import CliRunner
 
-from cli.app import app
-from local.emulator import emulator
-from local.simulators.webhook_receiver.client import ReceiverClient
-from local.simulators.webhook_receiver.faults import Injection, Status
-from operations.stack import Stack
+from stepwise.cli.app import app
+from stepwise.local.emulator import emulator
+from stepwise.local.simulators.webhook_receiver.client import ReceiverClient
+from stepwise.local.simulators.webhook_receiver.faults import Injection, Status
+from stepwise.operations.stack import Stack
 from tests.kit.belongings import RUN
 from tests.kit.injection import eventually
 from tests.kit.logs import all_logs

@@ -17,8 +17,8 @@ from accounts.tables import AccountsTable, CardsTable, CustomersTable, LedgerTab
 from idempotency import Step, StepStore
 from idempotency.saga import SagaSteps
 from idempotency.saga.state import SagaReader, SagaState
-from operations.stack import plain
 from runtime.saga import Task
+from stepwise.operations.stack import plain
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

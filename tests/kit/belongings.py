@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from jobs.service import RUN_JOB
-from operations.stack import Stack
 from ordering.definition import STEP_NAMES
 from ordering.inventory.shards import stock_key
 from ordering.inventory.table import reservation_key
+from stepwise.operations.stack import Stack
 from user_import.creation import CREATE_USER
 
 RUN = f"t{uuid.uuid4().hex[:7]}"

@@ -31,7 +31,7 @@ def stepwise(*arguments: str, text: str = "") -> Ended:
         redirect_stderr(err),
     ):
         try:
-            runpy.run_module("cli", run_name="__main__")
+            runpy.run_module("stepwise.cli", run_name="__main__")
         except SystemExit as ended:
             code = ended.code or 0
         except BaseException as escaped:

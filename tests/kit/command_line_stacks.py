@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
-from operations.stack import Stack
 from ordering.definition import STEPS
+from stepwise.operations.stack import Stack
 
 
 def refused(code: str) -> Callable[[], NoReturn]:

@@ -21,7 +21,7 @@ from entities.state import Gate, Tables
 from entities.targets import Document, Target, is_shown
 from entities.types import EntityType, Types
 from idempotency import StepStore
-from operations.stack import plain
+from stepwise.operations.stack import plain
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -10,11 +10,11 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from local.emulator.emulator import REGION
-from local.simulators.connect.remote_control import RemoteControl
-from local.simulators.connect.server import ConnectServer
-from local.simulators.connect.settings import Settings
-from local.simulators.connect.simulator import Clocks
+from stepwise.local.emulator.emulator import REGION
+from stepwise.local.simulators.connect.remote_control import RemoteControl
+from stepwise.local.simulators.connect.server import ConnectServer
+from stepwise.local.simulators.connect.settings import Settings
+from stepwise.local.simulators.connect.simulator import Clocks
 
 UNTHROTTLED = {"requests_per_second": 1e6, "burst": 1_000_000}
 PASSWORD = "Passw0rd-of-a-test"

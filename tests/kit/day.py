@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from idempotency.codec import to_item
-from operations import report
-from operations.stack import Row, Stack
+from stepwise.operations import report
+from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import RUN, Belongings
 from tests.kit.history import History, Line, Record, recount
 from tests.kit.injection import Resources

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from operations.stack import Stack, StackNotFound
+from stepwise.operations.stack import Stack, StackNotFound
 from tests.kit.belongings import RUN
 from tests.kit.removal import told
 from tests.kit.template import TEMPLATE

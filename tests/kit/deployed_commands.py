@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from operations.stack import Row, Stack
+from stepwise.operations.stack import Row, Stack
 from tests.kit.injection import eventually
 
 type Document = dict[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from operations.stack import Row, Stack
+from stepwise.operations.stack import Row, Stack
 from tests.kit.deployed_commands import call
 from tests.kit.injection import eventually
 

@@ -30,7 +30,7 @@ from imports.request import Job, Pointer, StopRequest, parse_create
 from imports.state import BATCH_ROWS, Import
 from imports.stopping import stop
 from imports.table import ImportsTable
-from operations.stack import plain
+from stepwise.operations.stack import plain
 from tests.kit.commands import LIFETIME_DAYS, START, World, new_tables
 from tests.kit.engines import in_process_s3
 

@@ -14,9 +14,9 @@ from urllib.parse import urlparse
 
 import psutil
 
-from local.deployment import resources
-from local.simulators.simulators import SIMULATORS
-from operations.stack import STACK_NAME, Stack
+from stepwise.local.deployment import resources
+from stepwise.local.simulators.simulators import SIMULATORS
+from stepwise.operations.stack import STACK_NAME, Stack
 from tests.kit import bounded
 
 type Answer = tuple[int, dict[str, Any]]

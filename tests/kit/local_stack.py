@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from local.deployment import deploy
-from local.emulator import emulator
-from local.simulators.connect.remote_control import RemoteControl
-from local.simulators.webhook_receiver.client import parameters
-from operations import orders, stock
-from operations.stack import Row, Stack
 from ordering.definition import STEP_NAMES
 from ordering.inventory.shards import stock_key
 from ordering.inventory.table import reservation_key
+from stepwise.local.deployment import deploy
+from stepwise.local.emulator import emulator
+from stepwise.local.simulators.connect.remote_control import RemoteControl
+from stepwise.local.simulators.webhook_receiver.client import parameters
+from stepwise.operations import orders, stock
+from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import CURRENCY, RUN, Belongings
 from tests.kit.deployed import INSTANCE, REMOVED, STACK
 from tests.kit.injection import Resources

@@ -1,6 +1,6 @@
 """What functions and state machines have logged."""
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 
 
 def all_logs(stack: Stack) -> str:

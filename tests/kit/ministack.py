@@ -19,7 +19,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from local.emulator import emulator
+from stepwise.local.emulator import emulator
+from tests.kit.project import PATH
 
 # MiniStack waits 1 s and 2 s between the attempts of an asynchronous call.
 SOON = {"LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
@@ -180,8 +181,7 @@ def _ended(states: Any, arn: str) -> Any:
 
 def with_sources_on_path() -> dict[str, str]:
     """Environment of a program that imports the same packages as the tests."""
-    sources = [emulator.ROOT, emulator.ROOT / "functions", emulator.ROOT / "layers/idempotency"]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, sources))}
+    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, PATH))}
 
 
 @contextmanager

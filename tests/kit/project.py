@@ -13,6 +13,9 @@ import idempotency
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
 IDEMPOTENCY = ROOT / "layers" / "idempotency"
+TOOLS = ROOT / "src" / "stepwise"
+PATH = (ROOT, TOOLS.parent, FUNCTIONS, IDEMPOTENCY)
+"""The folders that the project's packages are imported from."""
 EVENTS = {path.stem: path for path in sorted((ROOT / "events").rglob("*.json"))}
 LAYER = ROOT / "layers" / "dependencies" / "requirements.txt"
 SERVICE_MODELS = ROOT / "functions" / "service_models.txt"
@@ -48,8 +51,8 @@ def modules(package: str) -> list[str]:
 
 
 def imported_packages(path: Path) -> set[str]:
-    """The top-level packages that a file imports anywhere, without relative imports."""
-    return {name.partition(".")[0] for name in imported_modules(path)}
+    """The packages that a file imports anywhere, without relative imports. A tool is named without `stepwise`."""
+    return {name.removeprefix("stepwise.").partition(".")[0] for name in imported_modules(path)}
 
 
 @cache

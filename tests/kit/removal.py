@@ -10,10 +10,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from idempotency.codec import to_item
 from jobs.service import RUN_JOB
-from operations import report
-from operations.orders import execution_arn
-from operations.stack import Row, Stack, plain
 from ordering.definition import NEW
+from stepwise.operations import report
+from stepwise.operations.orders import execution_arn
+from stepwise.operations.stack import Row, Stack, plain
 from tests.kit.belongings import CURRENCY, OBJECTS, RUN, USERS, Belongings, Item
 from tests.kit.bounded import Threads
 from tests.kit.injection import eventually

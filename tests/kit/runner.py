@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT
 
 _DOCUMENT = ROOT / "docs" / "deployed-tests.md"

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from entities.targets import Clients
 from idempotency import LeaseStore, Work
-from operations.stack import plain
 from runtime.machine import Machine
+from stepwise.operations.stack import plain
 from tasks.creation import Creation
 from tasks.finalizing import Alerts, Finalization
 from tasks.recovery import Recovery, launch

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from deployment.application import flat
+from stepwise.deployment.application import flat
 from tests.kit.project import ROOT
 
 PATH = ROOT / os.environ.get("TEMPLATE", "template.yaml")

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from local.simulators.connect.remote_control import RemoteControl
-from operations import user_imports
-from operations.orders import ended, execution_arn
-from operations.stack import Stack
+from stepwise.local.simulators.connect.remote_control import RemoteControl
+from stepwise.operations import user_imports
+from stepwise.operations.orders import ended, execution_arn
+from stepwise.operations.stack import Stack
 from tests.kit.belongings import OBJECTS, USERS, Belongings
 from user_import.results import Result, read
 

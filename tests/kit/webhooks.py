@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from idempotency.codec import to_value
-from operations.stack import plain
 from runtime.json_documents import parse_json
+from stepwise.operations.stack import plain
 from tests.kit.deployed_stack import Stack
 from webhooks.delivering import Deliveries
 from webhooks.endpoints import Endpoints

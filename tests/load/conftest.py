@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.deployment import deploy
-from local.emulator import emulator
-from local.simulators.webhook_receiver.client import parameters
+from stepwise.local.deployment import deploy
+from stepwise.local.emulator import emulator
+from stepwise.local.simulators.webhook_receiver.client import parameters
 from tests.kit.local_stack import belongings, invoke, order, resources, sku, stack
 
 __all__ = ["belongings", "invoke", "order", "resources", "running", "sku", "stack"]

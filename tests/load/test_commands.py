@@ -5,8 +5,8 @@ import random
 import time
 import uuid
 
-from local.emulator import emulator
-from operations.stack import Stack
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Stack
 from tests.kit.belongings import RUN
 from tests.kit.bounded import Threads
 from tests.kit.deployed_commands import Refused, Versions, call

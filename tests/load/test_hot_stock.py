@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 import pytest
 from botocore.exceptions import ClientError
 
-from local.deployment import deploy
-from local.emulator import emulator
-from operations import orders, sharding, stock
-from operations.stack import Stack
+from stepwise.local.deployment import deploy
+from stepwise.local.emulator import emulator
+from stepwise.operations import orders, sharding, stock
+from stepwise.operations.stack import Stack
 from tests.kit.bounded import Threads
 from tests.kit.consistency import broken_invariants
 from tests.kit.injection import eventually
@@ -25,7 +25,7 @@ from tests.kit.orders import good_order
 BUYERS, AT_ONCE = int(os.environ.get("BUYERS", "60")), int(os.environ.get("AT_ONCE", "20"))
 BURST = int(os.environ.get("BURST", "40"))
 SCALE = 1 / 50
-# Sizes of the token buckets, and their refill a second (local/emulator/patches/limits.py).
+# Sizes of the token buckets, and their refill a second (src/stepwise/local/emulator/patches/limits.py).
 STARTS, TRANSITIONS = (1_300 * SCALE, 300 * SCALE), (5_000 * SCALE, 1_500 * SCALE)
 # ProcessOrder, ProcessPayment, ReserveInventory, sns:NotifySuccess, OrderSucceeded.
 TRANSITIONS_OF_AN_ORDER = 5

@@ -12,8 +12,8 @@ from functools import partial
 
 import pytest
 
-from operations import orders
-from operations.stack import Stack
+from stepwise.operations import orders
+from stepwise.operations.stack import Stack
 from tests.kit.bounded import Threads
 from tests.kit.http_client import HttpClient
 from tests.kit.local_stack import Document

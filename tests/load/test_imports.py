@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from local.emulator import emulator
-from operations.stack import Row, Stack
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import Refused, call
 from tests.kit.deployed_imports import FINAL, ProductImports, csv_text, product

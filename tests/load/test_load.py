@@ -8,12 +8,12 @@ import random
 from collections import Counter
 from collections.abc import Callable
 
-from local.deployment import deploy
-from local.deployment import resources as deployed
-from local.emulator import emulator
-from local.simulators.webhook_receiver.client import parameters
-from operations import orders, stock
-from operations.stack import Stack
+from stepwise.local.deployment import deploy
+from stepwise.local.deployment import resources as deployed
+from stepwise.local.emulator import emulator
+from stepwise.local.simulators.webhook_receiver.client import parameters
+from stepwise.operations import orders, stock
+from stepwise.operations.stack import Stack
 from tests.kit.bounded import Threads
 from tests.kit.consistency import broken_invariants, reports_are_exact
 from tests.kit.injection import Resources, environment, eventually, killing_workers

@@ -8,11 +8,11 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from cli.app import app
 from idempotency.codec import to_item
-from local.emulator import emulator
-from operations import orders, stock
-from operations.stack import Stack
+from stepwise.cli.app import app
+from stepwise.local.emulator import emulator
+from stepwise.operations import orders, stock
+from stepwise.operations.stack import Stack
 from tests.kit import bounded
 from tests.kit.bounded import Threads
 from tests.kit.consistency import reports_are_exact

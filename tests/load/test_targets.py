@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.project import ROOT
+from tests.kit.project import PATH, ROOT
 from tests.kit.targets import commands
 
 # Each target depends on `setup`, which has run.
-COMMANDS = [(target, line) for target, line in dict.fromkeys(commands(on_stack=False)) if line != "local/setup.sh"]
+COMMANDS = [
+    (target, line) for target, line in dict.fromkeys(commands(on_stack=False)) if line != "requirements/setup.sh"
+]
 
 
 @pytest.mark.parametrize(("target", "command"), COMMANDS)
 def test_command_of_target_succeeds(target: str, command: str) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    pythonpath = os.pathsep.join(str(ROOT / folder) for folder in ("", "functions", "layers/idempotency"))
+    pythonpath = os.pathsep.join(map(str, PATH))
     environment = {**os.environ, "PATH": path, "PYTHONPATH": pythonpath, "SMALLEST": "1"}
     shell = ["sh", "-c", command]
     ended = subprocess.run(shell, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

@@ -8,10 +8,10 @@ from contextlib import suppress
 
 import pytest
 
-from local.emulator import emulator
-from operations import tasks
-from operations.stack import Stack
-from operations.tasks import TaskView
+from stepwise.local.emulator import emulator
+from stepwise.operations import tasks
+from stepwise.operations.stack import Stack
+from stepwise.operations.tasks import TaskView
 from tasks.state import Status, TaskKey, status_of
 from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import Refused, call

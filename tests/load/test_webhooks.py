@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.emulator import emulator
-from local.simulators.webhook_receiver.client import ReceiverClient
-from local.simulators.webhook_receiver.faults import Drop, Endless, Hang, Injection, Status
-from operations import webhooks
-from operations.functions import call
-from operations.stack import Row, Stack
+from stepwise.local.emulator import emulator
+from stepwise.local.simulators.webhook_receiver.client import ReceiverClient
+from stepwise.local.simulators.webhook_receiver.faults import Drop, Endless, Hang, Injection, Status
+from stepwise.operations import webhooks
+from stepwise.operations.functions import call
+from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import RUN
 
 # `make webhooks-test` makes 1,000.

@@ -12,7 +12,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from local.emulator import emulator
+from stepwise.local.emulator import emulator
 from tests.kit.engines import in_process
 from tests.machines.mocks import CASES, FILE, Script
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from idempotency import Action, Step, StepStore
-from operations.stack import plain
+from stepwise.operations.stack import plain
 from tests.store.database import Database, Row
 from tests.store.wire import Wire
 

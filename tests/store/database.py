@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operations.stack import plain
+from stepwise.operations.stack import plain
 from tests.kit.deployed_stack import Stack
 from tests.kit.engines.engine import Engine
 

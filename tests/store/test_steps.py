@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 
 from idempotency import InvalidKey, PayloadMismatch, Refusal, StateConflict, Step, StepCompensated
-from operations.stack import plain
+from stepwise.operations.stack import plain
 from tests.store.booking import AT, BOOKED, LATER, LIFETIME, A, B, Document, Saga, booked
 from tests.store.database import Database
 

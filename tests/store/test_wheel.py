@@ -1,11 +1,8 @@
 """The kit as other projects install it: the wheel in an empty environment runs the documents' Python."""
 
 import json
-import os
 import re
-import shutil
 import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +11,8 @@ from typing import TYPE_CHECKING
 import boto3
 import pytest
 
-from local.emulator import emulator
+from stepwise.local.emulator import emulator
+from tests.kit.wheels import UV, build, install, run
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -24,17 +22,8 @@ pytestmark = pytest.mark.slow
 ROOT = emulator.ROOT
 KIT = ROOT / "layers" / "idempotency"
 MODULES = {path.relative_to(KIT).as_posix() for path in (KIT / "idempotency").rglob("*.py")}
-UV = shutil.which("uv") or str(ROOT / ".venv-uv" / "bin" / "uv")
 BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PRINTED = re.compile(r"print\(.*\)  # (.*)")
-
-
-def run(*command: str | Path, **variables: str) -> str:
-    """The output of a program, without access to the sources."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    done = subprocess.run(command, env=environment | variables, cwd="/", capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -44,20 +33,13 @@ def blocks(document: str, language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    run(UV, "build", "--quiet", "--wheel", "--out-dir", folder, KIT)
-    (built,) = folder.glob("*.whl")
-    return built
+    return build(KIT, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the wheel and the oldest botocore that it accepts."""
-    environment = tmp_path_factory.mktemp("environment") / "venv"
-    run(UV, "venv", "--quiet", "--python", sys.executable, environment)
-    found = environment / "bin" / "python"
-    run(UV, "pip", "install", "--quiet", "--resolution", "lowest-direct", "--python", found, wheel)
-    return found
+    return install(wheel, tmp_path_factory.mktemp("environment") / "venv", "--resolution", "lowest-direct")
 
 
 @pytest.fixture(scope="module")

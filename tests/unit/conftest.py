@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.simulators.payment_gateway.client import GatewayClient
-from local.simulators.payment_gateway.server import GatewayServer
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
+from stepwise.local.simulators.payment_gateway.server import GatewayServer
 from tests.unit.ordering.gateway import SECRET
 
 

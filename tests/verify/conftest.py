@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from local.containers import Containers, ContainersUnavailable, KeptContainers, containers, host_address
-from local.deployment import deploy
-from local.emulator import emulator
-from operations import orders, stock
-from operations.stack import Stack
+from stepwise.local.containers import Containers, ContainersUnavailable, KeptContainers, containers, host_address
+from stepwise.local.deployment import deploy
+from stepwise.local.emulator import emulator
+from stepwise.operations import orders, stock
+from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events.expectations import ORDER_ID
 
@@ -54,7 +54,7 @@ def stack(running: emulator.Emulator) -> Stack:
     functions = stack.client("lambda")
     for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:
         functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
-    stock.seed(stack, read_json(ROOT / "cli" / "seed_stock.json"))
+    stock.seed(stack, read_json(ROOT / "src" / "stepwise" / "cli" / "seed_stock.json"))
     orders.place(stack, read_json(ROOT / "events/ordering" / "process_order.json"))
     assert orders.ended(stack, ORDER_ID).status == "SUCCEEDED"
     return stack

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from deployment.preflight.resolve import Resolver
-from deployment.preflight.target import definitions
-from deployment.translation import translated
+from stepwise.deployment.preflight.resolve import Resolver
+from stepwise.deployment.preflight.target import definitions
+from stepwise.deployment.translation import translated
 from tests.kit.project import ROOT
 from tests.kit.template import TEMPLATE
 

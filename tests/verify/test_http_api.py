@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deployment.openapi import DOCUMENT
-from local.deployment import deploy
-from local.emulator import emulator
-from operations.stack import Stack
+from stepwise.deployment.openapi import DOCUMENT
+from stepwise.local.deployment import deploy
+from stepwise.local.emulator import emulator
+from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT
 
 # `make api-fuzz` sends 10,000.

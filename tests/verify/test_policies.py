@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from deployment.preflight import policies
-from deployment.preflight.resolve import Resolver
-from deployment.translation import translated
+from stepwise.deployment.preflight import policies
+from stepwise.deployment.preflight.resolve import Resolver
+from stepwise.deployment.translation import translated
 from tests.kit.project import ROOT
 from tests.kit.template import TEMPLATE
 

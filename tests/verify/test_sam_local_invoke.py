@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from local.containers import Answer, Containers, KeptContainers
-from local.simulators.connect.remote_control import RemoteControl
-from local.simulators.payment_gateway.client import GatewayClient
-from operations import stock
-from operations.stack import Stack
+from stepwise.local.containers import Answer, Containers, KeptContainers
+from stepwise.local.simulators.connect.remote_control import RemoteControl
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
+from stepwise.operations import stock
+from stepwise.operations.stack import Stack
 from tests.kit.project import EVENTS, ROOT, read_json
 from tests.kit.sample_events.expectations import EXPECTED
 from tests.kit.sample_events.expected import Expected
@@ -56,7 +56,7 @@ def clean(docker: Containers, stack: Stack, tables: dict[str, list[str]]) -> Non
     connect.change(**QUICK)
     for name in ("gateway", "cards"):
         GatewayClient(stack.services[name]).reset()
-    stock.seed(stack, read_json(ROOT / "cli" / "seed_stock.json"))
+    stock.seed(stack, read_json(ROOT / "src" / "stepwise" / "cli" / "seed_stock.json"))
 
 
 def _stop_executions(stack: Stack) -> None:

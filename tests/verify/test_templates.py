@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from deployment.application import files
-from deployment.gradual import gradual
-from deployment.preflight.template import LIMITS
-from deployment.templates import load
-from deployment.translation import translated
+from stepwise.deployment.application import files
+from stepwise.deployment.gradual import gradual
+from stepwise.deployment.preflight.template import LIMITS
+from stepwise.deployment.templates import load
+from stepwise.deployment.translation import translated
 from tests.kit.project import ROOT
 from tests.kit.template import PATH, TEMPLATE
 

@@ -1,6 +1,6 @@
 """DynamoDB's transactions in virtual time: each takes a while, and what meets it meanwhile is cancelled.
 
-As local/emulator/patches/transactions.py does it, but a batch is also read row by row, as AWS may do it.
+As src/stepwise/local/emulator/patches/transactions.py does it, but a batch is also read row by row, as AWS may do it.
 """
 
 import json

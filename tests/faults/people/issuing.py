@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
-from local.simulators.card_processor.cards import CARDS
 from runtime.exchange import NoResponse, Request, Response
+from stepwise.local.simulators.card_processor.cards import CARDS
 from tests.faults.gateway import understood
 from tests.faults.people.processor import OPERATIONS
 from tests.faults.people.waiting import Waiting

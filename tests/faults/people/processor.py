@@ -1,8 +1,8 @@
 """The card processor in this process: the simulator without its server."""
 
-from local.simulators.card_processor.cards import CARDS, document
-from local.simulators.payment_gateway.ledger import SUCCEEDED, Charge
-from local.simulators.payment_gateway.simulator import Simulator
+from stepwise.local.simulators.card_processor.cards import CARDS, document
+from stepwise.local.simulators.payment_gateway.ledger import SUCCEEDED, Charge
+from stepwise.local.simulators.payment_gateway.simulator import Simulator
 
 ADDRESS = "http://cards.test"
 SECRET = "secret-of-the-stack"

@@ -3,13 +3,13 @@
 import types
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import operations.sharding
-import operations.stock
 import ordering.inventory.handlers
 import ordering.inventory.shards
 import runtime.backoff
-from operations.stack import Stack
+import stepwise.operations.sharding
+import stepwise.operations.stock
 from ordering.inventory.handlers import inventory
+from stepwise.operations.stack import Stack
 from tests.faults.actors import engine as shared
 from tests.faults.actors.conflicting import Conflicting
 from tests.faults.actors.engine import STEADY
@@ -50,12 +50,12 @@ class Engine(shared.Engine):
     def hold(self) -> None:
         super().hold()
         present = shared.present(lambda: self.on.simulation.now)
-        for module in (runtime.backoff, operations.stock):
+        for module in (runtime.backoff, stepwise.operations.stock):
             replace(module, "datetime", present)
-        replace(operations.sharding, "time", self.waits)
+        replace(stepwise.operations.sharding, "time", self.waits)
         # An addition that no longer insists on the total is rare with more.
-        replace(operations.stock, "_ROUNDS", 2)
-        replace(operations.sharding, "random", STEADY)
+        replace(stepwise.operations.stock, "_ROUNDS", 2)
+        replace(stepwise.operations.sharding, "random", STEADY)
         chances = {"randrange": lambda *given: self.on.chance.randrange(*given)}
         chances["choice"] = lambda *given: self.on.chance.choice(*given)
         replace(ordering.inventory.shards, "random", types.SimpleNamespace(**chances))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from operations import stock
+from stepwise.operations import stock
 from tests.faults.actors.judging import Judging
 from tests.faults.actors.rows import plain
 from tests.faults.invocation import Invocation

@@ -12,12 +12,12 @@ import ordering.inventory.shards
 from idempotency import transact
 from idempotency.codec import to_item
 from idempotency.dynamodb import read_rows
-from operations import sharding, stock
-from operations.stack import Stack
 from ordering.inventory.releasing import Places
 from ordering.inventory.reserving import Reserving
 from ordering.inventory.shards import Shards, Stock, pieces_in, sku_of, stock_key
 from ordering.inventory.table import InventoryTable
+from stepwise.operations import sharding, stock
+from stepwise.operations.stack import Stack
 from tests.faults import faults as f
 from tests.faults.actors.mutant import Mutants
 from tests.faults.actors.schedule import HELD, SLOW

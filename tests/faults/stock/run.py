@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from ministack.services import stepfunctions
 
-from operations import sharding, stock
 from ordering.inventory.service import Inventory
+from stepwise.operations import sharding, stock
 from tests.faults import faults as f
 from tests.faults.actors import executing as shared
 from tests.faults.actors.acting import Visit

@@ -9,12 +9,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError, HTTPClientError
 
-from local.simulators.connect import account, instances
-from local.simulators.connect.account import Account, Resource
-from local.simulators.connect.errors import ConnectError
-from local.simulators.connect.operations import OPERATIONS
-from local.simulators.connect.settings import Settings
-from local.simulators.connect.throttle import Throttle
+from stepwise.local.simulators.connect import account, instances
+from stepwise.local.simulators.connect.account import Account, Resource
+from stepwise.local.simulators.connect.errors import ConnectError
+from stepwise.local.simulators.connect.operations import OPERATIONS
+from stepwise.local.simulators.connect.settings import Settings
+from stepwise.local.simulators.connect.throttle import Throttle
 from tests.faults.actors import wire
 from tests.faults.actors.engine import START
 from tests.faults.seams import Document

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
-from operations.stack import Stack
 from runtime import clients, exchange
 from runtime.exchange import NoResponse, Response
+from stepwise.operations.stack import Stack
 from tests.faults.actors import engine as shared
 from tests.faults.actors import wire
 from tests.faults.actors.engine import functions_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-from operations import webhooks
 from runtime.exchange import NoResponse
+from stepwise.operations import webhooks
 from tests.faults.actors import executing as shared
 from tests.faults.actors.rows import plain
 from tests.faults.invocation import Died, Invocation

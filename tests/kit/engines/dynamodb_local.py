@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from local.emulator import emulator
+from stepwise.local.emulator import emulator
 from tests.kit.project import ROOT
 
 VERSION = "3.1.0"

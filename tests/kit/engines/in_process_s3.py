@@ -10,7 +10,7 @@ import boto3
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
 
-from local.emulator.patches import buckets
+from stepwise.local.emulator.patches import buckets
 from tests.kit.engines.in_process import finished
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from accounts.definition import ACCOUNT_SETUP, APPROVED, FAILED
 from accounts.setup import setup_input
 from idempotency import StepStore
 from idempotency.saga import SagaStep
-from operations import orders
-from operations.stack import Stack
+from stepwise.operations import orders
+from stepwise.operations.stack import Stack
 from tests.kit.account_answers import ID
 from tests.kit.sample_events.expected import Expected, Given, invoked
 from tests.kit.template import snake_case

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from operations import orders
-from operations.stack import Stack
+from stepwise.operations import orders
+from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events import applications
 from tests.kit.sample_events.expected import Expected, Given

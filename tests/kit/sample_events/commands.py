@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events.expected import Expected, Given, invoked
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from idempotency.saga import Saga, SagaStep
-from operations import orders, report, stock
-from operations.stack import Row, Stack
 from ordering.definition import ORDER_SAGA, STEP_NAMES
+from stepwise.operations import orders, report, stock
+from stepwise.operations.stack import Row, Stack
 from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events import (
     accounts,

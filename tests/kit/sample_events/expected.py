@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit.injection import Resources
 
 type Given = Callable[[Stack, Any], Mapping[str, str]]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit.sample_events.expected import Expected
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from operations.stack import Stack
+from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events.expected import Expected, invoked
 from tests.kit.zip_builder import File, archive

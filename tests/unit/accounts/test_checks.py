@@ -10,7 +10,7 @@ from accounts.documents import MAX_DOCUMENT
 from accounts.errors import StaleApplication
 from accounts.people import address_keys, name_keys, uniqueness_keys
 from accounts.reasons import Reason
-from operations.screening import InvalidLimit, NameNotBarred, Screening
+from stepwise.operations.screening import InvalidLimit, NameNotBarred, Screening
 from tests.kit.commands import START
 from tests.kit.openings import PDF, OpeningWorld, application
 from tests.unit.dynamodb import client

@@ -8,8 +8,8 @@ from unittest import mock
 import pytest
 
 from accounts.setup import setup_input
-from operations.screening import Screening
-from operations.stack import Stack
+from stepwise.operations.screening import Screening
+from stepwise.operations.stack import Stack
 from tests.kit.accounts import AT, AccountWorld
 from tests.kit.command_line import Ended, stepwise
 from tests.kit.openings import OpeningWorld

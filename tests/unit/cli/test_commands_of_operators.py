@@ -13,12 +13,12 @@ import pytest
 from approvals.state import Approval
 from idempotency import LeaseStore, Unknown, Work
 from jobs.service import RUN_JOB
-from local.emulator import emulator
-from local.emulator.emulator import Emulator
-from operations import approvals, user_imports, webhooks, work
-from operations.replay.failed import FailedRecords
-from operations.report import Line
-from operations.stack import Stack
+from stepwise.local.emulator import emulator
+from stepwise.local.emulator.emulator import Emulator
+from stepwise.operations import approvals, user_imports, webhooks, work
+from stepwise.operations.replay.failed import FailedRecords
+from stepwise.operations.report import Line
+from stepwise.operations.stack import Stack
 from tests.kit.command_line import stepwise
 from tests.unit.cli.test_order_views import Shop
 from tests.unit.operations.test_recovery import NOW, ORDER, ORDER_ID
@@ -273,8 +273,8 @@ def test_interrupted_start_leaves_no_emulator_that_it_started(
     if before:
         emulators[4999] = Emulator(4999, 1, 1.0)
     with (
-        mock.patch("local.simulators.webhook_receiver.client.parameters", return_value={}),
-        mock.patch("cli.stack_commands.deploy", side_effect=stop),
+        mock.patch("stepwise.local.simulators.webhook_receiver.client.parameters", return_value={}),
+        mock.patch("stepwise.cli.stack_commands.deploy", side_effect=stop),
     ):
         ended = stepwise("start", "--port", "4999")
 

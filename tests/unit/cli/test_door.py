@@ -15,16 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.progress import Progress, TextColumn
 
-from cli import output, views
-from local.drawing import Screen, Text
-from local.terminal import BROKEN_PIPE, Door, readable
-from tests.kit.project import ROOT
+from stepwise.cli import output, views
+from stepwise.local.drawing import Screen, Text
+from stepwise.local.terminal import BROKEN_PIPE, Door, readable
+from tests.kit.project import TOOLS
 
 # Without tab and line feed. C0, DEL, C1, lines and paragraphs, bidirectional overrides and isolates.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 HOSTILE = "a\x1b[2J\x9b31m\u202eb\x07\r\x7f[/red]:tea:\ud800"
 texts = st.text(st.characters() | st.sampled_from(HOSTILE))
-PROGRAM = [sys.executable, "-m", "cli"]
+PROGRAM = [sys.executable, "-m", "stepwise.cli"]
 # Other ways to a terminal than the door.
 AROUND = re.compile(
     r"(?<![.\w])print\(|__std(out|err)__|(?<!stdin)\.buffer\b|os\.write\(|/dev/tty|rich(\.text)? import|\bConsole\("
@@ -122,7 +122,9 @@ def test_a_full_disk_is_a_failure() -> None:
     assert (ended.returncode, b"No space left" in ended.stderr, b"Traceback" in ended.stderr) == (1, True, False)
 
 
-@pytest.mark.parametrize("path", sorted([*(ROOT / "cli").glob("*.py"), *(ROOT / "deployment").rglob("*.py")]), ids=str)
+@pytest.mark.parametrize(
+    "path", sorted([*(TOOLS / "cli").glob("*.py"), *(TOOLS / "deployment").rglob("*.py")]), ids=str
+)
 def test_no_module_prints_around_the_door(path: Path) -> None:
     code = path.read_text()
 

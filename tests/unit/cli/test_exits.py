@@ -8,10 +8,10 @@ from importlib import import_module
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 
-from cli import exits
 from idempotency import IdempotencyError
-from local.emulator.emulator import LocalStackError, free_port
-from operations.errors import CommandError
+from stepwise.cli import exits
+from stepwise.local.emulator.emulator import LocalStackError, free_port
+from stepwise.operations.errors import CommandError
 from tests.kit.command_line import stepwise
 from tests.kit.project import ROOT
 
@@ -41,7 +41,7 @@ def classes(base: type[Exception]) -> Iterator[type[Exception]]:
 )
 def test_an_error_has_the_code_of_its_kind(name: str, code: int) -> None:
     for module in ("commands", "functions", "orders", "recovery", "tasks"):
-        import_module(f"operations.{module}")
+        import_module(f"stepwise.operations.{module}")
     found = {one.__name__: one for base in (CommandError, IdempotencyError) for one in classes(base)}
 
     assert exits.code(found[name].__new__(found[name])) == code

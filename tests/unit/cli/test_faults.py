@@ -7,8 +7,8 @@ from unittest import mock
 
 import pytest
 
-from local.emulator import emulator
-from local.simulators.payment_gateway.client import GatewayClient
+from stepwise.local.emulator import emulator
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
 from tests.kit.command_line import Ended, stepwise
 from tests.kit.connect_simulator import serving
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import typer
 
-from cli.app import app
-from cli.grammar import leaves
+from stepwise.cli.app import app
+from stepwise.cli.grammar import leaves
 from tests.kit.command_line import stepwise
-from tests.kit.project import FUNCTIONS, IDEMPOTENCY, ROOT
+from tests.kit.project import PATH, ROOT
 
 ROOT_GROUP: Any = typer.main.get_command(app)
 COMMANDS = {" ".join(words): command for words, command in leaves(ROOT_GROUP)}
@@ -104,10 +104,10 @@ def test_bash_completes() -> None:
 def test_what_needs_no_aws_imports_none(arguments: list[str]) -> None:
     code = (
         f"import runpy, sys; sys.argv = ['stepwise', *{arguments}]\n"
-        "try: runpy.run_module('cli', run_name='__main__')\n"
+        "try: runpy.run_module('stepwise.cli', run_name='__main__')\n"
         f"finally: print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
     )
-    path = {"PYTHONPATH": ":".join(map(str, (ROOT, FUNCTIONS, IDEMPOTENCY)))}
+    path = {"PYTHONPATH": ":".join(map(str, PATH))}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=path)
 
     assert (run.returncode, run.stderr) == (0, "[]\n")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import typer
 
-from cli import hints
-from cli.app import app
-from local.emulator.emulator import free_port
-from local.terminal import readable
+from stepwise.cli import hints
+from stepwise.cli.app import app
+from stepwise.local.emulator.emulator import free_port
+from stepwise.local.terminal import readable
 from tests.kit.command_line import stepwise
 from tests.kit.project import ROOT
 

@@ -10,15 +10,15 @@ from unittest import mock
 import pytest
 from botocore.exceptions import ClientError
 
-from cli.order_rows import moment
-from cli.order_views import path
-from operations import money
-from operations.causes import message_of
-from operations.executions import execution
-from operations.orders import view, watched
-from operations.recovery import OrderNotFound, failing, needing_attention, recover
-from operations.sagas import saga_of
-from operations.stack import Stack
+from stepwise.cli.order_rows import moment
+from stepwise.cli.order_views import path
+from stepwise.operations import money
+from stepwise.operations.causes import message_of
+from stepwise.operations.executions import execution
+from stepwise.operations.orders import view, watched
+from stepwise.operations.recovery import OrderNotFound, failing, needing_attention, recover
+from stepwise.operations.sagas import saga_of
+from stepwise.operations.stack import Stack
 from tests.kit.command_line import stepwise
 from tests.kit.project import ROOT
 from tests.unit.operations.test_recovery import NOW, ORDER, ORDER_ID, Desk
@@ -180,7 +180,7 @@ def test_watch_ends_once_the_order_is_decided(shop: Shop, monkeypatch: pytest.Mo
         shop.executions.put("saga", ORDER_ID, "FAILED", *running, error="GatewayUnavailable")
         shop.undo_order(ORDER)
 
-    monkeypatch.setattr("operations.orders.time.sleep", later)
+    monkeypatch.setattr("stepwise.operations.orders.time.sleep", later)
     ended = stepwise("show", ORDER_ID, "--watch")
 
     assert (ended.code, ended.out.splitlines()[0]) == (0, "… ProcessPayment GatewayUnavailable")

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from cli import output, views, waiting
+from stepwise.cli import output, views, waiting
 
 ID = "o-" + "x" * 60
 COMMAND = "./stepwise commands retry 'tenant1/PRODUCT#tea-01' --reason WHY --port 4567"

@@ -14,11 +14,11 @@ from unittest import mock
 import pytest
 import typer
 
-from cli import exits
-from cli.app import app
-from cli.grammar import leaves
-from local.emulator.emulator import free_port
-from operations.stack import Stack
+from stepwise.cli import exits
+from stepwise.cli.app import app
+from stepwise.cli.grammar import leaves
+from stepwise.local.emulator.emulator import free_port
+from stepwise.operations.stack import Stack
 from tests.kit.bad_orders import BAD_ORDERS
 from tests.kit.command_line import Ended, stepwise
 from tests.kit.command_line_stacks import FAILURES, SIGNALS, failing

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from operations.histories import History
+from stepwise.operations.histories import History
 
 BEGIN = datetime(2026, 11, 23, 12, tzinfo=UTC)
 

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from cli import hints
-from console.app import create
-from console.security import CONTENT_SECURITY_POLICY
-from console.settings import Settings
-from operations.stack import Stack, StackNotFound
+from stepwise.cli import hints
+from stepwise.console.app import create
+from stepwise.console.security import CONTENT_SECURITY_POLICY
+from stepwise.console.settings import Settings
+from stepwise.operations.stack import Stack, StackNotFound
 from tests.unit.console.asgi import first_event, get, post
 
 

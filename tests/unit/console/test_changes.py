@@ -8,14 +8,14 @@ import pytest
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
-from console.answers import Answers
-from console.change_routes import ChangeRoutes
-from console.changes import Change, Field, InvalidForm, Told, checked, local_path
-from console.pages import Visit
-from console.reader import Reader
-from console.settings import Settings
-from operations.errors import CommandError
-from operations.stack import Stack
+from stepwise.console.answers import Answers
+from stepwise.console.change_routes import ChangeRoutes
+from stepwise.console.changes import Change, Field, InvalidForm, Told, checked, local_path
+from stepwise.console.pages import Visit
+from stepwise.console.reader import Reader
+from stepwise.console.settings import Settings
+from stepwise.operations.errors import CommandError
+from stepwise.operations.stack import Stack
 from tests.unit.console.asgi import Answer, get, post
 
 FIELDS = (

@@ -10,9 +10,9 @@ from threading import Thread
 import pytest
 from botocore.exceptions import ClientError
 
-from console.connection import Connection
-from console.settings import Settings
-from operations.stack import Stack
+from stepwise.console.connection import Connection
+from stepwise.console.settings import Settings
+from stepwise.operations.stack import Stack
 
 _DESCRIBED = (
     "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>stepwise</StackName>"

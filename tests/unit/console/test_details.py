@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from console.runs.details import belongs, ids, told
-from operations.logs import Line
+from stepwise.console.runs.details import belongs, ids, told
+from stepwise.operations.logs import Line
 
 COMMAND = {"pk": "TENANT#t", "sk": "PRODUCT#p", "version": 2, "tenant_code": "t"}
 

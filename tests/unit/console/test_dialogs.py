@@ -9,17 +9,17 @@ from typing import Any, cast
 import pytest
 from starlette.applications import Starlette
 
-from cli import hints
-from console import keys, leases
-from console.answers import Answers
-from console.change_routes import ChangeRoutes
-from console.changes import Change
-from console.reader import Reader
-from console.settings import Settings
 from entities.errors import NotBlocked
 from idempotency import LeaseRecord, LeaseStore, Status
-from operations import work
-from operations.stack import Stack
+from stepwise.cli import hints
+from stepwise.console import keys, leases
+from stepwise.console.answers import Answers
+from stepwise.console.change_routes import ChangeRoutes
+from stepwise.console.changes import Change
+from stepwise.console.reader import Reader
+from stepwise.console.settings import Settings
+from stepwise.operations import work
+from stepwise.operations.stack import Stack
 from tests.unit import dynamodb
 from tests.unit.console.asgi import Answer, get, post
 

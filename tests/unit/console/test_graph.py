@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from console.runs.graph import CAUGHT, NEXT, Box, drawing
+from stepwise.console.runs.graph import CAUGHT, NEXT, Box, drawing
 from tests.kit.project import ROOT
 
 MACHINES = sorted((ROOT / "statemachine").glob("*.json"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.runs.layers import Edge, Laid, laid_out
+from stepwise.console.runs.layers import Edge, Laid, laid_out
 
 SIZE = (100.0, 30.0)
 

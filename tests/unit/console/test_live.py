@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from console.live import AWAY, Closed, Hub, Parts, Throttled
+from stepwise.console.live import AWAY, Closed, Hub, Parts, Throttled
 
 type Poll = Callable[[str], Awaitable[Parts]]
 

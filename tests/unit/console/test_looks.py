@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.runs.looks import Items, Looks, looks
+from stepwise.console.runs.looks import Items, Looks, looks
 from tests.unit.console.histories import Made
 
 

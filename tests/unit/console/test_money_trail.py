@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from console.money_trail import where
-from operations.executions import Execution
-from operations.gateway import LedgerCharge
-from operations.orders import OrderView
+from stepwise.console.money_trail import where
+from stepwise.operations.executions import Execution
+from stepwise.operations.gateway import LedgerCharge
+from stepwise.operations.orders import OrderView
 
 CAPTURED = {"status": "Captured", "amount": 3000, "currency": "JPY"}
 REFUNDED = CAPTURED | {"status": "Refunded"}

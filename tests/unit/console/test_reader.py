@@ -9,19 +9,19 @@ from typing import Any, cast
 
 import pytest
 
-from cli import hints
-from console import reader
-from console.pages import Problem
-from console.reader import Reader
-from console.settings import Settings
-from operations.stack import Stack, StackNotFound
+from stepwise.cli import hints
+from stepwise.console import reader
+from stepwise.console.pages import Problem
+from stepwise.console.reader import Reader
+from stepwise.console.settings import Settings
+from stepwise.operations.stack import Stack, StackNotFound
 from tests.kit.project import ROOT
 
 ENDS = """
 import asyncio, time
-from console.reader import Reader
-from console.settings import Settings
-from operations.daemons import mapped
+from stepwise.console.reader import Reader
+from stepwise.console.settings import Settings
+from stepwise.operations.daemons import mapped
 
 async def give_up():
     async with asyncio.timeout(0.5):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.redaction import HIDDEN, redacted, redacted_text, shown
+from stepwise.console.redaction import HIDDEN, redacted, redacted_text, shown
 from tests.kit.project import EVENTS
 
 KEY = "AAAAKgAAAAIAAAAAAAAAAdQ" * 20

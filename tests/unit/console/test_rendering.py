@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
-from console import rendering
-from console.cache import Recent
-from console.rendering import document, duration, link, moment, quote_path
+from stepwise.console import rendering
+from stepwise.console.cache import Recent
+from stepwise.console.rendering import document, duration, link, moment, quote_path
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from console.security import CONTENT_SECURITY_POLICY, Guard, Tokens, cookie_name
+from stepwise.console.security import CONTENT_SECURITY_POLICY, Guard, Tokens, cookie_name
 from tests.unit.console.asgi import HOST, Answer, get, post, request
 
 

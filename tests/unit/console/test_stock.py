@@ -5,11 +5,11 @@ from typing import Any, cast
 
 import pytest
 
-from console import rendering
-from console import stock as page
-from console.stock import _told
-from operations.stack import Row
-from operations.stock import Changed
+from stepwise.console import rendering
+from stepwise.console import stock as page
+from stepwise.console.stock import _told
+from stepwise.operations.stack import Row
+from stepwise.operations.stock import Changed
 
 ADDED: Row = {"pk": "STOCK_CHANGE#tea-01#1", "sku": "tea-01", "kind": "add", "pieces": 3, "by": "ada", "reason": "r"}
 

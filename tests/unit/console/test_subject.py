@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from console.runs.subject import subject
+from stepwise.console.runs.subject import subject
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from console import attention, facts, import_pages, keys, reports
-from console.approvals import run_of
-from console.kept import Kept
-from operations.inbox.concern import Concern
-from operations.report import Line
-from operations.stack import Stack
+from stepwise.console import attention, facts, import_pages, keys, reports
+from stepwise.console.approvals import run_of
+from stepwise.console.kept import Kept
+from stepwise.operations.inbox.concern import Concern
+from stepwise.operations.report import Line
+from stepwise.operations.stack import Stack
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.runs.axis import WIDTH, axis
-from console.runs.timeline import Timeline, timeline
+from stepwise.console.runs.axis import WIDTH, axis
+from stepwise.console.runs.timeline import Timeline, timeline
 from tests.unit.console.histories import BEGIN, Made
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from deployment.application import files, flat, nested
-from deployment.gradual import gradual, write
-from deployment.templates import load
+from stepwise.deployment.application import files, flat, nested
+from stepwise.deployment.gradual import gradual, write
+from stepwise.deployment.templates import load
 from tests.kit.project import ROOT
 
 TEMPLATES = list(files(ROOT / "template.yaml"))

@@ -13,15 +13,15 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.stub import ANY, Stubber
 
-from deployment.application import files
-from deployment.preflight import change_set, machines, policies, quotas, template
-from deployment.preflight.__main__ import main
-from deployment.preflight.part import Finding, NotReached, Part, Verdict, examined
-from deployment.preflight.resolve import Unresolved
-from deployment.preflight.target import Target
-from deployment.stages import Deployed
-from deployment.templates import Template
-from deployment.translation import translated
+from stepwise.deployment.application import files
+from stepwise.deployment.preflight import change_set, machines, policies, quotas, template
+from stepwise.deployment.preflight.__main__ import main
+from stepwise.deployment.preflight.part import Finding, NotReached, Part, Verdict, examined
+from stepwise.deployment.preflight.resolve import Unresolved
+from stepwise.deployment.preflight.target import Target
+from stepwise.deployment.stages import Deployed
+from stepwise.deployment.templates import Template
+from stepwise.deployment.translation import translated
 from tests.kit.project import ROOT
 from tests.kit.template import TEMPLATE, of_type
 
@@ -364,7 +364,7 @@ def test_the_exit_status_says_whether_a_part_failed(
     verdict: Verdict, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parts = [Part("Roles", (Finding("a", verdict),)), Part("Quotas", (), "AccessDenied")]
-    monkeypatch.setattr("deployment.preflight.__main__.preflight", lambda *_: parts)
+    monkeypatch.setattr("stepwise.deployment.preflight.__main__.preflight", lambda *_: parts)
 
     assert main(["new", "--orders", "5"]) == status
     assert "nothing is known about: Quotas" in capsys.readouterr().out

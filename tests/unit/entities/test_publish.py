@@ -18,7 +18,7 @@ from entities.lagging import Lagging
 from entities.registered import TYPES
 from entities.types import Types
 from idempotency import StateConflict
-from operations.gates import rebuild_gate
+from stepwise.operations.gates import rebuild_gate
 from tests.kit.commands import LIFETIME_DAYS, START, World, order, product
 
 

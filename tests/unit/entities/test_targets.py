@@ -15,7 +15,7 @@ from entities.errors import StaleCommand, TargetUnavailable
 from entities.products import ProductsTable
 from entities.targets import Document, Target
 from idempotency import Contention
-from operations.stack import plain
+from stepwise.operations.stack import plain
 from tests.kit.commands import World, error, new_tables, order
 from tests.unit import dynamodb
 

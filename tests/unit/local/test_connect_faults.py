@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from local.simulators.connect.settings import Settings, from_environment
+from stepwise.local.simulators.connect.settings import Settings, from_environment
 from tests.kit.bounded import Threads
 from tests.kit.connect_simulator import Connect, Document, new_instance
 

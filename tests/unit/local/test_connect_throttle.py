@@ -5,8 +5,8 @@ import time
 import pytest
 from botocore.exceptions import ClientError
 
-from local.simulators.connect.settings import Settings
-from local.simulators.connect.throttle import Throttle
+from stepwise.local.simulators.connect.settings import Settings
+from stepwise.local.simulators.connect.throttle import Throttle
 from tests.kit.bounded import Threads
 from tests.kit.connect_simulator import Clock, Connect, client
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from local import containers
-from local.containers import Containers, ContainersUnavailable
-from local.emulator.emulator import LocalStackError
+from stepwise.local import containers
+from stepwise.local.containers import Containers, ContainersUnavailable
+from stepwise.local.emulator.emulator import LocalStackError
 from tests.kit.project import read_json
 
 TEMPLATE = """\

@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import pytest
 import yaml
 
-from local.deployment import PACKED, packed
+from stepwise.local.deployment import PACKED, packed
 from tests.kit.project import ROOT
 
 

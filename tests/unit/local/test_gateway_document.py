@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from idempotency import Happened, LeaseStore, StepCompensated
-from local.simulators.payment_gateway.client import GatewayClient
 from ordering.payments.charge import Charge, PaymentDeclined
 from ordering.payments.gateway import GatewayUnavailable, HttpGateway
 from runtime.bearer import BearerSession
 from runtime.keyed import derived_key
 from runtime.secrets import Secret
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
 from tests.kit.project import ROOT
 from tests.unit import dynamodb
 from tests.unit.ordering import secrets_manager

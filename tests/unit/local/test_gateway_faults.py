@@ -10,8 +10,8 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from local.simulators.payment_gateway.client import GatewayClient
-from local.simulators.payment_gateway.faults import (
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
+from stepwise.local.simulators.payment_gateway.faults import (
     AnswerLost,
     AnyFault,
     DeliveredAgain,
@@ -24,8 +24,8 @@ from local.simulators.payment_gateway.faults import (
     SlowBefore,
     SlowWorking,
 )
-from local.simulators.payment_gateway.plan import FaultPlan, Injection
-from local.simulators.payment_gateway.server import GatewayServer
+from stepwise.local.simulators.payment_gateway.plan import FaultPlan, Injection
+from stepwise.local.simulators.payment_gateway.server import GatewayServer
 from tests.kit.project import ROOT
 from tests.unit.ordering.gateway import counts
 

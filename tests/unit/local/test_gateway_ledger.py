@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from local.simulators.payment_gateway.cards import decline
-from local.simulators.payment_gateway.ledger import (
+from ordering.payments.authorization import PaymentDeclined, authorize
+from stepwise.local.simulators.payment_gateway.cards import decline
+from stepwise.local.simulators.payment_gateway.ledger import (
     ChargeRequest,
     KeyCanceled,
     KeyInUse,
@@ -18,7 +19,6 @@ from local.simulators.payment_gateway.ledger import (
     Refusal,
     standing,
 )
-from ordering.payments.authorization import PaymentDeclined, authorize
 from tests.kit.bounded import at_once
 
 TEA = ChargeRequest(3000, "JPY", "tok_visa")

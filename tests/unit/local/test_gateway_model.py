@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from local.simulators.payment_gateway.ledger import ChargeRequest, Ledger, Refusal, standing
+from stepwise.local.simulators.payment_gateway.ledger import ChargeRequest, Ledger, Refusal, standing
 
 KEYS = st.sampled_from(["o-1", "o-2", "o-3"])
 REQUESTS = st.builds(

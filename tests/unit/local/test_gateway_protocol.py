@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from local.simulators.payment_gateway import secret
-from local.simulators.payment_gateway.client import GatewayClient
-from local.simulators.payment_gateway.faults import SlowWorking
-from local.simulators.payment_gateway.plan import Injection
-from local.simulators.payment_gateway.server import GatewayServer
+from stepwise.local.simulators.payment_gateway import secret
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
+from stepwise.local.simulators.payment_gateway.faults import SlowWorking
+from stepwise.local.simulators.payment_gateway.plan import Injection
+from stepwise.local.simulators.payment_gateway.server import GatewayServer
 from tests.kit.bounded import Threads, program
-from tests.kit.project import ROOT
+from tests.kit.project import TOOLS
 from tests.unit.ordering import secrets_manager
 from tests.unit.ordering.gateway import SECRET, counts, row
 
@@ -334,8 +334,8 @@ def test_a_connection_serves_many_requests_without_delay(gateway: GatewayClient)
 
 def test_the_process_says_its_port_and_ends_with_its_standard_input() -> None:
     with program(
-        [sys.executable, "-m", "local.simulators.payment_gateway"],
-        cwd=ROOT,
+        [sys.executable, "-m", "stepwise.local.simulators.payment_gateway"],
+        cwd=TOOLS.parent,
         env={"PATH": os.environ["PATH"]},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

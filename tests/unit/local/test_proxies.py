@@ -5,7 +5,7 @@ from urllib.request import proxy_bypass
 
 import pytest
 
-from local.proxies import without_proxy
+from stepwise.local.proxies import without_proxy
 
 
 @pytest.mark.parametrize(

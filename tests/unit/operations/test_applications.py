@@ -11,8 +11,8 @@ import pytest
 
 from accounts.errors import InvalidApplication
 from idempotency import IdempotencyError, PayloadMismatch
-from operations import applications
-from operations.stack import Stack
+from stepwise.operations import applications
+from stepwise.operations.stack import Stack
 from tests.kit.openings import PDF, OpeningWorld, application
 from tests.unit.dynamodb import client
 

@@ -8,12 +8,12 @@ import pytest
 
 from idempotency import StoreUnavailable
 from idempotency.dynamodb import Action, transact
-from operations import audit
-from operations.stack import Stack
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
 from ordering.payments.table import PaymentsTable
+from stepwise.operations import audit
+from stepwise.operations.stack import Stack
 from tests.kit.orders import good_order
 from tests.unit import dynamodb
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from entities.command import Attempt, Key
-from operations import business_keys
+from stepwise.operations import business_keys
 from tasks.state import TaskKey
 
 KEY = Key("TENANT#t", "PRODUCT#p-1")

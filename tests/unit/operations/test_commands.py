@@ -20,12 +20,12 @@ from entities.lagging import Lagging
 from entities.registered import TYPES
 from entities.types import Types
 from idempotency import BusinessError
-from operations import commands, entities, targets
-from operations.commands import KeyNotFound
-from operations.entities import NoSuchVersion
-from operations.functions import FunctionFailed
-from operations.stack import Stack
-from operations.targets import NoSuchTarget
+from stepwise.operations import commands, entities, targets
+from stepwise.operations.commands import KeyNotFound
+from stepwise.operations.entities import NoSuchVersion
+from stepwise.operations.functions import FunctionFailed
+from stepwise.operations.stack import Stack
+from stepwise.operations.targets import NoSuchTarget
 from tests.kit.commands import START, World, new_tables, order, product
 from tests.unit import dynamodb
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from entities.targets import Document
 from imports.columns import GUARD, BadCell
 from imports.layout import Layout, read_header
-from operations import csv_export
 from runtime.csv_records import records
 from runtime.encodings import UTF_8
+from stepwise.operations import csv_export
 from tests.unit.imports.test_layout import kind
 
 HEADER = csv_export.header("PRODUCT").encode()

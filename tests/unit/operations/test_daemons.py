@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from operations.daemons import mapped
+from stepwise.operations.daemons import mapped
 
 
 def test_results_come_in_the_order_of_the_items_and_so_many_are_called_at_once() -> None:

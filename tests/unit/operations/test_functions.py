@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from operations import functions
+from stepwise.operations import functions
 
 
 class Lambda:

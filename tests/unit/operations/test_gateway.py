@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from local.simulators.payment_gateway.client import GatewayClient
-from operations import gateway as ledger
-from operations.gateway import LedgerUnavailable
-from operations.stack import Stack
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
+from stepwise.operations import gateway as ledger
+from stepwise.operations.gateway import LedgerUnavailable
+from stepwise.operations.stack import Stack
 
 
 def stack_at(address: str, charges_at: str | None = None) -> Stack:

@@ -2,9 +2,9 @@
 
 from typing import Any, cast
 
-from operations import histories
-from operations.histories import History
-from operations.stack import Stack
+from stepwise.operations import histories
+from stepwise.operations.histories import History
+from stepwise.operations.stack import Stack
 from tests.unit.console.histories import Made
 
 

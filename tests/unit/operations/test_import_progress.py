@@ -2,7 +2,7 @@
 
 import json
 
-from operations.user_imports import Progress, moved
+from stepwise.operations.user_imports import Progress, moved
 
 
 def test_progress_counts_rows_done_and_failed() -> None:

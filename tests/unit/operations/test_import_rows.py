@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from imports.state import Import
-from operations import import_rows
-from operations.import_rows import EMPTY, FAILED, NO_RECORD, UNPROCESSED, WAITING, ImportRow
-from operations.stack import Stack
+from stepwise.operations import import_rows
+from stepwise.operations.import_rows import EMPTY, FAILED, NO_RECORD, UNPROCESSED, WAITING, ImportRow
+from stepwise.operations.stack import Stack
 from tests.kit.import_world import ImportWorld
 from tests.unit import dynamodb
 

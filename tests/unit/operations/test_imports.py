@@ -17,10 +17,10 @@ from imports.errors import InvalidImport, TooManyRows
 from imports.keys import ImportKey
 from imports.request import parse_create
 from imports.state import Import
-from operations import import_results, imports
-from operations.import_results import ImportNotEnded, ResultsExist
-from operations.imports import AnswerLost, ImportEnded, ImportNotFound, ImportView
-from operations.stack import Stack
+from stepwise.operations import import_results, imports
+from stepwise.operations.import_results import ImportNotEnded, ResultsExist
+from stepwise.operations.imports import AnswerLost, ImportEnded, ImportNotFound, ImportView
+from stepwise.operations.stack import Stack
 from tests.kit.command_line import stepwise
 from tests.kit.import_world import TENANT, ImportWorld
 from tests.unit import dynamodb

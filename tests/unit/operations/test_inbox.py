@@ -11,11 +11,11 @@ import pytest
 from moto import mock_aws
 
 from idempotency.codec import to_value
-from operations import queues
-from operations.inbox import inbox
-from operations.inbox.concern import Concern
-from operations.replay.kept import KEPT
-from operations.stack import Stack
+from stepwise.operations import queues
+from stepwise.operations.inbox import inbox
+from stepwise.operations.inbox.concern import Concern
+from stepwise.operations.replay.kept import KEPT
+from stepwise.operations.stack import Stack
 from tests.unit.cli.test_order_views import Executions
 from tests.unit.operations.test_queues import NOTICES, NOTIFY, QUEUES, Functions, Stacks
 
@@ -414,7 +414,7 @@ def _left(desk: Desk, key: str) -> None:
 
 def test_a_context_with_an_odd_row_does_not_hide_the_others(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.has(IdempotencyTable="IdempotencyTable")
-    monkeypatch.setattr("operations.work.listed", lambda _: [{}["lease_until"]])
+    monkeypatch.setattr("stepwise.operations.work.listed", lambda _: [{}["lease_until"]])
     desk.ran("UserImportArn", "upload-1", "FAILED", 5, {"key": "users.csv"})
 
     found = [(one.context, one.problem) for one in desk.concerns]

@@ -9,9 +9,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from operations import order_list, runs
-from operations.runs import RunNotFound
-from operations.stack import Stack
+from stepwise.operations import order_list, runs
+from stepwise.operations.runs import RunNotFound
+from stepwise.operations.stack import Stack
 
 NOW = datetime.now(UTC)
 ROLE = "arn:aws:iam::123456789012:role/machine"

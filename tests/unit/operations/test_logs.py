@@ -9,8 +9,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from operations import logs
-from operations.stack import Stack
+from stepwise.operations import logs
+from stepwise.operations.stack import Stack
 
 DAY = datetime.now(UTC) - timedelta(days=1)
 

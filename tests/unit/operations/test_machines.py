@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError
 
-from operations import machines
-from operations.runs import RunNotFound
-from operations.stack import Stack
+from stepwise.operations import machines
+from stepwise.operations.runs import RunNotFound
+from stepwise.operations.stack import Stack
 
 BEGIN = datetime(2026, 11, 23, 12, tzinfo=UTC)
 A, B = "arn:aws:states:us-east-1:000000000000:stateMachine:a", "arn:aws:states:us-east-1:000000000000:stateMachine:b"

@@ -11,11 +11,11 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from operations import queues
-from operations.errors import CommandError
-from operations.queues import QueueNotFound, QueueView, Redriven
-from operations.replay.kept import KEPT, REPLAYED
-from operations.stack import Stack
+from stepwise.operations import queues
+from stepwise.operations.errors import CommandError
+from stepwise.operations.queues import QueueNotFound, QueueView, Redriven
+from stepwise.operations.replay.kept import KEPT, REPLAYED
+from stepwise.operations.stack import Stack
 from tests.kit.command_line import stepwise
 
 JOB = "arn:aws:lambda:us-east-1:123456789012:function:RunJob"

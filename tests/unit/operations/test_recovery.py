@@ -9,14 +9,14 @@ import pytest
 from botocore.exceptions import ClientError
 
 from idempotency import Step, StepStore
-from operations import orders
-from operations.recovery import NothingToRecover, NotTheOrder, recover, redrive
-from operations.stack import Stack
 from ordering.definition import ORDER_SAGA, STEPS
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
 from ordering.payments.table import PaymentsTable
+from stepwise.operations import orders
+from stepwise.operations.recovery import NothingToRecover, NotTheOrder, recover, redrive
+from stepwise.operations.stack import Stack
 from tests.kit.orders import GOOD_PAYMENT, good_order
 from tests.unit import dynamodb
 from tests.unit.ordering.test_finalization import NOW, ORDER_ID

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from operations.replay.budget import Budget
-from operations.replay.checkpoint import Checkpoint, CheckpointMismatch, State
-from operations.replay.fire import Outcome
-from operations.replay.orders import Seen
 from ordering.orders.table import OrdersTable
+from stepwise.operations.replay.budget import Budget
+from stepwise.operations.replay.checkpoint import Checkpoint, CheckpointMismatch, State
+from stepwise.operations.replay.fire import Outcome
+from stepwise.operations.replay.orders import Seen
 from tests.kit.bounded import at_once
 
 REPLAY = {"date": "2026-11-20", "table": "Orders"}

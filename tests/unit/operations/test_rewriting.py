@@ -11,8 +11,8 @@ import pytest
 
 from accounts.errors import CustomerExists
 from accounts.people import UNIQUE
-from operations.rewriting import ADDRESSES, BARRED_NAMES, CUSTOMERS, Rewriting
-from operations.screening import NameNotBarred, Screening, barred_rows
+from stepwise.operations.rewriting import ADDRESSES, BARRED_NAMES, CUSTOMERS, Rewriting
+from stepwise.operations.screening import NameNotBarred, Screening, barred_rows
 from tests.kit.accounts import AT, AccountWorld
 from tests.kit.openings import OpeningWorld, application
 from tests.unit.dynamodb import client

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from idempotency import Contention
-from operations import sharding, stock
-from operations.sharding import InvalidStock, even
+from stepwise.operations import sharding, stock
+from stepwise.operations.sharding import InvalidStock, even
 from tests.unit.operations.test_stock import Store
 
 

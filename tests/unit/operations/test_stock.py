@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from operations import stock
-from operations.stock import InvalidStock
 from ordering.inventory.shards import stock_key
 from ordering.inventory.table import InventoryTable
+from stepwise.operations import stock
+from stepwise.operations.stock import InvalidStock
 from tests.unit.operations.test_recovery import Desk
 
 BY = "arn:aws:iam::000000000000:user/ann"

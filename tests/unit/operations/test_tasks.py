@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from operations import tasks
-from operations.tasks import TaskNotFound
+from stepwise.operations import tasks
+from stepwise.operations.tasks import TaskNotFound
 from tasks.errors import InvalidTask
 from tasks.state import Status, TaskKey
 from tests.kit.tasks import TENANT, TaskWorld

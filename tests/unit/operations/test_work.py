@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from idempotency import LeaseStore
-from operations import work
+from stepwise.operations import work
 from tests.unit import dynamodb
 from user_import.creation import CREATE_USER
 

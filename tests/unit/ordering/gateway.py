@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-from local.simulators.payment_gateway.client import GatewayClient
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
 from tests.kit import bounded
 
 SECRET = "secret-of-the-gateway"

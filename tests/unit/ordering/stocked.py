@@ -6,7 +6,6 @@ from typing import Any
 
 from idempotency import Step, StepStore
 from idempotency.saga import SagaSteps
-from operations import sharding, stock
 from ordering.definition import ORDER_SAGA
 from ordering.inventory.service import Inventory
 from ordering.inventory.shards import Shards
@@ -14,6 +13,7 @@ from ordering.inventory.table import InventoryTable, reservation_key
 from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
 from ordering.task import Result, Task
+from stepwise.operations import sharding, stock
 from tests.kit.orders import good_order
 from tests.unit.operations.test_recovery import Desk
 

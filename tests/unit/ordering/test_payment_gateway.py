@@ -24,8 +24,20 @@ from idempotency import (
 )
 from idempotency.saga import SagaSteps
 from idempotency.saga.state import may_stand_outside
-from local.simulators.payment_gateway.client import GatewayClient
-from local.simulators.payment_gateway.faults import (
+from ordering.definition import ORDER_SAGA, PROCESS_PAYMENT
+from ordering.order import parse_order
+from ordering.payments.charge import Charge, PaymentDeclined
+from ordering.payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
+from ordering.payments.service import Payments
+from ordering.payments.table import PaymentsTable
+from ordering.task import Task
+from runtime import bearer
+from runtime.bearer import BearerSession
+from runtime.exchange import Place, Request, Response
+from runtime.keyed import derived_key
+from runtime.secrets import Secret, SecretRefused, SecretUnavailable
+from stepwise.local.simulators.payment_gateway.client import GatewayClient
+from stepwise.local.simulators.payment_gateway.faults import (
     AnotherAnswer,
     AnswerCut,
     AnswerLost,
@@ -40,19 +52,7 @@ from local.simulators.payment_gateway.faults import (
     SlowBefore,
     SlowWorking,
 )
-from local.simulators.payment_gateway.plan import Injection
-from ordering.definition import ORDER_SAGA, PROCESS_PAYMENT
-from ordering.order import parse_order
-from ordering.payments.charge import Charge, PaymentDeclined
-from ordering.payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
-from ordering.payments.service import Payments
-from ordering.payments.table import PaymentsTable
-from ordering.task import Task
-from runtime import bearer
-from runtime.bearer import BearerSession
-from runtime.exchange import Place, Request, Response
-from runtime.keyed import derived_key
-from runtime.secrets import Secret, SecretRefused, SecretUnavailable
+from stepwise.local.simulators.payment_gateway.plan import Injection
 from tests.kit.orders import good_order
 from tests.unit import dynamodb
 from tests.unit.ordering import secrets_manager

@@ -40,7 +40,7 @@ from user_import.tasks import CountCsvFiles, Plan
 
 CSV = b"No.,username,default_password,first_name,last_name\n1,taro,Passw0rd,Taro,Yamada\n"
 HOME = Path(__file__).parents[3]
-SAMPLE, README = HOME / "cli" / "demo_users.csv", HOME / "README.md"
+SAMPLE, README = HOME / "src" / "stepwise" / "cli" / "demo_users.csv", HOME / "README.md"
 FAILED = write([Result(1, succeeded=False)])
 DEFAULTS = ProfileNames("Agent", "Basic Routing Profile")
 ROOT_FILE, ROOT_RESULT = "TestFile_20261121.csv", "UserCreateResult_20261121.csv"

@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.simulators.webhook_receiver.client import ReceiverClient
-from local.simulators.webhook_receiver.server import ReceiverServer
+from stepwise.local.simulators.webhook_receiver.client import ReceiverClient
+from stepwise.local.simulators.webhook_receiver.server import ReceiverServer
 
 
 @pytest.fixture(scope="package")

@@ -3,7 +3,7 @@
 import socket
 from unittest import mock
 
-from local.simulators.webhook_receiver.client import ReceiverClient, parameters
+from stepwise.local.simulators.webhook_receiver.client import ReceiverClient, parameters
 
 
 def test_the_simulator_is_reached_where_localhost_is_ipv6_only(receiver: ReceiverClient) -> None:

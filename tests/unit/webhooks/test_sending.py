@@ -11,9 +11,9 @@ import pytest
 import requests
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from local.simulators.webhook_receiver.client import ReceiverClient, parameters
-from local.simulators.webhook_receiver.faults import Drip, Drop, Endless, Hang, Injection, Interim, Status
 from runtime.exchange import tls_context
+from stepwise.local.simulators.webhook_receiver.client import ReceiverClient, parameters
+from stepwise.local.simulators.webhook_receiver.faults import Drip, Drop, Endless, Hang, Injection, Interim, Status
 from tests.unit.dynamodb import Clock
 from webhooks.addresses import Receivers
 from webhooks.delivering import utc_now

@@ -1,0 +1,3 @@
+"""The tools of Stepwise: command line, console, operations, deployment and the local stack."""
+
+__version__ = "0.1.0"

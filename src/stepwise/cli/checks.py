@@ -1,0 +1,80 @@
+"""Checks of options and arguments, before anything is called."""
+
+import os
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runtime import text as readable
+from runtime.encodings import CP932, UTF_8
+from stepwise.operations import work
+
+_MAX_REASON, _MAX_ID = 1000, 1000
+
+EncodingConfirmed = Annotated[
+    bool, typer.Option("--encoding-confirmed", help="The encoding is right, whatever the file looks like.")
+]
+
+
+class Encoding(StrEnum):
+    """Encoding of a CSV file."""
+
+    utf_8 = UTF_8
+    cp932 = CP932
+
+
+def reason(text: str) -> str:
+    """Why somebody decides: kept for years, so it must say something."""
+    if problem := readable.problem(text, lines=True):
+        raise typer.BadParameter(f"say why; it is kept on the record. This {readable.SENTENCES[problem]}")
+    if len(text) > _MAX_REASON:
+        raise typer.BadParameter(f"at most {_MAX_REASON} characters")
+    return text.strip()
+
+
+def line(text: str) -> str:
+    """A text in one line that people read, such as a name."""
+    if problem := readable.problem(text):
+        raise typer.BadParameter(readable.SENTENCES[problem])
+    if len(text) > _MAX_REASON:
+        raise typer.BadParameter(f"at most {_MAX_REASON} characters")
+    return text
+
+
+def business_id(text: str) -> str:
+    """An id that can be part of a key of a table, which has up to 2,048 bytes."""
+    if not text.strip() or not text.isprintable() or len(text.encode()) > _MAX_ID:
+        raise typer.BadParameter(f"1 to {_MAX_ID} bytes of printable characters")
+    return text
+
+
+def final_error(text: str | None) -> str | None:
+    """The class name and the sentence of an error that duplicates get."""
+    try:
+        return None if text is None else ":".join(work.parse_error(text))
+    except work.InvalidOutcome as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def day(text: str) -> str:
+    """A day, or nothing."""
+    try:
+        return text and date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not YYYY-MM-DD") from None
+
+
+def new_file(path: Path | None) -> Path | None:
+    """A file that will be written when the work is done: its folder is there now, and may be written to."""
+    if path is None:
+        return None
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder")
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise typer.BadParameter(f"{path} cannot be written")
+    return path

@@ -1,0 +1,36 @@
+"""What an error means to a script: its kind, and the exit code of that kind; docs/cli.md has both."""
+
+from typing import Any
+
+from stepwise.operations.kinds import Kind, kind
+
+DONE, FAILED, INVALID, NOT_FOUND, REFUSED, UNAVAILABLE, STILL_RUNNING, DEFECT = 0, 1, 2, 3, 4, 5, 6, 70
+
+KINDS: dict[int, Kind] = {
+    FAILED: "failed",
+    INVALID: "invalid",
+    NOT_FOUND: "not_found",
+    REFUSED: "refused",
+    UNAVAILABLE: "unavailable",
+    STILL_RUNNING: "still_running",
+    DEFECT: "defect",
+}
+_CODES = {word: number for number, word in KINDS.items()}
+
+
+def code(error: BaseException) -> int:
+    """The exit code for an error; DEFECT for one that no command expects."""
+    return _CODES[kind(error)]
+
+
+def document(error: BaseException, hint: str = "") -> dict[str, Any]:
+    """An error as a script gets it. hint: a command that goes on from here."""
+    number = code(error)
+    told = {"kind": KINDS[number], "type": type(error).__name__, "message": message(error), "exit_code": number}
+    return {"error": {**told, "command": hint} if hint else told}
+
+
+def message(error: BaseException) -> str:
+    """The sentence of an error; that of a wrong call names the option."""
+    usage = getattr(error, "format_message", None)
+    return str(usage() if usage else error)

@@ -1,0 +1,75 @@
+"""Suggested commands. Each can be copied and run: it chooses the same stack as the command that printed it."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from stepwise.local.project import SOURCES, VARIABLE
+from stepwise.local.terminal import readable
+from stepwise.operations.errors import Word
+from stepwise.operations.stack import STACK_NAME
+
+DEFAULT_PORT = 4566
+PROGRAM, PORT = "STEPWISE_PROGRAM", "STEPWISE_PORT"
+"""Variables: how ./stepwise was called, and the port for commands without --port."""
+
+# Commands for the local stack only.
+_LOCAL = frozenset({"start", "stop"})
+_chosen: dict[str, Any] = {}
+
+
+def note(parameter: typer.CallbackParam, value: Any) -> Any:
+    """Callback of the options --port, --aws and --stack. It also runs for defaults, so nothing stays from a call."""
+    _chosen[str(parameter.name)] = value
+    return value
+
+
+def command(*words: Word) -> str:
+    """A command for the same stack: `command("recover", "o-1")` may be `./stepwise recover o-1 --port 4567`.
+
+    words: those of the command and its arguments; an option is a tuple, with its value, if it has one.
+    """
+    chosen = {"port": _chosen.get("port", DEFAULT_PORT)} if words[0] in _LOCAL else _chosen
+    return _joined(words, options(**chosen))
+
+
+def stopping(port: int) -> str:
+    """The command that stops the local stack on another port."""
+    return _joined(["stop"], [("--port", str(port))])
+
+
+def options(port: int = DEFAULT_PORT, aws: bool = False, name: str = STACK_NAME) -> list[Word]:
+    """The options that choose the same stack in another command; none for the default."""
+    usual = port == DEFAULT_PORT and os.environ.get(PORT, str(DEFAULT_PORT)) == str(DEFAULT_PORT)
+    where: list[Word] = [("--aws",)] if aws else [] if usual else [("--port", str(port))]
+    return where + ([] if name == STACK_NAME else [("--stack", name)])
+
+
+def _joined(words: Sequence[Word], more: Sequence[Word]) -> str:
+    """The words as a shell reads them: an argument that looks like an option comes last, behind `--`."""
+    given = [one for one in words if isinstance(one, str)]
+    options = [part for one in (*words, *more) if not isinstance(one, str) for part in _option(*one)]
+    behind = any(one.startswith("-") for one in given)
+    # The words of the command itself come before its options.
+    first = next((index for index, one in enumerate(given) if one.startswith("-")), len(given))
+    program = os.environ.get(PROGRAM) or ("./stepwise" if SOURCES.name == "src" else "stepwise")
+    project = ["--project", named] if (named := os.environ.get(VARIABLE)) else []
+    parts = [program, *project, *given[:first], *options, *(["--", *given[first:]] if behind else [])]
+    return " ".join(map(_quoted, parts))
+
+
+def _option(name: str, value: str | None = None) -> list[str]:
+    if value is None:
+        return [name]
+    return [f"{name}={value}"] if value.startswith("-") else [name, value]
+
+
+def _quoted(word: str) -> str:
+    """A word for bash and zsh, in characters that a terminal shows."""
+    if readable(word) == word and "\n" not in word:
+        return shlex.quote(word)
+    plain = (chr(one) if 0x20 <= one < 0x7F and one not in b"'\\" else f"\\x{one:02x}" for one in os.fsencode(word))
+    return f"$'{''.join(plain)}'"

@@ -1,0 +1,79 @@
+"""The output of `stepwise tasks`."""
+
+from collections.abc import Iterable
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from idempotency.payloads import json_text
+from stepwise.local.drawing import Text
+from stepwise.operations.tasks import TaskView, name_of
+from tasks.state import Item, Status, Task
+
+from . import views
+
+_DETAILS = ("task_type", "attempt", "created_at", "started_at", "ended_at", "deadline")
+_STATUSES = (Status.CREATED, Status.PROCESSING, Status.COMPLETED, Status.FAILED)
+
+
+def listed(title: str, tasks: Iterable[Task]) -> Table:
+    """One line for each task. The counts of one that runs follow at its end."""
+    columns = ["task", "type", "status", "items", "completed", "failed", "attempt", "created at"]
+    return views.copyable(views.table(title, columns, [_line(task) for task in tasks]))
+
+
+def details(seen: TaskView) -> Group:
+    """Everything about a task, and how its items stand; earlier attempts, too."""
+    values = seen.task.values
+    rows: list[list[RenderableType]] = [["status", views.status(seen.task.status)]]
+    rows += [[name, Text(str(values[name]))] for name in _DETAILS if values.get(name)]
+    if died := values.get("error"):
+        rows.append(["died of", Text(f"{died['type']}: {died['message']}", style="red")])
+    rows += [[f"items {status}", f"{count:,}"] for status in _STATUSES if (count := seen.count(status))]
+    rows += [[f"attempt {past['attempt']}", _past(past)] for past in values["history"]]
+    return Group(views.table(seen.name, ["what", "value"], rows))
+
+
+def failures(seen: TaskView) -> Table:
+    """Why each failed item failed."""
+    columns = ["item", "error", "why", "runs"]
+    rows: list[list[RenderableType]] = [
+        [_number(item), Text(item.error.type), Text(item.error.message), str(item.attempts)]
+        for item in seen.failed
+        if item.error
+    ]
+    return views.table("Failed items", columns, rows)
+
+
+def items(seen: TaskView) -> Table:
+    """Every item, with its result."""
+    columns = ["item", "status", "content", "result"]
+    rows: list[list[RenderableType]] = [
+        [_number(item), views.status(item.status), Text(_json(item, "item")), Text(_json(item, "result"))]
+        for item in seen.items
+    ]
+    return views.table("Items", columns, rows)
+
+
+def _json(item: Item, name: str) -> str:
+    return json_text(item.values[name], ensure_ascii=False) if name in item.values else ""
+
+
+def _number(item: Item) -> str:
+    return f"{item.number:04}"
+
+
+def _past(past: dict[str, object]) -> Text:
+    return Text(f"{past['status']}: {past['failed_items']} failed, ended at {past['ended_at']}")
+
+
+def _line(task: Task) -> list[RenderableType]:
+    values = task.values
+    return [
+        name_of(task.key),
+        Text(task.type),
+        views.status(task.status),
+        *(f"{int(values[f'{name}_items']):,}" for name in ("total", "completed", "failed")),
+        str(task.attempt),
+        str(values["created_at"])[:16],
+    ]

@@ -1,0 +1,77 @@
+"""Reads pages in threads, and turns the errors of their views into pages."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from anyio import CapacityLimiter, to_thread
+
+from stepwise.operations.daemons import started
+from stepwise.operations.kinds import kind
+from stepwise.operations.stack import StackNotFound
+
+from .connection import Connection
+from .pages import Page, PageNotFound, Problem, Visit, answer_to, away, throttled
+from .settings import Settings
+
+# The emulator, or the account's quotas, serve others, too.
+_AT_ONCE = 8
+# A client asks a stack that is away several times, for up to half a minute.
+_SLOW_SECONDS = 3.0
+
+
+class Reader:
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.connection = settings, Connection(settings)
+        self._limit = CapacityLimiter(_AT_ONCE)
+
+    async def read[T](self, view: Callable[[], T]) -> T | Problem:
+        """As `tried`, for a function that changes nothing: it is abandoned if it is slow and the stack is away.
+
+        It does not keep the process alive.
+        """
+        reading = asyncio.create_task(self._told(self._limited(view)))
+        try:
+            done, _ = await asyncio.wait({reading}, timeout=_SLOW_SECONDS)
+            lost = None if done else await asyncio.wrap_future(started(self.connection.lost))
+            return away(lost) if lost else await reading
+        finally:
+            reading.cancel()
+
+    async def tried[T](self, call: Callable[[], T]) -> T | Problem:
+        """What a function returns, called in a thread, or the page for its error."""
+        return await self._told(to_thread.run_sync(call, limiter=self._limit, abandon_on_cancel=True))
+
+    async def _limited[T](self, view: Callable[[], T]) -> T:
+        async with self._limit:
+            return await asyncio.wrap_future(started(view))
+
+    async def _told[T](self, result: Awaitable[T]) -> T | Problem:
+        try:
+            return await result
+        except Exception as error:
+            lost = await asyncio.wrap_future(started(partial(self._lost, error)))
+            problem = answer_to(lost or error)
+            if problem is None:
+                raise
+            return problem
+
+    def viewed(self, page: Page, path: Mapping[str, str], query: Mapping[str, str]) -> Mapping[str, Any]:
+        """What a page's template needs. Called in a thread."""
+        stack = self.connection.stack()
+        if not page.exists(stack):
+            raise PageNotFound("This stack does not have this context.")
+        visit = Visit(stack, self.settings, path, query)
+        return {**page.view(visit), "visit": visit}
+
+    def visit(self, query: Mapping[str, str]) -> Visit:
+        """For a change. Called in a thread."""
+        return Visit(self.connection.stack(), self.settings, {}, query)
+
+    def _lost(self, error: Exception) -> StackNotFound | None:
+        """Why the stack cannot be reached, if a call failed for that."""
+        if isinstance(error, StackNotFound):
+            return error
+        unavailable = kind(error) == "unavailable" and not throttled(error)
+        return self.connection.lost() if unavailable else None

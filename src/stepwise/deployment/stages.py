@@ -1,0 +1,81 @@
+"""The stages of samconfig.toml, each a stack with its parameters, and what is deployed."""
+
+import shlex
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from stepwise.local.emulator.emulator import ROOT
+
+_BUILT = ".aws-sam/build"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """built: the folder in which `sam build` leaves the template. parameters: set by `sam deploy`, by name."""
+
+    name: str
+    stack_name: str
+    region: str | None
+    built: str = _BUILT
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A stack as CloudFormation describes it. updated: the last change, or attempted change."""
+
+    parameters: Mapping[str, str]
+    status: str
+    updated: str
+    outputs: Mapping[str, str]
+
+
+def deployed(cloudformation: Any, stack_name: str) -> Deployed | None:
+    """The deployed stack; None if it does not exist. Raises botocore's errors."""
+    try:
+        stack = cloudformation.describe_stacks(StackName=stack_name)["Stacks"][0]
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return None
+        raise
+    parameters = {one["ParameterKey"]: one["ParameterValue"] for one in stack.get("Parameters", [])}
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in stack.get("Outputs", [])}
+    updated = stack.get("LastUpdatedTime", stack["CreationTime"])
+    return Deployed(parameters, stack["StackStatus"], updated.isoformat(), outputs)
+
+
+def stages() -> dict[str, Stage]:
+    """Every stage on AWS, by its name."""
+    configuration = tomllib.loads((ROOT / "samconfig.toml").read_text())
+    tables = {name: body for name, body in configuration.items() if isinstance(body, dict)}
+    return {name: _stage(name, body) for name, body in tables.items()}
+
+
+def stage_of(stack_name: str) -> Stage:
+    """The stage with this stack, or one without parameters. `prod` wins over `default`, which names the same stack."""
+    found = [stage for stage in stages().values() if stage.stack_name == stack_name]
+    return found[-1] if found else Stage("", stack_name, None)
+
+
+def pairs(overrides: str | list[str]) -> dict[str, str]:
+    """`NAME=VALUE` as `sam deploy` accepts it: a list, or one string with quotes. Raises ValueError otherwise."""
+    found = shlex.split(overrides) if isinstance(overrides, str) else overrides
+    if wrong := [pair for pair in found if "=" not in pair]:
+        raise ValueError(f"{wrong[0]}: write NAME=VALUE")
+    named = (pair.partition("=") for pair in found)
+    return {name: value for name, _, value in named}
+
+
+def _stage(name: str, body: Mapping[str, Any]) -> Stage:
+    shared, build, deploy = (body.get(command, {}).get("parameters", {}) for command in ("global", "build", "deploy"))
+    return Stage(
+        name,
+        shared["stack_name"],
+        shared.get("region"),
+        build.get("build_dir", _BUILT),
+        pairs(deploy.get("parameter_overrides", [])),
+    )

@@ -1,0 +1,28 @@
+"""Orders of which something still stands after a compensation gave up, or while it fails again and again."""
+
+from collections.abc import Iterator
+
+from stepwise.operations import recovery
+from stepwise.operations.errors import Word
+from stepwise.operations.executions import RUNNING
+from stepwise.operations.stack import Stack
+
+from .concern import Concern
+
+
+def concerns(stack: Stack, _name: str) -> Iterator[Concern]:
+    for one in recovery.failing(stack):
+        since = one.retrying.since.isoformat() if one.retrying else ""
+        state = "in effect" if one.retrying and one.saga == RUNNING else "not undone"
+        problem = f"{', '.join(one.standing)} {state}{_amount(stack, one.saga_id)}; saga {one.problem}"
+        document: list[Word] = [("--file", "ORDER.json")] if one.document_lost else []
+        see = ("show", one.saga_id) if one.row_edited or one.retrying else ("recover", one.saga_id, *document)
+        yield Concern("orders", one.saga_id, problem, str(one.cause or ""), see, since)
+
+
+def _amount(stack: Stack, order_id: str) -> str:
+    """The money that is captured, if any."""
+    payment = stack.row("PaymentsTable", order_id=order_id)
+    if payment is None or payment.get("status") != "Captured" or "amount" not in payment:
+        return ""
+    return f" ({int(payment['amount']):,} {payment['currency']} captured)"
