@@ -39,7 +39,7 @@ class Creation:
         self.types.of(request.task_type).check(request.items, scope)
         task_id = uuid.uuid4().hex if request.task_id is UNSET else request.task_id
         key, mode = TaskKey(request.tenant_code, task_id), QUEUE if queued else MACHINE
-        new = NewTask(key, request.task_type, request.items, request.payload.exact, self.lifetime, mode)
+        new = NewTask(key, request.stored, request.items, request.payload.exact, self.lifetime, mode)
         while not self.table.create(new, at):
             existing = self.table.find(key)
             if existing is None and not new.claimed:

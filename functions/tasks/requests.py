@@ -48,6 +48,11 @@ class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """The hash that tells a duplicate from another task of this id."""
         return PayloadHash.of({"task_type": self.task_type, "items": self.items})
 
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The attributes of the task's row that are as the caller gave them."""
+        return {"tenant_code": self.tenant_code, "task_type": self.task_type}
+
 
 class ActionRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A task of one item, by the queue. task_id: without one, a message that is delivered twice would be two tasks."""

@@ -28,10 +28,14 @@ _PAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """A task to be stored. lifetime: of all its rows, and of items that a cut-off creation has left."""
+    """A task to be stored.
+
+    values: attributes of its row as the caller gave them. lifetime: of all its rows, and of items that a cut-off
+    creation has left.
+    """
 
     key: TaskKey
-    type: str
+    values: Mapping[str, Any]
     items: Sequence[Mapping[str, Any]]
     items_hash: str
     lifetime: timedelta
@@ -102,9 +106,8 @@ class TasksTable(Table):
         task = {
             **key.row,
             "kind": "task",
-            "tenant_code": key.tenant_code,
             "task_id": key.task_id,
-            "task_type": new.type,
+            **new.values,
             "status": Status.CREATED,
             "mode": new.mode,
             "attempt": 1,

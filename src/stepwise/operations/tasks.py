@@ -25,6 +25,9 @@ _ERRORS = {one.__name__: one for one in (InvalidTask, PayloadMismatch, TooManyIt
 # The longest that a task may take, and its finalization.
 _MAX_SECONDS = 18_600
 _PAGE = 25
+DETAILS = ("task_type", "attempt", "created_at", "started_at", "ended_at", "deadline")
+"""The attributes of a task that the command line and the console show as they are."""
+ITEM_STATUSES = (Status.CREATED, Status.PROCESSING, Status.COMPLETED, Status.FAILED)
 
 
 class TaskNotFound(CommandError):
