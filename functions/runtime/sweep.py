@@ -28,7 +28,7 @@ class SweepUnfinished(TransientError):
 
 @dataclass(frozen=True, slots=True)
 class Swept[T]:
-    """What a sweep did: each row with its word. noun: of a row."""
+    """The result of a sweep: each row with its word. noun: of a row."""
 
     noun: str
     done: Sequence[tuple[T, str]]
@@ -72,17 +72,17 @@ def reported(noun: str, total: int, counts: dict[str, int]) -> dict[str, int]:
 
 
 def in_turns[T](found: Iterable[T], tenant_of: Callable[[T], str]) -> list[T]:
-    """One of each tenant, then another one of each, in random order, because a sweep's time may run out.
+    """A row of each tenant, then another row of each, in random order, because a sweep's time may run out.
 
     So a large backlog of one tenant does not delay the others', and what is left out differs from sweep to sweep.
     """
     by_tenant: defaultdict[str, list[T]] = defaultdict(list)
-    for one in found:
-        by_tenant[tenant_of(one)].append(one)
+    for row in found:
+        by_tenant[tenant_of(row)].append(row)
     queues = list(by_tenant.values())
     random.shuffle(queues)
     for queue in queues:
         random.shuffle(queue)
     missing = object()
     rounds = zip_longest(*queues, fillvalue=missing)
-    return [one for turn in rounds for one in turn if one is not missing]  # type: ignore[misc]
+    return [row for turn in rounds for row in turn if row is not missing]  # type: ignore[misc]

@@ -71,7 +71,7 @@ class Recovery:
         return sweep.run(found, time_left).report(("running", "started", "ended"), open=len(found))
 
     def _review(self, seen: Task, at: datetime) -> str:
-        """What was done. seen: the task as the index has it, which may be late."""
+        """Bring a task one step further. seen: as the index has it, which may be late. Returns a word for the step."""
         task = self.finalization.table.find(seen.key)
         if task is None or task.open_since is None or task.open_since + _GRACE > at:
             return "running"
