@@ -157,12 +157,16 @@ class Wire:
         """
         for name, value in environment.items():
             self._patch.setenv(name, value)
-        module = importlib.import_module(function.module)
+        importlib.import_module(function.module)
+        # Handlers of other modules, too, as long as a context has several.
+        context = function.module.partition(".")[0]
+        handlers = [name for name in sys.modules if name.startswith(f"{context}.") and name.endswith("handlers")]
         todo: list[Script] = [()]
         tried: set[Choice] = set()
         while todo:
             self._run = run = Run(todo.pop())
-            _forget(module)
+            for name in handlers:
+                _forget(sys.modules[name])
             _invoke(function, event, run)
             yield run
             if run.script and not pairs:
