@@ -172,11 +172,11 @@ def consumption(on: Metered, run: Callable[[], list[str]]) -> Use:
     """What a run consumes, and everything that follows from it. run: returns the ARNs of its executions."""
     stack, meter = on.stack, on.dynamodb.meter
     wait_for_quiet(on.dynamodb)
-    before = _invocations(stack)
+    before = invocations(stack)
     meter.reset()
     executions = run()
     wait_for_quiet(on.dynamodb)
-    invocations, milliseconds = (after - earlier for after, earlier in zip(_invocations(stack), before, strict=True))
+    count, milliseconds = (after - earlier for after, earlier in zip(invocations(stack), before, strict=True))
     transitions = notices = seconds = 0.0
     for arn in executions:
         events = history(stack, arn)
@@ -186,9 +186,7 @@ def consumption(on: Metered, run: Callable[[], list[str]]) -> Use:
         transitions += len(states)
         notices += sum(state.startswith("sns:") for state in states)
     calls = sum(meter.calls.values())
-    return Use(
-        transitions, seconds, invocations, milliseconds, calls, meter.writes, meter.refused, meter.reads, notices
-    )
+    return Use(transitions, seconds, count, milliseconds, calls, meter.writes, meter.refused, meter.reads, notices)
 
 
 def wait_for_quiet(metered: Proxy) -> None:
@@ -213,12 +211,11 @@ def entered(event: Any) -> str | None:
     return name
 
 
-def _invocations(stack: Stack) -> tuple[int, float]:
+def invocations(stack: Stack) -> tuple[int, float]:
     """Number of invocations so far, of all functions, and their total milliseconds."""
     logs = stack.client("logs")
-    groups = [
-        group["logGroupName"] for group in logs.describe_log_groups(logGroupNamePrefix="/aws/lambda/")["logGroups"]
-    ]
+    pages = logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix="/aws/lambda/")
+    groups = [group["logGroupName"] for page in pages for group in page["logGroups"]]
     found = [report for group in groups for report in reports(logs, group)]
     return len(found), sum(float(report.split("Duration: ")[1].split(" ms")[0]) for report in found)
 

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 request and its response, each pair on a connection of its own: docs/decisions/224-h11.md.
+"""One HTTP/1.1 request and its response, each pair on a connection of its own (decision 224).
 
 No request can read the response to another one. The environment is ignored: proxies, `.netrc`, certificate settings.
 Redirects are not followed, and the target is sent exactly as given.

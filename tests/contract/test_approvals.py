@@ -11,7 +11,7 @@ from tests.kit.machine import MACHINES
 from tests.kit.project import ROOT
 from tests.kit.template import TEMPLATE
 
-GUIDE = (ROOT / "docs" / "approvals.md").read_text()
+GUIDE = (ROOT / "docs" / "add-an-approval.md").read_text()
 DEFINITIONS = [
     json.loads(re.findall(r"^```json\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)[0])["States"],
     *(machine.definition["States"] for machine in MACHINES.values()),

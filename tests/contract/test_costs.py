@@ -3,10 +3,15 @@
 import json
 import math
 import re
+from typing import Any
 
+import boto3
 import pytest
+from botocore.stub import Stubber
 
+from benchmarks.costs import invocations
 from benchmarks.pricing import Use, costs, express_cost
+from stepwise.operations.stack import Stack
 from tests.contract.alarms import ALARMS
 from tests.kit.each import each
 from tests.kit.project import ROOT
@@ -130,3 +135,23 @@ def test_the_sweeps_of_a_month_are_those_of_the_schedules() -> None:
     minutes = [int(re.fullmatch(r"rate\((\d+) minutes?\)", schedule)[1]) for schedule in schedules]
 
     assert f" {sum(30 * 24 * 60 // every for every in minutes):,} sweeps" in TEXT
+
+
+def test_the_invocations_of_more_functions_than_one_page_of_log_groups_has_are_counted() -> None:
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    logs: Any = boto3.client("logs", region_name="us-east-1", **keys)
+    no_session: Any = None
+    stack = Stack(no_session, None, {})
+    stack._clients["logs"] = logs
+    prefix = {"logGroupNamePrefix": "/aws/lambda/"}
+    with Stubber(logs) as stub:
+        first = {"logGroups": [{"logGroupName": "/aws/lambda/a"}], "nextToken": "more"}
+        stub.add_response("describe_log_groups", first, prefix)
+        second = {"logGroups": [{"logGroupName": "/aws/lambda/z"}]}
+        stub.add_response("describe_log_groups", second, {**prefix, "nextToken": "more"})
+        for name, milliseconds in (("a", 12), ("z", 30)):
+            report = f"REPORT RequestId: {name}\tDuration: {milliseconds} ms\tBilled Duration: {milliseconds} ms"
+            events = {"events": [{"message": "START RequestId"}, {"message": report}]}
+            stub.add_response("filter_log_events", events, {"logGroupName": f"/aws/lambda/{name}"})
+
+        assert invocations(stack) == (2, 42)

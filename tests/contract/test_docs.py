@@ -108,6 +108,38 @@ def test_a_link_into_a_document_leads_to_a_heading(document: Path) -> None:
     assert [anchor for path, anchor in targets if path.suffix == ".md" and anchor not in headings(path)] == []
 
 
+DECISIONS = {path.name: path.read_text() for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))}
+REFERENCES = re.compile(r"\b[Dd]ecisions? (\d{3})\b")
+
+
+def decided(page: str) -> list[int]:
+    """Return the numbers in the headings of a page of decisions."""
+    headed = re.findall(r"^## (\d{3}(?:, \d{3})*)\. ", DECISIONS[page], re.MULTILINE)
+    return [int(number) for numbers in headed for number in numbers.split(", ")]
+
+
+def indexed() -> Iterator[tuple[str, int]]:
+    """Yield page and number of each decision in the index, which writes 150-154 for five numbers."""
+    for page, numbers in re.findall(r"^\| \[.+\]\((.+)\) \| (.+) \|$", DECISIONS["README.md"], re.MULTILINE):
+        for first, last in re.findall(r"(\d{3})(?:-(\d{3}))?", numbers):
+            yield from ((page, number) for number in range(int(first), int(last or first) + 1))
+
+
+def test_each_decision_has_one_section_and_one_entry_in_the_index() -> None:
+    sections = [(page, number) for page in DECISIONS for number in decided(page)]
+    numbers = [number for _, number in sections]
+
+    assert sorted(indexed()) == sorted(sections)
+    assert len(numbers) == len(set(numbers))
+
+
+@each(("file", "number"), named(REFERENCES, [*DOCUMENTS, *sorted((ROOT / "functions").rglob("*.py"))]))
+def test_a_referenced_decision_has_a_section_or_a_successor(file: str, number: str) -> None:
+    superseded = DECISIONS["README.md"].partition("Superseded: ")[2]
+
+    assert int(number) in {number for page in DECISIONS for number in decided(page)} or number in superseded
+
+
 @each(("file", "path"), named(LINK, DOCUMENTS))
 def test_every_linked_file_exists(file: str, path: str) -> None:
     assert ((ROOT / file).parent / path).exists()

@@ -19,8 +19,8 @@ _EDIT = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 # Guides that one copy of the repository follows, all of them.
-TYPE = (ROOT / "docs" / "commands.md").read_text().partition("\n## Add a type and a target\n")[2]
-APPROVAL = (ROOT / "docs" / "approvals.md").read_text().partition("\n## Let a machine wait\n")[2]
+TYPE = (ROOT / "docs" / "add-a-type.md").read_text()
+APPROVAL = (ROOT / "docs" / "add-an-approval.md").read_text()
 WORKFLOW = (ROOT / "docs" / "add-a-workflow.md").read_text()
 # What Python and mypy have compiled stays: sources keep their times.
 _LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", ".ruff_cache", ".pytest_cache", ".hypothesis")

@@ -1,4 +1,4 @@
-"""Approvals on the running stack, by the machine of docs/approvals.md, which is deployed next to it to the letter."""
+"""Approvals on the running stack, by the machine of docs/add-an-approval.md, deployed next to it."""
 
 import json
 import re

@@ -22,7 +22,7 @@ from tests.unit import dynamodb
 from tests.unit.ordering import secrets_manager
 from tests.unit.ordering.gateway import SECRET, Fixed, answering
 
-TEXT = (ROOT / "docs" / "gateway.md").read_text()
+TEXT = "".join((ROOT / "docs" / name).read_text() for name in ("gateway.md", "gateway-simulator.md"))
 KEY = derived_key("key-of-the-stack", "o-1")
 CHARGE = Charge("o-1", 3000, "JPY", "tok_visa")
 VALUES = {"key": KEY, "id": "ch_1", "amount": 3000, "currency": "JPY", "refunded": 0, "error": {"code": "expired_card"}}

@@ -216,7 +216,7 @@ def test_orders_are_listed_and_withdrawn(gateway: GatewayClient, gateway_server:
 
 
 def test_every_fault_is_in_the_document() -> None:
-    text = (ROOT / "docs" / "gateway.md").read_text()
+    text = (ROOT / "docs" / "gateway-simulator.md").read_text()
     kinds = [msgspec.to_builtins(_of(kind))["kind"] for kind in get_args(AnyFault.__value__)]
 
     assert len(kinds) == len(Fault.__subclasses__())

@@ -1,6 +1,10 @@
 """Rows that contradict each other are found, one lost or edited row at a time; rows of sagas that run are not."""
 
+import json
+import logging
 import uuid
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,18 +12,26 @@ import pytest
 
 from idempotency import StoreUnavailable
 from idempotency.dynamodb import Action, transact
+from idempotency.saga.state import SagaReader
+from idempotency.saga.sweep import SweepIncomplete
+from ordering.definition import ORDER_SAGA, RESERVE_INVENTORY
 from ordering.inventory.table import InventoryTable
 from ordering.order import parse_order
+from ordering.orders import audit as auditing
+from ordering.orders import sweep_handlers
+from ordering.orders.audit import Audit
 from ordering.orders.table import OrdersTable
 from ordering.payments.table import PaymentsTable
-from stepwise.operations import audit
+from stepwise.operations import audit, recovery
+from stepwise.operations.inbox import orders as inbox
 from stepwise.operations.stack import Stack
 from tests.kit.orders import good_order
 from tests.unit import dynamodb
+from tests.unit.ordering.test_task import Context
 
 NOW = datetime.now(UTC)
 SINCE = NOW - timedelta(days=8)
-ORDERS, PAYMENTS, INVENTORY = "OrdersTable", "PaymentsTable", "InventoryTable"
+ORDERS, PAYMENTS, INVENTORY, RECORDS = "OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable"
 
 
 class Shop:
@@ -31,13 +43,15 @@ class Shop:
             ORDERS: _orders_table(self.client),
             PAYMENTS: dynamodb.new_table(self.client, key="order_id"),
             INVENTORY: dynamodb.new_table(self.client),
+            RECORDS: dynamodb.new_table(self.client),
         }
         any_session: Any = None
-        self.stack = Stack(any_session, None, self.tables)
+        self.stack = Stack(any_session, None, {**self.tables, "StepTables": json.dumps(self.tables)})
         self.stack._clients["dynamodb"] = self.client
         self.orders = OrdersTable(self.tables[ORDERS])
         self.payments = PaymentsTable(self.tables[PAYMENTS])
         self.inventory = InventoryTable(self.tables[INVENTORY])
+        self.audit = Audit(self.client, self.tables, self.tables[RECORDS])
 
     def write(self, *actions: Action) -> None:
         assert transact(self.client, actions) is None
@@ -53,8 +67,19 @@ class Shop:
         self.saga(order_id)
         self.write(self.orders.confirm(order_id, NOW))
 
-    def lose(self, table: str, key: str) -> None:
-        self.client.delete_item(TableName=self.tables[table], Key=self._key(table, key))
+    def lose(self, table: str, key: str) -> Any:
+        """Delete a row, and return it."""
+        key_of: Any = {"TableName": self.tables[table], "Key": self._key(table, key)}
+        return self.client.delete_item(**key_of, ReturnValues="ALL_OLD")["Attributes"]
+
+    def sweep(self) -> int:
+        return self.audit.sweep(lambda: True)
+
+    def noted(self) -> set[str]:
+        return {one.order_id for one in audit.noted(self.stack)}
+
+    def records(self) -> list[Any]:
+        return list(self.client.scan(TableName=self.tables[RECORDS])["Items"])
 
     def edit(self, table: str, key: str, attribute: str, value: Any) -> None:
         self.client.update_item(
@@ -174,7 +199,7 @@ def test_a_lost_order_is_found_whatever_its_age(shop: Shop) -> None:
 def test_an_order_that_is_confirmed_between_two_reads_is_not_listed(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order, read = parse_order(good_order("o-2")), audit.read_rows
+    order, read = parse_order(good_order("o-2")), auditing.read_rows
     shop.write(shop.orders.save(order, NOW))
     rest = [
         shop.payments.capture(order, at=NOW),
@@ -188,24 +213,24 @@ def test_an_order_that_is_confirmed_between_two_reads_is_not_listed(
             shop.write(rest.pop(0))
         return rows
 
-    monkeypatch.setattr(audit, "read_rows", read_rows)
+    monkeypatch.setattr(auditing, "read_rows", read_rows)
     assert shop.found() == []
 
 
 def test_an_order_that_is_undone_during_the_scan_is_not_listed(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.saga("o-2")
     shop.write(shop.inventory.release("o-2", NOW, {}))
-    scanned = audit._in_effect
+    scanned = Audit._pages
 
-    def in_effect(stack: Stack, step: Any) -> Any:
-        ids = list(scanned(stack, step))
-        if "o-2" in ids:
-            shop.write(shop.payments.refund("o-2", NOW))
-            shop.write(shop.orders.fail("o-2", NOW))
-            shop.write(shop.orders.list_standing("o-2", "Pending", NOW, []))
-        return ids
+    def pages(*arguments: Any) -> Iterator[Any]:
+        for ids, place in scanned(*arguments):
+            if "o-2" in ids:
+                shop.write(shop.payments.refund("o-2", NOW))
+                shop.write(shop.orders.fail("o-2", NOW))
+                shop.write(shop.orders.list_standing("o-2", "Pending", NOW, []))
+            yield ids, place
 
-    monkeypatch.setattr(audit, "_in_effect", in_effect)
+    monkeypatch.setattr(Audit, "_pages", pages)
     assert shop.found() == []
 
 
@@ -214,7 +239,7 @@ def test_throttled_reads_are_repeated(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, throttles: int, raised: bool
 ) -> None:
     shop.lose(PAYMENTS, "o-1")
-    read, left = audit.read_rows, [throttles]
+    read, left = auditing.read_rows, [throttles]
 
     def read_rows(*args: Any) -> Any:
         left[0] -= 1
@@ -222,10 +247,150 @@ def test_throttled_reads_are_repeated(
             raise StoreUnavailable("throttled")
         return read(*args)
 
-    monkeypatch.setattr(audit, "read_rows", read_rows)
-    monkeypatch.setattr(audit.time, "sleep", lambda _: None)
+    monkeypatch.setattr(auditing, "read_rows", read_rows)
+    monkeypatch.setattr(auditing.time, "sleep", lambda _: None)
     if raised:
         with pytest.raises(StoreUnavailable):
             shop.found()
     else:
         assert [order_id for order_id, _ in shop.found()] == ["o-1"]
+
+
+def test_a_row_without_a_status_is_found_and_ends_no_audit(shop: Shop) -> None:
+    shop.client.put_item(TableName=shop.tables[PAYMENTS], Item={"order_id": {"S": "o-1"}})
+
+    assert shop.found() == [("o-1", "Confirmed, but ProcessPayment is without a status")]
+
+
+@pytest.mark.parametrize(("joined_at", "found"), [("2999", []), ("2026-01-01", ["o-1"])])
+def test_an_order_that_is_older_than_a_step_may_lack_it(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, joined_at: str, found: list[str]
+) -> None:
+    shop.lose(INVENTORY, "RESERVATION#o-1")
+    monkeypatch.setattr(auditing, "_LATER", [replace(RESERVE_INVENTORY, joined_at=joined_at)])
+
+    assert [order_id for order_id, _ in shop.found()] == found
+
+
+def test_a_sweep_finds_nothing_in_orders_in_every_state_and_writes_nothing(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger=auditing.__name__):
+        assert shop.sweep() == 0
+
+    assert [(one.message, vars(one)["contradictory"]) for one in caplog.records] == [("audited", 0)]
+    assert shop.records() == []
+
+
+@pytest.mark.parametrize("table", [ORDERS, PAYMENTS, INVENTORY])
+def test_a_sweep_notes_a_lost_row_until_it_is_back(shop: Shop, caplog: pytest.LogCaptureFixture, table: str) -> None:
+    row = shop.lose(table, "RESERVATION#o-1" if table == INVENTORY else "o-1")
+
+    assert [shop.sweep(), shop.sweep()] == [1, 1]
+    assert shop.noted() == {"o-1"}
+    # Each problem is logged when it is found, and not again.
+    assert len({vars(one)["problem"] for one in caplog.records}) == len(caplog.records) > 0
+
+    shop.client.put_item(TableName=shop.tables[table], Item=row)
+    assert shop.noted() == set()
+    assert shop.sweep() == 0
+    assert "order_ids" not in shop.records()[0]
+
+
+def test_attention_lists_what_a_sweep_noted(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "failing", lambda _: [])
+    shop.lose(PAYMENTS, "o-1")
+    assert list(inbox.concerns(shop.stack, "stepwise")) == []
+
+    shop.sweep()
+
+    (concern,) = inbox.concerns(shop.stack, "stepwise")
+    assert (concern.context, concern.id, concern.see) == ("orders", "o-1", ("show", "o-1"))
+    assert concern.problem == "Confirmed, but ProcessPayment has no row"
+
+
+@pytest.mark.parametrize("table", [ORDERS, PAYMENTS, INVENTORY])
+def test_sweeps_read_a_few_rows_each_and_all_rows_in_turn(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    monkeypatch.setattr(auditing, "_PAGE", 7)
+    monkeypatch.setattr(auditing, "_PAGES", 1)
+    shop.lose(table, "RESERVATION#o-1" if table == INVENTORY else "o-1")
+    rows = max(shop.client.scan(TableName=shop.tables[one])["Count"] for one in (ORDERS, PAYMENTS, INVENTORY))
+    found = [shop.sweep() for _ in range(rows // 7 + 1)]
+
+    assert found[-1] == 1
+    assert shop.noted() == {"o-1"}
+
+
+def test_a_sweep_without_time_leaves_its_place_to_the_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auditing, "_PAGE", 7)
+    monkeypatch.setattr(auditing, "_PAGES", 1)
+    shop.sweep()
+    (before,) = shop.records()
+
+    assert shop.audit.sweep(lambda: False) == 0
+    assert shop.records() == [before]
+    assert set(before["places"]["M"]) == {"ProcessOrder", "ProcessPayment", "ReserveInventory"}
+
+
+def test_a_concurrent_sweep_does_not_overwrite_a_note(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.lose(PAYMENTS, "o-1")
+    read = Audit._note
+
+    def note(self: Audit) -> Any:
+        seen = read(self)
+        monkeypatch.setattr(Audit, "_note", read)
+        shop.sweep()
+        shop.lose(PAYMENTS, "good-1")
+        return seen
+
+    monkeypatch.setattr(Audit, "_note", note)
+
+    assert shop.sweep() == 2
+    assert shop.noted() == {"o-1"}
+    assert shop.sweep() == 2
+    assert shop.noted() == {"o-1", "good-1"}
+
+
+def test_a_note_has_a_bound_and_keeps_what_it_has(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auditing, "_MAX_NOTED", 2)
+    shop.lose(PAYMENTS, "o-1")
+    shop.sweep()
+    for number in range(3):
+        shop.lose(PAYMENTS, f"good-{number}")
+
+    assert shop.sweep() == 4
+    assert shop.noted() == {"good-0", "o-1"}
+
+
+class Invocation(Context):
+    def get_remaining_time_in_millis(self) -> int:
+        return 300_000
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_the_function_audits_even_if_some_sagas_were_not_finalized(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    shop.lose(PAYMENTS, "o-1")
+
+    class Finalization:
+        reader = SagaReader(ORDER_SAGA, shop.client, shop.tables, shop.tables[RECORDS])
+
+    class Sweep:
+        finalization = Finalization
+
+        def run(self, *_: Any) -> dict[str, int]:
+            if fails:
+                raise SweepIncomplete("1 of 1: o-9")
+            return {"finalized": 0, "standing": 0}
+
+    monkeypatch.setattr(sweep_handlers, "sweep", Sweep)
+    if fails:
+        with pytest.raises(SweepIncomplete):
+            sweep_handlers.sweep_orders({}, Invocation())
+    else:
+        assert sweep_handlers.sweep_orders({}, Invocation()) == {"finalized": 0, "standing": 0}
+
+    assert shop.noted() == {"o-1"}

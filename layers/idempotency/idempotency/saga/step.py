@@ -25,6 +25,7 @@ class SagaStep:
     table: the logical id of the table that has its row. key, prefix: the row's primary key is `prefix` + saga_id.
     standing: the statuses of the row while the step's effect is there; `insert` writes the first.
     undone: the status of the row once the step is undone, as `undo` writes it.
+    joined_at: when the step joined a deployed saga, in ISO 8601 and UTC: older sagas may lack it.
     facts: what the row says of a request, by attribute; another request under the same id differs in it.
     outside: the name of the lease under which the step works outside DynamoDB, where it does.
     """
@@ -38,6 +39,7 @@ class SagaStep:
     facts: Callable[[Any], Mapping[str, Any]] = _no_facts
     outside: str | None = None
     undone: str = ""
+    joined_at: str = ""
 
     def row_key(self, saga_id: str) -> dict[str, str]:
         """The primary key of the step's row."""

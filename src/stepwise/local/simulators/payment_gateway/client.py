@@ -61,7 +61,7 @@ class GatewayClient:
             _accepted(self.send("POST", f"{PREFIX}faults", msgspec.json.encode(injection)))
 
     def ledger(self) -> Any:
-        """The simulator's ledger; `docs/gateway.md` has its shape."""
+        """The simulator's ledger; `docs/gateway-simulator.md` has its shape."""
         return _accepted(self.send("GET", f"{PREFIX}ledger")).document
 
     def reset(self) -> None:

@@ -115,7 +115,7 @@ class Simulator:
         return authorized
 
     def report(self, reference: str | None = None) -> dict[str, Any]:
-        """Charges, requests by key, sums by currency, and how much is in flight; `docs/gateway.md` has the shape.
+        """Charges, requests by key, sums by currency, and how much is in flight: see `docs/gateway-simulator.md`.
 
         reference: only what is known of this order, without what is in flight.
         """
