@@ -55,7 +55,7 @@ class Table:
         """Up to 100 rows, in one call, in this order."""
         return read_rows(self.client, [(self.name, key) for key in keys])
 
-    def query(self, pk: str, prefix: str, *, page: int) -> Iterator[Item]:
+    def read_partition(self, pk: str, prefix: str, *, page: int) -> Iterator[Item]:
         """The rows of a partition whose sort keys start with a prefix, in order. page: rows of one call."""
         pages = self.client.get_paginator("query").paginate(
             TableName=self.name,
@@ -67,7 +67,7 @@ class Table:
         for found in pages:
             yield from found["Items"]
 
-    def scan(self, index: str) -> Iterator[Item]:
+    def read_index(self, index: str) -> Iterator[Item]:
         """All rows of an index, which may be late."""
         for page in self.client.get_paginator("scan").paginate(TableName=self.name, IndexName=index):
             yield from page["Items"]

@@ -72,12 +72,12 @@ class TasksTable(Table):
 
     def items(self, task: Task) -> list[Item]:
         """The items of a task, in order, read consistently; without those of a creation that was cut off."""
-        found = map(Item.of, self.query(task.key.pk, task.key.items, page=_PAGE))
+        found = map(Item.of, self.read_partition(task.key.pk, task.key.items, page=_PAGE))
         return [item for item in found if item.number <= task.total_items]
 
     def open(self) -> Iterator[Task]:
         """The tasks to look after, as the index has them, which may be late."""
-        return map(Task.of, self.scan(OPEN_SINCE))
+        return map(Task.of, self.read_index(OPEN_SINCE))
 
     # Creation
 

@@ -67,18 +67,22 @@ def test_a_transaction_writes_all_or_nothing(table: Table) -> None:
     assert table.rows(KEY, other) == [None, None]
 
 
-def test_query_reads_a_partition_in_order(table: Table) -> None:
+def test_read_partition_reads_a_partition_in_order(table: Table) -> None:
     for sk in ("TASK#2", "TASK#1", "TASK#3", "CLAIM#1"):
         table.put({**KEY, "sk": sk})
 
-    assert [row["sk"]["S"] for row in table.query(KEY["pk"], "TASK#", page=2)] == ["TASK#1", "TASK#2", "TASK#3"]
+    assert [row["sk"]["S"] for row in table.read_partition(KEY["pk"], "TASK#", page=2)] == [
+        "TASK#1",
+        "TASK#2",
+        "TASK#3",
+    ]
 
 
-def test_scan_reads_a_sparse_index(table: Table) -> None:
+def test_read_index_reads_a_sparse_index(table: Table) -> None:
     table.put({**KEY, "open_since": "2026-11-22T09:00:00+00:00"})
     table.put({**KEY, "sk": "TASK#2"})
 
-    assert [row["sk"]["S"] for row in table.scan("open_since")] == ["TASK#1"]
+    assert [row["sk"]["S"] for row in table.read_index("open_since")] == ["TASK#1"]
 
 
 def test_only_a_table_of_documents_stores_fractions(table: Table) -> None:
