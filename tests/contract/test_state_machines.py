@@ -279,7 +279,8 @@ def test_a_throttled_invocation_is_retried_longest_by_a_retrier_of_its_own(name:
 
 @every_saga_task
 def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: State) -> None:
-    errors = transient_errors(function_of(name, state).module)
+    function = function_of(name, state)
+    errors = transient_errors(function.module, function.handler)
 
     assert {error for error in errors if not retries(state, error)} == set()
 
@@ -287,7 +288,7 @@ def test_every_transient_error_of_a_saga_function_is_retried(name: str, state: S
 @every_lambda_task
 def test_every_transient_error_of_a_command_function_is_retried(name: str, state: State) -> None:
     own = function_of(name, state)
-    errors = transient_errors(own.module) - OF_LEASES
+    errors = transient_errors(own.module, own.handler) - OF_LEASES
 
     assert own.module.partition(".")[0] != "commands" or {one for one in errors if not retries(state, one)} == set()
 

@@ -5,6 +5,7 @@ The handlers, the layers and the SDK's clients are the real ones; nothing is ser
 
 import importlib
 import json
+import os
 import re
 import socket
 import sys
@@ -23,6 +24,7 @@ from botocore.client import BaseClient
 from botocore.signers import RequestSigner
 
 from runtime import clients
+from runtime import environment as variables
 from runtime.exchange import Request, Response
 from runtime.tracing import trace_aws_calls
 from tests.kit.answer import Answer, Refusal
@@ -66,12 +68,14 @@ class Run:
     """One invocation. script: the answer for each request, by its number; later requests get the first answer.
 
     requests: for each, its place in our code and its number of possible answers.
-    result: of the handler, if it returned. error: class name and message of what it raised.
+    variables: names of the environment variables that were read. result: of the handler, if it returned.
+    error: class name and message of what it raised.
     """
 
     script: Script
     calls: list[Call] = field(default_factory=list)
     requests: list[tuple[str, int]] = field(default_factory=list)
+    variables: set[str] = field(default_factory=set)
     result: Any = None
     error: tuple[str, str] | None = None
 
@@ -122,6 +126,7 @@ class Wire:
         for name, value in _SDK.items():
             self._patch.setenv(name, value)
         self._patch.setattr(time, "sleep", lambda _: None)
+        self._patch.setattr(variables, "read_variable", self._read)
         self._patch.setattr(Request, "send", lambda request, *_: self._answer_http(request))
         # A public address.
         self._patch.setattr(socket, "getaddrinfo", lambda _, port, **__: [(None, None, None, "", ("1.1.1.1", port))])
@@ -191,9 +196,17 @@ class Wire:
 
     def _invoked(self, function: Function, event: Any, script: Script) -> Run:
         self._run = run = Run(script)
-        _forget(importlib.import_module(function.module))
+        importlib.import_module(function.module)
+        # Handlers of other modules, too, as long as a context has several.
+        context = function.module.partition(".")[0]
+        for name in [name for name in sys.modules if name.startswith(f"{context}.") and name.endswith("handlers")]:
+            _forget(sys.modules[name])
         _invoke(function, event, run)
         return run
+
+    def _read(self, name: str) -> str:
+        self._run.variables.add(name)
+        return os.environ.get(name, "")
 
     def _enter(self, code: CodeType, _: int) -> object:
         if site := _site(code):
