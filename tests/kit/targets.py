@@ -69,6 +69,7 @@ COVERED = {
 ELSEWHERE = {
     "check": ("its parts are in make test", "check"),
     "test": ("it runs the tests", "test"),
+    "mutants": ("writes a tracked file; tests/faults search for the same mutants", "test"),
     "conformance": ("takes ten minutes", "test"),
     "test-browser": ("needs a browser", "browser"),
     "bench-console": ("needs a browser", "browser"),
