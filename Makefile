@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down check lint types unit unit-only unit-first unit-second test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api asl api-test released faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz corpus
+.PHONY: help mutants setup demo up down check lint types unit unit-only unit-first unit-second test conformance test-aws verify preflight deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api asl api-test released faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz corpus freeze frozen size
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/src:$(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -122,6 +122,9 @@ faults-people: setup ## Play 10,000 schedules of applications and approvals; OPT
 faults-users: setup ## Play 10,000 schedules of user imports; OPTIONS='--schedules N --seed N': others; DYNAMODB=local
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults.users $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
 
+mutants: setup ## Search for every mutant of the explorers, and note what found it in tests/faults/finds.json
+	@python -m tests.faults.mutate
+
 faults-second-saga: setup ## Every single fault of the example saga in docs/second-saga.md; `make test` draws one of each kind at each state
 	@EVERY_FAULT=1 python -m pytest -q tests/integration/test_second_saga.py
 
@@ -206,6 +209,15 @@ released: setup ## Keep the sample events and the resources with state of the la
 
 machines: setup ## Every path of the state machines, on two engines, or on the one at SFN_ENDPOINT_URL
 	@python -m pytest -q tests/machines
+
+freeze: setup ## Describe what the application does, without names of modules and stacks: INTO=folder; PARTS='asl resources cli events traces'
+	@python -m tests.kit.frozen --into '$(INTO)' $(PARTS)
+
+frozen: setup ## Compare what the application does with what `make freeze` wrote, also of another version: AGAINST=folder; PARTS=
+	@python -m tests.kit.frozen --against '$(AGAINST)' $(PARTS)
+
+size: setup ## Count lines, modules, templates, alarms, words and duplicates; AGAINST=COMMIT: beside those of an earlier commit
+	@python -m tests.kit.size $(AGAINST)
 
 actions: setup ## Reduce AWS's reference of IAM actions to what the roles are granted
 	@requirements/setup.sh verify

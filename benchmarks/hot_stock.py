@@ -19,13 +19,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import entities.backoff
+import runtime.backoff
+from idempotency.codec import to_item
 from ordering.inventory import service
 from ordering.inventory.handlers import inventory
 from ordering.inventory.service import Inventory
 from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
-from runtime.dynamodb import attributes, dynamodb
+from runtime.dynamodb import dynamodb
 from stepwise.cli import views
 from tests.faults.actors.engine import START
 from tests.faults.actors.simulation import Simulation
@@ -55,7 +56,7 @@ class Engine(explored.Engine):
 
     def hold(self) -> None:
         super().hold()
-        replace(entities.backoff, "random", random.Random(1))  # noqa: S311
+        replace(runtime.backoff, "random", random.Random(1))  # noqa: S311
 
 
 @dataclass
@@ -100,7 +101,7 @@ class Load:
         for shard in range(rows):
             key, counted = (f"STOCK#{SKU}#{shard}", {}) if shard else (f"STOCK#{SKU}", {"shards": rows})
             row = {"pk": key, "on_hand": 1_000_000, **(counted if rows > 1 else {})}
-            dynamodb().put_item(TableName=table, Item=attributes(row))
+            dynamodb().put_item(TableName=table, Item=to_item(row))
 
     def _save(self, order_id: str) -> None:
         """As ProcessOrder has done, long before."""
@@ -164,7 +165,7 @@ class Load:
 @contextmanager
 def once() -> Iterator[None]:
     """Without the retries in the function, as it was before."""
-    with replaced(service, "until_deadline", lambda _, call: entities.backoff.until_deadline(START, call)):
+    with replaced(service, "until_deadline", lambda _, call: runtime.backoff.until_deadline(START, call)):
         yield
 
 

@@ -16,8 +16,8 @@ from typing import Any, cast
 import boto3
 
 from entities.registered import TYPES
-from entities.values import to_value
 from idempotency import RoundStore
+from idempotency.codec import to_value
 from imports.batch_record import CREATED, BatchRecord, Outcome
 from imports.creation import Creation
 from imports.direct import Direct
@@ -107,7 +107,10 @@ def _write_records(finalization: Finalization, key: ImportKey, rows: int) -> Non
     client, at = finalization.table.client, datetime.now(UTC).isoformat()
     for records in batched(_records(rows), _AT_ONCE, strict=False):
         items = [{**key.batch(one.first_row), **one.values, "created_at": at} for one in records]
-        puts = [{"PutRequest": {"Item": {name: to_value(value) for name, value in item.items()}}} for item in items]
+        puts = [
+            {"PutRequest": {"Item": {name: to_value(value, fractions=True) for name, value in item.items()}}}
+            for item in items
+        ]
         client.batch_write_item(RequestItems={TABLE: puts})
 
 

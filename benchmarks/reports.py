@@ -11,10 +11,10 @@ from typing import Any
 
 import psutil
 
+from idempotency.codec import to_item
 from reporting.change import Record, read_change
 from reporting.service import Reports
 from reporting.table import ReportsTable
-from runtime.dynamodb import attributes
 from stepwise.cli import views
 from stepwise.local.emulator import emulator
 from stepwise.operations.stack import Stack
@@ -120,7 +120,7 @@ def _placed_and_confirmed(number: int) -> list[Record]:
 
 
 def _order(order_id: str, day: str) -> dict[str, Any]:
-    return attributes(
+    return to_item(
         {
             "order_id": order_id,
             "customer_id": "c-7",

@@ -1,9 +1,7 @@
 """Lambda handlers of the bank account."""
 
-from dataclasses import dataclass
 from functools import cache
 
-from runtime.environment import read_environment
 from runtime.secrets import Secret
 from runtime.stores import StoreEnvironment, saga_steps
 
@@ -14,7 +12,6 @@ from .tables import AccountsTable
 from .task import Result, Task, setup_task
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     """account_number_key_arn: of the secret that account numbers derive from."""
 
@@ -26,7 +23,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def bank_accounts() -> BankAccounts:
-    environment = read_environment(Environment)
+    environment = Environment()
     numbers = account_numbers(Secret(environment.account_number_key_arn).read)
     return BankAccounts(saga_steps(ACCOUNT_SETUP, environment), AccountsTable(environment.accounts_table), numbers)
 

@@ -1,9 +1,7 @@
 """Lambda handlers of the card's activation."""
 
-from dataclasses import dataclass
 from functools import cache
 
-from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, saga_steps
 
 from .cards import Cards
@@ -12,7 +10,6 @@ from .tables import CardsTable
 from .task import Result, Task, setup_task
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     applications_table: str
     setups_table: str
@@ -21,7 +18,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def cards() -> Cards:
-    environment = read_environment(Environment)
+    environment = Environment()
     return Cards(saga_steps(ACCOUNT_SETUP, environment), CardsTable(environment.cards_table))
 
 

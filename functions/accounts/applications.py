@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from idempotency import Action, StateConflict, Step
+from idempotency.codec import to_item
 from idempotency.dynamodb import RowClient, read_rows, update
-from idempotency.expressions import attribute_values
 from idempotency.saga import Saga
 from idempotency.saga.step import check
 from idempotency.saga.table import UNSETTLED, SagaTable
@@ -93,7 +93,7 @@ class ApplicationsTable(SagaTable):
             ADDRESS_KEY: address_keys(application.address)[0],
         }
         condition = "attribute_not_exists(application_id)"
-        return {"Put": {"TableName": self.name, "Item": attribute_values(row), "ConditionExpression": condition}}
+        return {"Put": {"TableName": self.name, "Item": to_item(row), "ConditionExpression": condition}}
 
     def begin(self, application_id: str, at: datetime) -> Action:
         """List the application in the sweep's index, because its setup has begun."""
@@ -102,7 +102,7 @@ class ApplicationsTable(SagaTable):
 
     def fail(self, saga_id: str, at: datetime) -> Action:
         """Undo the saga's first step, the submission, unless the application is decided."""
-        values = attribute_values({":status": FAILED, ":reason": "AccountNotOpened"})
+        values = to_item({":status": FAILED, ":reason": "AccountNotOpened"})
         expression = "SET #status = :status, updated_at = :at, reason = :reason"
         return self.update(saga_id, expression, _UNDECIDED, at, values)
 

@@ -1,10 +1,8 @@
 """Lambda handlers of the opening bonus."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.secrets import Secret
 from runtime.stores import StoreEnvironment, saga_steps
 
@@ -15,7 +13,6 @@ from .tables import LedgerTable
 from .task import Result, Task, setup_task
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     """account_number_key_arn: of the secret that account numbers derive from."""
 
@@ -27,7 +24,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def opening_bonus() -> OpeningBonus:
-    environment = read_environment(Environment)
+    environment = Environment()
     numbers = account_numbers(Secret(environment.account_number_key_arn).read)
     return OpeningBonus(
         dynamodb(), saga_steps(ACCOUNT_SETUP, environment), LedgerTable(environment.ledger_table), numbers

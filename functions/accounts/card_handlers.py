@@ -1,9 +1,7 @@
 """Lambda handlers of the card."""
 
-from dataclasses import dataclass
 from functools import cache
 
-from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, lease_store, saga_steps
 
 from .cards import CardProcessor, Cards
@@ -12,7 +10,6 @@ from .tables import CardsTable
 from .task import Result, Task, setup_task
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     """card_processor_url: empty without a processor; then the ARNs of the secrets are empty, too."""
 
@@ -26,7 +23,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def cards() -> Cards:
-    environment = read_environment(Environment)
+    environment = Environment()
     table = CardsTable(environment.cards_table)
     return Cards(saga_steps(ACCOUNT_SETUP, environment), table, _processor(environment))
 

@@ -1,10 +1,8 @@
 """Lambda handlers of the customer."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, saga_steps
 
 from .applications import Applications, ApplicationsTable
@@ -14,7 +12,6 @@ from .tables import CustomersTable
 from .task import Result, Task, setup_task
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     applications_table: str
     setups_table: str
@@ -23,7 +20,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def customers() -> Customers:
-    environment = read_environment(Environment)
+    environment = Environment()
     applications = Applications(dynamodb(), ApplicationsTable(environment.applications_table))
     return Customers(saga_steps(ACCOUNT_SETUP, environment), applications, CustomersTable(environment.customers_table))
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from runtime.executions import RUNNING, Execution
+from runtime.machine import RUNNING, Execution
 
 from .definition import APPROVED
 from .errors import AccountNotOpened, SetupRunning, StaleApplication

@@ -5,7 +5,6 @@ from functools import cache
 from idempotency.saga.finalization import Finalization
 from runtime import finalization as made
 from runtime.ended import Ended
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.saga import ended_parser
 
@@ -17,7 +16,7 @@ Environment = made.FinalizationEnvironment
 
 @cache
 def finalization() -> Finalization:
-    return made.finalization(ACCOUNT_SETUP, ApplicationsTable, read_environment(Environment))
+    return made.finalization(ACCOUNT_SETUP, ApplicationsTable, Environment())
 
 
 @handler(ended_parser(ACCOUNT_SETUP), ids=("application_id",))

@@ -1,11 +1,10 @@
 """Lambda handler of the check for fraud."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 
 from .checks import FraudCheck, run_check
@@ -16,8 +15,7 @@ from .screening import ScreeningTable
 from .state_request import StateInput, parse_state
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     applications_table: str
     customers_table: str
     screening_table: str
@@ -25,7 +23,7 @@ class Environment:
 
 @cache
 def check() -> FraudCheck:
-    own, client = read_environment(Environment), dynamodb()
+    own, client = Environment(), dynamodb()
     customers = KnownCustomers(client, own.customers_table)
     return FraudCheck(
         Openings(client, own.applications_table), ScreeningTable(client, own.screening_table), customers.has

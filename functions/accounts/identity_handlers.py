@@ -1,12 +1,11 @@
 """Lambda handler of the check of the document."""
 
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 
 from .checks import IdentityCheck, run_check
@@ -17,8 +16,7 @@ from .screening import ScreeningTable
 from .state_request import StateInput, parse_state
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     applications_table: str
     screening_table: str
     documents_bucket: str
@@ -26,12 +24,12 @@ class Environment:
 
 @cache
 def openings() -> Openings:
-    return Openings(dynamodb(), read_environment(Environment).applications_table)
+    return Openings(dynamodb(), Environment().applications_table)
 
 
 @cache
 def places() -> tuple[Documents, ScreeningTable]:
-    own = read_environment(Environment)
+    own = Environment()
     return Documents(client("s3"), own.documents_bucket), ScreeningTable(dynamodb(), own.screening_table)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from idempotency.payloads import canonical_json
-from runtime.executions import Execution, answered, find_execution
+import runtime.machine
+from runtime.machine import Execution
 
 from .setup import setup_input
 
@@ -21,15 +21,11 @@ class Machine:
 
     def start(self, application_id: str) -> None:
         """Start the application's execution, once. Raises ExecutionsUnavailable."""
-        document = canonical_json(setup_input(application_id))
-        answered(
-            lambda: self.client().start_execution(stateMachineArn=self.arn, name=application_id, input=document),
-            "ExecutionAlreadyExists",
-        )
+        runtime.machine.Machine(self.client, self.arn).start(application_id, setup_input(application_id))
 
     def find(self, application_id: str) -> Execution | None:
         """The application's execution; None if there is none, or none any more. Raises ExecutionsUnavailable."""
-        return find_execution(self.client(), f"{self.arn.replace(':stateMachine:', ':execution:')}:{application_id}")
+        return runtime.machine.Machine(self.client, self.arn).find(application_id)
 
     def status(self, application_id: str) -> str | None:
         """The status of that execution. Raises as `find`."""

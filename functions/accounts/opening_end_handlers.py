@@ -1,14 +1,13 @@
 """Lambda handlers that end applications whose execution has ended without deciding them."""
 
 import logging
-from dataclasses import dataclass
 from functools import cache, partial
 
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.ended import Ended as ExecutionEnded
 from runtime.ended import detail_parser
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler, unread
 
 from .ending import Ending
@@ -22,8 +21,7 @@ _MILLISECONDS_FOR_THE_NEXT = 20_000
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     applications_table: str
     account_opening_arn: str
     account_setup_arn: str
@@ -43,7 +41,7 @@ def _machine(arn: str) -> Machine:
 
 @cache
 def ending() -> Ending:
-    own = read_environment(Environment)
+    own = Environment()
     openings = Openings(dynamodb(), own.applications_table)
     return Ending(openings, _machine(own.account_opening_arn), _machine(own.account_setup_arn))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from runtime.executions import RUNNING
+from runtime.machine import RUNNING
 
 from .definition import IN_REVIEW
 from .ending import Ending

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from entities.backoff import until_decided
+from idempotency.codec import to_item
 from idempotency.dynamodb import read_rows, update
-from idempotency.expressions import attribute_values, conditional_update
+from idempotency.expressions import conditional_update
 from idempotency.saga.table import UNSETTLED
+from runtime.backoff import until_decided
 
 from .applications import ADDRESS_KEY, ASKED_AT, DOCUMENT_VERSION, FLAGS, OPEN_SINCE, Application
 from .definition import ACCOUNT_SETUP, FAILED, IN_REVIEW, REJECTED, SUBMIT_APPLICATION
@@ -128,7 +129,7 @@ class Openings:
             TableName=self.name,
             IndexName=ADDRESS_KEY,
             KeyConditionExpression=f"{ADDRESS_KEY} = :key",
-            ExpressionAttributeValues=attribute_values({":key": address_key}),
+            ExpressionAttributeValues=to_item({":key": address_key}),
             ScanIndexForward=False,
         )
         for page in pages:

@@ -1,11 +1,10 @@
 """Lambda handler that reads how an account-setup that was started before has ended."""
 
-from dataclasses import dataclass
 from functools import cache, partial
 
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 
 from .ending import read_outcome
@@ -14,15 +13,14 @@ from .openings import Openings
 from .state_request import StateInput, parse_state
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     applications_table: str
     account_setup_arn: str
 
 
 @cache
 def places() -> tuple[Openings, Machine]:
-    own = read_environment(Environment)
+    own = Environment()
     setup = Machine(partial(client, "stepfunctions"), own.account_setup_arn)
     return Openings(dynamodb(), own.applications_table), setup
 

@@ -1,11 +1,10 @@
 """Lambda handlers of what a review needs: the check of the address, a check that is unavailable, a rejection."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 
 from .address_check import check_address as address_reasons
@@ -15,14 +14,13 @@ from .reasons import ADDRESS, Reason
 from .state_request import RejectInput, StateInput, parse_reject, parse_state
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     applications_table: str
 
 
 @cache
 def openings() -> Openings:
-    return Openings(dynamodb(), read_environment(Environment).applications_table)
+    return Openings(dynamodb(), Environment().applications_table)
 
 
 @handler(parse_state, ids=("application_id",))

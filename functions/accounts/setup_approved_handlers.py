@@ -1,10 +1,8 @@
 """Lambda handler that confirms the saga."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, saga_steps
 
 from .applications import Applications, ApplicationsTable
@@ -13,14 +11,13 @@ from .definition import ACCOUNT_SETUP, SUBMIT_APPLICATION
 from .task import Result, Task, setup_task
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     applications_table: str
 
 
 @cache
 def outcome() -> Outcome:
-    environment = read_environment(Environment)
+    environment = Environment()
     applications = Applications(dynamodb(), ApplicationsTable(environment.applications_table))
     return Outcome(saga_steps(ACCOUNT_SETUP, environment), applications)
 

@@ -1,10 +1,8 @@
 """Lambda handler of the saga's last compensation."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, saga_steps
 
 from .applications import Applications, ApplicationsTable
@@ -13,7 +11,6 @@ from .definition import ACCOUNT_SETUP, SUBMIT_APPLICATION
 from .task import Result, Task, setup_task
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     applications_table: str
     setups_table: str
@@ -21,7 +18,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def outcome() -> Outcome:
-    environment = read_environment(Environment)
+    environment = Environment()
     applications = Applications(dynamodb(), ApplicationsTable(environment.applications_table))
     return Outcome(saga_steps(ACCOUNT_SETUP, environment), applications)
 

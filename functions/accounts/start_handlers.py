@@ -1,12 +1,11 @@
 """Lambda handler that starts the executions of new applications."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 from runtime.clients import client
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 from runtime.streams import Record, each, images, parse_records
 
@@ -14,14 +13,13 @@ from .definition import SUBMITTED
 from .machines import Machine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     account_opening_arn: str
 
 
 @cache
 def machine() -> Machine:
-    return Machine(partial(client, "stepfunctions"), read_environment(Environment).account_opening_arn)
+    return Machine(partial(client, "stepfunctions"), Environment().account_opening_arn)
 
 
 @handler(parse_records)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from entities.backoff import until_decided
 from idempotency import PayloadMismatch, StateConflict, StepCompensated
 from idempotency.dynamodb import RowClient, read_rows
 from idempotency.saga import SagaSteps
+from runtime.backoff import until_decided
 
 from .applications import Application, ApplicationsTable, submission
 from .definition import SUBMIT_APPLICATION, SUBMITTED

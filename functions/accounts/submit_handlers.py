@@ -1,10 +1,8 @@
 """Lambda handler that takes applications."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, saga_steps
 
@@ -14,14 +12,13 @@ from .submission import Submission
 from .submit_request import SubmitRequest, parse_submit
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     applications_table: str
 
 
 @cache
 def submission() -> Submission:
-    own = read_environment(Environment)
+    own = Environment()
     return Submission(dynamodb(), saga_steps(ACCOUNT_SETUP, own), ApplicationsTable(own.applications_table))
 
 

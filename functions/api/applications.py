@@ -4,7 +4,7 @@ from typing import Any
 
 from accounts.applications import FLAGS
 from accounts.definition import ACCOUNT_SETUP, IN_REVIEW
-from entities.values import from_item
+from idempotency.codec import from_item
 from idempotency.dynamodb import read_rows
 from idempotency.saga.table import STANDING, UNSETTLED
 from runtime.dynamodb import dynamodb

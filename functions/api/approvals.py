@@ -4,7 +4,7 @@ from typing import Any
 
 from approvals.state import Approval
 from approvals.table import WAITING
-from entities.values import to_value
+from idempotency.codec import to_value
 from idempotency.dynamodb import read_rows
 from runtime.dynamodb import dynamodb
 
@@ -27,7 +27,9 @@ def list_approvals(request: Request, own: Environment) -> Answer:
     start = place(request, (str, str, str), lambda *parts: all(parts) and group in (None, parts[0]))
     query: dict[str, Any] = {"TableName": own.approvals_table, "IndexName": WAITING, "Limit": limit(request)}
     if start:
-        query["ExclusiveStartKey"] = {name: to_value(value) for name, value in zip(_PLACE, start, strict=True)}
+        query["ExclusiveStartKey"] = {
+            name: to_value(value, fractions=True) for name, value in zip(_PLACE, start, strict=True)
+        }
     found = read_page(request, lambda: _read(query, group, request))
     last = found.get("LastEvaluatedKey")
     body = {
@@ -53,7 +55,9 @@ def _read(query: dict[str, Any], group: str | None, request: Request) -> Any:
         return dynamodb().scan(**query)
     if group is None:
         # An operand is a list of up to 100. A page may be short, or empty, before the last one.
-        values = {f":group{number}": to_value(one) for number, one in enumerate(sorted(request.groups)[:100])}
+        values = {
+            f":group{number}": to_value(one, fractions=True) for number, one in enumerate(sorted(request.groups)[:100])
+        }
         names = {"#group": "group"}
         condition = f"#group IN ({', '.join(values)})"
         return dynamodb().scan(
@@ -65,7 +69,7 @@ def _read(query: dict[str, Any], group: str | None, request: Request) -> Any:
     of_group: dict[str, Any] = {
         "KeyConditionExpression": "#group = :group",
         "ExpressionAttributeNames": {"#group": "group"},
-        "ExpressionAttributeValues": {":group": to_value(group)},
+        "ExpressionAttributeValues": {":group": to_value(group, fractions=True)},
     }
     return dynamodb().query(**query, **of_group)
 

@@ -1,10 +1,9 @@
 """What the function is told of the contexts."""
 
-from dataclasses import dataclass
+from runtime.environment import Variables
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     """Tables and the bucket by name, state machines and functions by ARN."""
 
     idempotency_table: str

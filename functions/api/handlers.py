@@ -9,7 +9,6 @@ from typing import Any
 from idempotency import LeaseStore, TransientError
 from runtime.context import LambdaContext
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 
 from .answer import Answer, Problem, problem, unavailable
@@ -25,7 +24,7 @@ type Response = dict[str, Any]
 
 @cache
 def environment() -> Environment:
-    return read_environment(Environment)
+    return Environment()
 
 
 @cache

@@ -4,7 +4,7 @@ import uuid
 from functools import partial
 from typing import Any
 
-from entities.values import to_value
+from idempotency.codec import to_value
 from imports.keys import ImportKey
 from imports.request import STEP_FUNCTION
 from imports.state import TOTALS, Import
@@ -103,8 +103,8 @@ def _page(request: Request, own: Environment, after: str, count: int) -> tuple[l
         TableName=own.imports_table,
         KeyConditionExpression="pk = :pk AND sk > :after",
         ExpressionAttributeValues={
-            ":pk": to_value(ImportKey(request.tenant_code, "").pk),
-            ":after": to_value(after),
+            ":pk": to_value(ImportKey(request.tenant_code, "").pk, fractions=True),
+            ":after": to_value(after, fractions=True),
         },
         Limit=count,
     )

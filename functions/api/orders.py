@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from entities.values import Item, from_value
+from idempotency.codec import Item, from_value
 from idempotency.dynamodb import read_rows
 from idempotency.payloads import json_text
 from ordering.definition import NEW
@@ -14,7 +14,7 @@ from ordering.inventory.table import reservation_key
 from ordering.order import InvalidOrder, parse_order
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.executions import answered
+from runtime.machine import answered, execution_arn
 
 from .answer import Answer, Problem, Unavailable, not_found
 from .calls import located
@@ -159,8 +159,7 @@ def _wanted(request: Request, order: Json) -> bool:
 
 def _execution(machine: str, name: str) -> Any:
     """The execution of this name; None if there is none."""
-    arn = f"{machine.replace(':stateMachine:', ':execution:')}:{name}"
-    describe = partial(client("stepfunctions").describe_execution, executionArn=arn)
+    describe = partial(client("stepfunctions").describe_execution, executionArn=execution_arn(machine, name))
     return answered(describe, "ExecutionDoesNotExist")
 
 

@@ -5,8 +5,7 @@ from typing import Any
 from idempotency.dynamodb import read_rows
 from runtime.dynamodb import dynamodb
 from tasks.errors import InvalidTask
-from tasks.keys import TaskKey
-from tasks.state import Item, Status, Task
+from tasks.state import Item, Status, Task, TaskKey
 from tasks.table import TasksTable
 
 from .answer import Answer, Problem, not_found

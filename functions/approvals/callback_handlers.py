@@ -5,7 +5,6 @@ from functools import cache, partial
 from typing import Any
 
 from runtime.clients import client
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.streams import Record, each, images, parse_records
 
@@ -16,7 +15,7 @@ from .executions import Executions
 
 @cache
 def callbacks() -> Callbacks:
-    return Callbacks(approvals(read_environment(Environment)), Executions(partial(client, "stepfunctions")))
+    return Callbacks(approvals(Environment()), Executions(partial(client, "stepfunctions")))
 
 
 @handler(parse_records)

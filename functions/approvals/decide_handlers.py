@@ -1,11 +1,10 @@
 """Lambda handler of a person's decision."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 
 from .deciding import Answer, Deciding
@@ -13,8 +12,7 @@ from .request import DecideRequest, parse_decision
 from .table import ApprovalsTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     """record_lifetime_days: of a record, from the approval's end on."""
 
     approvals_table: str
@@ -28,7 +26,7 @@ def approvals(environment: Environment) -> ApprovalsTable:
 
 @cache
 def deciding() -> Deciding:
-    return Deciding(approvals(read_environment(Environment)))
+    return Deciding(approvals(Environment()))
 
 
 @handler(parse_decision, ids=("approval_id",))

@@ -3,7 +3,6 @@
 from functools import cache, partial
 
 from runtime.clients import client
-from runtime.environment import read_environment
 from runtime.handler import Call, handler, unread
 
 from .callbacks import Callbacks
@@ -18,7 +17,7 @@ _MILLISECONDS_FOR_ONE = 15_000
 
 @cache
 def reviewing() -> Reviewing:
-    table = approvals(read_environment(Environment))
+    table = approvals(Environment())
     return Reviewing(Callbacks(table, Executions(partial(client, "stepfunctions"))))
 
 

@@ -7,7 +7,7 @@ BusinessError
 ├── OwnRequest          who decides has requested the approval; nothing is written
 └── ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled
 TransientError
-└── SweepUnfinished     (ExecutionsUnavailable is runtime.executions')
+└── SweepUnfinished     (ExecutionsUnavailable is runtime.machine')
 """
 
 from idempotency import BusinessError, TransientError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from runtime.executions import DEAD_TOKEN, Execution, answered, find_execution
+from runtime.machine import Execution, Machine, answered, find_execution
 
 _CALLBACK = ".waitForTaskToken"
 _ENDS = frozenset({"ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut"})
@@ -51,8 +51,7 @@ class Executions:
 
     def answer(self, token: str, output: str) -> bool:
         """Whether Step Functions took the answer. False: nothing waits with this token, or not any more."""
-        call = self.client().send_task_success
-        return answered(lambda: call(taskToken=token, output=output), *DEAD_TOKEN) is not None
+        return Machine(self.client).answer(token, output)
 
     def find(self, arn: str) -> Execution | None:
         """An execution; None if there is none, or none any more."""

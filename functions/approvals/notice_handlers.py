@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 from runtime.clients import client
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.notices import Notice, NoticeEnvironment, Notices
 from runtime.streams import Record, each, images, parse_records
@@ -15,7 +14,6 @@ from .mail import Mails
 from .state import Approval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(NoticeEnvironment):
     approvals_topic_arn: str
 
@@ -38,8 +36,8 @@ class Telling:
 
 @cache
 def telling() -> Telling:
-    own = read_environment(Environment)
-    return Telling(Notices.of(own), Mails(client("sns"), own.approvals_topic_arn))
+    own = Environment()
+    return Telling(Notices.of(own.notification_topic_arn), Mails(client("sns"), own.approvals_topic_arn))
 
 
 @handler(parse_records)

@@ -5,12 +5,12 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs, to_builtins
 
-from entities.values import Unstorable, storable
 from idempotency import payload_hash
 from runtime import text
 from runtime.ended import Ended as ExecutionEnded
 from runtime.ended import detail_parser
 from runtime.validation import check_text, parser
+from runtime.values import Unstorable, storable
 
 from .errors import InvalidApproval, InvalidDecision
 

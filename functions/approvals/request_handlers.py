@@ -1,10 +1,8 @@
 """Lambda handler that a waiting state invokes, through `lambda:invoke.waitForTaskToken`."""
 
 import json
-from dataclasses import dataclass
 from functools import cache
 
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 
 from . import decide_handlers
@@ -12,7 +10,6 @@ from .request import ApprovalRequest, parse_request
 from .requesting import Answer, Requesting
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(decide_handlers.Environment):
     """subject_tables: names of the tables with rows that requests may be about, by logical id, as JSON."""
 
@@ -21,7 +18,7 @@ class Environment(decide_handlers.Environment):
 
 @cache
 def requesting() -> Requesting:
-    own = read_environment(Environment)
+    own = Environment()
     return Requesting(decide_handlers.approvals(own), json.loads(own.subject_tables))
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from entities.backoff import pause
 from idempotency import Contention, PayloadMismatch
 from idempotency.dynamodb import Outcome
+from runtime.backoff import pause
 
 from .errors import InvalidApproval
 from .request import ApprovalRequest

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from entities.backoff import until_decided, written
 from idempotency.dynamodb import Action, Outcome, read_rows, update
 from idempotency.expressions import condition_check, conditional_put, conditional_update
+from runtime.backoff import until_decided, written
 
 from .errors import SubjectClosed
 from .request import ApprovalRequest

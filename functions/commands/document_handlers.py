@@ -1,6 +1,5 @@
 """Lambda handlers that read the data row, too."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -8,15 +7,14 @@ from entities.gate import Gates
 from entities.registered import TYPES
 from entities.state import Tables
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 
 from .machine import Machine
 from .request import IDS, Task, parse_task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     commands_table: str
     gates_table: str
     data_table: str
@@ -24,7 +22,7 @@ class Environment:
 
 @cache
 def machine() -> Machine:
-    environment = read_environment(Environment)
+    environment = Environment()
     tables = Tables(environment.commands_table, environment.gates_table, environment.data_table)
     return Machine(Gates(dynamodb(), tables), TYPES)
 

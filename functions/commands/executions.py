@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from entities.command import Attempt
-from idempotency.payloads import canonical_json, read_json
-from runtime.executions import answered, wake
+from idempotency.payloads import read_json
+from runtime.machine import Machine
 
 from .request import input_of
 
@@ -34,23 +34,16 @@ class Executions:
 
     def start(self, attempt: Attempt) -> None:
         """Start the attempt's execution, once: its name is never used again. Raises ExecutionsUnavailable."""
-        document = canonical_json(input_of(attempt))
-        answered(
-            lambda: self.client().start_execution(stateMachineArn=self.machine, name=attempt.name, input=document),
-            "ExecutionAlreadyExists",
-        )
+        Machine(self.client, self.machine).start(attempt.name, input_of(attempt))
 
     def find(self, attempt: Attempt) -> Execution | None:
         """The attempt's execution; None if there is none. Raises ExecutionsUnavailable."""
-        arn = f"{self.machine.replace(':stateMachine:', ':execution:')}:{attempt.name}"
-        found = answered(lambda: self.client().describe_execution(executionArn=arn), "ExecutionDoesNotExist")
-        if found is None:
-            return None
-        return Execution(found["status"], error_of(found["status"], found.get("error"), found.get("cause")))
+        found = Machine(self.client, self.machine).find(attempt.name, error=True)
+        return Execution(found.status, error_of(found.status, found.error, found.cause)) if found else None
 
     def wake(self, tokens: Iterable[str]) -> None:
         """Answer callback tokens; dead ones are ignored. Raises ExecutionsUnavailable."""
-        wake(self.client, tokens)
+        Machine(self.client).wake(tokens)
 
 
 def error_of(status: str, error: str | None, cause: str | None) -> dict[str, str]:

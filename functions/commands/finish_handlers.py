@@ -1,24 +1,21 @@
 """Lambda handler that finishes a command."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from entities.gate import Gates
-from entities.registered import TYPES, TargetEnvironment
+from entities.registered import TYPES
 from entities.registered import targets as made
 from entities.state import Tables
-from entities.targets import Target
+from entities.targets import Target, TargetEnvironment
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 
 from .machine import Machine
 from .request import IDS, Task, parse_task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(TargetEnvironment):
     commands_table: str
     gates_table: str
@@ -28,7 +25,7 @@ class Environment(TargetEnvironment):
 
 @cache
 def environment() -> Environment:
-    return read_environment(Environment)
+    return Environment()
 
 
 @cache

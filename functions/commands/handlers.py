@@ -1,7 +1,6 @@
 """Lambda handlers that know the gate and the commands alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -11,7 +10,7 @@ from entities.registered import TYPES
 from entities.state import Tables
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 from runtime.streams import Record, each, parse_records
 
@@ -31,8 +30,7 @@ from .request import (
 from .waking import Turns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     """command_lifetime_days: how long a command's row outlives its end, unless its type says otherwise."""
 
     commands_table: str
@@ -42,7 +40,7 @@ class Environment:
 
 @cache
 def environment() -> Environment:
-    return read_environment(Environment)
+    return Environment()
 
 
 @cache

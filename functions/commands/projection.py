@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from entities.backoff import pause
 from entities.command import Key
 from entities.document import document_of
 from entities.lagging import Lagging
 from entities.targets import Document, Target
 from entities.types import Types
+from runtime.backoff import pause
 from runtime.streams import Record, images
 
 _TRIES = 5

@@ -1,14 +1,13 @@
 """Lambda handler that writes the targets of synchronous commands."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from entities.lagging import Lagging
-from entities.registered import TYPES, TargetEnvironment, targets
+from entities.registered import TYPES, targets
+from entities.targets import TargetEnvironment
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.streams import Record, each, parse_records
 
@@ -18,14 +17,13 @@ from .projection import Projection
 _MILLISECONDS_FOR_A_TRY = 20_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(TargetEnvironment):
     gates_table: str
 
 
 @cache
 def projection() -> Projection:
-    environment = read_environment(Environment)
+    environment = Environment()
     return Projection(TYPES, targets(environment), Lagging(dynamodb(), environment.gates_table))
 
 

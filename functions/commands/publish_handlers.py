@@ -1,6 +1,5 @@
 """Lambda handler that publishes commands."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from entities.command import Command, publish_parser
@@ -9,12 +8,10 @@ from entities.publish import Answer, Publication
 from entities.registered import TYPES
 from entities.state import Tables
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, step_store
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(StoreEnvironment):
     """command_lifetime_days: how long a command's row outlives its end, unless its type says otherwise."""
 
@@ -27,7 +24,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def publication() -> Publication:
-    environment = read_environment(Environment)
+    environment = Environment()
     tables = Tables(
         environment.commands_table, environment.gates_table, environment.data_table, environment.history_table
     )

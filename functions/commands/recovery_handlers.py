@@ -1,6 +1,5 @@
 """Lambda handlers that start executions again: for an operator, and for what was lost."""
 
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -9,7 +8,6 @@ from entities.registered import TYPES
 from entities.state import Tables
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.handler import Call, handler, unread
 
 from . import handlers
@@ -22,14 +20,13 @@ from .waking import Turns
 _MILLISECONDS_FOR_A_KEY = 25_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(handlers.Environment):
     command_arn: str
 
 
 @cache
 def environment() -> Environment:
-    return read_environment(Environment)
+    return Environment()
 
 
 @cache

@@ -1,27 +1,25 @@
 """Lambda handler that starts the executions of published commands."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 from entities.state import attempt_of
 from runtime.clients import client
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 from runtime.streams import Record, each, images, parse_records
 
 from .executions import Executions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     command_arn: str
 
 
 @cache
 def executions() -> Executions:
-    return Executions(partial(client, "stepfunctions"), read_environment(Environment).command_arn)
+    return Executions(partial(client, "stepfunctions"), Environment().command_arn)
 
 
 @handler(parse_records)

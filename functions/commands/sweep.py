@@ -11,7 +11,7 @@ from entities.command import Attempt
 from entities.lagging import LAGGING_SINCE
 from entities.state import Gate
 from idempotency import TransientError
-from runtime.sweeping import in_turns
+from runtime.sweep import in_turns
 
 from .executions import RUNNING, Executions
 from .waking import Turns

@@ -10,10 +10,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from idempotency import PayloadHash
 from runtime.json_documents import read_document
 from runtime.validation import parser
+from runtime.values import Unstorable, json_size, storable
 
 from .errors import AttributesTooLarge, InvalidCommand
 from .types import Types
-from .values import Unstorable, json_size, storable
 
 MAX_ATTRIBUTES = 100 * 1024
 """Bytes of a command's attributes as JSON."""

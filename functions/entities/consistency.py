@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from idempotency.codec import Item
 from idempotency.dynamodb import RowClient, read_rows
 
 from .command import Key
 from .lagging import Lagging
 from .state import CommandRow, Gate, States, Tables
-from .values import Item
 
 GATE = "gate"
 """The name of such a gate in the list of lagging targets."""

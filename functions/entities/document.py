@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import Any
 
 from idempotency import Contention
+from idempotency.codec import Item, from_value
+from runtime.values import MAX_ITEM, item_size, json_size
 
 from .command import Key
 from .errors import AttributesTooLarge, StaleCommand
 from .targets import Document
 from .types import EntityType
-from .values import MAX_ITEM, Item, from_value, item_size, json_size
 
 MAX_DOCUMENT = 300 * 1024
 """Bytes of a document's attributes as JSON, after a merge."""

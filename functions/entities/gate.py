@@ -19,8 +19,8 @@ from datetime import datetime
 
 from idempotency import Contention, StateConflict
 from idempotency.dynamodb import Action, Cancellation, RowClient, row, update
+from runtime.backoff import until_decided, written
 
-from .backoff import until_decided, written
 from .command import Attempt, Decision, Key
 from .errors import NotBlocked, StaleCommand
 from .rows import Rows

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from idempotency.dynamodb import RowClient, update
 from idempotency.expressions import conditional_update
+from runtime.backoff import until_decided
 
-from .backoff import until_decided
 from .command import Key
 
 LAGGING_SINCE = "lagging_since"

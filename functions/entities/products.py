@@ -7,14 +7,14 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from idempotency import Contention
+from idempotency.codec import Item, to_item
 from idempotency.dynamodb import Action, RowClient, read_rows
-from idempotency.expressions import attribute_values, conditional_put
+from idempotency.expressions import conditional_put
+from runtime.backoff import written
 
-from .backoff import written
 from .errors import StaleCommand
 from .targets import Document, is_shown
 from .types import EntityType
-from .values import Item
 
 # In each lost round another version was written.
 _ROUNDS = 3
@@ -89,10 +89,10 @@ class ProductsTable:
         old = pointer["category"]["S"] if pointer and "category" in pointer else None
         new = None if document.deleted else document.attributes["category"]
         if new is not None:
-            item = attribute_values({**_key(document, new), **facts(document)})
+            item = to_item({**_key(document, new), **facts(document)})
             yield {"Put": {"TableName": self.name, "Item": item}}
         if old is not None and old != new:
-            yield {"Delete": {"TableName": self.name, "Key": attribute_values(_key(document, old))}}
+            yield {"Delete": {"TableName": self.name, "Key": to_item(_key(document, old))}}
 
 
 def _key(document: Document, category: str) -> dict[str, str]:

@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from idempotency import Contention, PayloadMismatch, StateConflict, Step, StepStore, transact
+from idempotency.codec import Item
 from idempotency.dynamodb import Action, read_rows
+from runtime.backoff import pause
 
-from .backoff import pause
 from .command import MAX_VERSION, Command
 from .consistency import Consistency
 from .document import Change
@@ -18,7 +19,6 @@ from .gate import Gates
 from .rows import Rows
 from .state import FINISHED, Gate
 from .types import Types
-from .values import Item
 
 type Answer = Mapping[str, Any]
 

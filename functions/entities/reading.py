@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from idempotency import BusinessError
+from idempotency.codec import Item
 from idempotency.dynamodb import answered, read_rows
 
 from .command import Key
 from .document import document_of
 from .state import Tables
-from .values import Item
 
 type Moment = int | datetime
 """A version, or an aware time."""

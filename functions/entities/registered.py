@@ -1,27 +1,13 @@
 """The types and targets of this application: docs/add-a-type.md adds one of each."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from runtime.clients import client
 
 from .catalog import CatalogBucket
 from .products import PRODUCT, ProductsTable
-from .targets import Target
+from .targets import Clients, Target, TargetEnvironment
 from .types import Types
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetEnvironment:
-    """The environment variables of every function that writes targets."""
-
-    products_table: str
-    catalog_bucket: str
-
-
-type Clients = Callable[[str], Any]
-"""The client of an AWS service."""
 
 TARGETS: Mapping[str, Callable[[TargetEnvironment, Clients], Target]] = {
     "products": lambda environment, clients: ProductsTable(clients("dynamodb"), environment.products_table),

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from idempotency.codec import Item, to_item, to_value
 from idempotency.dynamodb import Action, LeaseClient, read_rows
-from idempotency.expressions import attribute_values, condition_check, conditional_put, conditional_update
+from idempotency.expressions import condition_check, conditional_put, conditional_update
 
 from .command import Attempt, Command, Decision, Key
 from .document import Change
 from .state import FINISHED, SKIPPED, STARTED, Gate, State, Tables
-from .values import Item, to_value
 
 _NEW = "attribute_not_exists(#pk)"
 # A row that has ended never changes again.
@@ -121,7 +121,7 @@ class Rows:
         own = {"version": version, "mode": command.mode, "attempt": 1, "status": status}
         times = {"created_at": at.isoformat(), "updated_at": at.isoformat()}
         known = {**fields, **own, **times, **command.payload(version).attributes, **command.key.at(version)}
-        return {**attribute_values(known), "attributes": to_value(command.attributes)}
+        return {**to_item(known), "attributes": to_value(command.attributes, fractions=True)}
 
     def parked(self, attempt: Attempt, token: str, at: str) -> Action:
         """Keep a callback token. Of an attempt that has ended, a late duplicate of the call may still run."""

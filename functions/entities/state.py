@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from idempotency.codec import Item
 from idempotency.dynamodb import LeaseClient, read_rows
 
 from .command import Attempt, Key
 from .document import Change
 from .errors import StaleCommand
-from .values import Item
 
 FINISHED, SKIPPED = "finish:FINISHED", "finish:SKIPPED"
 STARTED = "publish:STARTED"

@@ -1,10 +1,22 @@
 """What a target is: a read model that follows the finished versions of a key and never goes back."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from idempotency.dynamodb import Action
+from runtime.environment import Variables
+
+
+class TargetEnvironment(Variables):
+    """The environment variables of every function that writes targets."""
+
+    products_table: str
+    catalog_bucket: str
+
+
+type Clients = Callable[[str], Any]
+"""The client of an AWS service."""
 
 
 @dataclass(frozen=True, slots=True)

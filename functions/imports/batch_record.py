@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from entities.values import Item, from_value
+from idempotency.codec import Item, from_value
 
 CREATED, UPDATED, UNCHANGED = "created", "updated", "unchanged"
 

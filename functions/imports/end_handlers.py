@@ -1,6 +1,5 @@
 """Lambda handlers that end imports which were cut off."""
 
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -8,9 +7,9 @@ from entities.registered import TYPES
 from idempotency import RoundStore
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
-from runtime.executions import was_redriven
+from runtime.environment import Variables
 from runtime.handler import Call, handler, unread
+from runtime.machine import Machine
 
 from .executions import Machines
 from .files import Files
@@ -23,8 +22,7 @@ from .table import ImportsTable
 _MILLISECONDS_FOR_THE_END = 300_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     imports_table: str
     imports_bucket: str
     idempotency_table: str
@@ -34,7 +32,7 @@ class Environment:
 
 @cache
 def sweep() -> ImportSweep:
-    own = read_environment(Environment)
+    own = Environment()
     table = ImportsTable(dynamodb(), own.imports_table)
     records = RoundStore(dynamodb(), own.idempotency_table)
     finalization = Finalization(table, Files(client("s3"), own.imports_bucket), TYPES, records)
@@ -45,7 +43,7 @@ def sweep() -> ImportSweep:
 def import_ended(ended: ImportEnded, call: Call) -> dict[str, str]:
     """Finalize an import whose execution was cut off (event *Execution Status Change*), after its Map Run has ended."""
     own = sweep()
-    redriven = partial(was_redriven, own.machines.client(), ended.execution_arn)
+    redriven = partial(Machine(own.machines.client).was_redriven, ended.execution_arn)
     if (job := ended.job) is None or redriven():
         return {"status": "ignored"}
     own.machines.wait_for_map_run(job.key, lambda: call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_THE_END)

@@ -1,22 +1,16 @@
 """The executions of the machines of imports."""
 
-import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from runtime.executions import answered, wake
+from runtime.machine import Machine
 
 from .errors import StillRunning
 from .keys import ImportKey
 from .state import Import
-
-RUNNING = "RUNNING"
-_MISSING = "ExecutionDoesNotExist"
-# Undocumented: whether an execution that has ended can be stopped. Its ARN and cause are valid.
-_ENDED = "ValidationException"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +23,24 @@ class Machines:
 
     def start(self, made: Import) -> None:
         """Start the execution of an import, once: it has the import's name. Raises ExecutionsUnavailable."""
-        document = json.dumps({"tenant_code": made.key.tenant_code, "import_id": made.key.import_id})
-        new = {"stateMachineArn": self._machine(made), "name": made.key.import_id, "input": document}
-        answered(lambda: self.client().start_execution(**new), "ExecutionAlreadyExists")
+        document = {"tenant_code": made.key.tenant_code, "import_id": made.key.import_id}
+        self._machine(made).start(made.key.import_id, document)
 
     def status(self, made: Import) -> str | None:
         """Of the import's execution; None if there is none. Raises ExecutionsUnavailable."""
-        found = answered(lambda: self.client().describe_execution(executionArn=self._execution(made)), _MISSING)
-        return str(found["status"]) if found else None
+        return self._machine(made).status(made.key.import_id)
 
     def stop(self, made: Import) -> None:
         """Stop the import's execution, if it runs. Its Map Run goes on for a while. Raises ExecutionsUnavailable."""
-        stopped = {"executionArn": self._execution(made), "cause": "stopped"}
-        answered(lambda: self.client().stop_execution(**stopped), _MISSING, _ENDED)
+        self._machine(made).stop(made.key.import_id)
 
     def wake(self, tokens: Iterable[str]) -> None:
         """Answer callback tokens; dead ones are ignored. Raises ExecutionsUnavailable."""
-        wake(self.client, tokens)
+        Machine(self.client).wake(tokens)
 
     def check_map_run_ended(self, key: ImportKey) -> None:
         """Raises StillRunning while batches of an import may run, ExecutionsUnavailable."""
-        arn = self._arn(self.csv, key)
-        found = answered(lambda: self.client().list_map_runs(executionArn=arn), _MISSING)
-        if found and any("stopDate" not in run for run in found["mapRuns"]):
+        if Machine(self.client, self.csv).map_run_runs(key.import_id):
             raise StillRunning(f"{key.import_id}: its Map Run has not ended")
 
     def wait_for_map_run(self, key: ImportKey, time_left: Callable[[], bool]) -> None:
@@ -66,11 +55,5 @@ class Machines:
             else:
                 return
 
-    def _machine(self, made: Import) -> str:
-        return self.zip if made.zip else self.csv
-
-    def _execution(self, made: Import) -> str:
-        return self._arn(self._machine(made), made.key)
-
-    def _arn(self, machine: str, key: ImportKey) -> str:
-        return f"{machine.replace(':stateMachine:', ':execution:')}:{key.import_id}"
+    def _machine(self, made: Import) -> Machine:
+        return Machine(self.client, self.zip if made.zip else self.csv)

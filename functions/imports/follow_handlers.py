@@ -1,13 +1,12 @@
 """Lambda handlers that start, count and stop imports."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 from runtime.streams import Record, parse_records
 
@@ -18,8 +17,7 @@ from .stopping import stop
 from .table import ImportsTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     imports_table: str
     import_csv_arn: str
     import_zip_arn: str
@@ -27,7 +25,7 @@ class Environment:
 
 @cache
 def following() -> Following:
-    own = read_environment(Environment)
+    own = Environment()
     machines = Machines(partial(client, "stepfunctions"), own.import_csv_arn, own.import_zip_arn)
     return Following(ImportsTable(dynamodb(), own.imports_table), machines)
 

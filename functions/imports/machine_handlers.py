@@ -1,6 +1,5 @@
 """Lambda handlers of the states before and after the Map."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -8,7 +7,7 @@ from entities.registered import TYPES
 from idempotency import RoundStore
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 
 from .files import Files
@@ -18,8 +17,7 @@ from .request import Job, parse_job
 from .table import ImportsTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     imports_table: str
     imports_bucket: str
     idempotency_table: str
@@ -27,7 +25,7 @@ class Environment:
 
 @cache
 def finalization() -> Finalization:
-    own = read_environment(Environment)
+    own = Environment()
     table = ImportsTable(dynamodb(), own.imports_table)
     records = RoundStore(dynamodb(), own.idempotency_table)
     return Finalization(table, Files(client("s3"), own.imports_bucket), TYPES, records)

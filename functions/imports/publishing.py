@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from entities.backoff import pause
 from entities.command import Command, Key
 from entities.consistency import Consistency
 from entities.errors import AttributesTooLarge, InvalidCommand, PendingCommand, StaleCommand
 from entities.publish import Publication, next_version
 from entities.state import Gate
-from entities.values import Item, from_value
 from idempotency import Contention, Decided, RoundStore, StateConflict, Step, StoreUnavailable, TransientError
+from idempotency.codec import Item, from_value
 from idempotency.dynamodb import Action, read_rows
 from idempotency.expressions import condition_check
+from runtime.backoff import pause
 
 from . import codes
 from .batch_record import CREATED, UNCHANGED, UPDATED, Outcome

@@ -1,12 +1,10 @@
 """Lambda handler of the queue `import-action`."""
 
-from dataclasses import dataclass
 from functools import cache, partial
 
 from idempotency import LeaseStore
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.handler import Call
 from runtime.queues import message_parser, once, queue_handler
 from runtime.stores import StoreEnvironment, lease_store
@@ -17,7 +15,6 @@ from .starting import START_IMPORT, start
 from .table import ImportsTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(StoreEnvironment):
     imports_table: str
     import_csv_arn: str
@@ -30,7 +27,7 @@ class ImportAction(Job, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def environment() -> Environment:
-    return read_environment(Environment)
+    return Environment()
 
 
 @cache

@@ -1,6 +1,5 @@
 """Lambda handlers that publish rows."""
 
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
@@ -11,7 +10,6 @@ from entities.state import Tables
 from idempotency import RoundStore
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, step_store
 
@@ -31,7 +29,6 @@ _MILLISECONDS_FOR_A_ROW = 21_000
 _MILLISECONDS_FOR_THE_END = 45_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(StoreEnvironment):
     """command_lifetime_days: how long a command's row outlives its end, unless its type says otherwise."""
 
@@ -46,7 +43,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def environment() -> Environment:
-    return read_environment(Environment)
+    return Environment()
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from entities.types import EntityType, Types
-from entities.values import Item, from_value
+from idempotency.codec import Item, from_value
 
 from .columns import ImportType, import_type
 from .errors import InvalidImport

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from runtime.sweeping import in_turns
+from runtime.machine import RUNNING
+from runtime.sweep import in_turns
 
 from .errors import StillRunning, SweepUnfinished
-from .executions import RUNNING, Machines
+from .executions import Machines
 from .finalizing import Finalization
 from .state import Import
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from entities.backoff import until_decided, written
-from entities.values import Item, to_value
+from idempotency.codec import Item, to_value
 from idempotency.dynamodb import Action, put, read_rows, update
 from idempotency.expressions import condition_check, conditional_put, conditional_update
+from runtime.backoff import until_decided, written
 
 from .batch_record import BatchRecord, moves_of
 from .errors import ImportCutOff
@@ -205,4 +205,4 @@ def _batch(key: ImportKey, batch: BatchRecord, at: datetime) -> Item:
 
 
 def _item(values: Mapping[str, Any]) -> Item:
-    return {name: to_value(value) for name, value in values.items()}
+    return {name: to_value(value, fractions=True) for name, value in values.items()}

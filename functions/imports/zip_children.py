@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import batched
 
-from entities.values import Item
+from idempotency.codec import Item
 
 from .errors import ImportCutOff
 from .executions import Machines

@@ -1,13 +1,12 @@
 """Lambda handlers of import-zip."""
 
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 from entities.registered import TYPES
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.handler import Call, handler
 
 from .executions import Machines
@@ -25,15 +24,14 @@ from .zip_rows import ZipRows
 IDS = ("tenant_code", "import_id")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     imports_table: str
     imports_bucket: str
 
 
 @cache
 def environment() -> Environment:
-    return read_environment(Environment)
+    return Environment()
 
 
 @cache

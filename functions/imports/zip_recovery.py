@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from runtime.machine import RUNNING
+
 from .errors import StillRunning, SweepUnfinished
-from .executions import RUNNING, Machines
+from .executions import Machines
 from .keys import ImportKey
 from .state import Import
 from .zip_children import Children

@@ -1,13 +1,11 @@
 """Lambda handlers for ZIPs whose execution was cut off, and for what was lost."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, partial
 
 from runtime.clients import client
-from runtime.environment import read_environment
-from runtime.executions import was_redriven
 from runtime.handler import Call, handler, unread
+from runtime.machine import Machine
 
 from . import zip_handlers
 from .errors import StillRunning
@@ -20,7 +18,6 @@ from .zip_recovery import ZipSweep
 _MILLISECONDS_FOR_A_ZIP = 25_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment(zip_handlers.Environment):
     import_csv_arn: str
     import_zip_arn: str
@@ -28,7 +25,7 @@ class Environment(zip_handlers.Environment):
 
 @cache
 def sweep() -> ZipSweep:
-    environment = read_environment(Environment)
+    environment = Environment()
     machines = Machines(partial(client, "stepfunctions"), environment.import_csv_arn, environment.import_zip_arn)
     return ZipSweep(Children(zip_handlers.rows(), machines), zip_handlers.end(), machines)
 
@@ -38,7 +35,7 @@ def zip_ended(ended: ImportEnded, call: Call) -> None:
     """Finalize a ZIP whose execution was cut off (event of its end), unless children still run: then the sweep does."""
     own = sweep()
     with suppress(StillRunning):
-        if ended.job and not was_redriven(own.machines.client(), ended.execution_arn):
+        if ended.job and not Machine(own.machines.client).was_redriven(ended.execution_arn):
             own.cut_off(ended.job.key, call.at)
 
 

@@ -12,10 +12,10 @@ from datetime import datetime
 from itertools import batched
 from typing import Any
 
-from entities.backoff import until_decided, written
-from entities.values import Item, to_value
+from idempotency.codec import Item, to_value
 from idempotency.dynamodb import read_rows, update
 from idempotency.expressions import conditional_put, conditional_update
+from runtime.backoff import until_decided, written
 
 from .keys import ImportKey
 from .state import TOTALS, Import, Status
@@ -45,7 +45,7 @@ class ZipRows:
             computed={CHILDREN: f"#{CHILDREN} + :one"},
             values={"one": 1},
         )
-        item = {name: to_value(value) for name, value in child.values.items()}
+        item = {name: to_value(value, fractions=True) for name, value in child.values.items()}
         cancelled = written(self.table.client, [{"Put": {**new, "Item": item}}, {"Update": counted}])
         return cancelled is None or 0 in cancelled.refusals
 

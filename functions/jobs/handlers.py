@@ -1,7 +1,6 @@
 """Lambda handlers of jobs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -9,7 +8,6 @@ import msgspec
 
 from idempotency import InProgress, Lease, LeaseStore, idempotent_handler
 from runtime.clients import client
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, lease_store
 
@@ -18,14 +16,13 @@ from .objects import Objects
 from .service import RUN_JOB, Jobs
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     pass
 
 
 @cache
 def leases() -> LeaseStore:
-    return lease_store(read_environment(Environment))
+    return lease_store(Environment())
 
 
 @cache

@@ -1,12 +1,10 @@
 """Lambda handler of the reports service."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment
 
@@ -18,14 +16,13 @@ from .table import ReportsTable
 _MILLISECONDS_FOR_A_RECORD = 20_000
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     reports_table: str
 
 
 @cache
 def reports() -> Reports:
-    environment = read_environment(Environment)
+    environment = Environment()
     return Reports(dynamodb(), ReportsTable(environment.reports_table, environment.idempotency_table))
 
 

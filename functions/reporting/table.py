@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from idempotency import Action
-from runtime.dynamodb import attributes
+from idempotency.codec import to_item
 
 from .change import Change, Contribution
 
@@ -52,7 +52,7 @@ class ReportsTable:
         return {
             "Put": {
                 "TableName": self.records,
-                "Item": attributes(
+                "Item": to_item(
                     {
                         # A record belongs to one reports table, so its key names the table.
                         "pk": f"{change.order_id}#{self.name}#{change.created_at}",
@@ -62,7 +62,7 @@ class ReportsTable:
                     }
                 ),
                 "ConditionExpression": f"{later} AND {as_expected}",
-                "ExpressionAttributeValues": attributes({":version": change.version, **expected}),
+                "ExpressionAttributeValues": to_item({":version": change.version, **expected}),
             }
         }
 
@@ -84,10 +84,10 @@ class ReportsTable:
         return {
             "Update": {
                 "TableName": self.name,
-                "Key": attributes({"day": day, "line": f"{status}#{currency}#{part:02d}"}),
+                "Key": to_item({"day": day, "line": f"{status}#{currency}#{part:02d}"}),
                 "UpdateExpression": "SET #status = :status, currency = :currency ADD orders :orders, revenue :revenue",
                 "ExpressionAttributeNames": {"#status": "status"},
-                "ExpressionAttributeValues": attributes(
+                "ExpressionAttributeValues": to_item(
                     {":status": status, ":currency": currency, ":orders": orders, ":revenue": revenue}
                 ),
             }

@@ -1,8 +1,16 @@
-"""A function's environment variables as a frozen dataclass: each field is the variable of its name in upper case."""
+"""A function's environment variables as fields of a class, each read at its use.
 
-import dataclasses
+    class Environment(Variables):
+        orders_table: str
+        order_lifetime_days: int
+
+    environment = Environment()
+
+A field is the variable of its name in upper case. So the handlers of a context share one class, and each function still
+gets only the variables that its calls read; a contract test compares the two.
+"""
+
 import os
-from collections.abc import Mapping
 from typing import Any
 
 
@@ -10,23 +18,46 @@ class InvalidEnvironment(Exception):
     """A variable that the function needs is missing or malformed; the template sets it."""
 
 
-def read_environment[E](environment: type[E], variables: Mapping[str, str] = os.environ) -> E:
-    """Build `environment`, a dataclass of `str` and `int` fields. A field with a default may be missing or empty.
+class Variables:
+    """The base of such classes. Its fields are `str` or `int`. One with a default may be missing or empty."""
 
-    Raises InvalidEnvironment, naming the variable.
-    """
-    return environment(**{field.name: _value(field, variables) for field in dataclasses.fields(environment)})  # type: ignore[arg-type]
+    def __init__(self, **values: Any) -> None:
+        """values: fields that are given instead of read."""
+        vars(self).update(values)
+
+    def __init_subclass__(cls) -> None:
+        for name, kind in vars(cls).get("__annotations__", {}).items():
+            setattr(cls, name, _Variable(name.upper(), kind is int, vars(cls).get(name)))
+
+    @classmethod
+    def fields(cls) -> list[str]:
+        """The names of all fields."""
+        return [name for base in reversed(cls.__mro__) for name in vars(base).get("__annotations__", {})]
 
 
-def _value(field: dataclasses.Field[Any], variables: Mapping[str, str]) -> str | int:
-    name = field.name.upper()
-    text = variables.get(name, "")
-    if not text and isinstance(field.default, str | int):
-        return field.default
-    if not text:
-        raise InvalidEnvironment(f"{name} is not set; it belongs to the function's Environment in its stack")
-    if field.type is not int:
-        return text
-    if not text.isdecimal():
-        raise InvalidEnvironment(f"{name} is not a whole number")
-    return int(text)
+class _Variable:
+    """One field. Values that were given to the instance come first, because this is no data descriptor."""
+
+    __slots__ = ("default", "is_number", "name")
+
+    def __init__(self, name: str, is_number: bool, default: str | int | None) -> None:
+        self.name, self.is_number, self.default = name, is_number, default
+
+    def __get__(self, owner: Variables | None, _: type[Variables]) -> Any:
+        if owner is None:
+            return self
+        text = read_variable(self.name)
+        if not text and self.default is not None:
+            return self.default
+        if not text:
+            raise InvalidEnvironment(f"{self.name} is not set; it belongs to the function's Environment in its stack")
+        if not self.is_number:
+            return text
+        if not text.isdecimal():
+            raise InvalidEnvironment(f"{self.name} is not a whole number")
+        return int(text)
+
+
+def read_variable(name: str) -> str:
+    """The text of a variable, empty if it is missing. All fields are read here."""
+    return os.environ.get(name, "")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
@@ -22,7 +21,6 @@ from .stores import StoreEnvironment, lease_store, step_store
 _MILLISECONDS_FOR_ONE = 80_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FinalizationEnvironment(StoreEnvironment):
     """saga_arn, recovery_arn: of the machines.
 
@@ -36,7 +34,6 @@ class FinalizationEnvironment(StoreEnvironment):
     outside_url: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepEnvironment(FinalizationEnvironment):
     """finalize_after_seconds: the age at which a saga has ended, whatever came of it."""
 

@@ -6,13 +6,15 @@ They come from the tables' streams, so none is published for a write that did no
 publishes its notice again, with the same content: a consumer tells notices apart by type, tenant, id, status, attempt.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from idempotency.payloads import json_text
 
 from .clients import client
+from .environment import Variables
+from .streams import Record, each, images
 
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
 _ACTION = "notification"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeEnvironment:
+class NoticeEnvironment(Variables):
     """The environment of the functions that publish notices."""
 
     notification_topic_arn: str
@@ -51,8 +52,16 @@ class Notices:
     topic: str
 
     @classmethod
-    def of(cls, environment: NoticeEnvironment) -> "Notices":
-        return cls(client("sns"), environment.notification_topic_arn)
+    def of(cls, topic: str) -> "Notices":
+        """Notices by the client of this execution environment."""
+        return cls(client("sns"), topic)
+
+    def follow(self, records: Sequence[Record], notice_of: Callable[[Record], Notice | None]) -> dict[str, Any]:
+        """Publish the notices of a batch of a stream. Returns what Lambda expects: the record that failed, if one has.
+
+        notice_of: the notice of a record; None for most changes.
+        """
+        return each(records, lambda record: self.publish(notice_of(record)))
 
     def publish(self, notice: Notice | None) -> None:
         """Publish a notice, if there is one. Raises botocore's errors."""
@@ -65,3 +74,11 @@ class Notices:
             # A fair queue serves groups in turn, so a tenant with many notices does not delay the others.
             MessageGroupId=notice.tenant_code or notice.type,
         )
+
+
+def changed_status(record: Record) -> Record | None:
+    """The row after a change, in DynamoDB's own JSON; None if it has no status, the same as before, or was deleted."""
+    before, after = images(record)
+    if after is None or "status" not in after or (before and before.get("status") == after["status"]):
+        return None
+    return after

@@ -1,17 +1,29 @@
 """The stack's step records and leases, which share a table."""
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
 
 from idempotency import LeaseStore, StepStore, Unknown, Work
-from idempotency.saga import Saga, SagaSteps
 
 from .dynamodb import dynamodb
+from .environment import Variables
+
+if TYPE_CHECKING:
+    from idempotency.saga import Saga, SagaSteps
 
 
-@dataclass(frozen=True, slots=True)
-class StoreEnvironment:
+class Records(Protocol):
+    """The environment of a function with records. lifetime: how long a record is kept."""
+
+    @property
+    def idempotency_table(self) -> str: ...
+
+    @property
+    def lifetime(self) -> timedelta: ...
+
+
+class StoreEnvironment(Variables):
     """The environment variables of every function with records. record_lifetime_days: how long a record is kept."""
 
     idempotency_table: str
@@ -22,12 +34,12 @@ class StoreEnvironment:
         return timedelta(days=self.record_lifetime_days)
 
 
-def step_store(environment: StoreEnvironment) -> StepStore:
+def step_store(environment: Records) -> StepStore:
     """The step records."""
     return StepStore(dynamodb(), environment.idempotency_table, lifetime=environment.lifetime)
 
 
-def lease_store(environment: StoreEnvironment) -> LeaseStore:
+def lease_store(environment: Records) -> LeaseStore:
     """The leases."""
     return LeaseStore(dynamodb(), environment.idempotency_table, lifetime=environment.lifetime)
 
@@ -37,8 +49,11 @@ def message_work(name: str) -> Work:
     return Work(name, unknown=Unknown.RUN_AGAIN, final=(), harmless=(Exception,))
 
 
-def saga_steps(saga: Saga, environment: StoreEnvironment) -> SagaSteps:
+def saga_steps(saga: "Saga", environment: Records) -> "SagaSteps":
     """The saga's steps, with the tables that the environment names: `OrdersTable` is in `orders_table`."""
+    # Not above: most functions with records have no saga.
+    from idempotency.saga import SagaSteps
+
     tables = {step.table: getattr(environment, _variable(step.table), "") for step in saga.deployed}
     return SagaSteps(saga, step_store(environment), tables)
 

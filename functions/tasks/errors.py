@@ -6,7 +6,7 @@ BusinessError
 ├── ResultTooLarge              the item's work is done, but its result is too large for its row
 └── StaleTask                   another attempt, or none, may run; nothing is written
 TransientError
-└── JobUnfinished, AlertUnsent, StillRunning, SweepUnfinished    (ExecutionsUnavailable is runtime.executions')
+└── JobUnfinished, AlertUnsent, StillRunning    (ExecutionsUnavailable and SweepUnfinished are runtime's)
 """
 
 from idempotency import BusinessError, TransientError
@@ -46,7 +46,3 @@ class AlertUnsent(TransientError):
 
 class StillRunning(TransientError):
     """An invocation may still be working on an item."""
-
-
-class SweepUnfinished(TransientError):
-    """Some tasks could not be looked at; the next sweep tries again."""

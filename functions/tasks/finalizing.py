@@ -1,23 +1,70 @@
-"""The end of an attempt: no item stays open, the status is computed, the alarm is raised."""
+"""The end of an attempt: no item stays open, the status is computed, the alarm is raised, subscribers are notified."""
 
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from idempotency import Contention
+from runtime.notices import Notice, changed_status
+from runtime.streams import Record
+from runtime.transient import transient_as
 
-from .alerts import Alerts
-from .errors import StaleTask, StillRunning
-from .keys import TaskKey
-from .running import CUT_OFF
-from .state import Item, Status, Task, TaskError, status_of
+from .errors import AlertUnsent, StaleTask, StillRunning
+from .state import CUT_OFF, Item, Status, Task, TaskError, TaskKey, status_of
 from .table import TasksTable
 
+MAX_MESSAGE = 1024
+_SHOWN = 10
+_THROTTLED = frozenset(
+    {"KMSThrottlingException", "Throttled", "ThrottledException", "Throttling", "ThrottlingException"}
+)
 # In each lost round an invocation began or ended an item.
 _ROUNDS = 5
 _PAUSE = 2
 _NO_ANSWER = "its function ended without an answer; whether its work was done is unknown"
+_CUT_OFF_MESSAGE = "its execution ended without finishing it"
+
+
+def death(error: str) -> TaskError:
+    """The error of a task that was cut off. error: what its execution, or its message, ended with."""
+    return TaskError(error, _CUT_OFF_MESSAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Alerts:
+    """client: returns a `boto3.client("sns")`. topic: the ARN."""
+
+    client: Callable[[], Any]
+    topic: str
+
+    def send(self, table: str, task: Task, failed: Sequence[Item]) -> None:
+        """Publish the alarm of a task that has ended. It names items and error types, never messages.
+
+        Raises AlertUnsent.
+        """
+        key = task.key.row
+        content = {"error_message": _message(task, failed)[:MAX_MESSAGE], "execution": task.key.execution(task.attempt)}
+        document = {
+            "action": "sfn-alarm",
+            "id": f"{key['pk']}#{key['sk']}",
+            "table": table,
+            **key,
+            "tenant_code": task.key.tenant_code,
+            "content": content,
+        }
+        with transient_as(AlertUnsent, "SNS", _THROTTLED):
+            self.client().publish(TopicArn=self.topic, Message=json.dumps(document))
+
+
+def _message(task: Task, failed: Sequence[Item]) -> str:
+    named = ", ".join(f"{item.number:04} {item.error.type if item.error else ''}" for item in failed[:_SHOWN])
+    more = f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else ""
+    died = task.values.get("error")
+    reason = f"; the task died of {died['type']}" if died else ""
+    return f"{task.status}: {len(failed)} of {task.total_items} items failed{reason}: {named}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +93,7 @@ class Finalization:
         task = self.table.known(key)
         if task.attempt != attempt:
             raise StaleTask(f"{key.task_id}: attempt {attempt} is not its own")
-        if not task.status.final:
+        if not task.final:
             items = self._ended(task, errors or {}, died, at)
             completed = sum(item.status is Status.COMPLETED for item in items)
             status = status_of(task.total_items, completed, died=died is not None)
@@ -54,7 +101,7 @@ class Finalization:
             error = {"error": died.values} if died and status is not Status.COMPLETED else {}
             self.table.end(task, status, {**values, **error}, at)
             task = self.table.known(key)
-        if task.attempt == attempt and task.status.final and task.open_since:
+        if task.attempt == attempt and task.final and task.open_since:
             self._raise_alarm(task)
         return task.status
 
@@ -106,3 +153,23 @@ def _error(item: Item, errors: Mapping[int, str], died: TaskError | None) -> Tas
     if item.number in errors:
         return TaskError(errors[item.number], _NO_ANSWER)
     return TaskError(CUT_OFF, f"the task was cut off ({died.type})" if died else _NO_ANSWER)
+
+
+def notice_of(record: Record) -> Notice | None:
+    """The notice of a change of TasksTable; None unless it has ended an attempt, as raising the alarm does not."""
+    row = changed_status(record)
+    if row is None or row["kind"]["S"] != "task":
+        return None
+    task = Task.of(row)
+    if not task.final:
+        return None
+    data = {name: task.values[name] for name in ("total_items", "completed_items", "failed_items")}
+    return Notice(
+        type="task",
+        tenant_code=task.key.tenant_code,
+        id=task.key.task_id,
+        status=str(task.status),
+        occurred_at=task.values["ended_at"],
+        attempt=task.attempt,
+        data={"task_type": task.type, **data},
+    )

@@ -1,4 +1,4 @@
-"""Runs one item of a task, once or again: for the machine, and for the queue."""
+"""Runs an attempt: starts it and does the work of its items, for the machine; or all of it at once, for the queue."""
 
 import logging
 from collections.abc import Callable
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from entities.registered import Clients
-from entities.values import json_size, storable
+from entities.targets import Clients
 from idempotency import (
     BusinessError,
     Contention,
@@ -18,15 +17,16 @@ from idempotency import (
     ResultUnavailable,
     TransientError,
 )
+from runtime.values import json_size, storable
 
+from .creation import Creation
 from .errors import ResultTooLarge, StaleTask
-from .keys import TaskKey
-from .state import Item, Status, Task, TaskError
+from .finalizing import Finalization
+from .requests import MAX_ATTEMPTS, ActionRequest, StateInput
+from .state import CUT_OFF, QUEUE, Item, Status, Task, TaskError, TaskKey
 from .table import TasksTable
 from .types import HandlerEnvironment, Run, TaskTypes
 
-CUT_OFF = "TaskCutOff"
-"""The error of an item that its task could not run to its end."""
 MAX_RESULT = 4 * 1024
 """Bytes of a result as JSON."""
 MAX_MESSAGE = 500
@@ -42,6 +42,24 @@ _logger = logging.getLogger(__name__)
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """limit: for how long items of an attempt may begin. max_concurrency: items at once."""
+
+    table: TasksTable
+    limit: timedelta
+    max_concurrency: int
+
+    def start(self, state: StateInput, at: datetime) -> dict[str, Any]:
+        """Note that an attempt runs. Returns {"numbers", "max_concurrency"}. Raises StaleTask."""
+        task = self.table.known(state.key)
+        # At the same moment, another attempt may have become the task's own.
+        if not state.is_own or not task.runs(state.attempt) or not self.table.start(task, at + self.limit, at):
+            raise StaleTask(f"{state.task_id}: attempt {state.attempt} does not run, or not in this execution")
+        numbers = [item.number for item in self.table.items(task) if not item.ended_in(state.attempt)]
+        return {"numbers": numbers, "max_concurrency": self.max_concurrency}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +159,39 @@ def _checked(result: Any) -> Any:
     if json_size(found) > MAX_RESULT:
         raise ResultTooLarge(f"the result has more than {MAX_RESULT} bytes of JSON")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTasks:
+    creation: Creation
+    items: Items
+    finalization: Finalization
+
+    def run(self, request: ActionRequest, deadline: datetime, at: datetime) -> Status:
+        """Create the task, do its item's work, end it. A message that comes again goes on where it stopped.
+
+        A task of this id that the machine runs, or that has ended, is left alone. If the sweep has ended it because
+        no message arrived (`QueueGaveUp`), a redriven message runs its next attempt.
+        deadline: when the invocation times out, aware UTC. Returns the task's status.
+        Raises InvalidTask, PayloadMismatch, StaleTask (no try helps), TransientError; any other error is a defect.
+        """
+        self.creation.create(request.creation, at, queued=True)
+        key = TaskKey(request.tenant_code, request.task_id)
+        task = self.items.table.known(key)
+        if task.queued and task.gave_up and task.attempt < MAX_ATTEMPTS:
+            # Finish first: the alarm counts what failed in this attempt.
+            self.finalization.finish(key, task.attempt, at)
+            self.items.table.retry(task, QUEUE, at)
+            # A failed condition proves nothing: the SDK may have repeated its own write.
+            task = self.items.table.known(key)
+        if (task.final and task.open_since is None) or not task.queued:
+            return task.status
+        try:
+            self.items.run(key, 1, task.attempt, deadline)
+        except TransientError:
+            raise
+        except Exception:
+            # The item's row has the error: the task has ended, and the function's log shows the defect.
+            self.finalization.finish(key, task.attempt, at)
+            raise
+        return self.finalization.finish(key, task.attempt, at)

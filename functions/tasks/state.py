@@ -1,34 +1,23 @@
-"""What TasksTable says of a task and its items."""
+"""The rows of a task: their keys, what they say, and what an attempt is called."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
-from entities.values import Item as Row
-from entities.values import from_item
+from idempotency.codec import Item as StoredRow
+from idempotency.codec import from_item
+from runtime.rows import Row
+from runtime.rows import Status as Status
 
-from .keys import TaskKey
-
+PREFIX = "TASK#"
 MACHINE, QUEUE = "machine", "queue"
 """What runs a task's items."""
 QUEUE_OVER = "QueueGaveUp"
 """The error of a task whose message stopped coming. An operator can redrive the message."""
-
-
-class Status(StrEnum):
-    """Of a task; of an item, all but COMPLETED_WITH_FAILURES."""
-
-    CREATED = "CREATED"
-    PROCESSING = "PROCESSING"
-    COMPLETED = "COMPLETED"
-    COMPLETED_WITH_FAILURES = "COMPLETED_WITH_FAILURES"
-    FAILED = "FAILED"
-
-    @property
-    def final(self) -> bool:
-        return self not in (Status.CREATED, Status.PROCESSING)
+CUT_OFF = "TaskCutOff"
+"""The error of an item that its task could not run to its end."""
 
 
 def status_of(total: int, completed: int, *, died: bool = False) -> Status:
@@ -36,6 +25,52 @@ def status_of(total: int, completed: int, *, died: bool = False) -> Status:
     if completed == total:
         return Status.COMPLETED
     return Status.FAILED if died or not completed else Status.COMPLETED_WITH_FAILURES
+
+
+@dataclass(frozen=True, slots=True)
+class TaskKey:
+    """The key of a task's rows."""
+
+    tenant_code: str
+    task_id: str
+
+    @property
+    def pk(self) -> str:
+        return f"TENANT#{self.tenant_code}"
+
+    @property
+    def row(self) -> dict[str, str]:
+        return {"pk": self.pk, "sk": f"{PREFIX}{self.task_id}"}
+
+    @property
+    def claim(self) -> dict[str, str]:
+        """The key of the row that says whose items are being stored while there is no task yet."""
+        return {"pk": self.pk, "sk": f"CLAIM#{self.task_id}"}
+
+    @property
+    def items(self) -> str:
+        """The prefix of the sort keys of its items."""
+        return f"{PREFIX}{self.task_id}#"
+
+    def item(self, number: int) -> dict[str, str]:
+        """number: from 1."""
+        return {"pk": self.pk, "sk": f"{self.items}{number:04}"}
+
+    def execution(self, attempt: int) -> str:
+        """The name of an attempt's execution; at most 46 characters."""
+        return f"{self._digest[:40]}-{attempt}"
+
+    def input(self, attempt: int) -> dict[str, Any]:
+        """The input of that execution."""
+        return {"tenant_code": self.tenant_code, "task_id": self.task_id, "attempt": attempt}
+
+    def run(self, number: int, round: int) -> str:
+        """The name of an item's work: the same until it is known how the work ended. At most 56 characters."""
+        return f"{self._digest[:40]}-{number}-{round}"
+
+    @property
+    def _digest(self) -> str:
+        return hashlib.sha256(f"{self.tenant_code}\n{self.task_id}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +86,17 @@ class TaskError:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """The row of a task. values: as JSON values."""
+class Task(Row):
+    """The row of a task. It is open until it has ended, and its alarm is raised. values: as JSON values."""
 
     key: TaskKey
     values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, row: Row) -> "Task":
+    def of(cls, row: StoredRow) -> "Task":
         """Read it from DynamoDB's own JSON."""
         values = from_item(row)
         return cls(TaskKey(values["tenant_code"], values["task_id"]), values)
-
-    @property
-    def status(self) -> Status:
-        return Status(self.values["status"])
 
     @property
     def type(self) -> str:
@@ -85,8 +116,8 @@ class Task:
 
     @property
     def gave_up(self) -> bool:
-        """Whether it has ended because the queue stopped delivering its message."""
-        return self.status.final and self.values.get("error", {}).get("type") == QUEUE_OVER
+        """Return whether it has ended because the queue stopped delivering its message."""
+        return self.final and self.values.get("error", {}).get("type") == QUEUE_OVER
 
     @property
     def past(self) -> list[Any]:
@@ -99,45 +130,27 @@ class Task:
         return str(self.values["items_hash"])
 
     @property
-    def open_since(self) -> datetime | None:
-        """Since when it is in the index of those to look after: until it has ended, and its alarm is raised."""
-        since = self.values.get("open_since")
-        return datetime.fromisoformat(since) if since else None
-
-    @property
     def deadline(self) -> datetime | None:
         """After it, no item of the attempt begins; None before the attempt has started."""
-        until = self.values.get("deadline")
-        return datetime.fromisoformat(until) if until else None
-
-    @property
-    def expires_at(self) -> int:
-        return int(self.values["expires_at"])
-
-    def expired(self, at: datetime) -> bool:
-        """Whether its rows have expired, although DynamoDB may not have deleted them yet."""
-        return self.expires_at <= int(at.timestamp())
+        return self.time("deadline")
 
     def runs(self, attempt: int) -> bool:
-        """Whether this attempt is the task's own, and has not ended."""
-        return self.attempt == attempt and not self.status.final
+        """Check whether this attempt is the task's own, and has not ended."""
+        return self.attempt == attempt and not self.final
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Item(Row):
     """The row of an item. values: as JSON values."""
 
     number: int
     values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, row: Row) -> "Item":
+    def of(cls, row: StoredRow) -> "Item":
         """Read it from DynamoDB's own JSON."""
-        return cls(int(row["sk"]["S"].rpartition("#")[2]), from_item(row))
-
-    @property
-    def status(self) -> Status:
-        return Status(self.values["status"])
+        values = from_item(row)
+        return cls(int(values["sk"].rpartition("#")[2]), values)
 
     @property
     def attempt(self) -> int:
@@ -150,28 +163,23 @@ class Item:
         return int(self.values["attempts"])
 
     @property
-    def busy_until(self) -> datetime | None:
-        """When the invocation that began it last has certainly ended."""
-        until = self.values.get("busy_until")
-        return datetime.fromisoformat(until) if until else None
-
-    @property
     def error(self) -> TaskError | None:
         error = self.values.get("error")
         return TaskError(error["type"], error["message"]) if error else None
 
     @property
     def round(self) -> int:
-        """Names its work, with its key: the next one once it is certain that the work failed."""
+        """A part of its work's name: the next number once it is certain that the work failed."""
         return int(self.values["round"])
 
     def ended_in(self, attempt: int) -> bool:
-        """Whether nothing of this attempt can change it any more."""
+        """Check whether nothing of this attempt can change it any more."""
         return self.status is Status.COMPLETED or (self.status is Status.FAILED and self.attempt >= attempt)
 
     def busy(self, at: datetime) -> bool:
-        """Whether an invocation may be working on it."""
-        return self.status is Status.PROCESSING and self.busy_until is not None and self.busy_until > at
+        """Check whether the invocation that began it last may be working on it."""
+        until = self.time("busy_until")
+        return self.status is Status.PROCESSING and until is not None and until > at
 
     @property
     def past(self) -> list[Any]:

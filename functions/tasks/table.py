@@ -2,37 +2,58 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from itertools import batched
+from typing import Any, ClassVar
 
-from entities.backoff import until_decided, written
-from entities.values import to_value
-from idempotency.dynamodb import read_rows, update
-from idempotency.expressions import condition_check, conditional_update
+from idempotency import Action
+from runtime.table import NEW, Table
 
 from .errors import StaleTask
-from .keys import TaskKey
-from .state import Item, Status, Task, TaskError
+from .state import MACHINE, Item, Status, Task, TaskError, TaskKey
 
 OPEN_SINCE = "open_since"
 """Attribute, and sparse index, of the tasks that have not ended, or whose alarm was not raised yet."""
+# A transaction takes 100 actions; two are for the claim and for the task's own row.
+AT_ONCE = 98
+_CLAIMED = "#items_hash = :items_hash"
 _AS_SEEN = "#status = :seen AND #attempt = :seen_attempt AND #attempts = :seen_attempts"
 _RUNS = "#attempt = :own AND #status IN (:created, :processing)"
+_ENDED = "#attempt = :own AND NOT #status IN (:created, :processing)"
 _OPEN = {"created": str(Status.CREATED), "processing": str(Status.PROCESSING)}
+_NEW_ITEM = {"kind": "task_item", "status": Status.CREATED, "attempt": 1, "attempts": 0, "history": []}
 # An item has up to 4 KiB, and a result of as much.
 _PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class TasksTable:
-    """client: a `boto3.client("dynamodb")`. name: of the table."""
+class NewTask:
+    """A task to be stored.
 
-    client: Any
-    name: str
+    values: attributes of its row as the caller gave them. lifetime: of all its rows, and of items that a cut-off
+    creation has left.
+    """
+
+    key: TaskKey
+    values: Mapping[str, Any]
+    items: Sequence[Mapping[str, Any]]
+    items_hash: str
+    lifetime: timedelta
+    mode: str = MACHINE
+
+    @property
+    def claimed(self) -> bool:
+        """Return whether several transactions store it, under a claim."""
+        return len(self.items) > AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class TasksTable(Table):
+    FRACTIONS: ClassVar[bool] = True
 
     def find(self, key: TaskKey) -> Task | None:
         """The row of a task, read consistently."""
-        (row,) = read_rows(self.client, [(self.name, key.row)])
+        row = self.row(key.row)
         return Task.of(row) if row else None
 
     def known(self, key: TaskKey) -> Task:
@@ -44,27 +65,67 @@ class TasksTable:
 
     def with_item(self, key: TaskKey, number: int) -> tuple[Task, Item]:
         """A task and one of its items, in one call. Raises StaleTask."""
-        task, item = read_rows(self.client, [(self.name, key.row), (self.name, key.item(number))])
+        task, item = self.rows(key.row, key.item(number))
         if task is None or item is None or number > (found := Task.of(task)).total_items:
             raise StaleTask(f"{key.task_id}#{number:04}: no such item")
         return found, Item.of(item)
 
     def items(self, task: Task) -> list[Item]:
         """The items of a task, in order, read consistently; without those of a creation that was cut off."""
-        pages = self.client.get_paginator("query").paginate(
-            TableName=self.name,
-            KeyConditionExpression="pk = :pk AND begins_with(sk, :items)",
-            ExpressionAttributeValues={":pk": {"S": task.key.pk}, ":items": {"S": task.key.items}},
-            ConsistentRead=True,
-            PaginationConfig={"PageSize": _PAGE},
-        )
-        found = [Item.of(row) for page in pages for row in page["Items"]]
+        found = map(Item.of, self.read_partition(task.key.pk, task.key.items, page=_PAGE))
         return [item for item in found if item.number <= task.total_items]
 
     def open(self) -> Iterator[Task]:
         """The tasks to look after, as the index has them, which may be late."""
-        for page in self.client.get_paginator("scan").paginate(TableName=self.name, IndexName=OPEN_SINCE):
-            yield from map(Task.of, page["Items"])
+        return map(Task.of, self.read_index(OPEN_SINCE))
+
+    # Creation
+
+    def create(self, new: NewTask, at: datetime) -> bool:
+        """Store all items, then the task. False: the task exists, or another call is creating it."""
+        return all(self.transact(actions) is None for actions in self._transactions(new, at))
+
+    def _transactions(self, new: NewTask, at: datetime) -> Iterator[list[Action]]:
+        """The last one writes the task. If there are several, a claim says meanwhile whose items are being stored."""
+        key = new.key
+        expires_at = int((at + new.lifetime).timestamp())
+        common = {"created_at": at.isoformat(), "updated_at": at.isoformat(), "expires_at": expires_at}
+        # Leases of an older task of this id may outlive it. The round names the work of a new one.
+        common_of_items = {**_NEW_ITEM, "round": int(at.timestamp()), **common}
+        puts = (
+            self.put_action({**key.item(number), "item": item, **common_of_items})
+            for number, item in enumerate(new.items, start=1)
+        )
+        *first, last = batched(puts, AT_ONCE, strict=False)
+        claim = {"items_hash": new.items_hash}
+        claimed = self.check_action(key.claim, _CLAIMED, claim)
+        new_claim = self.put_action({**key.claim, "kind": "claim", **claim, **common})
+        begin = [self.check_action(key.row, NEW), new_claim]
+        for index, items in enumerate(first):
+            yield [*([claimed] if index else begin), *items]
+        task = {
+            **key.row,
+            "kind": "task",
+            "task_id": key.task_id,
+            **new.values,
+            "status": Status.CREATED,
+            "mode": new.mode,
+            "attempt": 1,
+            "total_items": len(new.items),
+            "completed_items": 0,
+            "failed_items": 0,
+            "history": [],
+            **claim,
+            **common,
+            OPEN_SINCE: at.isoformat(),
+        }
+        # Without a claim of its own, the task ends any claim of others.
+        end = self.delete_action(key.claim, _CLAIMED, claim) if first else self.delete_action(key.claim)
+        yield [self.put_action(task, NEW), end, *last]
+
+    def forget(self, task: Task) -> None:
+        """Delete the row of a task that has expired, unless it has changed."""
+        self.transact([self.delete_action(task.key.row, "#expires_at = :seen", {"seen": task.expires_at})])
 
     # Items
 
@@ -103,6 +164,13 @@ class TasksTable:
         """Note that the invocation that began an item has given up, with nothing decided."""
         return self._item(task, item, {"busy_until": at.isoformat()}, at)
 
+    def _item(
+        self, task: Task, item: Item, assign: Mapping[str, Any], at: datetime, remove: Sequence[str] = ()
+    ) -> bool:
+        seen = {"seen": item.status, "seen_attempt": item.attempt, "seen_attempts": item.attempts}
+        changes = {**assign, "updated_at": at.isoformat()}
+        return self.update(task.key.item(item.number), _AS_SEEN, changes, values=seen, remove=remove)
+
     # Tasks
 
     def start(self, task: Task, deadline: datetime, at: datetime) -> bool:
@@ -123,11 +191,10 @@ class TasksTable:
 
     def close(self, task: Task) -> bool:
         """Take a task that has ended from the index."""
-        return self._task(task, "#attempt = :own AND NOT #status IN (:created, :processing)", {}, remove=[OPEN_SINCE])
+        return self._task(task, _ENDED, {}, remove=[OPEN_SINCE])
 
     def retry(self, task: Task, mode: str, at: datetime) -> bool:
         """Begin the next attempt of a task that has ended. mode: what runs it."""
-        condition = "#attempt = :own AND NOT #status IN (:created, :processing) AND attribute_not_exists(#open_since)"
         assign = {
             "history": task.past,
             "retried_items": task.values["failed_items"],
@@ -137,19 +204,8 @@ class TasksTable:
             OPEN_SINCE: at.isoformat(),
             "updated_at": at.isoformat(),
         }
+        condition = f"{_ENDED} AND attribute_not_exists(#open_since)"
         return self._task(task, condition, assign, remove=["deadline", "ended_at", "error", "started_at"])
-
-    def forget(self, task: Task) -> None:
-        """Delete the row of a task that has expired, unless it has changed."""
-        check = condition_check(self.name, task.key.row, "#expires_at = :seen", {"seen": task.expires_at})
-        written(self.client, [{"Delete": check}])
-
-    def _item(
-        self, task: Task, item: Item, assign: Mapping[str, Any], at: datetime, remove: Sequence[str] = ()
-    ) -> bool:
-        seen = {"seen": item.status, "seen_attempt": item.attempt, "seen_attempts": item.attempts}
-        changes = {**assign, "updated_at": at.isoformat()}
-        return self._update(task.key.item(item.number), _AS_SEEN, changes, seen, remove)
 
     def _task(
         self,
@@ -158,26 +214,8 @@ class TasksTable:
         assign: Mapping[str, Any],
         *,
         values: Mapping[str, Any] | None = None,
-        computed: Mapping[str, str] | None = None,
-        remove: Sequence[str] = (),
+        **more: Any,
     ) -> bool:
-        seen = {"own": task.attempt, **_OPEN, **(values or {})}
-        return self._update(task.key.row, condition, assign, seen, remove, computed)
-
-    def _update(
-        self,
-        key: Mapping[str, str],
-        condition: str,
-        assign: Mapping[str, Any],
-        values: Mapping[str, Any],
-        remove: Sequence[str] = (),
-        computed: Mapping[str, str] | None = None,
-    ) -> bool:
-        names = dict.fromkeys(assign, "")
-        parameters = conditional_update(
-            self.name, key, condition=condition, assign=names, remove=remove, computed=computed, values=values
+        return self.update(
+            task.key.row, condition, assign, values={"own": task.attempt, **_OPEN, **(values or {})}, **more
         )
-        # Results are JSON values, of which the kit's expressions know some.
-        given = {f":{name}": to_value(value) for name, value in assign.items()}
-        parameters["ExpressionAttributeValues"] = {**parameters["ExpressionAttributeValues"], **given}
-        return until_decided(lambda: update(self.client, parameters)).applied

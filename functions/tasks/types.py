@@ -10,15 +10,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct, defstruct
 
-from entities.registered import Clients, TargetEnvironment
-from entities.types import DuplicateRegistration
+from entities.targets import Clients, TargetEnvironment
 from idempotency import Lease, Resolution, Unknown, Work
 from runtime.validation import parser
 
 from .errors import InvalidTask
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerEnvironment(TargetEnvironment):
     """The environment variables of every function that runs items."""
 
@@ -108,12 +106,14 @@ class TaskTypes:
 
     def __init__(self, types: Iterable[TaskType]) -> None:
         self._types: dict[str, TaskType] = {}
-        for one in types:
-            if one.name in self._types:
-                raise DuplicateRegistration(f"the task type {one.name} is registered twice")
-            if (one.work is not None and one.work.unknown is Unknown.RESOLVE) != (one.resolve is not None):
-                raise TypeError(f"{one.name}: Unknown.RESOLVE and a resolver belong together")
-            self._types[one.name] = one
+        for kind in types:
+            if kind.name in self._types:
+                from entities.types import DuplicateRegistration
+
+                raise DuplicateRegistration(f"the task type {kind.name} is registered twice")
+            if (kind.work is not None and kind.work.unknown is Unknown.RESOLVE) != (kind.resolve is not None):
+                raise TypeError(f"{kind.name}: Unknown.RESOLVE and a resolver belong together")
+            self._types[kind.name] = kind
 
     @property
     def names(self) -> list[str]:

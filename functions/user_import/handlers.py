@@ -1,13 +1,11 @@
 """Lambda handlers of the user import, one for each state."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import msgspec
 
 from runtime.clients import client, single_try_client
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, lease_store
 
@@ -24,7 +22,6 @@ from .request import ImportRequest, parse_request
 from .tasks import backoff_until
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     """connect_instance_alias: of the instance that the stack creates. max_import_rows: per import.
 
@@ -46,7 +43,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def environment() -> Environment:
-    return read_environment(Environment)
+    return Environment()
 
 
 @cache

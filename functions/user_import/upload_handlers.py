@@ -1,17 +1,14 @@
 """Lambda handler that starts an import when its file is uploaded."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from runtime.clients import client
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment
 
 from .uploads import Upload, Uploads, parse_upload
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     user_import_arn: str
     user_file_prefix: str
@@ -19,7 +16,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def uploads() -> Uploads:
-    environment = read_environment(Environment)
+    environment = Environment()
     return Uploads(client("stepfunctions"), environment.user_import_arn, environment.user_file_prefix)
 
 

@@ -1,13 +1,12 @@
 """Lambda handlers of webhooks."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
 from typing import Any
 
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
+from runtime.environment import Variables
 from runtime.exchange import tls_context
 from runtime.handler import Call, handler, unread
 from runtime.queues import queue_handler
@@ -28,8 +27,7 @@ from .table import WebhooksTable
 _MILLISECONDS_FOR_A_TRY = 20_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Variables):
     """webhook_receivers: as `Receivers.of` reads it. webhook_ca_certificate: as `tls_context`."""
 
     webhooks_table: str
@@ -41,7 +39,7 @@ class Environment:
 
 @cache
 def deliveries() -> Deliveries:
-    own = read_environment(Environment)
+    own = Environment()
     return Deliveries(
         WebhooksTable(dynamodb(), own.webhooks_table),
         Endpoints(partial(client, "ssm"), own.webhook_secrets),

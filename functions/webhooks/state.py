@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from entities.values import Item, from_item
+from idempotency.codec import Item, from_item
 
 from .event import Event
 

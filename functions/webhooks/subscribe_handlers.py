@@ -5,7 +5,6 @@ from typing import Any
 
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 
 from .addresses import Receivers
@@ -19,7 +18,7 @@ from .table import WebhooksTable
 
 @cache
 def subscribing() -> Subscribing:
-    own = read_environment(Environment)
+    own = Environment()
     table = WebhooksTable(dynamodb(), own.webhooks_table)
     return Subscribing(table, client("ssm"), own.webhook_secrets, Receivers.of(own.webhook_receivers))
 

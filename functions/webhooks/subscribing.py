@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from entities.backoff import pause
 from idempotency import Contention
+from runtime.backoff import pause
 
 from .addresses import Address, Receivers, Resolve, look_up
 from .endpoints import Endpoint, answered, name_of

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from entities.backoff import until_decided, written
-from entities.values import to_value
 from idempotency import Action, Cancellation, Contention, transact
+from idempotency.codec import to_value
 from idempotency.dynamodb import answered, put, read_rows, update
 from idempotency.expressions import condition_check, conditional_put, conditional_update
+from runtime.backoff import until_decided, written
 
 from .state import LEASE, SHARDS, UNUSED, WINDOW, Delivery, Status, Subscription, Unused, WebhookKey, partition, shard
 
@@ -158,7 +158,10 @@ class WebhooksTable:
             IndexName=DUE,
             KeyConditionExpression="#shard = :shard AND #due <= :now",
             ExpressionAttributeNames={"#shard": "shard", "#due": DUE},
-            ExpressionAttributeValues={":shard": to_value(partition), ":now": to_value(at.isoformat())},
+            ExpressionAttributeValues={
+                ":shard": to_value(partition, fractions=True),
+                ":now": to_value(at.isoformat(), fractions=True),
+            },
         )
         for page in pages:
             yield from page["Items"]
@@ -178,7 +181,10 @@ class WebhooksTable:
             TableName=self.name,
             KeyConditionExpression="#pk = :pk AND begins_with(#sk, :prefix)",
             ExpressionAttributeNames={"#pk": "pk", "#sk": "sk"},
-            ExpressionAttributeValues={":pk": to_value(pk), ":prefix": to_value(prefix)},
+            ExpressionAttributeValues={
+                ":pk": to_value(pk, fractions=True),
+                ":prefix": to_value(prefix, fractions=True),
+            },
             ConsistentRead=True,
         )
         for page in pages:
@@ -190,7 +196,7 @@ class WebhooksTable:
     def _put(self, values: Mapping[str, Any], condition: str = _NEW, more: Mapping[str, Any] | None = None) -> bool:
         parameters = {
             **conditional_put(self.name, {}, condition, more or {}),
-            "Item": {name: to_value(value) for name, value in values.items()},
+            "Item": {name: to_value(value, fractions=True) for name, value in values.items()},
         }
         return until_decided(lambda: put(self.client, parameters)).applied
 

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from stepwise.operations import commands, tasks
 from stepwise.operations.tasks import name_of
-from tasks.keys import TaskKey
+from tasks.state import TaskKey
 from tests.browser.asking import confirm, told
 from tests.browser.things import Things
 from tests.kit.deployed_commands import product

@@ -25,7 +25,7 @@ from stepwise.operations import applications, approvals, commands, imports, orde
 from stepwise.operations.executions import execution_arn, find
 from stepwise.operations.queues import listed
 from stepwise.operations.stack import STACK_NAME, Stack
-from tasks.keys import TaskKey
+from tasks.state import TaskKey
 from tests.kit.deployed_commands import product
 from tests.kit.injection import Resources, denied, eventually, through_proxy
 from tests.kit.openings import PDF, application

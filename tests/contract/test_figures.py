@@ -52,11 +52,14 @@ def test_figures_are_written_twice_and_a_typed_one_is_found(document: Path) -> N
     text = document.read_text()
     (section,) = results.sections(text)
     (typed,) = results.sections(text.replace("2.50", "3.50"))
+    with pytest.raises(LookupError, match="no figures of other"):
+        results.written("benchmarks.tasks", "other")
 
     assert text.startswith("before\n<!-- figures of benchmarks.tasks, sha256 ")
     assert text.endswith("<!-- end -->\nafter\n")
     assert re.match(r"Measured on \d+ \w+ 20\d\d: \d+ cores \(\w+\), Python 3\.\d+\.\d+, load average ", section.body)
     assert section.body.endswith("**Tasks**\n\n| type | items/s |\n| --- | --- |\n| checksum | 2.50 |\n")
+    assert results.written("benchmarks.tasks", "checksum") == {"type": "checksum", "items/s": "2.50"}
     assert section.is_as_written
     assert not typed.is_as_written
 

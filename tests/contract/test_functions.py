@@ -1,6 +1,5 @@
 """Rules for every Lambda function and its role."""
 
-import dataclasses
 import importlib
 import re
 from typing import Any
@@ -99,13 +98,6 @@ def test_a_function_has_a_role_of_its_own(function: Function) -> None:
 def test_a_function_logs_to_a_group_of_its_own(function: Function) -> None:
     assert function.log_group == f"{function.state}LogGroup"
     assert function.log_group in of_type("AWS::Logs::LogGroup")
-
-
-@every_function
-def test_the_environment_is_what_the_code_reads(function: Function) -> None:
-    environment = importlib.import_module(function.module).Environment
-
-    assert function.variables == {field.name.upper() for field in dataclasses.fields(environment)}
 
 
 def table_of(resource: Any) -> str | None:

@@ -4,10 +4,10 @@ import importlib
 import logging
 from functools import partial
 from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pytest
 
+from runtime import environment
 from runtime.handler import UnexpectedFailure
 from tests.kit.project import EVENTS, read_json
 from tests.kit.template import FUNCTIONS, Function
@@ -21,11 +21,11 @@ SECRET = "tok_visa of c-7"
 def break_down(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every factory of the module raise a foreign error, with a message to hide."""
 
-    def read_environment(_: Any) -> Any:
+    def read_variable(_: str) -> str:
         raise LookupError(SECRET)
 
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setattr(module, "read_environment", read_environment)
+    monkeypatch.setattr(environment, "read_variable", read_variable)
     for name, value in vars(module).items():
         if hasattr(value, "cache_clear"):
             value.cache_clear()  # a decorator holds the factory itself, and another test may have filled it

@@ -26,7 +26,7 @@ from entities.types import EntityType, Policy
 from idempotency import Unknown, Work
 from imports import files
 from service_models import OPERATIONS
-from tasks import creation
+from tasks import table
 from tasks.registered import TYPES as TASK_TYPES
 from tasks.types import TaskType
 from tests.contract.test_events import EVENTS, handler_of
@@ -80,6 +80,35 @@ OURS = {
     "webhooks/subscribing.py:Subscribing.subscribe subscribe",
     "runtime/exchange.py:Place.connect create_connection",
 }
+# Variables that a function gets because another one of its module reads them. A context whose handlers share one
+# environment takes them from the template, and its lines from here.
+OF_RECORDS = {"IDEMPOTENCY_TABLE", "RECORD_LIFETIME_DAYS"}
+OF_IMPORTS = (
+    "CheckInstanceExistence",
+    "CountCsvFiles",
+    "CreateInstance",
+    "Initialize",
+    "RegisterResult",
+    "ResultCsvFileCreate",
+)
+OF_COMMANDS = ("CheckVersion", "CommandEnded", "RetryCommand", "WaitPrevCommand")
+OF_WEBHOOKS = ("RemoveWebhook", "SubscribeWebhook")
+UNREAD: dict[str, set[str]] = {
+    **{f"{name}Function": {"ALLOWED_SECURITY_PROFILES", *OF_RECORDS} for name in OF_IMPORTS},
+    "UserCreateFunction": {
+        "ALLOW_RESET",
+        "CONNECT_INSTANCE_ALIAS",
+        "CONNECT_INSTANCE_ARNS",
+        "MAX_IMPORT_ROWS",
+        "STACK_ID",
+        "STACK_NAME",
+        "USER_FILE_PREFIX",
+    },
+    "StartUserImportFunction": OF_RECORDS,
+    "ReportOrdersFunction": {"RECORD_LIFETIME_DAYS"},
+    **{f"{name}Function": {"COMMAND_LIFETIME_DAYS"} for name in OF_COMMANDS},
+    **{f"{name}Function": {"RECORD_LIFETIME_DAYS", "WEBHOOK_CA_CERTIFICATE"} for name in OF_WEBHOOKS},
+}
 TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}
 
 type Observed = Callable[[str, str], list[Run]]
@@ -98,7 +127,7 @@ def wire() -> Iterator[Wire]:
         # Reading the public authorities takes longer than a handler.
         patch.setattr(handlers, "tls_context", cache(handlers.tls_context))
         # Neither has a task of a few items a claim, nor a type that ships a lease.
-        patch.setattr(creation, "AT_ONCE", 1)
+        patch.setattr(table, "AT_ONCE", 1)
         patch.setitem(TASK_TYPES._types, "leased", LEASED)
         yield cut
     logging.disable(logging.NOTSET)
@@ -153,6 +182,10 @@ def needed_by_function(function: str, stack: str, observed: Observed) -> frozens
     calls = {(call.operation, call.text): call for run in observed(function, stack) for call in run.calls}.values()
     needed = needed_by_lambda(FUNCTIONS[function], STACKS[stack]).union(*map(needed_by_call, calls))
     return frozenset(needed.union(*(needed_by_encryption(call, STACKS[stack]) for call in calls)))
+
+
+def variables_read(function: str, observed: Observed) -> set[str]:
+    return set().union(*(run.variables for stack in STACKS for run in observed(function, stack)))
 
 
 def missing(needed: Set[Permission], grants: set[Permission]) -> set[Permission]:
@@ -253,6 +286,19 @@ def test_role_may_create_only_tagged_resources(function: str, observed: Observed
         bound = {one.action for one in needed_by_call(call) if reference()[one.action].tags} - AWS_OWN_CALLS
         for statement in allowing(str(FUNCTIONS[function].role), bound):
             assert all(tag in str(statement["Condition"]) for tag in call.parameters["Tags"])
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_gets_every_variable_that_it_reads(function: str, observed: Observed) -> None:
+    assert variables_read(function, observed) <= FUNCTIONS[function].variables
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_reads_every_variable_that_it_gets(function: str, observed: Observed) -> None:
+    unread = FUNCTIONS[function].variables - variables_read(function, observed)
+
+    assert unread == UNREAD.get(function, set())
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -126,7 +126,8 @@ def test_no_state_names_a_field_of_a_person() -> None:
 @each("name", LAMBDA_TASKS)
 def test_only_transient_errors_are_retried(name: str) -> None:
     state = LAMBDA_TASKS[name]
-    transient = transient_errors(function_of(name, state).module)
+    function = function_of(name, state)
+    transient = transient_errors(function.module, function.handler)
 
     assert {error for error in transient if not retries(state, error)} == set()
     assert {error for error in leaves(BusinessError, PACKAGES) if retries(state, error)} == set()
@@ -144,7 +145,8 @@ def test_retries_of_a_row_are_few_and_those_of_the_result_many() -> None:
 def codes() -> set[str]:
     """The possible error names of a failed row."""
     ours = {cls.__name__ for base in (InvalidRow, ConnectError) for cls in base.__subclasses__()}
-    transient = transient_errors(function_of("UserCreate", LAMBDA_TASKS["UserCreate"]).module)
+    functions = [function_of(name, state) for name, state in LAMBDA_TASKS.items()]
+    transient = set().union(*(transient_errors(one.module, one.handler) for one in functions))
     return ours | transient | {"UnexpectedFailure", "NoImportFile", "WrongEncoding"}
 
 

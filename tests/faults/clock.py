@@ -7,10 +7,10 @@ from typing import Any
 
 from ministack.services import stepfunctions
 
-import entities.backoff
 import idempotency.leases
 import idempotency.operators
 import idempotency.saga.sweep
+import runtime.backoff
 import runtime.handler
 import stepwise.operations.recovery
 from tests.kit.engines.in_process import replace
@@ -35,7 +35,7 @@ class Clock:
         """Patch the loaded modules to use this time, and let Retry and leases advance it instead of waiting."""
         present = _present(lambda: self._ahead)
         modules = (
-            entities.backoff,
+            runtime.backoff,
             idempotency.leases,
             idempotency.operators,
             stepwise.operations.recovery,
@@ -44,8 +44,8 @@ class Clock:
         for module in modules:
             replace(module, "datetime", present)
         replace(stepfunctions, "_scaled_sleep", self.move)
-        replace(entities.backoff, "time", types.SimpleNamespace(sleep=self.move))
-        replace(entities.backoff, "random", types.SimpleNamespace(uniform=lambda _, most: most / 2))
+        replace(runtime.backoff, "time", types.SimpleNamespace(sleep=self.move))
+        replace(runtime.backoff, "random", types.SimpleNamespace(uniform=lambda _, most: most / 2))
         replace(idempotency.saga.sweep, "random", types.SimpleNamespace(shuffle=lambda _: None))
         defaults: Any = idempotency.leases.LeaseStore.__init__.__kwdefaults__
         assert "sleep" in defaults

@@ -152,12 +152,12 @@ def _line_by_line(_: Engine) -> AbstractContextManager[None]:
 @mutant("a refund that deletes the payment", breaks.TRAIL)
 def _deleting_refund(_: Engine) -> AbstractContextManager[None]:
     """The audit trail is lost."""
+    from idempotency.codec import to_item
     from ordering.payments.table import PaymentsTable
-    from runtime.dynamodb import attributes
 
     def refund(self: Any, order_id: str, at: Any) -> Any:
         condition = "attribute_exists(order_id)"
-        key = attributes({"order_id": order_id})
+        key = to_item({"order_id": order_id})
         return {"Delete": {"TableName": self.name, "Key": key, "ConditionExpression": condition}}
 
     return replaced(PaymentsTable, "refund", refund)

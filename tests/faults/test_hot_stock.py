@@ -1,4 +1,4 @@
-"""A thousand schedules of a hot SKU; `make faults-stock` plays ten thousand, and others."""
+"""Five hundred schedules of a hot SKU; `make faults-stock` plays ten thousand, and others."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.faults.stock.explore import EXPLORER, Totals
 from tests.faults.stock.schedule import KINDS
 from tests.faults.workers import Workers
 
-SCHEDULES = 1000
+SCHEDULES = 500
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from tests.faults.imports.explore import EXPLORER, Totals
 from tests.faults.imports.schedule import KINDS
 from tests.faults.workers import Workers
 
-SCHEDULES = 700
+SCHEDULES = 350
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A thousand schedules of applications; `make faults-people` plays ten thousand, and others."""
+"""Five hundred schedules of applications; `make faults-people` plays ten thousand, and others."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.faults.people.explore import EXPLORER, Totals
 from tests.faults.people.schedule import KINDS
 from tests.faults.workers import Workers
 
-SCHEDULES = 1000
+SCHEDULES = 500
 
 
 @pytest.fixture(scope="module")

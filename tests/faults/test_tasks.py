@@ -1,4 +1,4 @@
-"""A thousand schedules of tasks; `make faults-tasks` plays ten thousand, and others."""
+"""Five hundred schedules of tasks; `make faults-tasks` plays ten thousand, and others."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.faults.tasks.explore import EXPLORER, Totals
 from tests.faults.tasks.schedule import KINDS
 from tests.faults.workers import Workers
 
-SCHEDULES = 1000
+SCHEDULES = 500
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,11 @@ def test_zips_and_rows_end_in_every_way(totals: Totals) -> None:
     assert min(totals.rows[name] for name in ("succeeded", "failed", "unprocessed")) > SCHEDULES // 5
 
 
+def test_a_schedule_of_an_upload_is_the_same_at_every_replay(own_workers: Workers) -> None:
+    trace, *others = EXPLORER.replayed(own_workers.pool, "zips 93")
+    assert others == 3 * [trace]
+
+
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_explorer_finds(findings: dict[str, Future[Finding]], name: str) -> None:
     finding = findings[name].result()

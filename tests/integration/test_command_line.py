@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from idempotency.expressions import attribute_values
+from idempotency.codec import to_item
 from ordering.definition import ORDER_SAGA
 from stepwise.local.emulator import emulator
 from stepwise.operations.stack import Stack
@@ -152,7 +152,7 @@ def test_it_finds_an_order_with_a_lost_row(
     order_id = order["order_id"]
     run(order)
     for step in ORDER_SAGA.all_steps:
-        table, key = stack.outputs[step.table], attribute_values(step.row_key(order_id))
+        table, key = stack.outputs[step.table], to_item(step.row_key(order_id))
         row = stack.dynamodb.delete_item(TableName=table, Key=key, ReturnValues="ALL_OLD")["Attributes"]
         audit = stepwise("orders", "audit")
         assert audit.returncode == 1, audit.stderr

@@ -14,7 +14,7 @@ import pytest
 from botocore.config import Config
 from typer.testing import CliRunner
 
-from runtime.dynamodb import attributes
+from idempotency.codec import to_item
 from stepwise.cli.app import app
 from stepwise.cli.replay_command import deliverer
 from stepwise.local.emulator import emulator
@@ -319,7 +319,7 @@ def test_a_deletion_that_failed_is_delivered_as_it_was(
     order_id, recreated = orders[0]["order_id"], orders[1]
     with denied(stack, resources, "ReportOrders"):
         for order in orders[:2]:
-            key = attributes({"order_id": order["order_id"]})
+            key = to_item({"order_id": order["order_id"]})
             stack.dynamodb.delete_item(TableName=stack.outputs["OrdersTable"], Key=key)
         eventually(lambda: bool(kept(stack, order_id) and kept(stack, recreated["order_id"])), seconds=SECONDS)
     day.write({**recreated, "created_at": f"{day.name}T12:00:00+00:00", "total": 5})

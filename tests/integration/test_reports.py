@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runtime.dynamodb import attributes
+from idempotency.codec import to_item
 from stepwise.local.emulator import emulator
 from stepwise.operations.stack import Stack
 from tests.integration.test_permissions import TABLES, as_role, is_refused
@@ -61,7 +61,7 @@ def test_poison_record_is_kept_whole_and_blocks_nobody(
             day.write(*rows[:place], poison, *rows[place:])
         eventually(lambda: day.counted() and len(kept(stack, poison["order_id"])) == 1, seconds=SECONDS)
     (record,) = kept(stack, poison["order_id"])
-    assert record["dynamodb"]["NewImage"] == attributes(poison)
+    assert record["dynamodb"]["NewImage"] == to_item(poison)
     assert day.lines() == {(day.name, "New", "JPY"): (4, 4000)}
 
 
@@ -151,5 +151,5 @@ def test_the_function_can_neither_read_nor_write_what_is_not_its_own(stack: Stac
 
 
 def _delete(day: Day, row: Document) -> None:
-    key = attributes({"order_id": row["order_id"]})
+    key = to_item({"order_id": row["order_id"]})
     day.stack.dynamodb.delete_item(TableName=day.stack.outputs["OrdersTable"], Key=key)

@@ -16,8 +16,7 @@ from stepwise.operations.functions import call as invoke
 from stepwise.operations.stack import Stack
 from stepwise.operations.tasks import TaskView
 from tasks.errors import InvalidTask
-from tasks.keys import TaskKey
-from tasks.state import Status
+from tasks.state import Status, TaskKey
 from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import product
 from tests.kit.injection import eventually

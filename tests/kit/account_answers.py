@@ -6,13 +6,13 @@ from typing import Any
 
 from accounts.definition import ACCOUNT_SETUP, FAILED, SUBMITTED
 from accounts.setup import setup_input
-from idempotency.expressions import attribute_values
+from idempotency.codec import to_item
 from tests.kit.answer import Answer, Parameters, Refusal
 
 ID = "a-1001"
 _TABLES = {"ApplicationsTable", "SetupsTable"}
 _AT = "2026-11-22T12:00:00+00:00"
-_APPLICATION = attribute_values(
+_APPLICATION = to_item(
     {
         "application_id": ID,
         "name": "Ada Lovelace",
@@ -62,7 +62,7 @@ def _rows(table: str, key: Any, status: str | None, rows: bool, records: bool) -
         step = next(one for one in ACCOUNT_SETUP.all_steps if one.prefix and key["pk"]["S"].startswith(one.prefix))
         if rows:
             more = {"status": step.standing[0], "application_id": ID, "amount": 1000}
-            yield {**key, **attribute_values(more)}
+            yield {**key, **to_item(more)}
     elif records and key["pk"]["S"].partition("#")[2] in ACCOUNT_SETUP.step_names:
         yield {**key, "status": {"S": "COMMITTED"}}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runtime.dynamodb import attributes
+from idempotency.codec import to_item
 from stepwise.operations import report
 from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import RUN, Belongings
@@ -65,7 +65,7 @@ class Day:
             self.belongings.orders.add(row["order_id"])
             if "created_at" in row:
                 self.belongings.counted(row["order_id"], row["created_at"])
-            self.stack.dynamodb.put_item(TableName=self.stack.outputs["OrdersTable"], Item=attributes(row))
+            self.stack.dynamodb.put_item(TableName=self.stack.outputs["OrdersTable"], Item=to_item(row))
 
     def lines(self) -> dict[Line, tuple[int, int]]:
         """(orders, revenue) by line, of this day."""

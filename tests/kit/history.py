@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from runtime.dynamodb import attributes
+from idempotency.codec import to_item
 
 type Record = dict[str, Any]
 type Line = tuple[str, str, str]
@@ -115,8 +115,8 @@ class History:
             "awsRegion": "us-east-1",
             "dynamodb": {
                 "ApproximateCreationDateTime": int(self.begin.timestamp()) + number,
-                "Keys": attributes({"order_id": order_id}),
-                **{name: attributes(image) for name, image in images.items() if image is not None},
+                "Keys": to_item({"order_id": order_id}),
+                **{name: to_item(image) for name, image in images.items() if image is not None},
                 "SequenceNumber": f"{820400000000000001192334 + number}",
                 "SizeBytes": 512,
                 "StreamViewType": "NEW_AND_OLD_IMAGES",

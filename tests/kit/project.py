@@ -86,42 +86,83 @@ def leaves(base: type[idempotency.IdempotencyError], packages: set[str]) -> set[
     }
 
 
-def transient_errors(module: str) -> set[str]:
-    """The names of the transient errors that a module may raise: those of the modules that it loads."""
+def transient_errors(module: str, handler: str) -> set[str]:
+    """The names of the transient errors that a Lambda handler may raise: those that the code in its reach names."""
     exceptions()
     errors = (cls for cls in _descendants(idempotency.TransientError) if not cls.__subclasses__())
-    return {cls.__name__ for cls in errors if cls.__module__ in loaded(module)}
+    found = reached(module, handler)
+    return {cls.__name__ for cls in errors if (cls.__module__, cls.__name__) in found}
+
+
+type Definition = tuple[str, str]
+"""A module, and a name that it defines or imports: of a function, a whole class or a value."""
 
 
 @cache
-def loaded(module: str) -> frozenset[str]:
-    """The deployed modules that importing a deployed module loads, itself among them."""
-    found, todo = set[str](), [module]
+def reached(module: str, name: str) -> frozenset[Definition]:
+    """The definitions in deployed code that a definition may use, directly or by others, itself among them.
+
+    It may use each name in its code. The handlers of a context share a module, so its imports alone say too much.
+    """
+    found, todo = set[Definition](), [(module, name)]
     while todo:
-        if (name := todo.pop()) not in found:
-            found.add(name)
-            todo += _deployed_imports(name)
+        if (place := todo.pop()) not in found:
+            found.add(place)
+            todo += _uses(*place)
     return frozenset(found)
+
+
+@cache
+def _uses(module: str, name: str) -> frozenset[Definition]:
+    """The definitions that one definition names."""
+    known, uses = _definitions(module), set[Definition]()
+    for statement in known.get(name, ()):
+        for node in ast.walk(statement):
+            match node:
+                case ast.ImportFrom(names=aliases):
+                    # At the level of the module, a statement imports more than this name.
+                    named = [one for one in aliases if node is not statement or name == (one.asname or one.name)]
+                    uses.update((_home(node, module), one.name) for one in named)
+                case ast.Name(id=used) if used in known:
+                    uses.add((module, used))
+                case ast.Attribute(value=ast.Name(id=owner), attr=used):
+                    imports = (one for one in known.get(owner, ()) if isinstance(one, ast.ImportFrom))
+                    homes = {f"{_home(one, module)}.{alias.name}" for one in imports for alias in one.names}
+                    uses.update((home, used) for home in homes)
+    return frozenset((home, used) for home, used in uses if home in _paths())
+
+
+@cache
+def _definitions(module: str) -> dict[str, list[ast.stmt]]:
+    """The statements that define each name at the level of a module."""
+    found: dict[str, list[ast.stmt]] = {}
+    for statement in ast.parse(_paths()[module].read_text()).body:
+        for node in ast.walk(statement) if isinstance(statement, ast.If | ast.Try) else [statement]:
+            for name in _defined(node):
+                found.setdefault(name, []).append(node)  # type: ignore[arg-type]
+    return found
+
+
+def _defined(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.ImportFrom(names=aliases):
+            yield from (one.asname or one.name for one in aliases)
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Assign() | ast.AnnAssign() | ast.TypeAlias():
+            stored = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
+            yield from (inner.id for inner in stored if isinstance(inner.ctx, ast.Store))
+
+
+def _home(node: ast.ImportFrom, module: str) -> str:
+    package = module if _paths()[module].name == "__init__.py" else module.rpartition(".")[0]
+    return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
 
 
 @cache
 def _paths() -> dict[str, Path]:
     """The file of each deployed module."""
     return {name: path for package in DEPLOYED for name, path in zip(modules(package), sources(package), strict=True)}
-
-
-@cache
-def _deployed_imports(module: str) -> set[str]:
-    paths = _paths()
-    package = module if paths[module].name == "__init__.py" else module.rpartition(".")[0]
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(paths[module].read_text())):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            home = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            names.update({home, *(f"{home}.{alias.name}" for alias in node.names)})
-    return names & paths.keys()
 
 
 def read_json(path: Path) -> Any:

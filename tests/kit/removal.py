@@ -8,9 +8,9 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from idempotency.codec import to_item
 from jobs.service import RUN_JOB
 from ordering.definition import NEW
-from runtime.dynamodb import attributes
 from stepwise.operations import report
 from stepwise.operations.orders import execution_arn
 from stepwise.operations.stack import Row, Stack, plain
@@ -157,12 +157,12 @@ def _delete_item(stack: Stack, item: Item) -> Row | None:
 
 def _delete(stack: Stack, table: str, key: dict[str, str], condition: str, **values: Any) -> Row | None:
     """The deleted row; None if the condition failed."""
-    given = attributes({f":{name}": value for name, value in values.items()})
+    given = to_item({f":{name}": value for name, value in values.items()})
     expected: Any = {"ExpressionAttributeValues": given} if given else {}
     try:
         answer: Any = stack.dynamodb.delete_item(
             TableName=stack.outputs[table],
-            Key=attributes(key),
+            Key=to_item(key),
             ConditionExpression=condition,
             ReturnValues="ALL_OLD",
             **expected,

@@ -62,11 +62,15 @@ COVERED = {
     "pictures": "tests/contract/test_pictures.py",
     "preflight": "tests/integration/test_preflight.py",
     "corpus": "tests/unit/imports/test_corpus.py",
+    "freeze": "tests/contract/test_frozen.py",
+    "frozen": "tests/contract/test_frozen.py",
+    "size": "tests/contract/test_size.py",
 }
 # Not in `make test`: the reason, and the job of check.yml that runs the target, or what else does.
 ELSEWHERE = {
     "check": ("its parts are in make test", "check"),
     "test": ("it runs the tests", "test"),
+    "mutants": ("writes a tracked file; tests/faults search for the same mutants", "test"),
     "conformance": ("takes ten minutes", "test"),
     "test-browser": ("needs a browser", "browser"),
     "bench-console": ("needs a browser", "browser"),

@@ -7,14 +7,14 @@ from typing import Any
 
 from botocore.response import StreamingBody
 
-from entities.values import to_value
+from idempotency.codec import to_value
 from tests.kit.answer import Answer, Parameters, Refusal
 from tests.kit.project import ROOT, read_json
 
 _TASK = read_json(ROOT / "events/tasks/launch_tasks.json")["Records"][0]["dynamodb"]["NewImage"]
 _AT = _TASK["created_at"]["S"]
 _ITEM = {"pk": _TASK["pk"], "sk": {"S": f"{_TASK['sk']['S']}#0001"}} | {
-    name: to_value(value)
+    name: to_value(value, fractions=True)
     for name, value in {
         "kind": "task_item",
         "item": {"pk": "TENANT#tenant1", "sk": "PRODUCT#tea-01"},
@@ -29,7 +29,7 @@ _ITEM = {"pk": _TASK["pk"], "sk": {"S": f"{_TASK['sk']['S']}#0001"}} | {
 _FAILED = {
     "status": {"S": "FAILED"},
     "ended_at": {"S": _AT},
-    "error": to_value({"type": "Lambda.Unknown", "message": "-"}),
+    "error": to_value({"type": "Lambda.Unknown", "message": "-"}, fractions=True),
 }
 _ENDED = {**_TASK, "status": {"S": "FAILED"}, "failed_items": {"N": "3"}, "ended_at": {"S": _AT}}
 _CLOSED = {name: value for name, value in _ENDED.items() if name != "open_since"}
@@ -44,7 +44,7 @@ def concerns(named: set[str | None]) -> bool:
 def _situations() -> Iterator[tuple[Mapping[str, Any] | None, Mapping[str, Any]]]:
     """A task and its item."""
     for kind, item in _OF_TYPES.items():
-        yield {**_TASK, "task_type": {"S": kind}}, {**_ITEM, "item": to_value(item)}
+        yield {**_TASK, "task_type": {"S": kind}}, {**_ITEM, "item": to_value(item, fractions=True)}
     yield _TASK, _ITEM
     yield {**_TASK, "deadline": {"S": _AT}}, _ITEM
     yield _TASK, {**_ITEM, **_FAILED}

@@ -3,28 +3,22 @@
 import json
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from entities.registered import Clients
+from entities.targets import Clients
 from idempotency import LeaseStore, Work
+from runtime.machine import Machine
 from stepwise.operations.stack import plain
-from tasks.alerts import Alerts
 from tasks.creation import Creation
-from tasks.executions import Machine
-from tasks.finalizing import Finalization
-from tasks.keys import TaskKey
-from tasks.launch_handlers import launch
-from tasks.queued import QueuedTasks
-from tasks.request import RetryRequest, StateInput, create_parser, parse_retry
-from tasks.retrying import Retrying
-from tasks.running import Items
-from tasks.starting import Starting
-from tasks.state import Status, Task, TaskError
-from tasks.sweep import TaskSweep
+from tasks.finalizing import Alerts, Finalization
+from tasks.recovery import Recovery, launch
+from tasks.requests import RetryRequest, StateInput, create_parser, parse_retry
+from tasks.running import Items, QueuedTasks, Starting
+from tasks.state import Status, Task, TaskError, TaskKey
 from tasks.table import TasksTable
 from tasks.types import HandlerEnvironment, Run, TaskType, TaskTypes
 from tests.kit.commands import START, Machines, new_tables
@@ -37,7 +31,7 @@ LIFETIME = timedelta(days=100)
 TIMEOUT = timedelta(seconds=60)
 """Of the function that runs an item."""
 LIMIT = timedelta(seconds=900)
-ENVIRONMENT = HandlerEnvironment(**{one.name: "" for one in fields(HandlerEnvironment)})
+ENVIRONMENT = HandlerEnvironment(**dict.fromkeys(HandlerEnvironment.fields(), ""))
 
 
 class Text(Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,6 +106,10 @@ class TaskWorld:
     def machine(self) -> Machine:
         return Machine(lambda: self.executions, "arn:aws:states:r:1:stateMachine:task")
 
+    @property
+    def recovery(self) -> Recovery:
+        return Recovery(self.finalization, self.machine)
+
     def wait(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
@@ -126,7 +124,7 @@ class TaskWorld:
             "items": [{"text": text} for text in texts],
             **fields,
         }
-        answer = self.creation.create(create_parser(self.types)(document), self.now)
+        answer = self.creation.create(create_parser(lambda: self.types)(document), self.now)
         key = TaskKey(TENANT, str(answer["task_id"]))
         self.launch(key)
         return key
@@ -163,10 +161,10 @@ class TaskWorld:
 
     def retry(self, key: TaskKey, **fields: Any) -> dict[str, Any]:
         request: RetryRequest = parse_retry({"tenant_code": key.tenant_code, "task_id": key.task_id, **fields})
-        return Retrying(self.finalization, self.machine).retry(request, self.now)
+        return self.recovery.retry(request, self.now)
 
     def sweep(self) -> dict[str, int]:
-        return TaskSweep(self.finalization, self.machine).run(self.now, lambda: True)
+        return self.recovery.sweep(self.now, lambda: True)
 
     @property
     def queued(self) -> QueuedTasks:

@@ -9,7 +9,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from entities.values import to_value
+from idempotency.codec import to_value
 from runtime.json_documents import parse_json
 from stepwise.operations.stack import plain
 from tests.kit.deployed_stack import Stack
@@ -126,7 +126,9 @@ class WebhookWorld:
             "created_at": self.now.isoformat(),
             **values,
         }
-        self.client.put_item(TableName=self.table_name, Item={name: to_value(value) for name, value in own.items()})
+        self.client.put_item(
+            TableName=self.table_name, Item={name: to_value(value, fractions=True) for name, value in own.items()}
+        )
         return key
 
     def notify(self, client: Any = None, notice: Notice | None = None) -> int:

@@ -5,6 +5,7 @@ The handlers, the layers and the SDK's clients are the real ones; nothing is ser
 
 import importlib
 import json
+import os
 import re
 import socket
 import sys
@@ -23,6 +24,7 @@ from botocore.client import BaseClient
 from botocore.signers import RequestSigner
 
 from runtime import clients
+from runtime import environment as variables
 from runtime.exchange import Request, Response
 from runtime.tracing import trace_aws_calls
 from tests.kit.answer import Answer, Refusal
@@ -66,13 +68,21 @@ class Run:
     """One invocation. script: the answer for each request, by its number; later requests get the first answer.
 
     requests: for each, its place in our code and its number of possible answers.
-    ended_well: the handler returned.
+    variables: names of the environment variables that were read. result: of the handler, if it returned.
+    error: class name and message of what it raised.
     """
 
     script: Script
     calls: list[Call] = field(default_factory=list)
     requests: list[tuple[str, int]] = field(default_factory=list)
-    ended_well: bool = False
+    variables: set[str] = field(default_factory=set)
+    result: Any = None
+    error: tuple[str, str] | None = None
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether the handler returned."""
+        return self.error is None
 
     def answer(self, operation: str, parameters: Mapping[str, Any], text: str, place: str) -> Answer:
         """Choose the answer to the next request. text: the same for the same parameters."""
@@ -116,6 +126,7 @@ class Wire:
         for name, value in _SDK.items():
             self._patch.setenv(name, value)
         self._patch.setattr(time, "sleep", lambda _: None)
+        self._patch.setattr(variables, "read_variable", self._read)
         self._patch.setattr(Request, "send", lambda request, *_: self._answer_http(request))
         # A public address.
         self._patch.setattr(socket, "getaddrinfo", lambda _, port, **__: [(None, None, None, "", ("1.1.1.1", port))])
@@ -151,21 +162,51 @@ class Wire:
 
         pairs: after each answer of the request before it; otherwise one answer of each run is not the first.
         """
-        for name, value in environment.items():
-            self._patch.setenv(name, value)
-        module = importlib.import_module(function.module)
+        self._set(environment)
         todo: list[Script] = [()]
         tried: set[Choice] = set()
         while todo:
-            self._run = run = Run(todo.pop())
-            _forget(module)
-            _invoke(function, event, run)
+            run = self._invoked(function, event, todo.pop())
             yield run
             if run.script and not pairs:
                 continue
             new = {choice: script for script, choice in run.others() if choice not in tried}
             tried.update(new)
             todo.extend(new.values())
+
+    def singles(
+        self, function: Function, event: Any, environment: Mapping[str, str], *, before: Callable[[], object]
+    ) -> Iterator[Run]:
+        """Invoke a function with the first answers, then for each request with each other answer to it.
+
+        Unlike `runs`, it does not depend on where the code makes a request. before: called before each invocation.
+        """
+        self._set(environment)
+        before()
+        first = self._invoked(function, event, ())
+        yield first
+        for number, (_, width) in enumerate(first.requests):
+            for other in range(1, width):
+                before()
+                yield self._invoked(function, event, (*[0] * number, other))
+
+    def _set(self, environment: Mapping[str, str]) -> None:
+        for name, value in environment.items():
+            self._patch.setenv(name, value)
+
+    def _invoked(self, function: Function, event: Any, script: Script) -> Run:
+        self._run = run = Run(script)
+        importlib.import_module(function.module)
+        # Handlers of other modules, too, as long as a context has several.
+        context = function.module.partition(".")[0]
+        for name in [name for name in sys.modules if name.startswith(f"{context}.") and name.endswith("handlers")]:
+            _forget(sys.modules[name])
+        _invoke(function, event, run)
+        return run
+
+    def _read(self, name: str) -> str:
+        self._run.variables.add(name)
+        return os.environ.get(name, "")
 
     def _enter(self, code: CodeType, _: int) -> object:
         if site := _site(code):
@@ -206,13 +247,12 @@ def _invoke(function: Function, event: Any, run: Run) -> None:
     handler = getattr(importlib.import_module(function.module), function.handler)
     context = SimpleNamespace(aws_request_id="r-1", get_remaining_time_in_millis=lambda: 1000 * function.timeout)
     try:
-        handler(json.loads(json.dumps(event)), context)
-        run.ended_well = True
+        run.result = handler(json.loads(json.dumps(event)), context)
     except (Exception, _Enough) as error:
         # No handler ends like this on purpose: an answer in answers.py lacks a field that AWS returns.
         if str(error) in {"AttributeError", "IndexError", "KeyError", "TypeError"}:
             raise
-        run.ended_well = False
+        run.error = type(error).__name__, str(error)
 
 
 _INVOKE = _invoke.__code__

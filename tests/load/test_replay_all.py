@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from runtime.dynamodb import attributes
+from idempotency.codec import to_item
 from stepwise.cli.app import app
 from stepwise.local.emulator import emulator
 from stepwise.operations import orders, stock
@@ -43,7 +43,7 @@ def _row(number: int) -> Document:
 def _write(stack: Stack, rows: list[Document]) -> None:
     table: Any = stack.outputs["OrdersTable"]
     for start in range(0, len(rows), 25):
-        puts: Any = [{"PutRequest": {"Item": attributes(row)}} for row in rows[start : start + 25]]
+        puts: Any = [{"PutRequest": {"Item": to_item(row)}} for row in rows[start : start + 25]]
         stack.dynamodb.batch_write_item(RequestItems={table: puts})
 
 

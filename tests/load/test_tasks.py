@@ -12,8 +12,7 @@ from stepwise.local.emulator import emulator
 from stepwise.operations import tasks
 from stepwise.operations.stack import Stack
 from stepwise.operations.tasks import TaskView
-from tasks.keys import TaskKey
-from tasks.state import Status, status_of
+from tasks.state import Status, TaskKey, status_of
 from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import Refused, call
 from tests.kit.injection import eventually, killing_workers

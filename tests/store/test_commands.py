@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from entities import backoff
 from entities.document import Change
 from entities.errors import NotBlocked, PendingCommand, StaleCommand, VersionConflict
-from entities.values import MAX_ITEM, item_size
 from idempotency import Contention, StoreUnavailable
+from runtime import backoff
+from runtime.values import MAX_ITEM, item_size
 from tests.kit import bounded
 from tests.kit.commands import START, World, order
 from tests.store.database import Database

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from entities import backoff
 from idempotency import Contention, RoundStore, StateConflict, Step, StoreUnavailable
 from imports.errors import ImportCutOff
+from runtime import backoff
 from tests.kit import bounded
 from tests.kit.import_world import ImportWorld
 from tests.store.database import Database

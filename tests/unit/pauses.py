@@ -2,7 +2,7 @@
 
 import pytest
 
-from entities import backoff
+from runtime import backoff
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,10 @@
 """Lambda handlers of the inventory service."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from ordering.definition import ORDER_SAGA, RESERVE_INVENTORY
 from ordering.task import Result, Task, saga_task
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, saga_steps
 
 from .service import Inventory
@@ -14,7 +12,6 @@ from .shards import Shards
 from .table import InventoryTable
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     inventory_table: str
     orders_table: str
@@ -22,7 +19,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def inventory() -> Inventory:
-    environment = read_environment(Environment)
+    environment = Environment()
     name = environment.inventory_table
     return Inventory(saga_steps(ORDER_SAGA, environment), InventoryTable(name), Shards(dynamodb(), name))
 

@@ -7,10 +7,10 @@ with jitter, until they run short of time; after that, Step Functions retries.
 from dataclasses import dataclass
 from datetime import timedelta
 
-from entities.backoff import until_deadline
 from idempotency import StateConflict
 from idempotency.saga import SagaSteps
 from ordering.task import Result, Task
+from runtime.backoff import until_deadline
 
 from .releasing import Places
 from .reserving import Reserving

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from idempotency import Action
+from idempotency.codec import to_item
 from ordering.definition import RELEASED, RESERVE_INVENTORY, RESERVED
 from ordering.order import Item, Order
-from runtime.dynamodb import attributes
 
 from .shards import Shard, stock_key
 
@@ -55,11 +55,11 @@ class InventoryTable:
         return {
             "Update": {
                 "TableName": self.name,
-                "Key": attributes({"pk": reservation_key(order_id)}),
+                "Key": to_item({"pk": reservation_key(order_id)}),
                 "UpdateExpression": "SET #status = :released, #context.released_at = :at",
                 "ConditionExpression": f"#status = :reserved AND {of_shards}",
                 "ExpressionAttributeNames": {"#status": "status", "#context": "context"},
-                "ExpressionAttributeValues": attributes(
+                "ExpressionAttributeValues": to_item(
                     {":reserved": RESERVED, ":released": RELEASED, ":at": at.isoformat(), **noted}
                 ),
             }
@@ -76,9 +76,9 @@ class InventoryTable:
         return {
             "Update": {
                 "TableName": self.name,
-                "Key": attributes({"pk": stock_key(sku, shard)}),
+                "Key": to_item({"pk": stock_key(sku, shard)}),
                 "UpdateExpression": f"SET on_hand = on_hand {sign} :pieces",
                 "ConditionExpression": condition,
-                "ExpressionAttributeValues": attributes({":pieces": abs(pieces), **(values or {})}),
+                "ExpressionAttributeValues": to_item({":pieces": abs(pieces), **(values or {})}),
             }
         }

@@ -6,7 +6,6 @@ from idempotency.saga.finalization import Finalization
 from ordering.definition import ORDER_SAGA
 from runtime import finalization as made
 from runtime.ended import Ended
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.saga import ended_parser
 
@@ -17,7 +16,7 @@ Environment = made.FinalizationEnvironment
 
 @cache
 def finalization() -> Finalization:
-    return made.finalization(ORDER_SAGA, OrdersTable, read_environment(Environment))
+    return made.finalization(ORDER_SAGA, OrdersTable, Environment())
 
 
 @handler(ended_parser(ORDER_SAGA), ids=("order_id",))

@@ -1,25 +1,22 @@
 """Lambda handlers of the orders service."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from ordering.definition import ORDER_SAGA, PROCESS_ORDER
 from ordering.task import Result, Task, saga_task
-from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, saga_steps
 
 from .service import Orders
 from .table import OrdersTable
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     orders_table: str
 
 
 @cache
 def orders() -> Orders:
-    environment = read_environment(Environment)
+    environment = Environment()
     return Orders(saga_steps(ORDER_SAGA, environment), OrdersTable(environment.orders_table))
 
 

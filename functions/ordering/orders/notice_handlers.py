@@ -5,7 +5,6 @@ from functools import cache
 from typing import Any
 
 from ordering.definition import CONFIRMED, PENDING
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.notices import Notice, NoticeEnvironment, Notices
 from runtime.streams import Record, each, images, parse_records
@@ -15,7 +14,7 @@ Environment = NoticeEnvironment
 
 @cache
 def notices() -> Notices:
-    return Notices.of(read_environment(Environment))
+    return Notices.of(Environment().notification_topic_arn)
 
 
 @handler(parse_records)

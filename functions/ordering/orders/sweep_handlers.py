@@ -4,7 +4,6 @@ from functools import cache
 
 from idempotency.saga.sweep import Sweep
 from runtime import finalization as made
-from runtime.environment import read_environment
 from runtime.handler import Call, handler, unread
 
 from .audit import Audit
@@ -18,7 +17,7 @@ Environment = made.SweepEnvironment
 
 @cache
 def sweep() -> Sweep:
-    environment = read_environment(Environment)
+    environment = Environment()
     return made.sweep(finalization(), environment)
 
 

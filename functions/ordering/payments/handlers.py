@@ -1,11 +1,9 @@
 """Lambda handlers of the payments service."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from ordering.definition import ORDER_SAGA, PROCESS_PAYMENT
 from ordering.task import Result, Task, saga_task
-from runtime.environment import read_environment
 from runtime.stores import StoreEnvironment, lease_store, saga_steps
 
 from .charge import PaymentGateway
@@ -13,7 +11,6 @@ from .service import Payments
 from .table import PaymentsTable
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     """payment_gateway_url: empty without a gateway; then the ARNs of the secrets are empty, too."""
 
@@ -26,7 +23,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def payments() -> Payments:
-    environment = read_environment(Environment)
+    environment = Environment()
     table = PaymentsTable(environment.payments_table)
     return Payments(saga_steps(ORDER_SAGA, environment), table, _gateway(environment))
 

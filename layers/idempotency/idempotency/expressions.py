@@ -1,8 +1,10 @@
 """Parameters of conditional writes, from Python values."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from .codec import to_item, to_value
 
 type Key = str | Mapping[str, str]
 """The value of `pk`; or the key's attributes, where it has other ones."""
@@ -19,12 +21,14 @@ def conditional_update(
     add: Mapping[str, str] | None = None,
     delete: Mapping[str, str] | None = None,
     values: Mapping[str, Any] | None = None,
+    encode: Callable[[Any], dict[str, Any]] = to_value,
 ) -> dict[str, Any]:
     """The parameters of an UpdateItem on the record `key`.
 
     assign: attribute to value. computed: attribute to expression. remove: attributes.
     add, delete: attribute, a set, to the name of the value of elements that it gains or loses.
     condition, computed: DynamoDB expressions; `#name` is an attribute, `:name` a value of `assign` or `values`.
+    encode: converts a value to DynamoDB JSON.
     """
     sets = [
         *(f"#{name} = :{name}" for name in assign),
@@ -36,12 +40,18 @@ def conditional_update(
     for clause, sets_of in (("ADD", add), ("DELETE", delete)):
         if sets_of:
             expression += f" {clause} {', '.join(f'#{name} :{value}' for name, value in sets_of.items())}"
-    check = condition_check(table, key, condition, {**assign, **(values or {})}, also=expression)
+    check = condition_check(table, key, condition, {**assign, **(values or {})}, also=expression, encode=encode)
     return {**check, "UpdateExpression": expression}
 
 
 def condition_check(
-    table: str, key: Key, condition: str, values: Mapping[str, Any], *, also: str = ""
+    table: str,
+    key: Key,
+    condition: str,
+    values: Mapping[str, Any],
+    *,
+    also: str = "",
+    encode: Callable[[Any], dict[str, Any]] = to_value,
 ) -> dict[str, Any]:
     """The parameters of a ConditionCheck on the record `key`.
 
@@ -52,10 +62,10 @@ def condition_check(
     used = sorted(set(re.findall(r":(\w+)", text)))
     return {
         "TableName": table,
-        "Key": attribute_values({"pk": key} if isinstance(key, str) else key),
+        "Key": to_item({"pk": key} if isinstance(key, str) else key),
         "ConditionExpression": condition,
         **({"ExpressionAttributeNames": {f"#{name}": name for name in names}} if names else {}),
-        **({"ExpressionAttributeValues": {f":{name}": _value(values[name]) for name in used}} if used else {}),
+        **({"ExpressionAttributeValues": {f":{name}": encode(values[name]) for name in used}} if used else {}),
     }
 
 
@@ -63,31 +73,4 @@ def conditional_put(table: str, item: Mapping[str, Any], condition: str, values:
     """The parameters of a PutItem. condition, values: as for `conditional_update`."""
     check = condition_check(table, "", condition, values)
     del check["Key"]
-    return {**check, "Item": attribute_values(item)}
-
-
-def attribute_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping of strings, booleans, integers, lists and mappings of these, in DynamoDB JSON.
-
-    A frozenset of strings or integers is a set; it must not be empty.
-    """
-    return {name: _value(value) for name, value in values.items()}
-
-
-def _value(value: Any) -> dict[str, Any]:
-    match value:
-        case str():
-            return {"S": str(value)}
-        case bool():
-            return {"BOOL": value}
-        case int():
-            return {"N": str(value)}
-        case list():
-            return {"L": [_value(element) for element in value]}
-        case Mapping():
-            return {"M": attribute_values(value)}
-        case frozenset() if value:
-            elements = [_value(element) for element in sorted(value)]
-            ((kind, _),) = elements[0].items()
-            return {f"{kind}S": [element[kind] for element in elements]}
-    raise TypeError(f"not a type of DynamoDB attributes: {type(value).__name__}")
+    return {**check, "Item": to_item(item)}

@@ -31,9 +31,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from .codec import to_item
 from .dynamodb import Action, Cancellation, StepClient, row, state_conflict, transact
 from .errors import Contention, InvalidKey, PayloadMismatch, StateConflict, StepCompensated
-from .expressions import attribute_values, condition_check, conditional_update
+from .expressions import condition_check, conditional_update
 from .payloads import PayloadHash, read_json
 from .results import as_stored, finished, require_plain
 
@@ -324,7 +325,7 @@ class StepStore:
                 "pk": {"S": step.key},
                 "status": {"S": status},
                 "result": {"S": as_stored(result)[0]},
-                **attribute_values(step.payload_hash.attributes),
+                **to_item(step.payload_hash.attributes),
                 "owner": {"S": step.owner},
                 "created_at": {"S": step.at.isoformat()},
                 "updated_at": {"S": step.at.isoformat()},

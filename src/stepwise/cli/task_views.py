@@ -7,13 +7,10 @@ from rich.table import Table
 
 from idempotency.payloads import json_text
 from stepwise.local.drawing import Text
-from stepwise.operations.tasks import TaskView, name_of
-from tasks.state import Item, Status, Task
+from stepwise.operations.tasks import DETAILS, ITEM_STATUSES, TaskView, name_of
+from tasks.state import Item, Task
 
 from . import views
-
-_DETAILS = ("task_type", "attempt", "created_at", "started_at", "ended_at", "deadline")
-_STATUSES = (Status.CREATED, Status.PROCESSING, Status.COMPLETED, Status.FAILED)
 
 
 def listed(title: str, tasks: Iterable[Task]) -> Table:
@@ -26,10 +23,10 @@ def details(seen: TaskView) -> Group:
     """Everything about a task, and how its items stand; earlier attempts, too."""
     values = seen.task.values
     rows: list[list[RenderableType]] = [["status", views.status(seen.task.status)]]
-    rows += [[name, Text(str(values[name]))] for name in _DETAILS if values.get(name)]
+    rows += [[name, Text(str(values[name]))] for name in DETAILS if values.get(name)]
     if died := values.get("error"):
         rows.append(["died of", Text(f"{died['type']}: {died['message']}", style="red")])
-    rows += [[f"items {status}", f"{count:,}"] for status in _STATUSES if (count := seen.count(status))]
+    rows += [[f"items {status}", f"{count:,}"] for status in ITEM_STATUSES if (count := seen.count(status))]
     rows += [[f"attempt {past['attempt']}", _past(past)] for past in values["history"]]
     return Group(views.table(seen.name, ["what", "value"], rows))
 

@@ -9,9 +9,8 @@ import typer
 from stepwise.operations import tasks
 from stepwise.operations.stack import STACK_NAME, Stack
 from stepwise.operations.tasks import TaskView, name_of
-from tasks.keys import TaskKey
 from tasks.registered import TYPES
-from tasks.state import Status
+from tasks.state import Status, TaskKey
 
 from . import hints, output, shapes, task_views, views
 from .documents import read_json

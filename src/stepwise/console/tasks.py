@@ -5,8 +5,7 @@ from typing import Any
 
 from stepwise.operations import tasks
 from stepwise.operations.tasks import TaskView, name_of
-from tasks.keys import TaskKey
-from tasks.state import Status, Task
+from tasks.state import Status, Task, TaskKey
 
 from .changes import Change, Form
 from .facts import facts
@@ -16,8 +15,6 @@ from .rendering import quote_path
 
 STATUSES = tuple(map(str, Status))
 _LAST, _MAX_ITEMS = 100, 200
-_DETAILS = ("task_type", "attempt", "created_at", "started_at", "ended_at", "deadline")
-_OF_ITEMS = (Status.CREATED, Status.PROCESSING, Status.COMPLETED, Status.FAILED)
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
@@ -54,8 +51,8 @@ def one(visit: Visit) -> Mapping[str, Any]:
         "status": str(task.status),
         "final": task.status.final,
         "died": f"{died['type']}: {died['message']}" if died else "",
-        "details": facts(task.values, _DETAILS),
-        "counts": [(str(status), seen.count(status)) for status in _OF_ITEMS],
+        "details": facts(task.values, tasks.DETAILS),
+        "counts": [(str(status), seen.count(status)) for status in tasks.ITEM_STATUSES],
         "ended": sum(item.ended_in(task.attempt) for item in seen.items),
         "total": len(seen.items),
         "items": [_item(item) for item in items[:_MAX_ITEMS]],

@@ -5,7 +5,7 @@ from typing import Any
 
 from entities.command import Attempt, Key
 from idempotency.payloads import read_json
-from tasks.keys import TaskKey
+from tasks.state import TaskKey
 
 from .commands import name_of
 

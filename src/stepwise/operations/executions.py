@@ -10,6 +10,7 @@ from itertools import islice
 from botocore.exceptions import ClientError
 
 from idempotency.saga import Saga
+from runtime.machine import execution_arn as arn_of
 
 from . import histories
 from .causes import Cause, message_of
@@ -53,7 +54,7 @@ class Execution:
 
 def execution_arn(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> str:
     """The ARN of an execution of the state machine that an output of the stack names."""
-    return f"{stack.outputs[output].replace(':stateMachine:', ':execution:')}:{name}"
+    return arn_of(stack.outputs[output], name)
 
 
 def execution(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> Execution:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from entities.registered import TYPES
-from entities.values import to_value
+from idempotency.codec import to_value
 from imports.batch_record import BatchRecord, Outcome, Unprocessed
 from imports.state import BATCH_ROWS, Import
 
@@ -63,9 +63,13 @@ def _batches(stack: Stack, made: Import, first: int, last: int, **more: Any) -> 
     if last < first:
         return
     start, end = _begin(stack, made, first), made.key.batch(last)["sk"]
-    values = {":pk": to_value(made.key.pk), ":start": to_value(start), ":end": to_value(end)}
+    values = {
+        ":pk": to_value(made.key.pk, fractions=True),
+        ":start": to_value(start, fractions=True),
+        ":end": to_value(end, fractions=True),
+    }
     if "FilterExpression" in more:
-        values[":none"] = to_value(0)
+        values[":none"] = to_value(0, fractions=True)
     pages = stack.dynamodb.get_paginator("query").paginate(
         TableName=stack.outputs["ImportsTable"],
         KeyConditionExpression="pk = :pk AND sk BETWEEN :start AND :end",
@@ -90,7 +94,7 @@ def _newest_record(stack: Stack, made: Import, position: int) -> str | None:
     found = stack.dynamodb.query(
         TableName=stack.outputs["ImportsTable"],
         KeyConditionExpression="pk = :pk AND sk BETWEEN :start AND :end",
-        ExpressionAttributeValues={f":{name}": to_value(value) for name, value in values.items()},
+        ExpressionAttributeValues={f":{name}": to_value(value, fractions=True) for name, value in values.items()},
         ConsistentRead=True,
         ScanIndexForward=False,
         ProjectionExpression="sk",

@@ -12,7 +12,7 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
-from entities.values import to_value
+from idempotency.codec import to_value
 from idempotency.dynamodb import read_rows
 from imports.errors import InvalidImport, TooManyRows
 from imports.keys import ImportKey
@@ -190,7 +190,7 @@ def _page(stack: Stack, pk: str, after: str) -> tuple[list[Import], str | None]:
     answer = stack.dynamodb.query(
         TableName=stack.outputs["ImportsTable"],
         KeyConditionExpression="pk = :pk AND sk > :after",
-        ExpressionAttributeValues={":pk": to_value(pk), ":after": to_value(after)},
+        ExpressionAttributeValues={":pk": to_value(pk, fractions=True), ":after": to_value(after, fractions=True)},
         Limit=_PAGE,
     )
     imports = [Import.of(item) for item in answer["Items"] if item["kind"]["S"] == "import"]

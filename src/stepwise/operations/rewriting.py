@@ -13,9 +13,10 @@ from accounts.applications import ADDRESS_KEY, Application
 from accounts.numbers import customer_id
 from accounts.people import FIRST_UNIQUE, SECOND_FORM, UNIQUE, address_keys, uniqueness_keys
 from accounts.screening import ScreeningTable, barred_keys
-from entities.backoff import until_decided, written
+from idempotency.codec import to_item
 from idempotency.dynamodb import Action, read_rows, update
-from idempotency.expressions import attribute_values, conditional_put, conditional_update
+from idempotency.expressions import conditional_put, conditional_update
+from runtime.backoff import until_decided, written
 
 from .screening import barred_rows, second_form
 from .stack import Stack
@@ -105,7 +106,7 @@ class Rewriting:
         (row,) = read_rows(self.client, [(self.customers, customer)])
         if row is not None:
             return False
-        gone = {"TableName": self.customers, "Key": attribute_values(customer)}
+        gone = {"TableName": self.customers, "Key": to_item(customer)}
         check = {**gone, "ConditionExpression": "attribute_not_exists(customer_id)"}
         return written(self.client, [self._is_of("Delete", key, application_id), {"ConditionCheck": check}]) is None
 

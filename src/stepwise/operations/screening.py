@@ -8,8 +8,9 @@ from typing import Any
 from accounts.errors import InvalidApplication
 from accounts.people import SECOND_FORM
 from accounts.screening import BARRED, DEFAULTS, MAX_LIMIT, ScreeningTable, barred_keys, limit_key
+from idempotency.codec import to_item
 from idempotency.dynamodb import put, read_rows
-from idempotency.expressions import attribute_values, conditional_put
+from idempotency.expressions import conditional_put
 from runtime.text import normal_name
 from runtime.validation import check_text
 
@@ -60,7 +61,7 @@ class Screening:
             raise InvalidApplication("name: has no letter or digit")
         row = {**barred_keys(name)[1], "name": normal, "added_by": by, "added_at": at.isoformat()}
         put(self.table.client, conditional_put(self.table.name, row, "attribute_not_exists(#pk)", {}))
-        self.table.client.update_item(**second_form(self.table.name, attribute_values(row)))
+        self.table.client.update_item(**second_form(self.table.name, to_item(row)))
         return normal
 
     def unbar(self, name: str) -> str:
@@ -77,7 +78,7 @@ class Screening:
         linked = {sk for row in rows for sk in row.get(_FIRST_FORM, {}).get("SS", ())}
         # The second form names the first: it goes last, so that a repeated call finds both.
         for key in (*({"pk": BARRED, "sk": sk} for sk in sorted({*linked, first["sk"]})), *keys):
-            client.delete_item(TableName=table, Key=attribute_values(key))
+            client.delete_item(TableName=table, Key=to_item(key))
         return str((rows[0] if rows else older or {})["name"]["S"])
 
     def barred(self) -> Iterator[Barred]:
@@ -95,7 +96,7 @@ class Screening:
         if not 1 <= value <= MAX_LIMIT:
             raise InvalidLimit(f"{name}: must be 1 to {MAX_LIMIT}")
         row = {**limit_key(name), "value": value}
-        self.table.client.put_item(TableName=self.table.name, Item=attribute_values(row))
+        self.table.client.put_item(TableName=self.table.name, Item=to_item(row))
 
 
 def barred_rows(table: ScreeningTable) -> Iterator[Mapping[str, Any]]:
@@ -103,7 +104,7 @@ def barred_rows(table: ScreeningTable) -> Iterator[Mapping[str, Any]]:
     pages = table.client.get_paginator("query").paginate(
         TableName=table.name,
         KeyConditionExpression="pk = :pk",
-        ExpressionAttributeValues=attribute_values({":pk": BARRED}),
+        ExpressionAttributeValues=to_item({":pk": BARRED}),
         ConsistentRead=True,
     )
     for page in pages:
@@ -114,12 +115,12 @@ def second_form(table: str, first: Mapping[str, Any]) -> dict[str, Any]:
     """The UpdateItem that bars the name of a row of the first form in the second form, too. It names the row."""
     return {
         "TableName": table,
-        "Key": attribute_values(barred_keys(first["name"]["S"])[0]),
+        "Key": to_item(barred_keys(first["name"]["S"])[0]),
         "UpdateExpression": "SET #name = if_not_exists(#name, :name), added_by = if_not_exists(added_by, :by), "
         f"added_at = if_not_exists(added_at, :at) ADD {_FIRST_FORM} :first",
         "ExpressionAttributeNames": {"#name": "name"},
         "ExpressionAttributeValues": {
-            ":name": attribute_values({"name": normal_name(first["name"]["S"])})["name"],
+            ":name": to_item({"name": normal_name(first["name"]["S"])})["name"],
             ":by": first["added_by"],
             ":at": first["added_at"],
             ":first": {"SS": [first["sk"]["S"]]},

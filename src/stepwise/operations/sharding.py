@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from idempotency import Action, Contention, TransientError, transact
+from idempotency.codec import to_item
 from ordering.inventory.shards import MAX_SHARDS, Shards, Stock, stock_key
 from ordering.inventory.table import InventoryTable
-from runtime.dynamodb import attributes
 
 from .errors import CommandError
 from .stack import Stack
@@ -97,7 +97,7 @@ def _one_more(table: str, sku: str, on_hand: Sequence[int], into: int) -> list[A
     """Add a row, with its share of what the first one has."""
     count = len(on_hand)
     pieces = on_hand[0] // (into - count + 1)
-    row = attributes({"pk": stock_key(sku, count), "on_hand": pieces})
+    row = to_item({"pk": stock_key(sku, count), "on_hand": pieces})
     return [
         _first(table, sku, count, "SET on_hand = on_hand - :pieces, shards = :next", pieces, count + 1),
         {"Put": {"TableName": table, "Item": row, "ConditionExpression": "attribute_not_exists(pk)"}},
@@ -109,9 +109,9 @@ def _one_less(table: str, sku: str, on_hand: Sequence[int], _: int) -> list[Acti
     count, pieces = len(on_hand), on_hand[-1]
     gone = {
         "TableName": table,
-        "Key": attributes({"pk": stock_key(sku, count - 1)}),
+        "Key": to_item({"pk": stock_key(sku, count - 1)}),
         "ConditionExpression": "on_hand = :pieces",
-        "ExpressionAttributeValues": attributes({":pieces": pieces}),
+        "ExpressionAttributeValues": to_item({":pieces": pieces}),
     }
     number = "REMOVE shards" if count == 2 else ", shards = :next"
     update = f"SET on_hand = on_hand + :pieces {number}"
@@ -125,10 +125,10 @@ def _first(table: str, sku: str, count: int, update: str, pieces: int, following
     return {
         "Update": {
             "TableName": table,
-            "Key": attributes({"pk": stock_key(sku)}),
+            "Key": to_item({"pk": stock_key(sku)}),
             "UpdateExpression": update,
             "ConditionExpression": f"{condition} AND on_hand >= :pieces" if following > count else condition,
-            "ExpressionAttributeValues": attributes(values),
+            "ExpressionAttributeValues": to_item(values),
         }
     }
 

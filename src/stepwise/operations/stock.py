@@ -12,11 +12,11 @@ import msgspec
 from botocore.exceptions import ClientError
 
 from idempotency import Action, Contention, TransientError
+from idempotency.codec import to_item
 from idempotency.dynamodb import transact
 from ordering.inventory.shards import PREFIX, Stock, sku_of, stock_key
 from ordering.inventory.table import InventoryTable
 from ordering.order import Sku
-from runtime.dynamodb import attributes
 from runtime.validation import parser
 
 from .caller import caller
@@ -160,17 +160,17 @@ def _set_shard(stack: Stack, sku: str, shard: int, pieces: int, before: Sequence
     return {
         "Update": {
             "TableName": stack.outputs["InventoryTable"],
-            "Key": attributes({"pk": stock_key(sku, shard)}),
+            "Key": to_item({"pk": stock_key(sku, shard)}),
             "UpdateExpression": "SET on_hand = :pieces",
             "ConditionExpression": condition,
-            "ExpressionAttributeValues": attributes({":pieces": pieces, **values}),
+            "ExpressionAttributeValues": to_item({":pieces": pieces, **values}),
         }
     }
 
 
 def _noted(stack: Stack, row: Row) -> Action:
     table, absent = stack.outputs["InventoryTable"], "attribute_not_exists(pk)"
-    return {"Put": {"TableName": table, "Item": attributes(row), "ConditionExpression": absent}}
+    return {"Put": {"TableName": table, "Item": to_item(row), "ConditionExpression": absent}}
 
 
 def _insert(stack: Stack, sku: str, count: int) -> bool:

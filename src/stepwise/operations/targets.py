@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import batched
@@ -10,9 +10,9 @@ from itertools import batched
 from entities.command import Key
 from entities.consistency import GATE
 from entities.rebuild import Rebuild
-from entities.registered import TARGETS, TYPES, TargetEnvironment, targets
+from entities.registered import TARGETS, TYPES, targets
 from entities.state import Tables
-from entities.targets import Target
+from entities.targets import Target, TargetEnvironment
 from entities.types import EntityType
 
 from .errors import CommandError
@@ -90,7 +90,7 @@ def _rebuilt(rebuild: Rebuild, name: str, target: Target, key: Key) -> Failed | 
 
 def _all(stack: Stack) -> Mapping[str, Target]:
     """Each variable of TargetEnvironment is an output of the stack, such as ProductsTable for products_table."""
-    outputs = {one.name: stack.outputs[one.name.title().replace("_", "")] for one in fields(TargetEnvironment)}
+    outputs = {name: stack.outputs[name.title().replace("_", "")] for name in TargetEnvironment.fields()}
     return targets(TargetEnvironment(**outputs), stack.client)
 
 

@@ -8,13 +8,12 @@ from typing import Any
 from msgspec import Struct
 
 from entities.command import TenantCode
-from entities.values import to_value
 from idempotency import PayloadMismatch
+from idempotency.codec import to_value
 from runtime.validation import parser
 from tasks.errors import InvalidTask, TooManyItems
-from tasks.keys import PREFIX, TaskKey
-from tasks.request import TaskId
-from tasks.state import Item, Status, Task
+from tasks.requests import TaskId
+from tasks.state import PREFIX, Item, Status, Task, TaskKey
 from tasks.table import TasksTable
 
 from .errors import CommandError, StillRunning
@@ -26,6 +25,9 @@ _ERRORS = {one.__name__: one for one in (InvalidTask, PayloadMismatch, TooManyIt
 # The longest that a task may take, and its finalization.
 _MAX_SECONDS = 18_600
 _PAGE = 25
+DETAILS = ("task_type", "attempt", "created_at", "started_at", "ended_at", "deadline")
+"""The attributes of a task that the command line and the console show as they are."""
+ITEM_STATUSES = (Status.CREATED, Status.PROCESSING, Status.COMPLETED, Status.FAILED)
 
 
 class TaskNotFound(CommandError):
@@ -138,7 +140,7 @@ def _page(stack: Stack, pk: str, after: str) -> tuple[list[Task], str | None]:
     answer = stack.dynamodb.query(
         TableName=stack.outputs["TasksTable"],
         KeyConditionExpression="pk = :pk AND sk > :after",
-        ExpressionAttributeValues={":pk": to_value(pk), ":after": to_value(after)},
+        ExpressionAttributeValues={":pk": to_value(pk, fractions=True), ":after": to_value(after, fractions=True)},
         Limit=_PAGE,
     )
     tasks = [Task.of(item) for item in answer["Items"] if item["kind"]["S"] == "task"]

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from entities.command import TenantCode
-from entities.values import to_value
+from idempotency.codec import to_value
 from runtime.validation import parser
 from webhooks.addresses import Receivers, Resolve, look_up
 from webhooks.errors import DeliveryBusy, InvalidWebhook
@@ -105,7 +105,7 @@ def _failed_in(stack: Stack, pk: str) -> Iterable[Delivery]:
         TableName=stack.outputs["WebhooksTable"],
         IndexName=FAILED,
         KeyConditionExpression="pk = :pk",
-        ExpressionAttributeValues={":pk": to_value(pk)},
+        ExpressionAttributeValues={":pk": to_value(pk, fractions=True)},
         ScanIndexForward=False,
     )
     return (Delivery.of(item) for page in pages for item in page["Items"])

@@ -13,7 +13,7 @@ from jobs.service import RUN_JOB
 from ordering.definition import ORDER_SAGA
 from ordering.payments.gateway import CHARGE
 from runtime.json_documents import NotJson, parse_json
-from tasks.queued import RUN_TASK
+from tasks.requests import RUN_TASK
 from user_import.creation import CREATE_USER
 
 from .caller import caller as caller

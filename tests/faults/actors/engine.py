@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 from ministack.services import dynamodb, eventbridge, lambda_svc, s3, stepfunctions
 
-import entities.backoff
 import idempotency.steps
+import runtime.backoff
 import runtime.handler
 from runtime import clients, tracing
 from tests.faults.actors.database import Database, database, row_by_row
@@ -164,8 +164,8 @@ class Engine:
                 replace(module, "datetime", moment)
         replace(clients, "session", lambda: Session(self))
         replace(tracing, "trace_aws_calls", lambda: None)
-        replace(entities.backoff, "time", self.waits)
-        replace(entities.backoff, "random", STEADY)
+        replace(runtime.backoff, "time", self.waits)
+        replace(runtime.backoff, "random", STEADY)
         replace(stepfunctions, "_scaled_sleep", lambda seconds: self.on.back_off(seconds))
         replace(stepfunctions, "_invoke_with_callback", lambda *given: self.on.callback(*given))
         replace(stepfunctions, "_run_map_items", lambda *given: self.on.items(*given))

@@ -49,6 +49,11 @@ class Executing(Invoking, ABC):
         self.counts["id"] += 1
         return types.SimpleNamespace(hex=f"{self.counts['id']:032x}")
 
+    def new_version(self) -> str:
+        """The version of an object, or the id of a request to S3."""
+        self.counts["version"] += 1
+        return f"version-{self.counts['version']:04}"
+
     def stop(self, execution: Document, status: str) -> None:
         self.engine.stop(execution, status)
 

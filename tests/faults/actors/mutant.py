@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.faults.actors.schedule import Focus
+from tests.faults import finds
+from tests.faults.actors.schedule import Focus, Schedule
 
 type Patch = Callable[[], AbstractContextManager[Any]]
 _SCHEDULES = 300
@@ -35,17 +36,20 @@ class Mutants(dict[str, Mutant]):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """outcome: the first that broke an invariant, if any; tried: how many schedules it took."""
+    """outcome: the first that broke an invariant, if any. tried: number of schedules. seed: of the last one."""
 
     outcome: Any
     tried: int
+    seed: int = 0
 
 
-def found(mutant: Mutant, play: Callable[[int, Focus], Any]) -> Finding:
-    """Put the mutant on in this process, and play schedules until one fails. play: a seed."""
+def found(kind: type[Schedule], name: str, mutant: Mutant, play: Callable[[int, Focus], Any]) -> Finding:
+    """Put the mutant on in this process, and play schedules until one fails, first the one that failed before."""
+    known = finds.of(kind.NAME).get(name)
+    seeds = [seed for seed in range(1, _SCHEDULES + 1) if seed != known]
     with mutant.patch():
-        for seed in range(1, _SCHEDULES + 1):
+        for tried, seed in enumerate([known, *seeds] if known else seeds, start=1):
             outcome = play(seed, mutant.focus)
             if outcome.violations:
-                return Finding(outcome, seed)
+                return Finding(outcome, tried, seed)
     return Finding(None, _SCHEDULES)

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
-import runtime.sweeping
+import runtime.sweep
 from entities.products import PRODUCT
 from entities.registered import TYPES
 from entities.types import Policy
@@ -34,4 +34,4 @@ class Engine(shared.Engine):
 
     def hold(self) -> None:
         super().hold()
-        replace(runtime.sweeping, "random", STEADY)
+        replace(runtime.sweep, "random", STEADY)

@@ -13,7 +13,7 @@ import imports.executions
 import imports.finalizing
 import imports.results
 import imports.row_handlers
-import runtime.sweeping
+import runtime.sweep
 from entities.products import PRODUCT
 from entities.registered import TYPES
 from tests.faults.actors import engine as shared
@@ -68,9 +68,11 @@ class Engine(shared.Engine):
     def hold(self) -> None:
         super().hold()
         replace(imports.executions, "time", self.waits)
-        replace(runtime.sweeping, "random", STEADY)
+        replace(runtime.sweep, "random", STEADY)
         for module in (imports.creation, imports.results):
             replace(module, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
+        # The id of an import by upload is a digest of the object's version.
+        replace(s3, "new_uuid", lambda: self.run.new_version() if self.run else "none")
 
     def stored(self, key: str) -> str | None:
         """The text of an object; None if there is none."""

@@ -14,9 +14,8 @@ import imports.loading
 import imports.request
 import imports.results
 import imports.table
-from entities.backoff import written
-from entities.values import to_value
 from idempotency import Decided
+from idempotency.codec import to_value
 from idempotency.dynamodb import put
 from idempotency.expressions import condition_check, conditional_put, conditional_update
 from imports.batch_record import Unprocessed
@@ -31,6 +30,7 @@ from imports.request import parse_job
 from imports.rows_index import Keys
 from imports.state import Status
 from imports.table import ImportsTable
+from runtime.backoff import written
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.mutant import Mutants
@@ -235,7 +235,7 @@ def _completed_twice() -> AbstractContextManager[None]:
 
     def completed(self: Any, key: Any, batch: Any, at: Any) -> bool:
         values = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
-        item = {name: to_value(value) for name, value in values.items()}
+        item = {name: to_value(value, fractions=True) for name, value in values.items()}
         return bool(put(self.client, {"TableName": self.name, "Item": item}).applied)
 
     stack = ExitStack()

@@ -3,9 +3,9 @@
 import types
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import entities.backoff
 import ordering.inventory.handlers
 import ordering.inventory.shards
+import runtime.backoff
 import stepwise.operations.sharding
 import stepwise.operations.stock
 from ordering.inventory.handlers import inventory
@@ -50,7 +50,7 @@ class Engine(shared.Engine):
     def hold(self) -> None:
         super().hold()
         present = shared.present(lambda: self.on.simulation.now)
-        for module in (entities.backoff, stepwise.operations.stock):
+        for module in (runtime.backoff, stepwise.operations.stock):
             replace(module, "datetime", present)
         replace(stepwise.operations.sharding, "time", self.waits)
         # An addition that no longer insists on the total is rare with more.

@@ -39,7 +39,7 @@ class Totals(totals.Totals):
 
 def hunt(name: str) -> Finding:
     """Put the mutant on in this process, and play schedules until one fails."""
-    return found(MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
+    return found(Schedule, name, MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 
 EXPLORER = Explorer(Schedule, play, Totals, chunk=50)

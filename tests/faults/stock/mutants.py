@@ -10,12 +10,12 @@ from typing import Any
 import ordering.inventory.reserving
 import ordering.inventory.shards
 from idempotency import transact
+from idempotency.codec import to_item
 from idempotency.dynamodb import read_rows
 from ordering.inventory.releasing import Places
 from ordering.inventory.reserving import Reserving
 from ordering.inventory.shards import Shards, Stock, pieces_in, sku_of, stock_key
 from ordering.inventory.table import InventoryTable
-from runtime.dynamodb import attributes
 from stepwise.operations import sharding, stock
 from stepwise.operations.stack import Stack
 from tests.faults import faults as f
@@ -99,9 +99,9 @@ def _added(table: InventoryTable, sku: str, shard: int, pieces: int) -> Any:
     return {
         "Update": {
             "TableName": table.name,
-            "Key": attributes({"pk": stock_key(sku, shard)}),
+            "Key": to_item({"pk": stock_key(sku, shard)}),
             "UpdateExpression": "ADD on_hand :pieces",
-            "ExpressionAttributeValues": attributes({":pieces": pieces}),
+            "ExpressionAttributeValues": to_item({":pieces": pieces}),
         }
     }
 

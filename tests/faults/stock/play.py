@@ -4,7 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache, partial
 
-from runtime.dynamodb import attributes, dynamodb
+from idempotency.codec import to_item
+from runtime.dynamodb import dynamodb
 from tests.faults.actors import totals
 from tests.faults.actors.playing import DAY, outcome_of, playing, started
 from tests.faults.actors.schedule import Focus
@@ -57,7 +58,7 @@ def _stock(run: Run) -> None:
         for shard, pieces in enumerate(rows):
             counted = {"shards": len(rows)} if shard == 0 and len(rows) > 1 else {}
             key = f"STOCK#{sku}#{shard}" if shard else f"STOCK#{sku}"
-            dynamodb().put_item(TableName=table, Item=attributes({"pk": key, "on_hand": pieces, **counted}))
+            dynamodb().put_item(TableName=table, Item=to_item({"pk": key, "on_hand": pieces, **counted}))
     run.judge.begin()
 
 

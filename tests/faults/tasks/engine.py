@@ -4,11 +4,12 @@ import types
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import idempotency.leases
-import runtime.sweeping
+import runtime.sweep
 import tasks.creation
 import tasks.finalizing
+import tasks.handlers
 import tasks.running
-import tasks.start_handlers
+import tasks.table
 from tasks.registered import TYPES
 from tests.faults.actors import engine as shared
 from tests.faults.actors.engine import STEADY, functions_of
@@ -35,7 +36,7 @@ class Engine(shared.Engine):
 
     def begin(self, run: "Run") -> None:
         super().begin(run)
-        object.__setattr__(tasks.start_handlers.starting(), "max_concurrency", run.plan.limit)
+        object.__setattr__(tasks.handlers.starting(), "max_concurrency", run.plan.limit)
 
     def hold(self) -> None:
         super().hold()
@@ -44,9 +45,9 @@ class Engine(shared.Engine):
             replace(module, "datetime", present)
         defaults: Any = idempotency.leases.LeaseStore.__init__.__kwdefaults__
         defaults["sleep"] = lambda seconds: self.on.simulation.sleep(max(seconds, 2))
-        replace(tasks.creation, "AT_ONCE", _AT_ONCE)
+        replace(tasks.table, "AT_ONCE", _AT_ONCE)
         replace(tasks.creation, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
         replace(tasks.finalizing, "time", self.waits)
         # In fewer steps, because each one is two calls.
         replace(tasks.finalizing, "_PAUSE", 10)
-        replace(runtime.sweeping, "random", STEADY)
+        replace(runtime.sweep, "random", STEADY)

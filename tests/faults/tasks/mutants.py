@@ -9,13 +9,11 @@ from datetime import timedelta
 from typing import Any
 
 import tasks.finalizing
-import tasks.retrying
-from tasks.creation import Creation
-from tasks.executions import RUNNING, Execution, Machine
+import tasks.recovery
+from runtime.machine import RUNNING, Execution, Machine
 from tasks.finalizing import Finalization
-from tasks.item_handlers import items
-from tasks.running import Items
-from tasks.starting import Starting
+from tasks.handlers import items
+from tasks.running import Items, Starting
 from tasks.state import Item, Status, Task
 from tasks.table import OPEN_SINCE, TasksTable
 from tasks.types import Run
@@ -87,14 +85,14 @@ def _unfenced() -> AbstractContextManager[None]:
 @mutant("a late iterator that overwrites", breaks.FORWARD, breaks.FINAL, breaks.CUT, breaks.TRUE, focus=_ITEM_TWICE)
 def _overwrites() -> AbstractContextManager[None]:
     """A write of an item does not compare it with what was read."""
-    update = TasksTable._update
+    update = TasksTable.update
 
-    def unconditional(self: Any, key: Any, condition: str, assign: Any, values: Any, *rest: Any) -> bool:
+    def unconditional(self: Any, key: Any, condition: str, assign: Any, *, values: Any, **more: Any) -> bool:
         if "seen" not in values:
-            return bool(update(self, key, condition, assign, values, *rest))
-        return bool(update(self, key, "attribute_exists(#pk)", assign, {}, *rest))
+            return bool(update(self, key, condition, assign, values=values, **more))
+        return bool(update(self, key, "attribute_exists(#pk)", assign, **more))
 
-    return replaced(TasksTable, "_update", unconditional)
+    return replaced(TasksTable, "update", unconditional)
 
 
 @mutant("a retry that runs completed items", breaks.FORWARD, breaks.AGAIN)
@@ -104,7 +102,7 @@ def _runs_all() -> AbstractContextManager[None]:
 
 @mutant("a task that is written before its items", breaks.WHOLE)
 def _task_first() -> AbstractContextManager[None]:
-    transactions = Creation._transactions
+    transactions = TasksTable._transactions
 
     def task_first(self: Any, *given: Any) -> Iterator[list[Any]]:
         *first, last = transactions(self, *given)
@@ -115,7 +113,7 @@ def _task_first() -> AbstractContextManager[None]:
             if puts:
                 yield puts
 
-    return replaced(Creation, "_transactions", task_first)
+    return replaced(TasksTable, "_transactions", task_first)
 
 
 _ITEM_KIND = {"S": "task_item"}
@@ -147,7 +145,7 @@ def _no_sweep() -> AbstractContextManager[None]:
 
 @mutant("a sweep that starts nothing", breaks.ENDS, focus=((r"^record:", (s.RECORD_LOST,)),))
 def _starts_nothing() -> AbstractContextManager[None]:
-    return replaced(Machine, "find", lambda *_: Execution(RUNNING, ""))
+    return replaced(Machine, "find", lambda *_, **__: Execution(RUNNING))
 
 
 @mutant("work without its lease", breaks.ONCE, focus=_ITEM_CUT)
@@ -208,4 +206,4 @@ def _given_up() -> AbstractContextManager[None]:
 @mutant("a repeated retry that retries again", breaks.ANSWERS)
 def _retries_again() -> AbstractContextManager[None]:
     """Of two calls for the failures of one attempt, the second one begins another attempt."""
-    return replaced(tasks.retrying, "_is_retried", lambda *_: False)
+    return replaced(tasks.recovery, "_is_retried", lambda *_: False)

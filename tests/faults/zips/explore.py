@@ -16,7 +16,7 @@ def play(schedule: Schedule, focus: imports.Focus | None = None) -> imports.Outc
 
 def hunt(name: str) -> Finding:
     """Put the mutant on in this process, and play schedules until one fails."""
-    return found(MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
+    return found(Schedule, name, MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 
 EXPLORER = Explorer(Schedule, play, Totals)

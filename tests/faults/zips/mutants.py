@@ -5,8 +5,7 @@ from typing import Any
 
 import imports.archive_data
 import imports.table
-from entities.backoff import written
-from entities.values import to_value
+from idempotency.codec import to_value
 from idempotency.expressions import conditional_put, conditional_update
 from imports.files import Files
 from imports.keys import ImportKey
@@ -15,6 +14,7 @@ from imports.table import ImportsTable
 from imports.zip_children import Children
 from imports.zip_end import ZipEnd
 from imports.zip_rows import ZipRows
+from runtime.backoff import written
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.mutant import Mutants
@@ -78,7 +78,7 @@ def _orphan() -> AbstractContextManager[None]:
 
     def add(self: Any, parent: Any, child: Any, at: Any) -> bool:
         put = conditional_put(self.table.name, {}, "attribute_not_exists(#pk)", {})
-        item = {name: to_value(value) for name, value in child.values.items()}
+        item = {name: to_value(value, fractions=True) for name, value in child.values.items()}
         counted = conditional_update(
             self.table.name,
             parent.key.row,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from entities.values import to_value
+from idempotency.codec import to_value
 from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT, read_json
 from tests.kit.sample_events.expected import Expected, invoked
@@ -20,7 +20,7 @@ def created(stack: Stack, _: Any) -> Mapping[str, str]:
     table, at = stack.outputs["TasksTable"], _ROW["created_at"]["S"]
     for number, item in enumerate(_ITEMS, start=1):
         values = {**_NEW, "pk": _ROW["pk"]["S"], "sk": f"{_ROW['sk']['S']}#{number:04}", "item": item, "updated_at": at}
-        row: Any = {name: to_value(value) for name, value in values.items()}
+        row: Any = {name: to_value(value, fractions=True) for name, value in values.items()}
         stack.dynamodb.put_item(TableName=table, Item=row)
     stack.dynamodb.put_item(TableName=table, Item={**_ROW, "mode": {"S": "queue"}})
     return {}

@@ -23,7 +23,7 @@ from approvals.errors import (
 from approvals.request import parse_request
 from approvals.sweep import MAX_LOOKED_AT
 from idempotency import Contention, PayloadMismatch
-from runtime.executions import ExecutionsUnavailable
+from runtime.machine import ExecutionsUnavailable
 from tests.kit.approvals import ARN, DUE_SECONDS, ApprovalWorld
 from tests.kit.bounded import Threads
 from tests.kit.commands import new_tables

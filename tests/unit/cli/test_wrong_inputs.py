@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import cycle
+from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
 from unittest import mock
@@ -309,9 +310,8 @@ def _answering(stack: str) -> Iterator[str]:
         yield ""
 
 
-@pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("inputs")
+def written(folder: Path) -> dict[str, str]:
+    """The files that calls name, by the name in braces."""
     made = {name: folder / f"{name}.json" for name in ("file", "deep", "binary", "order", "csv", "application")}
     made["file"].write_text("[1]")
     made["deep"].write_text("[" * 100_000)
@@ -323,14 +323,27 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return written(tmp_path_factory.mktemp("inputs"))
+
+
+@cache
 def dead_port() -> str:
+    """A port where nothing answers."""
     return str(free_port())
 
 
-def _run(row: Wrong, places: dict[str, str], dead_port: str, environment: pytest.MonkeyPatch) -> Ended:
+def run(row: Wrong, places: dict[str, str]) -> Ended:
+    """Make the call without AWS settings, and without the client's pause before it tries again."""
     words = [reduce(lambda text, name: text.replace(f"{{{name}}}", places[name]), places, word) for word in row.words]
-    with _answering(row.stack) as port:
-        environment.setenv("STEPWISE_PORT", port or dead_port)
+    with _answering(row.stack) as port, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))
+        patch.setenv("STEPWISE_PORT", port or dead_port())
+        patch.setenv("AWS_CONFIG_FILE", "/dev/null")
+        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+            patch.delenv(name, raising=False)
         return stepwise(*words, text=row.text)
 
 
@@ -339,17 +352,8 @@ def test_the_table_is_long_enough() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_wrong_input_is_told_without_a_traceback(
-    row: Wrong, places: dict[str, str], dead_port: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The client's pause before it tries again.
-    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    ended = _run(row, places, dead_port, monkeypatch)
+def test_wrong_input_is_told_without_a_traceback(row: Wrong, places: dict[str, str]) -> None:
+    ended = run(row, places)
 
     assert ended.error is None
     assert "Traceback" not in ended.out + ended.err

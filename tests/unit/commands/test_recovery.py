@@ -13,7 +13,7 @@ from commands.sweep import CommandSweep, SweepUnfinished
 from entities.errors import InvalidCommand
 from entities.lagging import Lagging
 from entities.types import EntityType, Policy, Types
-from runtime.executions import ExecutionsUnavailable
+from runtime.machine import ExecutionsUnavailable
 from runtime.streams import each, parse_records
 from runtime.validation import InvalidEvent
 from tests.kit.commands import START, Shelf, World, order

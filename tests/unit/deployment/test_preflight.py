@@ -13,6 +13,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.stub import ANY, Stubber
 
+from benchmarks import results
 from stepwise.deployment.application import files
 from stepwise.deployment.preflight import change_set, machines, policies, quotas, template
 from stepwise.deployment.preflight.__main__ import main
@@ -236,13 +237,11 @@ def test_every_nested_stack_counts_towards_the_quota() -> None:
 
 
 def test_an_order_needs_what_was_counted() -> None:
-    rows = re.findall(
-        r"^\| order .*? \| (\d+) \| [\d.]+ \| ([\d,]+) ms", (ROOT / "docs" / "costs.md").read_text(), re.M
-    )
+    counted = [results.written("benchmarks.costs", case) for case in ("success", "decline", "out of stock")]
     states = json.loads((ROOT / "statemachine" / "user-import.asl.json").read_text())["States"].values()
 
-    assert max(int(transitions) for transitions, _ in rows) == quotas.TRANSITIONS
-    assert max(int(time) for _, time in rows) < 1000 * quotas.FUNCTION_SECONDS
+    assert max(float(one["transitions"]) for one in counted) == quotas.TRANSITIONS
+    assert max(float(one["milliseconds"]) for one in counted) < 1000 * quotas.FUNCTION_SECONDS
     assert [state["MaxConcurrency"] for state in states if "MaxConcurrency" in state] == [quotas.ROWS_AT_ONCE]
 
 

@@ -9,8 +9,9 @@ from entities.command import Key
 from entities.document import MAX_DOCUMENT, Change
 from entities.errors import AttributesTooLarge, StaleCommand
 from entities.types import EntityType
-from entities.values import MAX_ITEM, from_value, item_size, json_size, storable, to_value
 from idempotency import Contention
+from idempotency.codec import from_value, to_value
+from runtime.values import MAX_ITEM, item_size, json_size, storable
 
 AT = datetime(2026, 11, 22, 9, tzinfo=UTC)
 KEY = Key("TENANT#t", "ORDER#1")
@@ -26,7 +27,7 @@ def row(version: int, attributes: Any, **changes: bool) -> dict[str, Any]:
         **{name: {"S": value} for name, value in KEY.row.items()},
         **{name: {"BOOL": value} for name, value in flags.items()},
         "version": {"N": str(version)},
-        "attributes": to_value(attributes),
+        "attributes": to_value(attributes, fractions=True),
     }
 
 
@@ -91,7 +92,7 @@ def test_a_copy_fits_wherever_its_row_was_accepted() -> None:
 
 
 def test_a_copy_that_does_not_fit_is_refused() -> None:
-    large = {**row(1, {}), "attributes": to_value({"a": ["x" * 100_000] * 4 + ["x" * 9_600]})}
+    large = {**row(1, {}), "attributes": to_value({"a": ["x" * 100_000] * 4 + ["x" * 9_600]}, fractions=True)}
 
     with pytest.raises(AttributesTooLarge, match="history"):
         Change(KEY, row(2, {}), large).check_replaced(1)
@@ -112,4 +113,4 @@ def test_data_must_be_older_than_the_command_and_as_the_gate_says() -> None:
 def test_values_come_back_from_dynamodb_as_they_were(value: Any) -> None:
     kept = storable(value, "v")
 
-    assert from_value(to_value(kept)) == value
+    assert from_value(to_value(kept, fractions=True)) == value

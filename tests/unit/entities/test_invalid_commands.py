@@ -8,7 +8,7 @@ import pytest
 from entities.command import MAX_ATTRIBUTES, Command, publish_parser
 from entities.errors import AttributesTooLarge, InvalidCommand
 from entities.registered import TYPES
-from entities.values import json_size
+from runtime.values import json_size
 from tests.kit.commands import World, order, product
 
 _DEEP: Any = 1

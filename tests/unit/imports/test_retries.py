@@ -7,7 +7,7 @@ import pytest
 
 from entities.registered import TARGETS, TYPES
 from entities.types import Types
-from entities.values import from_value
+from idempotency.codec import from_value
 from tests.kit.import_world import ImportWorld
 from tests.unit import dynamodb
 

@@ -37,7 +37,7 @@ class StepFunctions:
     waiting: set[str] = field(default_factory=set)
     answers: list[str] = field(default_factory=list)
 
-    def describe_execution(self, *, executionArn: str) -> Any:
+    def describe_execution(self, *, executionArn: str, **_: str) -> Any:
         name = executionArn.rpartition(":")[2]
         if name not in self.running | self.ended:
             raise error("ExecutionDoesNotExist")

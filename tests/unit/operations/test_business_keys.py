@@ -6,7 +6,7 @@ import pytest
 
 from entities.command import Attempt, Key
 from stepwise.operations import business_keys
-from tasks.keys import TaskKey
+from tasks.state import TaskKey
 
 KEY = Key("TENANT#t", "PRODUCT#p-1")
 COMMAND = {"pk": KEY.pk, "sk": KEY.sk, "version": 2, "attempt": 3}

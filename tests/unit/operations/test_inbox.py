@@ -10,7 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from entities.values import to_value
+from idempotency.codec import to_value
 from stepwise.operations import queues
 from stepwise.operations.inbox import inbox
 from stepwise.operations.inbox.concern import Concern
@@ -81,7 +81,7 @@ class Desk:
         self.has(**{output: output})
 
     def put(self, table: str, **row: Any) -> None:
-        item = {name: to_value(value) for name, value in row.items()}
+        item = {name: to_value(value, fractions=True) for name, value in row.items()}
         self.client("dynamodb").put_item(TableName=table, Item=item)
 
     @property

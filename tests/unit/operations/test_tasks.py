@@ -11,8 +11,7 @@ import pytest
 from stepwise.operations import tasks
 from stepwise.operations.tasks import TaskNotFound
 from tasks.errors import InvalidTask
-from tasks.keys import TaskKey
-from tasks.state import Status
+from tasks.state import Status, TaskKey
 from tests.kit.tasks import TENANT, TaskWorld
 from tests.unit import dynamodb
 

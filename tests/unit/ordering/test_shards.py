@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from entities import backoff
 from idempotency import Contention
 from ordering.inventory import shards
 from ordering.inventory.reserving import OutOfStock
 from ordering.inventory.shards import Stock, sku_of, stock_key
+from runtime import backoff
 from stepwise.operations import sharding, stock
 from tests.unit.ordering.stocked import Stocked
 

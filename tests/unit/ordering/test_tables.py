@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from idempotency import Action
+from idempotency.codec import to_item
 from idempotency.saga import SagaStep
 from ordering.definition import ORDER_SAGA, STEPS
 from ordering.inventory.shards import Shard, stock_key
@@ -14,7 +15,6 @@ from ordering.inventory.table import InventoryTable, reservation_key
 from ordering.order import parse_order
 from ordering.orders.table import OrdersTable
 from ordering.payments.table import PaymentsTable, payment_id
-from runtime.dynamodb import attributes
 from tests.kit.orders import HIGHEST_PRICE, MAX_ITEMS, MAX_PIECES, distinct_items, good_order
 
 AT = datetime(2026, 11, 21, 23, 59, 59, tzinfo=UTC)
@@ -151,7 +151,7 @@ def test_the_biggest_sum_of_money_is_written_exactly() -> None:
 @pytest.mark.parametrize("value", [3000.0, [3000.0], {"amount": 3000.0}], ids=repr)
 def test_a_float_is_refused_at_any_depth(value: Any) -> None:
     with pytest.raises(TypeError, match="float"):
-        attributes({"amount": value})
+        to_item({"amount": value})
 
 
 def test_payment_id_never_changes() -> None:

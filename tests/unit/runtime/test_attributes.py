@@ -9,8 +9,8 @@ from boto3.dynamodb.types import TypeSerializer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idempotency.expressions import attribute_values, conditional_update
-from runtime.dynamodb import attributes
+from idempotency.codec import from_value, to_item, to_value
+from idempotency.expressions import conditional_update
 
 # DynamoDB's numbers have 38 digits.
 SCALARS = st.none() | st.booleans() | st.integers(-(10**38) + 1, 10**38 - 1) | st.text()
@@ -26,7 +26,7 @@ VALUES = st.recursive(
 def test_every_value_is_written_as_boto3_writes_it(values: Mapping[str, Any]) -> None:
     serialize = TypeSerializer().serialize
 
-    assert attributes(values) == {name: serialize(value) for name, value in values.items()}
+    assert to_item(values) == {name: serialize(value) for name, value in values.items()}
 
 
 @given(st.recursive(st.booleans() | st.integers(-(10**38) + 1, 10**38 - 1) | st.text(), st.lists))
@@ -55,10 +55,35 @@ def test_the_layer_adds_to_and_deletes_from_sets(elements: set[Any], written: Ma
 
 def test_an_empty_set_is_refused() -> None:
     with pytest.raises(TypeError, match="frozenset"):
-        attribute_values({"a": frozenset()})
+        to_item({"a": frozenset()})
+
+
+@given(st.dictionaries(st.text(), VALUES, max_size=5))
+def test_every_value_is_read_as_it_was_written(values: Mapping[str, Any]) -> None:
+    def listed(value: Any) -> Any:
+        match value:
+            case list() | tuple():
+                return [listed(element) for element in value]
+            case dict():
+                return {name: listed(inner) for name, inner in value.items()}
+        return value
+
+    assert from_value(to_value(values)) == listed(values)
+
+
+@pytest.mark.parametrize("value", [frozenset({"a", "b"}), frozenset({1, 20})], ids=str)
+def test_a_set_is_read_as_it_was_written(value: frozenset[Any]) -> None:
+    assert from_value(to_value(value)) == value
+
+
+@pytest.mark.parametrize(("value", "text"), [(1.5, "1.5"), (Decimal("1.50"), "1.5"), (1e20, "1E+20")])
+def test_a_fraction_is_a_number_only_in_documents_of_callers(value: Any, text: str) -> None:
+    assert to_value([value], fractions=True) == {"L": [{"N": text}]}
+    with pytest.raises(TypeError):
+        to_value([value])
 
 
 @pytest.mark.parametrize("value", [1.5, Decimal(1), b"1", {"1"}, object()], ids=lambda value: type(value).__name__)
 def test_unsupported_type_is_named(value: Any) -> None:
     with pytest.raises(TypeError, match=type(value).__name__):
-        attributes({"deep": [{"value": value}]})
+        to_item({"deep": [{"value": value}]})

@@ -1,49 +1,63 @@
-"""A function's environment variables, as its code sees them."""
-
-from dataclasses import dataclass
+"""A function's environment variables, as its code reads them."""
 
 import pytest
 
-from runtime.environment import InvalidEnvironment, read_environment
-
-VARIABLES = {"BUS_STOP": "Kita-Oji", "SEATS": "40", "HOME": "/"}
+from runtime.environment import InvalidEnvironment, Variables
 
 
-@dataclass(frozen=True)
-class Stop:
+class Stop(Variables):
     bus_stop: str
 
 
-@dataclass(frozen=True)
 class Bus(Stop):
     seats: int
+    route: str = ""
+
+
+@pytest.fixture(autouse=True)
+def variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BUS_STOP", "Kita-Oji")
+    monkeypatch.setenv("SEATS", "40")
 
 
 def test_each_field_is_the_variable_of_its_name_in_upper_case() -> None:
-    assert read_environment(Bus, VARIABLES) == Bus(bus_stop="Kita-Oji", seats=40)
+    bus = Bus()
+
+    assert (bus.bus_stop, bus.seats) == ("Kita-Oji", 40)
+    assert Bus.fields() == ["bus_stop", "seats", "route"]
 
 
-def test_the_environment_of_the_process_is_read_unless_another_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_field_is_read_at_its_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SEATS")
+    bus = Bus()
     monkeypatch.setenv("BUS_STOP", "Demachi")
 
-    assert read_environment(Stop) == Stop(bus_stop="Demachi")
+    assert bus.bus_stop == "Demachi"
+    with pytest.raises(InvalidEnvironment, match=r"^SEATS is not set"):
+        _ = bus.seats
+
+
+def test_a_given_value_is_not_read() -> None:
+    assert Bus(seats=2).seats == 2
+    assert Bus(seats=2).bus_stop == "Kita-Oji"
+
+
+@pytest.mark.parametrize("text", ["", "Loop"])
+def test_a_field_with_a_default_may_be_empty(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Bus().route == ""
+    monkeypatch.setenv("ROUTE", text)
+    assert Bus().route == text
 
 
 @pytest.mark.parametrize("name", ["BUS_STOP", "SEATS"])
-def test_a_missing_variable_is_named(name: str) -> None:
-    variables = {key: value for key, value in VARIABLES.items() if key != name}
-
+def test_an_empty_variable_is_as_good_as_missing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "")
     with pytest.raises(InvalidEnvironment, match=rf"^{name} is not set"):
-        read_environment(Bus, variables)
-
-
-@pytest.mark.parametrize("name", ["BUS_STOP", "SEATS"])
-def test_an_empty_variable_is_as_good_as_missing(name: str) -> None:
-    with pytest.raises(InvalidEnvironment, match=rf"^{name} is not set"):
-        read_environment(Bus, {**VARIABLES, name: ""})
+        getattr(Bus(), name.lower())
 
 
 @pytest.mark.parametrize("text", ["forty", "-1", "4.0", "1e3", "0x10", " 40", "4 0", "²"])
-def test_a_number_must_be_whole(text: str) -> None:
+def test_a_number_must_be_whole(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEATS", text)
     with pytest.raises(InvalidEnvironment, match=r"^SEATS is not a whole number$"):
-        read_environment(Bus, {**VARIABLES, "SEATS": text})
+        _ = Bus().seats

@@ -13,7 +13,7 @@ from commands import notice_handlers as commands
 from imports import notice_handlers as imports
 from ordering.orders import notice_handlers as orders
 from runtime.notices import Notices
-from tasks import notice_handlers as tasks
+from tasks import handlers as tasks
 from tests.kit.project import ROOT, read_json
 from tests.unit.runtime.test_handler import Context
 

@@ -125,8 +125,11 @@ def test_an_inserted_invisible_character_does_not_change_the_normal_form(text: s
 @given(NAMES)
 @example("Işık")
 @example("ᾳ")
+@example("\u092e\u0345\u094d")
 def test_case_does_not_change_the_normal_form(text: str) -> None:
-    for other in (text.upper(), text.lower(), text.casefold()):
+    # Unicode converts the case of NFD (D145): the capital of an iota subscript is a letter, which following marks join.
+    plain = unicodedata.normalize("NFD", text)
+    for other in (plain.upper(), plain.lower(), plain.casefold()):
         assert normal_words(other) == normal_words(text)
 
 

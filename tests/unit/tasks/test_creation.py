@@ -12,14 +12,13 @@ from msgspec import Struct
 
 from entities.types import DuplicateRegistration
 from idempotency import PayloadMismatch, Unknown, Work
-from tasks import creation
-from tasks.creation import AT_ONCE, Creation
+from tasks import table
+from tasks.creation import Creation
 from tasks.errors import InvalidTask, TooManyItems
-from tasks.keys import TaskKey
 from tasks.registered import TYPES
-from tasks.request import MAX_ITEMS, action_parser, create_parser, parse_retry
-from tasks.state import Status
-from tasks.table import TasksTable
+from tasks.requests import MAX_ITEMS, action_parser, create_parser, parse_retry
+from tasks.state import Status, TaskKey
+from tasks.table import AT_ONCE, TasksTable
 from tasks.types import TaskType, TaskTypes
 from tests.kit.tasks import LIFETIME, TENANT, TaskWorld, Text
 
@@ -32,7 +31,7 @@ OTHERS = [f"b{number}" for number in range(_FEW + 1)]
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(creation, "AT_ONCE", _FEW)
+    monkeypatch.setattr(table, "AT_ONCE", _FEW)
 
 
 class Crash(BaseException):
@@ -67,7 +66,7 @@ def document(texts: list[str], **fields: Any) -> dict[str, Any]:
 
 def create(world: TaskWorld, texts: list[str], client: Any = None, **fields: Any) -> dict[str, Any]:
     creation = Creation(TasksTable(client or world.client, world.name), world.types, "jobs", LIFETIME)
-    return creation.create(create_parser(world.types)(document(texts, **fields)), world.now)
+    return creation.create(create_parser(lambda: world.types)(document(texts, **fields)), world.now)
 
 
 def texts_of(world: TaskWorld) -> list[str]:
@@ -107,7 +106,7 @@ def test_numbers_of_items_and_results_keep_their_digits(world: TaskWorld) -> Non
     def send(numbers: str) -> Any:
         items = f'[{{"value": {numbers}}}]'
         text = f'{{"task_type": "measure", "tenant_code": "{TENANT}", "task_id": "t-1", "items": {items}}}'
-        return world.creation.create(create_parser(world.types)(text), world.now)
+        return world.creation.create(create_parser(lambda: world.types)(text), world.now)
 
     first = send("[12345678901234567890.5, 9007199254740993.0, 1e20, 1.0]")
     assert send("[12345678901234567890.50, 9007199254740993, 100000000000000000000, 1]") == first
@@ -136,7 +135,7 @@ def test_without_an_id_each_call_is_a_task(world: TaskWorld) -> None:
     for _ in range(2):
         asked = document(["a"])
         del asked["task_id"]
-        ids.add(world.creation.create(create_parser(world.types)(asked), world.now)["task_id"])
+        ids.add(world.creation.create(create_parser(lambda: world.types)(asked), world.now)["task_id"])
 
     assert len(ids) == 2
 
@@ -263,7 +262,7 @@ def bad_requests() -> Iterator[Any]:
 def test_bad_input_is_refused_with_its_path(world: TaskWorld, path: str, request_: Any) -> None:
     world.types = TYPES
     with pytest.raises(InvalidTask) as seen:
-        world.creation.create(create_parser(TYPES)(request_), world.now)
+        world.creation.create(create_parser(lambda: TYPES)(request_), world.now)
 
     assert str(seen.value).startswith(path)
     assert world.rows() == []
@@ -275,7 +274,7 @@ def test_every_item_that_is_wrong_has_a_line(world: TaskWorld) -> None:
     items = [{**good, "pk": "TENANT#tenant2"}, good, {"pk": 1}, {**good, "more": 1}]
     asked = {"task_type": "rebuild-read-model", "tenant_code": "tenant1", "items": items}
     with pytest.raises(InvalidTask) as seen:
-        world.creation.create(create_parser(TYPES)(asked), world.now)
+        world.creation.create(create_parser(lambda: TYPES)(asked), world.now)
 
     paths = [line.partition(": ")[0] for line in str(seen.value).split("\n")]
     assert paths == ["items[0].pk", "items[2].pk", "items[3].more"]
@@ -283,7 +282,7 @@ def test_every_item_that_is_wrong_has_a_line(world: TaskWorld) -> None:
 
 @pytest.mark.parametrize("whole", [None, [], "x", 7])
 def test_what_is_no_request_is_refused(whole: Any) -> None:
-    for parse in (create_parser(TYPES), action_parser(TYPES), parse_retry):
+    for parse in (create_parser(lambda: TYPES), action_parser(lambda: TYPES), parse_retry):
         with pytest.raises(InvalidTask):
             parse(whole)
 
@@ -313,9 +312,9 @@ def test_an_item_of_exactly_4_kib_fits(world: TaskWorld) -> None:
 )
 def test_a_bad_message_of_the_queue_is_refused_with_its_path(path: str, change: dict[str, Any]) -> None:
     good = {"task_type": "checksum-object", "tenant_code": TENANT, "task_id": "q", "item": {"bucket": "b", "key": "k"}}
-    action_parser(TYPES)(good)
+    action_parser(lambda: TYPES)(good)
     with pytest.raises(InvalidTask) as seen:
-        action_parser(TYPES)({name: value for name, value in {**good, **change}.items() if value is not None})
+        action_parser(lambda: TYPES)({name: value for name, value in {**good, **change}.items() if value is not None})
     assert str(seen.value).startswith(path)
 
 

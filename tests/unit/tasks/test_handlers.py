@@ -1,6 +1,5 @@
 """A task's life through the real handlers, with the payloads that the stack sends; RunJob is the real one, too."""
 
-import importlib
 import io
 import json
 import uuid
@@ -15,14 +14,14 @@ from moto import mock_aws
 from jobs import handlers as jobs
 from runtime import clients
 from runtime.validation import InvalidEvent
+from tasks import handlers
 from tasks.errors import InvalidTask, StaleTask
-from tasks.keys import TaskKey
+from tasks.state import TaskKey
 from tests.kit.commands import Machines, new_tables
 from tests.kit.tasks import TENANT, Topic
 from tests.unit import dynamodb
 
 CONTEXT = SimpleNamespace(aws_request_id="request-1", get_remaining_time_in_millis=lambda: 60_000)
-MODULES = ("create", "launch", "start", "item", "finish", "end")
 KEY = TaskKey(TENANT, "t-1")
 
 
@@ -42,22 +41,20 @@ class Stack:
     def __init__(self, table: str, s3: Any) -> None:
         self.table, self.s3, self.topic, self.executions = table, s3, Topic(), Machines()
 
-    def call(self, module: str, name: str, event: Any) -> Any:
-        answer = getattr(importlib.import_module(f"tasks.{module}_handlers"), name)(
-            json.loads(json.dumps(event)), CONTEXT
-        )
-        return json.loads(json.dumps(answer))
+    def call(self, name: str, event: Any) -> Any:
+        response = getattr(handlers, name)(json.loads(json.dumps(event)), CONTEXT)
+        return json.loads(json.dumps(response))
 
     def create(self, *keys: str) -> Any:
         items = [{"bucket": "jobs", "key": key} for key in keys]
         request = {"task_type": "checksum-object", "tenant_code": TENANT, "task_id": "t-1", "items": items}
-        return self.call("create", "create_task", request)
+        return self.call("create_task", request)
 
     def launch(self) -> dict[str, Any]:
         """Deliver the new rows; returns the payload of the execution's states."""
         rows = dynamodb.client().scan(TableName=self.table)["Items"]
         records = [{"eventName": "INSERT", "dynamodb": {"NewImage": row, "SequenceNumber": "1"}} for row in rows]
-        assert self.call("launch", "launch_tasks", {"Records": records}) == {"batchItemFailures": []}
+        assert self.call("launch_tasks", {"Records": records}) == {"batchItemFailures": []}
         ((name, execution),) = self.executions.executions.items()
         return {**json.loads(execution["input"]), "execution": name}
 
@@ -80,7 +77,7 @@ class Stack:
             "status": status,
             "input": given,
         }
-        self.call("end", "task_ended", {"detail": detail})
+        self.call("task_ended", {"detail": detail})
 
 
 @pytest.fixture
@@ -125,7 +122,7 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
 def forget() -> None:
     clients.client.cache_clear()
     clients.waiting_client.cache_clear()
-    for module in (jobs, *(importlib.import_module(f"tasks.{name}_handlers") for name in MODULES)):
+    for module in (jobs, handlers):
         for value in vars(module).values():
             getattr(value, "cache_clear", lambda: None)()
 
@@ -134,32 +131,32 @@ def test_some_items_fail_and_a_retry_completes_the_task(stack: Stack) -> None:
     stack.put("a")
     answer = stack.create("a", "b")
     payload = stack.launch()
-    numbers = stack.call("start", "start_task", payload)
+    numbers = stack.call("start_task", payload)
 
     assert answer == stack.create("a", "b") == {"task_id": "t-1", "status": "CREATED", "items": 2}
     assert numbers == {"numbers": [1, 2], "max_concurrency": 2}
-    ran = [stack.call("item", "run_task_item", {**payload, "number": number}) for number in (1, 2)]
+    ran = [stack.call("run_task_item", {**payload, "number": number}) for number in (1, 2)]
     assert ran == [{"status": "COMPLETED"}, {"status": "FAILED"}]
     assert stack.row(1)["result"]["M"]["size"] == {"N": "4"}
     assert stack.row(2)["error"]["M"]["type"] == {"S": "JobFailed"}
     outcomes = [{"number": 1}, {"number": 2}]
-    finished = stack.call("finish", "finish_task", {**payload, "outcomes": outcomes})
+    finished = stack.call("finish_task", {**payload, "outcomes": outcomes})
     assert finished == {"status": "COMPLETED_WITH_FAILURES"}
     assert len(stack.topic.messages) == 1
 
     stack.put("b")
-    retried = stack.call("end", "retry_task", {"tenant_code": TENANT, "task_id": "t-1"})
+    retried = stack.call("retry_task", {"tenant_code": TENANT, "task_id": "t-1"})
     assert retried == {"task_id": "t-1", "status": "CREATED", "items": 1, "attempt": 2}
     payload |= {"attempt": 2, "execution": KEY.execution(2)}
-    assert stack.call("start", "start_task", payload)["numbers"] == [2]
-    assert stack.call("item", "run_task_item", {**payload, "number": 2}) == {"status": "COMPLETED"}
-    assert stack.call("finish", "finish_task", {**payload, "outcomes": [{"number": 2}]}) == {"status": "COMPLETED"}
+    assert stack.call("start_task", payload)["numbers"] == [2]
+    assert stack.call("run_task_item", {**payload, "number": 2}) == {"status": "COMPLETED"}
+    assert stack.call("finish_task", {**payload, "outcomes": [{"number": 2}]}) == {"status": "COMPLETED"}
 
 
 def test_the_event_of_a_cut_off_execution_ends_its_task(stack: Stack) -> None:
     stack.create("a", "b")
     payload = stack.launch()
-    stack.call("start", "start_task", payload)
+    stack.call("start_task", payload)
     # Redriven at once, and stopped again.
     stack.ended(1, "ABORTED")
     assert stack.row()["status"] == {"S": "PROCESSING"}
@@ -168,7 +165,7 @@ def test_the_event_of_a_cut_off_execution_ends_its_task(stack: Stack) -> None:
 
     assert stack.row()["status"] == {"S": "FAILED"}
     assert [stack.row(number)["error"]["M"]["type"]["S"] for number in (1, 2)] == ["TaskCutOff"] * 2
-    assert stack.call("end", "sweep_tasks", {})["open"] == 0
+    assert stack.call("sweep_tasks", {})["open"] == 0
 
 
 @pytest.mark.parametrize("detail", [{}, {"input": "{}"}, {"input": None}, {"name": "by-hand"}], ids=str)
@@ -177,26 +174,21 @@ def test_the_end_of_another_execution_changes_nothing(stack: Stack, detail: dict
     given = json.dumps({"tenant_code": TENANT, "task_id": "unknown", "attempt": 1})
     name = TaskKey(TENANT, "unknown").execution(1)
     event = {"executionArn": "-", "stateMachineArn": "-", "name": name, "status": "ABORTED", "input": given, **detail}
-    stack.call("end", "task_ended", {"detail": event})
+    stack.call("task_ended", {"detail": event})
 
     assert stack.row()["status"] == {"S": "CREATED"}
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "more"),
-    [
-        ("start", "start_task", {}),
-        ("item", "run_task_item", {"number": 1}),
-        ("finish", "finish_task", {"outcomes": []}),
-    ],
+    ("name", "more"), [("start_task", {}), ("run_task_item", {"number": 1}), ("finish_task", {"outcomes": []})]
 )
-def test_a_state_of_another_execution_is_refused(stack: Stack, module: str, name: str, more: dict[str, Any]) -> None:
+def test_a_state_of_another_execution_is_refused(stack: Stack, name: str, more: dict[str, Any]) -> None:
     stack.create("a")
     own = {"tenant_code": TENANT, "task_id": "t-1", "attempt": 1, "execution": KEY.execution(1), **more}
     with pytest.raises(StaleTask):
-        stack.call(module, name, {**own, "execution": "by-hand"})
+        stack.call(name, {**own, "execution": "by-hand"})
     with pytest.raises(InvalidEvent, match=r"^attempt: required"):
-        stack.call(module, name, {key: value for key, value in own.items() if key != "attempt"})
+        stack.call(name, {key: value for key, value in own.items() if key != "attempt"})
     assert stack.row()["status"] == {"S": "CREATED"}
 
 

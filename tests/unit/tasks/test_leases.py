@@ -1,6 +1,5 @@
 """Types whose items must not be done twice: a crashed owner, a resolver, a hold, a retry."""
 
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 from idempotency import NEVER_HAPPENED, BusinessError, Happened, LeaseOperations, Unknown, Work
 from runtime import stores
-from tasks import item_handlers
+from tasks import handlers
 from tasks.errors import StillRunning
 from tasks.state import Status
 from tasks.types import Run
@@ -111,14 +110,11 @@ def test_a_result_that_was_stored_by_a_cut_off_invocation_is_replayed() -> None:
 def test_the_lease_of_an_item_outlives_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a late retry would take an unknown outcome for work that was never begun."""
     world, _ = world_with(Unknown.HOLD)
-    for field in fields(item_handlers.Environment):
-        monkeypatch.setenv(field.name.upper(), str(LIFETIME.days))
+    monkeypatch.setenv("TASK_LIFETIME_DAYS", str(LIFETIME.days))
     monkeypatch.setenv("IDEMPOTENCY_TABLE", world.records)
-    for module in (item_handlers, stores):
-        monkeypatch.setattr(module, "dynamodb", lambda: world.client)
+    monkeypatch.setattr(stores, "dynamodb", lambda: world.client)
     begun, work = datetime.now(UTC), Work("Ship", Unknown.RESOLVE)
-    own = item_handlers.items.__wrapped__()
-    own.leases.lease(work, "a", {}, deadline=begun + TIMEOUT)
+    handlers.leases.__wrapped__().lease(work, "a", {}, deadline=begun + TIMEOUT)
 
     row = world.client.get_item(TableName=world.records, Key={"pk": {"S": work.record_key("a")}})["Item"]
     assert int(row["expires_at"]["N"]) >= int((begun + LIFETIME).timestamp())

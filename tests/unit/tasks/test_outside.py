@@ -2,21 +2,18 @@
 
 import io
 import json
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from runtime.executions import ExecutionsUnavailable
-from tasks.checksum import ChecksumObject, ObjectItem
 from tasks.errors import AlertUnsent, JobFailed, JobUnfinished
-from tasks.executions import Machine
-from tasks.keys import TaskKey
+from tasks.registered import ChecksumObject, ObjectItem
+from tasks.state import TaskKey
 from tasks.types import Run
-from tests.kit.commands import Machines, error
-from tests.kit.tasks import TENANT, TaskWorld
+from tests.kit.commands import error
+from tests.kit.tasks import TaskWorld
 from tests.unit.dynamodb import Clock
 
 ITEM = ObjectItem("jobs", "a.bin")
@@ -94,16 +91,6 @@ def test_an_alarm_that_sns_does_not_take_is_not_raised(world: TaskWorld, failure
         world.finish(key, died="Execution.ABORTED")
 
     assert world.task(key).open_since
-
-
-@pytest.mark.parametrize(
-    "call",
-    [lambda machine: machine.start(TaskKey(TENANT, "t"), 1), lambda machine: machine.find(TaskKey(TENANT, "t"), 1)],
-)
-def test_step_functions_that_does_not_answer_is_unavailable(call: Callable[[Machine], None]) -> None:
-    executions = Machines(fails="ThrottlingException")
-    with pytest.raises(ExecutionsUnavailable):
-        call(Machine(lambda: executions, "arn:aws:states:r:1:stateMachine:task"))
 
 
 def test_an_execution_is_named_as_the_contract_says() -> None:

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from idempotency import BusinessError, StoreUnavailable
-from tasks.errors import AlertUnsent, InvalidTask, StaleTask, StillRunning, SweepUnfinished
-from tasks.keys import TaskKey
-from tasks.request import ActionRequest, StateInput
-from tasks.running import CUT_OFF
-from tasks.starting import Starting
-from tasks.state import Item, Status, Task
+from runtime.sweep import SweepUnfinished
+from tasks.errors import AlertUnsent, InvalidTask, StaleTask, StillRunning
+from tasks.requests import ActionRequest, StateInput
+from tasks.running import Starting
+from tasks.state import CUT_OFF, Item, Status, Task, TaskKey
 from tasks.table import TasksTable
 from tasks.types import Run
 from tests.kit.commands import error

@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from entities.values import to_value
+from idempotency.codec import to_value
 from runtime.queues import InvalidMessage
 from tests.kit.webhooks import LIFETIME, LOST, NOTICE, OK, START, TENANT, WebhookWorld, notice_of
 from tests.unit import dynamodb
@@ -365,7 +365,9 @@ def test_what_waits_for_a_removed_subscription_is_not_sent_when_its_address_is_s
     assert table.remove(found, world.now)
     world.now += timedelta(seconds=1)
     again = {**found.values, "created_at": world.now.isoformat()}
-    world.client.put_item(TableName=world.table_name, Item={name: to_value(value) for name, value in again.items()})
+    world.client.put_item(
+        TableName=world.table_name, Item={name: to_value(value, fractions=True) for name, value in again.items()}
+    )
     world.drain()
 
     assert [row["status"] for row in world.rows()] == [Status.CANCELLED]

@@ -12,9 +12,9 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from api import calls
-from entities import backoff
-from entities.values import to_value
 from idempotency import Contention, StoreUnavailable
+from idempotency.codec import to_value
+from runtime import backoff
 from tests.kit.webhooks import new_table
 from tests.unit.dynamodb import client
 from webhooks.addresses import Receivers
@@ -114,7 +114,7 @@ class World:
             key = WebhookKey("tenant1", webhook_id("tenant1", url))
             values = {**key.row, "kind": "webhook", "webhook_id": key.webhook_id, "events": ["command"]}
             row = {**values, "status": "ACTIVE", "created_at": "2026-11-22T09:00:00+00:00"}
-            item = {name: to_value(value) for name, value in row.items()}
+            item = {name: to_value(value, fractions=True) for name, value in row.items()}
             client().put_item(TableName=self.table.name, Item=item)
             endpoint = {"url": url, "secrets": [f"whsec_{index}"]}
             self.store.values[f"/webhooks/{key.webhook_id}"] = json.dumps(endpoint)

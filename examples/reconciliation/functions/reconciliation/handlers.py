@@ -1,10 +1,8 @@
 """The states of payment-reconciliation, and the function that runs them."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from runtime.dynamodb import dynamodb
-from runtime.environment import read_environment
 from runtime.states import Result, States, Visit
 from runtime.stores import StoreEnvironment, step_store
 
@@ -13,7 +11,6 @@ from .runs import Day, InvalidReconciliation, Page, Runs
 STATES = States("reconcile_payments", InvalidReconciliation)
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     orders_table: str
     payments_table: str
@@ -22,7 +19,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def runs() -> Runs:
-    environment = read_environment(Environment)
+    environment = Environment()
     return Runs(
         dynamodb(),
         step_store(environment),

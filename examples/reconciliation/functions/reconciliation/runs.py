@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, structs, to_builtins
 
 from idempotency import Action, BusinessError, Step, StepStore
+from idempotency.codec import to_item
 from idempotency.dynamodb import read_rows
-from idempotency.expressions import attribute_values, conditional_put, conditional_update
+from idempotency.expressions import conditional_put, conditional_update
 
 # The orders and payments of a page are read by one BatchGetItem, which reads up to 100 rows.
 PAGE = 40
@@ -80,7 +81,7 @@ class Runs:
         return self.steps.commit(step, [self._add(step.saga_id, page.number, len(pairs), found)], result)
 
     def _listed(self, page: Page) -> tuple[list[str], Start | None]:
-        start = attribute_values({"created_ymd": page.day, **to_builtins(page.start)}) if page.start else None
+        start = to_item({"created_ymd": page.day, **to_builtins(page.start)}) if page.start else None
         response = self.client.query(
             TableName=self.orders,
             IndexName="created_ymd",

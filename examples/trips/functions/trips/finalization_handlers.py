@@ -5,7 +5,6 @@ from functools import cache
 from idempotency.saga.finalization import Finalization
 from runtime import finalization as factory
 from runtime.ended import Ended
-from runtime.environment import read_environment
 from runtime.handler import Call, handler
 from runtime.saga import ended_parser
 
@@ -17,7 +16,7 @@ Environment = factory.FinalizationEnvironment
 
 @cache
 def finalization() -> Finalization:
-    return factory.finalization(TRIP_SAGA, TripsTable, read_environment(Environment))
+    return factory.finalization(TRIP_SAGA, TripsTable, Environment())
 
 
 @handler(ended_parser(TRIP_SAGA), ids=("trip_id",))

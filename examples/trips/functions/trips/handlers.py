@@ -1,9 +1,7 @@
 """Lambda handlers of the trip's steps and compensations."""
 
-from dataclasses import dataclass
 from functools import cache
 
-from runtime.environment import read_environment
 from runtime.saga import Result, Task, tasks
 from runtime.stores import StoreEnvironment, saga_steps
 
@@ -14,7 +12,6 @@ from .trip import Trip
 trip_task = tasks(TRIP_SAGA)
 
 
-@dataclass(frozen=True, slots=True)
 class Environment(StoreEnvironment):
     trips_table: str
     bookings_table: str
@@ -22,7 +19,7 @@ class Environment(StoreEnvironment):
 
 @cache
 def booking() -> Booking:
-    environment = read_environment(Environment)
+    environment = Environment()
     return Booking(saga_steps(TRIP_SAGA, environment), TripsTable(environment.trips_table))
 
 

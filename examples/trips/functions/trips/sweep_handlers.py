@@ -4,7 +4,6 @@ from functools import cache
 
 from idempotency.saga.sweep import Sweep
 from runtime import finalization as factory
-from runtime.environment import read_environment
 from runtime.handler import Call, handler, unread
 
 from .finalization_handlers import finalization
@@ -14,7 +13,7 @@ Environment = factory.SweepEnvironment
 
 @cache
 def sweep() -> Sweep:
-    environment = read_environment(Environment)
+    environment = Environment()
     return factory.sweep(finalization(), environment)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from idempotency.codec import to_item
 from idempotency.dynamodb import Action
-from idempotency.expressions import attribute_values
 
 type Item = Mapping[str, Any]
 
@@ -49,13 +49,13 @@ class SagaStep:
         """Insert the step's row: what it says of the request, and `more`. One that stands is never overwritten."""
         row = {**self.row_key(saga_id), **self.facts(request), "status": self.standing[0], **more}
         condition = f"attribute_not_exists({self.key})"
-        return {"Put": {"TableName": table, "Item": attribute_values(row), "ConditionExpression": condition}}
+        return {"Put": {"TableName": table, "Item": to_item(row), "ConditionExpression": condition}}
 
     def undo(self, table: str, saga_id: str, **more: Any) -> Action:
         """Mark the step's row as undone, and note `more` on it. It must stand."""
         check = self.stands(table, saga_id)["ConditionCheck"]
         sets = ", ".join(["#status = :undone", *(f"{name} = :{name}" for name in more)])
-        values = attribute_values({f":{name}": value for name, value in {"undone": self.undone, **more}.items()})
+        values = to_item({f":{name}": value for name, value in {"undone": self.undone, **more}.items()})
         return {
             "Update": {
                 **check,
@@ -84,7 +84,7 @@ class SagaStep:
 
     def is_of(self, row: Item, request: Any) -> bool:
         """Whether a row, in DynamoDB's own JSON, is the effect of this very request."""
-        return all(row.get(name) == value for name, value in attribute_values(self.facts(request)).items())
+        return all(row.get(name) == value for name, value in to_item(self.facts(request)).items())
 
     def _in(self) -> str:
         return f"#status IN ({', '.join(f':standing{index}' for index in range(len(self.standing)))})"
@@ -103,8 +103,8 @@ def check(
     values: Mapping[str, Any] | None = None,
 ) -> Action:
     """A condition check on one row. names, values: those that the condition uses."""
-    found = {"TableName": table, "Key": attribute_values(key), "ConditionExpression": condition}
+    found = {"TableName": table, "Key": to_item(key), "ConditionExpression": condition}
     if values:
         found["ExpressionAttributeNames"] = {f"#{name}": name for name in names}
-        found["ExpressionAttributeValues"] = {f":{name}": value for name, value in attribute_values(values).items()}
+        found["ExpressionAttributeValues"] = {f":{name}": value for name, value in to_item(values).items()}
     return {"ConditionCheck": found}

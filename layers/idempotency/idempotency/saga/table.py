@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Protocol
 
+from idempotency.codec import to_item
 from idempotency.dynamodb import Action
-from idempotency.expressions import attribute_values
 
 from .definition import Saga
 
@@ -61,7 +61,7 @@ class SagaTable:
         return {
             "Put": {
                 "TableName": self.name,
-                "Item": {**attribute_values(item), **stands},
+                "Item": {**to_item(item), **stands},
                 "ConditionExpression": f"attribute_not_exists({first.key})",
             }
         }
@@ -95,12 +95,12 @@ class SagaTable:
         return {
             "Update": {
                 "TableName": self.name,
-                "Key": attribute_values(self.saga.first.row_key(saga_id)),
+                "Key": to_item(self.saga.first.row_key(saga_id)),
                 "UpdateExpression": f"{expression} ADD revision :one",
                 "ConditionExpression": f"#status IN ({', '.join(statuses)})",
                 "ExpressionAttributeNames": {"#status": "status"},
                 "ExpressionAttributeValues": {
-                    **attribute_values({**statuses, ":at": at.isoformat(), ":one": 1}),
+                    **to_item({**statuses, ":at": at.isoformat(), ":one": 1}),
                     **values,
                 },
             }

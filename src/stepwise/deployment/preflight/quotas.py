@@ -9,7 +9,7 @@ from stepwise.deployment.application import files
 from .part import Finding, Verdict
 from .target import Target
 
-# Per order, counted in docs/costs.md: the longest path through the saga, and all of its functions together, with
+# Per order, counted in docs/benchmarks.md: the longest path through the saga, and all of its functions together, with
 # a margin for cold starts.
 TRANSITIONS = 8
 FUNCTION_SECONDS = 1.0

@@ -8,7 +8,7 @@ import pytest
 from msgspec import convert
 
 from idempotency import Step, StepStore
-from idempotency.expressions import attribute_values
+from idempotency.codec import to_item
 from reconciliation import runs
 from reconciliation.runs import Day, Page, Runs
 from tests.kit.deployed_stack import Stack
@@ -33,10 +33,10 @@ def store() -> Runs:
 def place(store: Runs, order_id: str, status: str, payment: str = "", amount: int = 100) -> None:
     order = {"order_id": order_id, "status": status, "total": 100, "currency": "JPY"}
     times = {"created_ymd": DAY, "created_at": f"{DAY}T10:00:00+00:00"}
-    store.client.put_item(TableName=store.orders, Item=attribute_values({**order, **times}))
+    store.client.put_item(TableName=store.orders, Item=to_item({**order, **times}))
     if payment:
         row = {"order_id": order_id, "status": payment, "amount": amount, "currency": "JPY"}
-        store.client.put_item(TableName=store.payments, Item=attribute_values(row))
+        store.client.put_item(TableName=store.payments, Item=to_item(row))
 
 
 def step(name: str) -> Step:

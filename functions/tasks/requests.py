@@ -1,28 +1,33 @@
 """The input of the functions of tasks. Invalid input is rejected here, before anything is written."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from entities.command import TenantCode
-from entities.values import Unstorable, json_size, storable
 from idempotency import PayloadHash
 from runtime.ended import Ended as ExecutionEnded
 from runtime.ended import detail_parser
 from runtime.json_documents import parse_json, read_document
+from runtime.stores import message_work
 from runtime.validation import InvalidEvent, parser
+from runtime.values import Unstorable, json_size, storable
 
 from .errors import InvalidTask, TooManyItems
-from .keys import TaskKey
-from .types import TaskTypes
+from .state import TaskKey
 
+if TYPE_CHECKING:
+    from .types import TaskTypes
+
+RUN_TASK = message_work("RunTask")
+"""The work that a message asks for."""
 MAX_ITEMS = 1000
 MAX_ITEM = 4 * 1024
 """Bytes of an item as JSON."""
 MAX_ATTEMPTS = 100
 IDS = ("tenant_code", "task_id", "attempt")
-"""What log lines name a task by."""
+"""The fields that name a task in log lines."""
 
 type TaskId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
 type Name = Annotated[str, Meta(min_length=1, max_length=80)]
@@ -40,8 +45,13 @@ class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def payload(self) -> PayloadHash:
-        """What tells a duplicate from another task of this id."""
+        """The hash that tells a duplicate from another task of this id."""
         return PayloadHash.of({"task_type": self.task_type, "items": self.items})
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The attributes of the task's row that are as the caller gave them."""
+        return {"tenant_code": self.tenant_code, "task_type": self.task_type}
 
 
 class ActionRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -87,7 +97,7 @@ class StateInput(Input, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def is_own(self) -> bool:
-        """Whether the execution may run this attempt at all."""
+        """Return whether the execution may run this attempt at all."""
         return self.execution == self.key.execution(self.attempt)
 
 
@@ -110,7 +120,7 @@ class FinishInput(StateInput, frozen=True, forbid_unknown_fields=True, kw_only=T
     @property
     def errors(self) -> dict[int, str]:
         """The error of each item whose function failed, by number."""
-        return {one.number: one.error for one in self.outcomes if one.error}
+        return {outcome.number: outcome.error for outcome in self.outcomes if outcome.error}
 
 
 class Ended(ExecutionEnded, frozen=True, rename="camel"):
@@ -142,12 +152,15 @@ parse_finish = parser(FinishInput, InvalidEvent, "the input")
 parse_ended = detail_parser(Ended)
 
 
-def create_parser(types: TaskTypes) -> Callable[[Any], CreateRequest]:
-    """A function that reads a CreateRequest from JSON, parsed or as text. It raises InvalidTask, TooManyItems."""
+def create_parser(types: "Callable[[], TaskTypes]") -> Callable[[Any], CreateRequest]:
+    """A function that reads a CreateRequest from JSON, parsed or as text. It raises InvalidTask, TooManyItems.
+
+    types: called for each request, because loading the types takes time, which other handlers do not need.
+    """
 
     def parse_create(document: Any) -> CreateRequest:
         request = _parse_create(read_document(document, InvalidTask, "the task"))
-        types.of(request.task_type)
+        types().of(request.task_type)
         if len(request.items) > MAX_ITEMS:
             raise TooManyItems(f"items: {len(request.items)}; a task takes up to {MAX_ITEMS}")
         items = [_item(item, f"items[{index}]") for index, item in enumerate(request.items)]
@@ -156,12 +169,12 @@ def create_parser(types: TaskTypes) -> Callable[[Any], CreateRequest]:
     return parse_create
 
 
-def action_parser(types: TaskTypes) -> Callable[[Any], ActionRequest]:
-    """A function that reads an ActionRequest from parsed JSON. It raises InvalidTask."""
+def action_parser(types: "Callable[[], TaskTypes]") -> Callable[[Any], ActionRequest]:
+    """A function that reads an ActionRequest from parsed JSON. It raises InvalidTask. types: as for `create_parser`."""
 
     def parse_action(document: Any) -> ActionRequest:
         request = _parse_action(document)
-        types.of(request.task_type)
+        types().of(request.task_type)
         return structs.replace(request, item=_item(request.item, "item"))
 
     return parse_action

@@ -1,14 +1,11 @@
-"""JSON values in DynamoDB's own JSON and back, and their sizes."""
+"""JSON values of callers: what DynamoDB can store of them, and their sizes."""
 
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from idempotency.payloads import Number, is_whole, json_text, number, shortest
-from runtime.dynamodb import attribute
-
-type Item = Mapping[str, Any]
-"""A row, or a map, in DynamoDB's own JSON."""
+from idempotency.codec import Item
+from idempotency.payloads import Number, is_whole, json_text, shortest
 
 MAX_ITEM = 400 * 1024
 """Bytes of a row."""
@@ -49,37 +46,6 @@ def storable(value: Any, path: str, depth: int = 0) -> Any:
         case dict():
             return {_name(name, path): storable(inner, _below(path, name), depth + 1) for name, inner in value.items()}
     raise Unstorable(path, f"{type(value).__name__} is not JSON")
-
-
-def to_value(value: Any) -> dict[str, Any]:
-    """A value that `storable` returned, in DynamoDB's own JSON."""
-    return attribute(value, _fraction)
-
-
-def _fraction(value: Any) -> dict[str, str]:
-    if isinstance(value, float | Decimal):
-        return {"N": str(shortest(value))}
-    raise TypeError(f"no DynamoDB type for {type(value).__name__}")
-
-
-def from_item(item: Item) -> dict[str, Any]:
-    """The JSON values of a row, or a map, in DynamoDB's own JSON."""
-    return {name: from_value(value) for name, value in item.items()}
-
-
-def from_value(value: Mapping[str, Any]) -> Any:
-    """The JSON value of a value in DynamoDB's own JSON. A fraction is a Decimal if no float has all its digits."""
-    ((kind, held),) = value.items()
-    match kind:
-        case "N":
-            return number(Decimal(held))
-        case "NULL":
-            return None
-        case "L":
-            return [from_value(element) for element in held]
-        case "M":
-            return from_item(held)
-    return held
 
 
 def json_size(value: Any) -> int:

@@ -1,0 +1,88 @@
+"""A sweep: makes up for lost records and events by a look at every row that may need one.
+
+    done = Sweep("task", review, lambda task: {"task_id": task.id}).run(in_turns(rows, tenant_of), time_left)
+    return done.report(("running", "started", "ended"), open=len(rows))
+
+The context supplies `review`, which brings one row further and returns a word for what it did.
+"""
+
+import logging
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from idempotency import TransientError
+
+FAILED = "failed"
+"""The word for a row whose review has raised an error, or for which no time was left."""
+
+_logger = logging.getLogger(__name__)
+
+
+class SweepUnfinished(TransientError):
+    """Some rows could not be looked at; the next sweep tries again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept[T]:
+    """The result of a sweep: each row with its word. noun: of a row."""
+
+    noun: str
+    done: Sequence[tuple[T, str]]
+
+    def report(self, words: Sequence[str], **counts: int) -> dict[str, int]:
+        """Log the counts and return them. words: those to count. counts: what else the context counts, first.
+
+        Raises SweepUnfinished if a row could not be looked at.
+        """
+        found = Counter(word for _, word in self.done)
+        return reported(self.noun, len(self.done), counts | {word: found[word] for word in (*words, FAILED)})
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep[T]:
+    """noun: of a row, singular. ids: what log lines name a row by."""
+
+    noun: str
+    review: Callable[[T], str]
+    ids: Callable[[T], Mapping[str, Any]]
+
+    def run(self, rows: Iterable[T], time_left: Callable[[], bool]) -> Swept[T]:
+        """Review rows in this order. time_left: called before each; False leaves the others to the next sweep."""
+        return Swept(self.noun, [(row, self._reviewed(row) if time_left() else FAILED) for row in rows])
+
+    def _reviewed(self, row: T) -> str:
+        try:
+            return self.review(row)
+        except Exception:
+            _logger.exception(f"{self.noun} not swept", extra=dict(self.ids(row)))
+            return FAILED
+
+
+def reported(noun: str, total: int, counts: dict[str, int]) -> dict[str, int]:
+    """Log a sweep's counts and return them. total: of rows. Raises SweepUnfinished if "failed" is not 0."""
+    # The alarms' metrics are made from this line, also when there is nothing to count.
+    _logger.info("swept", extra=counts)
+    if counts[FAILED]:
+        raise SweepUnfinished(f"{counts[FAILED]} of {total} {noun}s")
+    return counts
+
+
+def in_turns[T](found: Iterable[T], tenant_of: Callable[[T], str]) -> list[T]:
+    """A row of each tenant, then another row of each, in random order, because a sweep's time may run out.
+
+    So a large backlog of one tenant does not delay the others', and what is left out differs from sweep to sweep.
+    """
+    by_tenant: defaultdict[str, list[T]] = defaultdict(list)
+    for row in found:
+        by_tenant[tenant_of(row)].append(row)
+    queues = list(by_tenant.values())
+    random.shuffle(queues)
+    for queue in queues:
+        random.shuffle(queue)
+    missing = object()
+    rounds = zip_longest(*queues, fillvalue=missing)
+    return [row for turn in rounds for row in turn if row is not missing]  # type: ignore[misc]
