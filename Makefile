@@ -211,10 +211,10 @@ machines: setup ## Every path of the state machines, on two engines, or on the o
 	@python -m pytest -q tests/machines
 
 freeze: setup ## Describe what the application does, without names of modules and stacks: INTO=folder; PARTS='asl resources cli events traces'
-	@python -m tests.kit.frozen --into '$(INTO)' $(PARTS)
+	@python -m tests.frozen --into '$(INTO)' $(PARTS)
 
 frozen: setup ## Compare what the application does with what `make freeze` wrote, also of another version: AGAINST=folder; PARTS=
-	@python -m tests.kit.frozen --against '$(AGAINST)' $(PARTS)
+	@python -m tests.frozen --against '$(AGAINST)' $(PARTS)
 
 size: setup ## Count lines, modules, templates, alarms, words and duplicates; AGAINST=COMMIT: beside those of an earlier commit
 	@python -m tests.kit.size $(AGAINST)

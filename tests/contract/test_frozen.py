@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import frozen
+from tests import frozen
 from tests.kit.frozen_templates import Templates
 from tests.kit.template import RESOURCES, TEMPLATE
 

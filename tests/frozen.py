@@ -290,7 +290,7 @@ def _plain(value: Any) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 1 if AGAINST differs."""
-    parser = argparse.ArgumentParser(prog="python -m tests.kit.frozen", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.frozen", description=__doc__)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--into", type=Path, help="folder to write")
     where.add_argument("--against", type=Path, help="folder to compare with")
