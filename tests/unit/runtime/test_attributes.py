@@ -71,7 +71,7 @@ def test_every_value_is_read_as_it_was_written(values: Mapping[str, Any]) -> Non
     assert from_value(to_value(values)) == listed(values)
 
 
-@pytest.mark.parametrize("value", [frozenset({"a", "b"}), frozenset({1, 20})], ids=str)
+@pytest.mark.parametrize("value", [frozenset({"a", "b"}), frozenset({1, 20})], ids=["text", "numbers"])
 def test_a_set_is_read_as_it_was_written(value: frozenset[Any]) -> None:
     assert from_value(to_value(value)) == value
 
