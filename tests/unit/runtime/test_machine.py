@@ -91,8 +91,8 @@ def test_an_execution_that_runs_after_its_end_was_redriven(status: str, redriven
     ("module", "name", "document", "execution"),
     [
         ("tasks.handlers", "task_ended", TASK, TaskKey("acme", "t-1").execution(1)),
-        ("imports.end_handlers", "import_ended", IMPORT, IMPORT["import_id"]),
-        ("imports.zip_recovery_handlers", "zip_ended", IMPORT, IMPORT["import_id"]),
+        ("imports.handlers", "import_ended", IMPORT, IMPORT["import_id"]),
+        ("imports.handlers", "zip_ended", IMPORT, IMPORT["import_id"]),
     ],
 )
 @pytest.mark.parametrize(("status", "writes"), [("RUNNING", False), ("ABORTED", True)])
@@ -108,13 +108,18 @@ def test_an_end_that_a_redrive_has_undone_writes_nothing(
         def __getattr__(self, called: str) -> Any:
             return lambda *_, **__: wrote.append(called) or Finalization()
 
-    states = SimpleNamespace(client=lambda: machines, wait_for_map_run=lambda *_: None)
-    monkeypatch.setattr(handlers, "machine", lambda: machine_with(machines), raising=False)
-    monkeypatch.setattr(handlers, "finalization", Finalization, raising=False)
-    if hasattr(handlers, "recovery"):
-        monkeypatch.setattr(handlers, "recovery", handlers.recovery.__wrapped__)
-    sweep = Finalization(machines=states, finalization=Finalization(table=Finalization()))
-    monkeypatch.setattr(handlers, "sweep", lambda: sweep, raising=False)
+    machine = machine_with(machines)
+    states = SimpleNamespace(was_redriven=machine.was_redriven, wait_for_map_run=lambda *_: None)
+    found = SimpleNamespace(key="", stopped=False)
+    written = Finalization(table=SimpleNamespace(known=lambda _: found, find=lambda _: found))
+    monkeypatch.setattr(handlers, "machine", lambda: machine, raising=False)
+    monkeypatch.setattr(handlers, "machines", lambda: states, raising=False)
+    for factory in ("finalization", "zip_end"):
+        monkeypatch.setattr(handlers, factory, lambda: written, raising=False)
+    monkeypatch.setattr(handlers, "children", lambda: SimpleNamespace(rows=written), raising=False)
+    for factory in ("recovery", "zip_recovery"):
+        if hasattr(handlers, factory):
+            monkeypatch.setattr(handlers, factory, getattr(handlers, factory).__wrapped__)
     detail = {"name": execution, "status": "ABORTED", "executionArn": ARN, "stateMachineArn": "-"}
 
     getattr(handlers, name)({"detail": {**detail, "input": json.dumps(document)}}, CONTEXT)
