@@ -125,6 +125,10 @@ class Recovery:
         state = gates.states.state(Attempt(seen.key, seen.turn, 0))
         if state is None or state.gate.turn != seen.turn:
             return "moving"
+        if state.command.has_ended:
+            # The gate was read after the row, and does not know.
+            gates.conflict(seen.key, f"version {seen.turn} has ended", at)
+            return "moving"
         if state.gate.blocked:
             return "skipped" if self.turns.unblock(state.gate, at) else "blocked"
         attempt = Attempt(seen.key, seen.turn, state.command.attempt)

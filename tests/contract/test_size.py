@@ -21,7 +21,9 @@ TREE = Tree(
         "cli/app.py": LINES,
         "functions/tasks/state.py": f'"""What a task is."""\n{FIELD} = 1\n',
         "tests/test_app.py": f"{FIELD} = 1\n",
-        "docs/decisions/1.md": f"# One\n\n**What.** {FIELD} is new.\n",
+        "docs/decisions/README.md": "# Decisions\n",
+        "docs/decisions/tasks.md": f"# Tasks\n\n## 1. {FIELD} is new\n\n## 2, 3. It counts\n",
+        "docs/decisions/4.md": "# Four\n\n**What.** A file.\n",
         "template.yaml": TEMPLATE,
     }
 )
@@ -36,7 +38,7 @@ def test_counts() -> None:
     assert counts["docstrings that begin with What, Of or Whether"] == 1
     assert (counts["handlers"], counts["handler modules"], counts["alarms"]) == (2, 1, 2)
     assert counts["longest line: template.yaml"] < 50
-    assert (counts["words: all documents"], counts["decisions"]) == (6, 1)
+    assert (counts["words: all documents"], counts["decisions"]) == (19, 3)
     assert TREE.touched() == ["functions/tasks/state.py"]
 
 

@@ -6,6 +6,7 @@ from commands import handlers
 from entities.command import Key
 from entities.rebuild import Rebuild
 from runtime.dynamodb import dynamodb
+from tests.faults.actors.engine import START
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document
 
@@ -24,4 +25,4 @@ class Rebuilding(Invocation):
 def rebuild(event: Document, _: object) -> int:
     """A handler that does what the command does for one key."""
     tables, key = handlers.gates("data", "history").tables, Key(event["pk"], event["sk"])
-    return Rebuild(dynamodb(), tables).run(key, event["target"], handlers.targets()[event["target"]])
+    return Rebuild(dynamodb(), tables).run(key, event["target"], handlers.targets()[event["target"]], START)

@@ -24,7 +24,7 @@ def world(shelf: Shelf) -> World:
 
 
 def rebuild(world: World) -> int:
-    return Rebuild(world.client, world.tables).run(world.gate().key, "shelf", world.targets["shelf"])
+    return Rebuild(world.client, world.tables).run(world.gate().key, "shelf", world.targets["shelf"], START)
 
 
 def gate(world: World) -> Any:
@@ -39,7 +39,7 @@ def test_a_lagging_target_is_brought_to_its_data_and_listed_no_more(world: World
     assert rebuild(world) == 1
     assert world.gate().lagging == {"other"}
     assert gate(world)["lagging_since"] == {"S": START.isoformat()}
-    Rebuild(world.client, world.tables).run(world.gate().key, "other", shelf)
+    Rebuild(world.client, world.tables).run(world.gate().key, "other", shelf, START)
 
     assert shelf.version(*PLACE) == 1
     assert not gate(world).keys() & {"lagging", "lagging_since"}

@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from runtime.machine import DEAD_TOKEN, Execution, ExecutionsUnavailable, Machine
-from tasks.state import TaskKey
 from tests.kit.commands import Machines
 
 MACHINE = "arn:aws:states:us-east-1:000000000000:stateMachine:machine"
 ARN = "arn:aws:states:us-east-1:000000000000:execution:machine:e-1"
 CONTEXT = SimpleNamespace(aws_request_id="request-1", get_remaining_time_in_millis=lambda: 600_000)
 IMPORT = {"tenant_code": "acme", "import_id": "0" * 32}
-TASK = {"tenant_code": "acme", "task_id": "t-1", "attempt": 1}
 FAILED = {"status": "FAILED", "error": "Refused", "cause": "no stock"}
 
 
@@ -88,16 +86,11 @@ def test_an_execution_that_runs_after_its_end_was_redriven(status: str, redriven
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "document", "execution"),
-    [
-        ("tasks.handlers", "task_ended", TASK, TaskKey("acme", "t-1").execution(1)),
-        ("imports.end_handlers", "import_ended", IMPORT, IMPORT["import_id"]),
-        ("imports.zip_recovery_handlers", "zip_ended", IMPORT, IMPORT["import_id"]),
-    ],
+    ("module", "name"), [("imports.end_handlers", "import_ended"), ("imports.zip_recovery_handlers", "zip_ended")]
 )
 @pytest.mark.parametrize(("status", "writes"), [("RUNNING", False), ("ABORTED", True)])
 def test_an_end_that_a_redrive_has_undone_writes_nothing(
-    module: str, name: str, document: Any, execution: str, status: str, writes: bool, monkeypatch: pytest.MonkeyPatch
+    module: str, name: str, status: str, writes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handlers, machines = importlib.import_module(module), Machines({"e-1": {"status": status}})
     wrote: list[str] = []
@@ -109,13 +102,9 @@ def test_an_end_that_a_redrive_has_undone_writes_nothing(
             return lambda *_, **__: wrote.append(called) or Finalization()
 
     states = SimpleNamespace(client=lambda: machines, wait_for_map_run=lambda *_: None)
-    monkeypatch.setattr(handlers, "machine", lambda: machine_with(machines), raising=False)
-    monkeypatch.setattr(handlers, "finalization", Finalization, raising=False)
-    if hasattr(handlers, "recovery"):
-        monkeypatch.setattr(handlers, "recovery", handlers.recovery.__wrapped__)
     sweep = Finalization(machines=states, finalization=Finalization(table=Finalization()))
-    monkeypatch.setattr(handlers, "sweep", lambda: sweep, raising=False)
-    detail = {"name": execution, "status": "ABORTED", "executionArn": ARN, "stateMachineArn": "-"}
+    monkeypatch.setattr(handlers, "sweep", lambda: sweep)
+    detail = {"name": IMPORT["import_id"], "status": "ABORTED", "executionArn": ARN, "stateMachineArn": "-"}
 
-    getattr(handlers, name)({"detail": {**detail, "input": json.dumps(document)}}, CONTEXT)
+    getattr(handlers, name)({"detail": {**detail, "input": json.dumps(IMPORT)}}, CONTEXT)
     assert bool(wrote) is writes
