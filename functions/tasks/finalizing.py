@@ -113,9 +113,14 @@ class Finalization:
         *,
         errors: Mapping[int, str] | None = None,
         died: TaskError | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> Status:
-        """As `finish`, after waiting for invocations that may still be working."""
+        """As `finish`, after waiting for invocations that may still be working.
+
+        check: called before each try, because a wait takes a minute; its error ends the wait.
+        """
         while True:
+            check()
             try:
                 return self.finish(key, attempt, datetime.now(UTC), errors=errors, died=died)
             except StillRunning:

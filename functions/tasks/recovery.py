@@ -50,12 +50,16 @@ class Recovery:
         """End an attempt whose execution was cut off, unless a redrive continues it."""
         if ended.status == "SUCCEEDED" or ended.own is None:
             return
-        if self.machine.was_redriven(ended.execution_arn):
-            _logger.info("nothing to end", extra={"reason": "the execution was redriven"})
-            return
+
+        def require_ended() -> None:
+            if self.machine.was_redriven(ended.execution_arn):
+                raise StaleTask("the execution was redriven")
+
         died = death(error_type(ended.status, ended.error))
         try:
-            self.finalization.finish_waiting(ended.own.key, ended.own.attempt, time_left, died=died)
+            self.finalization.finish_waiting(
+                ended.own.key, ended.own.attempt, time_left, died=died, check=require_ended
+            )
         except StaleTask as stale:
             _logger.info("nothing to end", extra={"reason": str(stale)})
 

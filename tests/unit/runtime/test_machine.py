@@ -1,6 +1,5 @@
 """A state machine's executions, the door through which an end event is believed, and the handlers that use it."""
 
-import importlib
 import json
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -8,15 +7,14 @@ from typing import Any
 
 import pytest
 
+from imports import handlers
 from runtime.machine import DEAD_TOKEN, Execution, ExecutionsUnavailable, Machine
-from tasks.state import TaskKey
 from tests.kit.commands import Machines
 
 MACHINE = "arn:aws:states:us-east-1:000000000000:stateMachine:machine"
 ARN = "arn:aws:states:us-east-1:000000000000:execution:machine:e-1"
 CONTEXT = SimpleNamespace(aws_request_id="request-1", get_remaining_time_in_millis=lambda: 600_000)
 IMPORT = {"tenant_code": "acme", "import_id": "0" * 32}
-TASK = {"tenant_code": "acme", "task_id": "t-1", "attempt": 1}
 FAILED = {"status": "FAILED", "error": "Refused", "cause": "no stock"}
 
 
@@ -87,19 +85,12 @@ def test_an_execution_that_runs_after_its_end_was_redriven(status: str, redriven
     assert machine_with(machines).was_redriven(ARN) is redriven
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "document", "execution"),
-    [
-        ("tasks.handlers", "task_ended", TASK, TaskKey("acme", "t-1").execution(1)),
-        ("imports.handlers", "import_ended", IMPORT, IMPORT["import_id"]),
-        ("imports.handlers", "zip_ended", IMPORT, IMPORT["import_id"]),
-    ],
-)
+@pytest.mark.parametrize("name", ["import_ended", "zip_ended"])
 @pytest.mark.parametrize(("status", "writes"), [("RUNNING", False), ("ABORTED", True)])
 def test_an_end_that_a_redrive_has_undone_writes_nothing(
-    module: str, name: str, document: Any, execution: str, status: str, writes: bool, monkeypatch: pytest.MonkeyPatch
+    name: str, status: str, writes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handlers, machines = importlib.import_module(module), Machines({"e-1": {"status": status}})
+    machines = Machines({"e-1": {"status": status}})
     wrote: list[str] = []
 
     class Finalization(SimpleNamespace):
@@ -108,19 +99,16 @@ def test_an_end_that_a_redrive_has_undone_writes_nothing(
         def __getattr__(self, called: str) -> Any:
             return lambda *_, **__: wrote.append(called) or Finalization()
 
-    machine = machine_with(machines)
-    states = SimpleNamespace(was_redriven=machine.was_redriven, wait_for_map_run=lambda *_: None)
+    states = SimpleNamespace(was_redriven=machine_with(machines).was_redriven, wait_for_map_run=lambda *_: None)
     found = SimpleNamespace(key="", stopped=False)
     written = Finalization(table=SimpleNamespace(known=lambda _: found, find=lambda _: found))
-    monkeypatch.setattr(handlers, "machine", lambda: machine, raising=False)
-    monkeypatch.setattr(handlers, "machines", lambda: states, raising=False)
+    monkeypatch.setattr(handlers, "machines", lambda: states)
+    monkeypatch.setattr(handlers, "children", lambda: SimpleNamespace(rows=written))
     for factory in ("finalization", "zip_end"):
-        monkeypatch.setattr(handlers, factory, lambda: written, raising=False)
-    monkeypatch.setattr(handlers, "children", lambda: SimpleNamespace(rows=written), raising=False)
+        monkeypatch.setattr(handlers, factory, lambda: written)
     for factory in ("recovery", "zip_recovery"):
-        if hasattr(handlers, factory):
-            monkeypatch.setattr(handlers, factory, getattr(handlers, factory).__wrapped__)
-    detail = {"name": execution, "status": "ABORTED", "executionArn": ARN, "stateMachineArn": "-"}
+        monkeypatch.setattr(handlers, factory, getattr(handlers, factory).__wrapped__)
+    detail = {"name": IMPORT["import_id"], "status": "ABORTED", "executionArn": ARN, "stateMachineArn": "-"}
 
-    getattr(handlers, name)({"detail": {**detail, "input": json.dumps(document)}}, CONTEXT)
+    getattr(handlers, name)({"detail": {**detail, "input": json.dumps(IMPORT)}}, CONTEXT)
     assert bool(wrote) is writes

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from commands import notice_handlers as commands
+from commands import handlers as commands
 from imports import handlers as imports
 from ordering.orders import notice_handlers as orders
 from runtime.notices import Notices
