@@ -79,7 +79,7 @@ def _not_listed() -> AbstractContextManager[None]:
 def _rebuild_unchecked() -> AbstractContextManager[None]:
     """It takes every newer version for one that was skipped."""
 
-    def run(self: Any, key: Any, _: str, target: Any) -> int:
+    def run(self: Any, key: Any, _: str, target: Any, __: Any) -> int:
         item, row = read_rows(self.client, [(self.tables.gates, key.row), (self.tables.data, key.row)])
         if item and row:
             target.write(document_of(row), None, skipped=Gate.of(item).published)
