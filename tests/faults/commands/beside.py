@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from commands import finish_handlers
+from commands import handlers
 from entities.command import Key
 from entities.rebuild import Rebuild
 from runtime.dynamodb import dynamodb
@@ -24,6 +24,5 @@ class Rebuilding(Invocation):
 
 def rebuild(event: Document, _: object) -> int:
     """A handler that does what the command does for one key."""
-    tables, key = finish_handlers.machine().gates.tables, Key(event["pk"], event["sk"])
-    target = finish_handlers.targets()[event["target"]]
-    return Rebuild(dynamodb(), tables).run(key, event["target"], target, START)
+    tables, key = handlers.gates("data", "history").tables, Key(event["pk"], event["sk"])
+    return Rebuild(dynamodb(), tables).run(key, event["target"], handlers.targets()[event["target"]], START)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commands.sweep import CommandSweep
+from commands.recovery import Recovery
 from entities.command import MAX_VERSION, Key
 from entities.consistency import Consistency
 from entities.errors import (
@@ -348,8 +348,8 @@ def test_decision_about_a_version_that_was_skipped_is_refused_and_listed(
 def test_sweep_lists_a_gate_that_waits_for_a_version_that_has_ended(skipped: Callable[[str], World]) -> None:
     world = skipped("before its end")
 
-    sweep = CommandSweep(world.client, world.turns, world.executions)
-    assert [sweep.run(world.now, lambda: True)["lagging"] for _ in range(2)] == [1, 1]
+    recovery = Recovery(world.turns, world.machine)
+    assert [recovery.sweep(world.now, lambda: True)["lagging"] for _ in range(2)] == [1, 1]
     assert world.gate().lagging == {"gate"}
 
 

@@ -48,7 +48,7 @@ def test_a_lagging_target_is_brought_to_its_data_and_listed_no_more(world: World
 def test_a_skipped_version_is_replaced_by_the_one_before(world: World, shelf: Shelf) -> None:
     world.run(order())
     world.publish(order(2))
-    world.machine.synchronize(world.target_task(2, "shelf"), world.targets, START)
+    world.running.synchronize(world.target_task(2, "shelf"), world.targets, START)
     assert rebuild(world) == 1
     assert shelf.version(*PLACE) == 2
     world.die(2)
@@ -60,7 +60,7 @@ def test_a_skipped_version_is_replaced_by_the_one_before(world: World, shelf: Sh
 
 def test_a_skipped_first_version_leaves_a_deletion(world: World, shelf: Shelf) -> None:
     world.publish(order())
-    world.machine.synchronize(world.target_task(1, "shelf"), world.targets, START)
+    world.running.synchronize(world.target_task(1, "shelf"), world.targets, START)
     world.die(1)
     world.turns.skip(world.gate().key, "me", "why", START)
 
