@@ -12,6 +12,7 @@ from pathlib import Path
 from stepwise.local.simulators import simulators
 
 from .patches import (
+    alarms,
     buckets,
     callbacks,
     distributed_map,
@@ -41,7 +42,7 @@ UNTIL_EOF = "--until-eof"
 _PATCHES = (
     *(functions, workers, states, executions, redrives, status_events, tasks, callbacks, groups, distributed_map),
     *(buckets, stream_mapping, http_api, message_moves, nested_executions, nested_stacks),
-    *(json_logs, event_chain),
+    *(json_logs, event_chain, alarms),
 )
 _LIMITS = (limits, limited_requests, transactions)
 

@@ -1,0 +1,97 @@
+"""Each cause raises an alarm, alone and beside another of its kind, and nothing else does."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.contract.alarms import ALARMS
+from tests.contract.causes import CAUSES, Cause
+from tests.kit.each import each
+from tests.kit.metric_math import Metric, Points, is_on, metrics
+from tests.kit.template import TEMPLATE
+
+PARAMETERS = {name: body["Default"] for name, body in TEMPLATE["Parameters"].items() if body["Type"] == "Number"}
+QUIET: dict[Metric, Points] = {cause.metric: [cause.harmless] * 3 for cause in CAUSES if cause.breaching == 0}
+"""A stack in which nothing happens: no metric has data but the invocations of the sweeps."""
+WATCHED = {name: set(metrics(alarm).values()) for name, alarm in ALARMS.items()}
+
+
+def on(*causes: Cause, harmless: tuple[Cause, ...] = ()) -> set[str]:
+    """The alarms that are on while these causes last, and others stay just below their thresholds."""
+    data = QUIET | {cause.metric: [cause.harmless] * 3 for cause in harmless}
+    data |= {cause.metric: [cause.breaching] * cause.periods for cause in causes}
+    return {name for name, alarm in ALARMS.items() if is_on(alarm, data, PARAMETERS)}
+
+
+def watching(cause: Cause) -> set[str]:
+    return {name for name, watched in WATCHED.items() if cause.metric in watched}
+
+
+def neighbours() -> Iterator[tuple[Cause, Cause]]:
+    """Each cause with another of its alarm or, if it has an alarm to itself, of its metric."""
+    for cause in CAUSES:
+        others = [other for other in CAUSES if other != cause and other.metric.name == cause.metric.name]
+        shared = [other for other in others if watching(other) & watching(cause)]
+        yield from ((cause, other) for other in (shared or others)[:1])
+
+
+def test_145_causes_raise_alarms() -> None:
+    assert len(set(CAUSES)) == 145
+
+
+def test_no_alarm_is_on_while_nothing_happens() -> None:
+    assert on() == set()
+
+
+def test_no_alarm_is_on_just_below_its_threshold() -> None:
+    assert on(harmless=tuple(CAUSES)) == set()
+
+
+@each("cause", CAUSES, ids=str)
+def test_a_cause_alone_raises_one_alarm(cause: Cause) -> None:
+    (alarm,) = on(cause)
+
+    assert watching(cause) == {alarm}
+
+
+@each(("cause", "other"), list(neighbours()), ids=str)
+def test_a_cause_beside_another_of_its_kind_keeps_its_alarm_on_until_both_are_gone(cause: Cause, other: Cause) -> None:
+    assert on(cause, other) == on(cause) | on(other)
+    assert on(cause, harmless=(other,)) == on(cause)
+    assert on(other, harmless=(cause,)) == on(other)
+
+
+def test_every_metric_of_an_alarm_is_a_cause() -> None:
+    watched = {metric for metrics_of_one in WATCHED.values() for metric in metrics_of_one}
+
+    assert watched == {cause.metric for cause in CAUSES}
+
+
+def test_function_of_metrics_is_missing_where_one_is_unless_it_is_filled() -> None:
+    queries = [
+        {
+            "Id": name,
+            "ReturnData": False,
+            "MetricStat": {"Metric": {"Namespace": "A", "MetricName": name}, "Stat": "Sum", "Period": 60},
+        }
+        for name in ("a", "b")
+    ]
+    alarm = {
+        "Threshold": 1,
+        "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+        "EvaluationPeriods": 2,
+        "DatapointsToAlarm": 1,
+        "TreatMissingData": "notBreaching",
+    }
+    a, _ = (Metric("A", name, "", "", "Sum", 60) for name in ("a", "b"))
+
+    def raised(expression: str, *points: float | None) -> bool:
+        return is_on({**alarm, "Metrics": [{"Id": "watched", "Expression": expression}, *queries]}, {a: points}, {})
+
+    assert not raised("SUM(METRICS())", 1)
+    assert raised("SUM(FILL(METRICS(), 0))", 1)
+    assert raised("MAX(FILL([a, b], 0)) / 2", 2)
+    assert raised("SUM(FILL(METRICS(), 0))", 1, None)
+    assert not raised("SUM(FILL(METRICS(), 0))", 1, None, None)
+    with pytest.raises(ValueError, match="not modelled"):
+        raised("AVG(METRICS())", 1)
