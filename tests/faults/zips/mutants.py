@@ -9,6 +9,7 @@ from imports.files import Files
 from imports.state import ImportKey, Status
 from imports.table import ImportsTable
 from imports.zips import Children, ZipFinalization
+from runtime.machine import Machine
 from runtime.table import NEW
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
@@ -22,6 +23,7 @@ MUTANTS = mutant = Mutants()
 
 _UNZIP_TWICE = ((r"^unzip@1#1(\.call\d+)?$", (f.DUPLICATE_AT, f.AGAIN, f.LATE, f.ABANDONED)),)
 _PARENT_STOPPED = ((r"^(trigger_csv_jobs|trigger_single_csv)", (s.ABORTED_AT, f.ABORTED_BEFORE, f.ABORTED_AFTER)),)
+_REDRIVEN = ((r"^(unzip|trigger_single_csv)@1", (f.ABORTED_AFTER,)), (r"^end@1#1$", (s.REDRIVEN,)))
 
 
 @mutant("counters that stand still until the end", breaks.TOTAL)
@@ -82,6 +84,11 @@ def _orphan() -> AbstractContextManager[None]:
         return True
 
     return replaced(ImportsTable, "add_child", add)
+
+
+@mutant("an end event that is believed after a redrive", of_imports.CUT, focus=_REDRIVEN)
+def _redriven() -> AbstractContextManager[None]:
+    return replaced(Machine, "was_redriven", lambda *_: False)
 
 
 @mutant("a token that only the stream answers", of_imports.ENDS, focus=((r"^record:", (s.RECORD_LOST,)),))
