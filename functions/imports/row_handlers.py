@@ -6,7 +6,7 @@ from typing import Any
 from entities.gate import Gates
 from entities.publish import Publication
 from entities.registered import TYPES
-from entities.state import Tables
+from entities.tables import Tables
 from idempotency import RoundStore
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
