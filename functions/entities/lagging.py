@@ -78,7 +78,7 @@ class Consistency:
     tables: Tables
 
     def problem(self, key: Key) -> str:
-        """The contradiction between a key's gate and its rows, which no other call will resolve; empty if there is none.
+        """The contradiction between a key's gate and its rows, which no call will resolve; empty if there is none.
 
         Raises StoreUnavailable.
         """

@@ -21,7 +21,7 @@ from .batch_record import CREATED, UNCHANGED, UPDATED, Outcome
 from .columns import CODE_COLUMN, ImportType
 from .errors import ImportCutOff
 from .layout import Refusal, Row
-from .request import Pointer
+from .requests import Pointer
 from .state import Import
 
 _TRIES = 3

@@ -21,7 +21,7 @@ from entities.command import publish_parser
 from entities.errors import InvalidCommand
 from entities.registered import TYPES
 from imports.errors import InvalidImport
-from imports.request import parse_stop
+from imports.requests import parse_stop
 from runtime.text import UNSAFE_TO_PRINT, problem
 from stepwise.cli import checks
 from stepwise.console.changes import Change, InvalidForm, checked

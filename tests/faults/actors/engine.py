@@ -243,8 +243,11 @@ class Engine:
 
 def functions_of(context: str) -> list[str]:
     """Logical ids of a context's functions, without those that tell others of ends: nothing here hears them."""
-    handlers = {name: str(one.properties["Handler"]) for name, one in FUNCTIONS.items()}
-    return [name for name, handler in handlers.items() if handler.startswith(f"{context}.") and "notice" not in handler]
+    return [
+        name
+        for name, function in FUNCTIONS.items()
+        if function.module.startswith(f"{context}.") and "NOTIFICATION_TOPIC_ARN" not in function.variables
+    ]
 
 
 def present(now: Callable[[], float]) -> type[datetime]:

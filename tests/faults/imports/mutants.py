@@ -11,7 +11,7 @@ from typing import Any
 
 import imports.finalizing
 import imports.loading
-import imports.request
+import imports.requests
 import imports.results
 import imports.table
 from idempotency import Decided
@@ -26,7 +26,7 @@ from imports.executions import Machines
 from imports.keys import ImportKey
 from imports.layout import Layout
 from imports.publishing import Publisher
-from imports.request import parse_job
+from imports.requests import parse_job
 from imports.rows_index import Keys
 from imports.state import Status
 from imports.table import ImportsTable
@@ -280,7 +280,7 @@ def _needs_file() -> AbstractContextManager[None]:
     focus=((r"^(csv_loader|csv_rows_handler)@\d.*call\d$", (STRAY_AT,)),),
 )
 def _any_name() -> AbstractContextManager[None]:
-    return replaced(imports.request.ImportEnded, "job", property(lambda self: parse_job(json.loads(self.input))))
+    return replaced(imports.requests.ImportEnded, "job", property(lambda self: parse_job(json.loads(self.input))))
 
 
 @mutant("a corrected row under another key", breaks.KEPT, focus=((r"^import-csv@1$", (READER_FAILS,)), *_ROWS_LOST))

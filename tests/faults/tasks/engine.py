@@ -27,7 +27,7 @@ class Engine(shared.Engine):
     MACHINE: ClassVar = "Task"
     TABLES: ClassVar = ("TasksTable", "IdempotencyTable")
     BUCKET: ClassVar = "JobsBucket"
-    FUNCTIONS: ClassVar = functions_of("tasks")
+    FUNCTIONS: ClassVar = [*functions_of("tasks"), "NotifyTasksFunction"]
 
     def start(self) -> "Engine":
         super().start()

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from commands import handlers as commands
-from imports import notice_handlers as imports
+from imports import handlers as imports
 from ordering.orders import notice_handlers as orders
 from runtime.notices import Notices
 from tasks import handlers as tasks
