@@ -236,20 +236,22 @@ def start_commands(records: Sequence[Record], _call: Call) -> dict[str, Any]:
     """Start the execution of each command in the batch (stream of CommandsTable, new rows)."""
     from .recovery import start
 
-    return each(records, lambda record: start(record, machine()))
+    started = machine()
+    return each(records, lambda record: start(record, started))
 
 
 @handler(parse_records)
 def wake_commands(records: Sequence[Record], call: Call) -> dict[str, Any]:
     """Wake the version whose turn has come (stream of GatesTable)."""
-    return each(records, lambda record: turns().follow(record, tokens(), call.at))
+    following, waking = turns(), tokens()
+    return each(records, lambda record: following.follow(record, waking, call.at))
 
 
 @handler(parse_records)
 def sync_targets(records: Sequence[Record], call: Call) -> dict[str, Any]:
     """Bring the targets to the version of each data row in the batch (stream of DataTable)."""
-    time_left = partial(_has_time, call, _MILLISECONDS_FOR_A_TRY)
-    return each(records, lambda record: projection().follow(record, time_left, call.at))
+    showing, time_left = projection(), partial(_has_time, call, _MILLISECONDS_FOR_A_TRY)
+    return each(records, lambda record: showing.follow(record, time_left, call.at))
 
 
 @handler(parse_records)
