@@ -236,22 +236,23 @@ def start_commands(records: Sequence[Record], _call: Call) -> dict[str, Any]:
     """Start the execution of each command in the batch (stream of CommandsTable, new rows)."""
     from .recovery import start
 
-    started = machine()
-    return each(records, lambda record: start(record, started))
+    executions = machine()
+    return each(records, lambda record: start(record, executions))
 
 
 @handler(parse_records)
 def wake_commands(records: Sequence[Record], call: Call) -> dict[str, Any]:
     """Wake the version whose turn has come (stream of GatesTable)."""
-    following, waking = turns(), tokens()
-    return each(records, lambda record: following.follow(record, waking, call.at))
+    following, waiting = turns(), tokens()
+    return each(records, lambda record: following.follow(record, waiting, call.at))
 
 
 @handler(parse_records)
 def sync_targets(records: Sequence[Record], call: Call) -> dict[str, Any]:
     """Bring the targets to the version of each data row in the batch (stream of DataTable)."""
-    showing, time_left = projection(), partial(_has_time, call, _MILLISECONDS_FOR_A_TRY)
-    return each(records, lambda record: showing.follow(record, time_left, call.at))
+    time_left = partial(_has_time, call, _MILLISECONDS_FOR_A_TRY)
+    following = projection()
+    return each(records, lambda record: following.follow(record, time_left, call.at))
 
 
 @handler(parse_records)

@@ -67,7 +67,7 @@ class Engine(shared.Engine):
 
     def hold(self) -> None:
         super().hold()
-        replace(imports.executions, "time", self.waits)
+        replace(imports.executions, "time", self.long_waits)
         replace(runtime.sweep, "random", STEADY)
         for module in (imports.creation, imports.results):
             replace(module, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
