@@ -132,7 +132,7 @@ def finalization() -> "Finalization":
 def batches() -> "Batches":
     from entities.gate import Gates
     from entities.publish import Publication
-    from entities.state import Tables
+    from entities.tables import Tables
     from idempotency import RoundStore
 
     from .batches import Batches
